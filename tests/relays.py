@@ -36,6 +36,7 @@ from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 
 SEAL: Final = Seal((b"k" * 32,))
@@ -75,6 +76,7 @@ def relay_over(
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL),
+        signed_texts=SignedTexts(database, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database),
         signing_keys=SigningKeys(database, SEAL, clock),
         dispatch=Dispatch(

@@ -67,14 +67,16 @@ from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import chain_key, embedded_keys, merchant_of_app, schema_version, verify_key
+from payrelay.store.meta import ChainStart, chain_key, embedded_keys, merchant_of_app, schema_version, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
+from payrelay.store.upgrades.run import UpgradeContext, upgrade
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -176,13 +178,13 @@ async def opened_relay(
     ``kinds`` are the known kinds of gateway; a simulation brings its own.
     Raises SettingsError, StoreUnusable.
     """
-    seal = await seal_of(settings, database)
+    shared = await resources_of(settings, database, clock)
+    seal, chain_secret = shared.seal, shared.chain.secret
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
-        opened_accounts(settings, clock, SharedResources(database, seal), kinds) as accounts,
-        opened_dispatch(settings, SharedResources(database, seal), clock, log, hooks) as dispatch,
+        opened_accounts(settings, clock, shared, kinds) as accounts,
+        opened_dispatch(settings, shared, clock, log, hooks) as dispatch,
     ):
-        chain_secret = (await chain_key(database, seal, clock)).secret
         subscriptions = Subscriptions(database, new_id)
         yield Relay(
             journal=Journal(database, seal, chain_key=chain_secret),
@@ -213,6 +215,7 @@ async def opened_relay(
             dispatch=dispatch,
             customers=Customers(database, seal, chain_key=chain_secret),
             checkouts=Checkouts(database, seal),
+            signed_texts=SignedTexts(database, secret=chain_secret),
             return_links=settings.return_links,
             client_tokens=ClientTokens(database),
             signing_keys=SigningKeys(database, seal, clock),
@@ -280,28 +283,32 @@ async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pause
 async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
     """Opens the database beside a running server, for the commands about sealed values."""
     async with opened_database(settings, clock, is_owner=False) as database:
-        yield Seals(database, await seal_of(settings, database))
+        yield Seals(database, (await resources_of(settings, database, clock)).seal)
 
 
 @asynccontextmanager
 async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
     """Opens the keys of client tokens beside a running server, for the command that rotates them."""
     async with opened_database(settings, clock, is_owner=False) as database:
-        yield SigningKeys(database, await seal_of(settings, database), clock)
+        yield SigningKeys(database, (await resources_of(settings, database, clock)).seal, clock)
 
 
 @asynccontextmanager
 async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, int]]:
     """Opens the audit trail beside a running server; gives it with the start of its chain, in ms since 1970, UTC."""
     async with opened_database(settings, clock, is_owner=False) as database:
-        seal = await seal_of(settings, database)
-        start = await chain_key(database, seal, clock)
-        yield Trail(database, seal, ChainKey(start.secret)), start.since_ms
+        shared = await resources_of(settings, database, clock)
+        yield Trail(database, shared.seal, ChainKey(shared.chain.secret)), shared.chain.since_ms
 
 
-async def upgraded_version(settings: Settings, clock: Clock) -> int:
-    """Upgrades the database's schema, as every opening does; returns the schema's version."""
+async def upgraded_version(settings: Settings, clock: Clock, *, is_data_upgraded: bool) -> int:
+    """Upgrades the database's schema, as every opening does; returns the schema's version.
+
+    With ``is_data_upgraded`` also runs the upgrade steps of its data, as every start does, which needs the keys.
+    """
     async with opened_database(settings, clock, is_owner=False) as database:
+        if is_data_upgraded:
+            await resources_of(settings, database, clock)
         return await schema_version(database)
 
 
@@ -313,6 +320,18 @@ def remove_database(path: Path) -> None:
             path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
     finally:
         lock.release()
+
+
+async def resources_of(settings: Settings, database: Database, clock: Clock) -> "SharedResources":
+    """Returns the database with its keys, after the upgrade steps that it has not had.
+
+    Raises SettingsError where there is no encryption key; StoreUnusable where a key is the wrong one or is missing from
+    the database; StoreUnavailable.
+    """
+    seal = await seal_of(settings, database)
+    chain = await chain_key(database, seal, clock)
+    await upgrade(UpgradeContext(database, seal, chain.secret, clock.now_ms()))
+    return SharedResources(database, seal, chain)
 
 
 async def seal_of(settings: Settings, database: Database) -> Seal:
@@ -334,10 +353,17 @@ async def seal_of(settings: Settings, database: Database) -> Seal:
 
 @dataclass(frozen=True, slots=True)
 class SharedResources:
-    """The database and seal through which processes share budgets and access tokens."""
+    """The database with its keys: what the processes share that work on it.
+
+    Attributes:
+        database: migrated and upgraded.
+        seal: of the encryption key.
+        chain: the key of the audit chain, of which all keyed digests are made, and when the chain began.
+    """
 
     database: Database
     seal: Seal
+    chain: ChainStart
 
 
 @asynccontextmanager

@@ -1,7 +1,9 @@
 import json
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Final
@@ -35,7 +37,18 @@ def test_the_database_is_made_by_whatever_comes_first(run: Run, tmp_path: Path) 
 
     assert int(ran.out) >= 1
     assert (tmp_path / "payrelay.db").exists()
+
+
+def test_an_upgrade_beforehand_does_all_that_a_start_does(run: Run, tmp_path: Path) -> None:
+    """A start after it has nothing left to do; and the version of the schema needs no key to be read."""
+    run("db", "version")
+    assert not (tmp_path / "payrelay.db.key").exists()
+
     assert run("db", "upgrade").code == 0
+
+    with closing(sqlite3.connect(tmp_path / "payrelay.db")) as database:
+        names = {row[0] for row in database.execute("SELECT name FROM meta")}
+    assert names >= {"key_check", "chain_key"}
 
 
 @pytest.mark.parametrize("typed", ["version", "--version"])

@@ -49,6 +49,7 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
     A database that does not exist yet is made, as by every command.
     """
     from payrelay.app import opened_accounts
+    from payrelay.flows.operators.check_signed_texts import check_signed_texts
     from payrelay.gateways.gateway import CheckResult
 
     try:
@@ -71,6 +72,9 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
             for of_account in await account.check():
                 subject = f"{name}: {of_account.subject}"
                 yield CheckResult(subject=subject, is_right=of_account.is_right, text=of_account.text)
+        if shared is not None:
+            for result in await check_signed_texts(shared.database, shared.chain.secret, accounts):
+                yield result
 
 
 def _of_settings(settings: "Settings") -> "CheckResult":
@@ -109,7 +113,7 @@ async def _of_database(
     settings: "Settings", clock: Clock, stack: AsyncExitStack
 ) -> "tuple[list[CheckResult], SharedResources | None]":
     """Checks the database, and gives it where it can be used; it stays open as long as the stack."""
-    from payrelay.app import SharedResources, opened_database, seal_of
+    from payrelay.app import opened_database, resources_of
     from payrelay.flows.operators.inspect_database import inspect_database
     from payrelay.flows.operators.pause_account import in_words
     from payrelay.gateways.gateway import CheckResult
@@ -125,8 +129,8 @@ async def _of_database(
         CheckResult(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses
     ]
     try:
-        seal = await seal_of(settings, database)
+        shared = await resources_of(settings, database, clock)
     except (SettingsError, StoreError) as error:
         return [right, *paused, CheckResult(subject="encryption key", is_right=False, text=str(error))], None
     key = CheckResult(subject="encryption key", is_right=True, text="it opens what this database holds")
-    return [right, *paused, key], SharedResources(database, seal)
+    return [right, *paused, key], shared

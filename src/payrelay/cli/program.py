@@ -124,8 +124,8 @@ def version() -> None:
 @schema.command(epilog=examples("payrelay db upgrade"))
 @awaited
 async def upgrade() -> int:
-    """Bring the schema of the database up to date."""
-    say(f"The database is up to date, at version {await _schema_version()}.")
+    """Bring the database up to date: its schema and its data."""
+    say(f"The database is up to date, at version {await _schema_version(is_data_upgraded=True)}.")
     return DONE
 
 
@@ -133,11 +133,11 @@ async def upgrade() -> int:
 @awaited
 async def show_schema_version() -> int:
     """Print the version of the schema, after bringing it up to date."""
-    show(f"{await _schema_version()}")
+    show(f"{await _schema_version(is_data_upgraded=False)}")
     return DONE
 
 
-async def _schema_version() -> int:
+async def _schema_version(*, is_data_upgraded: bool) -> int:
     from payrelay.app import upgraded_version
 
-    return await upgraded_version(read_settings(), Clock())
+    return await upgraded_version(read_settings(), Clock(), is_data_upgraded=is_data_upgraded)

@@ -4,9 +4,11 @@ import secrets
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
+
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import KEY_BYTES
-from payrelay.errors import StoreUnusable
+from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.engine import sealing
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.rows import blob_of
@@ -15,11 +17,24 @@ from payrelay.store.statements import meta as statements
 
 _KEY_CHECK: Final = "key_check"
 _CONTEXT: Final = b"meta/key_check"
-_PLAIN: Final = b"payrelay"
+_FIRST_PLAIN: Final = b"payrelay"
+"""The content of the check until an upgrade step is noted in it."""
 _CHAIN_KEY: Final = "chain_key"
 _CHAIN_CONTEXT: Final = b"meta/chain_key"
 _SINCE_BYTES: Final = 8
 _MERCHANT: Final = "merchant/"
+_NOTE_ATTEMPTS_MAX: Final = 10
+"""Each further attempt needs another process that replaced the check between two statements."""
+
+
+class _KeyCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the check: the names of the finished upgrade steps."""
+
+    upgrades: tuple[str, ...] = ()
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(_KeyCheck).decode
 
 
 class ChainStart(NamedTuple):
@@ -43,23 +58,56 @@ async def embedded_keys(database: Database, path: Path) -> tuple[bytes, ...]:
 async def verify_key(database: Database, seal: Seal) -> None:
     """Compares the encryption key with the one of the database's first start; stores a check in a new database.
 
-    Raises StoreUnusable where the keys differ.
+    Raises StoreUnusable where the keys differ, and where the check is missing although the database holds sealed
+    values. A new check would hide what was changed since.
     """
-    check = await database.write(_stored_or_new(_KEY_CHECK, seal.seal(_PLAIN, _CONTEXT)))
+    check = await database.write(_stored_key_check(seal.seal(_FIRST_PLAIN, _CONTEXT)))
+    if check is None:
+        raise StoreUnusable("the check of the encryption key is missing from the database; bring it back from a backup")
     try:
         seal.open(check, _CONTEXT)
     except StoreUnusable:
         raise StoreUnusable("PAYRELAY_ENCRYPTION_KEY is not the key that this database was sealed with") from None
 
 
+async def finished_upgrades(database: Database, seal: Seal) -> frozenset[str]:
+    """Reads the names of the upgrade steps that this database has had; none where it has no check of its key yet.
+
+    Raises StoreUnusable where the check can't be opened.
+    """
+    return frozenset(_finished_in(seal, await database.read(_meta_of(_KEY_CHECK))))
+
+
+async def note_upgrade(database: Database, seal: Seal, name: str) -> None:
+    """Notes an upgrade step as finished, in the check of the encryption key; may be repeated.
+
+    Raises StoreUnusable where there is no check, or where it can't be opened, and StoreUnavailable.
+    """
+    for _ in range(_NOTE_ATTEMPTS_MAX):
+        stored = await database.read(_meta_of(_KEY_CHECK))
+        if stored is None:
+            break
+        finished = _finished_in(seal, stored)
+        if name in finished:
+            return
+        sealed = seal.seal(_encode(_KeyCheck(upgrades=(*finished, name))), _CONTEXT)
+        try:
+            await database.write(_replaced(_KEY_CHECK, stored, sealed))
+        except Outdated:
+            continue
+        return
+    raise StoreUnusable("an upgrade could not be noted in the check of the encryption key")
+
+
 async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
     """Reads the key of the audit chain, or makes it where there is none. Of many callers that make it, one does.
 
-    Raises StoreUnusable where it can't be opened, or is missing although journal entries are in the chain. With a new
-    key nobody could tell whether these entries were changed.
+    Raises StoreUnusable where it can't be opened, or is missing although journal entries are in the chain, or although
+    an upgrade step has relied on it. With a new key nobody could tell whether these entries were changed.
     """
+    is_needed = bool(await finished_upgrades(database, seal))
     plain = secrets.token_bytes(KEY_BYTES) + clock.now_ms().to_bytes(_SINCE_BYTES, "big")
-    sealed = await database.write(_stored_chain_key(seal.seal(plain, _CHAIN_CONTEXT)))
+    sealed = await database.write(_stored_chain_key(seal.seal(plain, _CHAIN_CONTEXT), is_needed=is_needed))
     if sealed is None:
         raise StoreUnusable("the key of the audit chain is missing from the database; bring it back from a backup")
     plain = seal.open(sealed, _CHAIN_CONTEXT)
@@ -94,19 +142,46 @@ def _stored_or_new(name: str, sealed: bytes) -> Unit[bytes]:
     return blob_of(rows[0][0])
 
 
-def _stored_chain_key(sealed: bytes) -> Unit[bytes | None]:
-    """Gives the stored sealed key, or stores this one; None where there is none although there is a chain."""
+def _meta_of(name: str) -> Unit[bytes | None]:
+    rows = yield Statement(statements.GET_META, (name,))
+    return blob_of(rows[0][0]) if rows else None
+
+
+def _finished_in(seal: Seal, check: bytes | None) -> tuple[str, ...]:
+    if check is None:
+        return ()
+    plain = seal.open(check, _CONTEXT)
+    return () if plain == _FIRST_PLAIN else _decode(plain).upgrades
+
+
+def _replaced(name: str, before: bytes, after: bytes) -> Unit[None]:
+    if not (yield Statement(statements.REPLACE_META, (name, after, before))):
+        raise Outdated(f"meta {name!r} was changed since it was read")
+
+
+def _stored_key_check(sealed: bytes) -> Unit[bytes | None]:
+    """Gives the stored check, or stores this one; None where there is none although something is sealed."""
+    rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
+    if rows:
+        return blob_of(rows[0][0])
+    if (yield Statement(statements.ANY_SEALED, ())):
+        return (yield from _meta_of(_KEY_CHECK))  # another process may have stored it, and more, meanwhile
+    return (yield from _stored_or_new(_KEY_CHECK, sealed))
+
+
+def _stored_chain_key(sealed: bytes, *, is_needed: bool) -> Unit[bytes | None]:
+    """Gives the stored sealed key, or stores this one; None where there is none although something relies on it."""
     rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
     if rows:
         return blob_of(rows[0][0])
-    if (yield Statement(statements.ANY_CHAINED, ())):
-        return None
+    if is_needed or (yield Statement(statements.ANY_CHAINED, ())):
+        return (yield from _meta_of(_CHAIN_KEY))
     return (yield from _stored_or_new(_CHAIN_KEY, sealed))
 
 
 def _is_sealed() -> Unit[bool]:
     rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
-    return bool(rows)
+    return bool(rows) or bool((yield Statement(statements.ANY_SEALED, ())))
 
 
 def _schema_version() -> Unit[int]:

@@ -13,6 +13,14 @@ ADD_META: Final = query("INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFL
 REPLACE_META: Final = query("UPDATE meta SET value = $2 WHERE name = $1 AND value = $3 RETURNING name")
 """Replaces the value that was read; gives no row where another process has replaced it."""
 
+ANY_SEALED: Final = query(
+    """
+    SELECT 1 WHERE EXISTS (SELECT 1 FROM operations) OR EXISTS (SELECT 1 FROM checkouts)
+                OR EXISTS (SELECT 1 FROM customers) OR EXISTS (SELECT 1 FROM notifications)
+                OR EXISTS (SELECT 1 FROM endpoints) OR EXISTS (SELECT 1 FROM meta)""",
+)
+"""Tells whether the database holds anything that is stored with sealed values."""
+
 SCHEMA_VERSION: Final = query("SELECT max(number) FROM schema_version")
 """Reads the number of the newest migration that this database has had."""
 

@@ -1,0 +1,37 @@
+"""Keyed digests: values that nobody can compute or check without the store's secret.
+
+Rules:
+
+1. Each purpose has a key of its own. So a digest that was made for one purpose is worth nothing for another.
+2. Values are packed with their types and lengths before they are hashed. So no two lists of values have equal bytes.
+3. The secret is the one of the audit chain (``store.meta.chain_key``), which no rotation of the encryption key changes.
+   So a stored digest stays valid for good.
+"""
+
+import hmac
+from typing import Final, TypeAlias
+
+import msgspec
+
+Value: TypeAlias = str | int | bytes | None
+
+_KEY_OF: Final = b"payrelay digest\0"
+_pack = msgspec.msgpack.Encoder().encode
+
+
+class DigestKey:
+    """Makes and compares the keyed digests of one purpose, such as ``signed text``."""
+
+    def __init__(self, secret: bytes, purpose: str) -> None:
+        self._key = hmac.digest(secret, _KEY_OF + purpose.encode(), "sha256")
+
+    def __repr__(self) -> str:
+        return "DigestKey()"
+
+    def digest(self, *values: Value) -> str:
+        """Gives the HMAC-SHA256 of the values as 64 hex digits; their order and their types count."""
+        return hmac.new(self._key, _pack(values), "sha256").hexdigest()
+
+    def fits(self, digest: str | None, *values: Value) -> bool:
+        """True where a digest is that of the values, compared in constant time; a missing digest fits nothing."""
+        return digest is not None and hmac.compare_digest(digest.encode(), self.digest(*values).encode())
