@@ -35,6 +35,7 @@ from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -70,6 +71,7 @@ def relay_over(
         read_cache=ReadCache(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
+        order_searches=OrderSearches(database),
         inbox=Inbox(database, SEAL),
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,

@@ -72,6 +72,7 @@ from payrelay.store.meta import ChainStart, chain_key, embedded_keys, merchant_o
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
@@ -206,6 +207,7 @@ async def opened_relay(
                 start=background.start,
                 note=ReadingNotes(subscriptions, accounts),
             ),
+            order_searches=OrderSearches(database),
             inbox=Inbox(database, seal),
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,

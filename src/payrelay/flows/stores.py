@@ -10,6 +10,7 @@ from payrelay.store.customers import Customers
 from payrelay.store.data_keys import KeyResidues
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -22,6 +23,7 @@ class Stores:
     Attributes:
         journal: operations, with their histories, calls and answers.
         resolution: the queries of the resolution.
+        order_searches: when each order is searched for at the gateway.
         inbox: notifications.
         chargebacks: payments that a bank took back.
         customers: stored customers.
@@ -34,6 +36,7 @@ class Stores:
 
     journal: Journal
     resolution: ResolutionStore
+    order_searches: OrderSearches
     inbox: Inbox
     chargebacks: Chargebacks
     customers: Customers
