@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.owners import Owners
+from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
@@ -26,6 +28,8 @@ class Stores:
         checkouts: checkouts.
         subscriptions: what is known of subscriptions.
         client_tokens, signing_keys: client tokens, and the keys that sign them.
+        owners: who owns a payment, an authorization, a plan or an order.
+        principals: the names and groups of principals.
     """
 
     journal: Journal
@@ -37,3 +41,5 @@ class Stores:
     subscriptions: Subscriptions
     client_tokens: ClientTokens
     signing_keys: SigningKeys
+    owners: Owners
+    principals: Principals

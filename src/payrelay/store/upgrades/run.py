@@ -14,6 +14,7 @@ Rules:
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
+from payrelay.store.access.principals import sign_grandfathered
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
@@ -46,7 +47,18 @@ async def _begin_chain(_: UpgradeContext) -> None:
     """Does nothing: that it is finished says that the audit chain has a key, which may not be missing any more."""
 
 
-STEPS: Final[tuple[UpgradeStep, ...]] = (UpgradeStep("audit chain", _begin_chain),)
+async def _sign_grandfathered(context: UpgradeContext) -> None:
+    """Signs the pairs of principals that migration 14 found acting on each other's things.
+
+    A process of the version before writes no such pair.
+    """
+    await sign_grandfathered(context.database, context.secret)
+
+
+STEPS: Final[tuple[UpgradeStep, ...]] = (
+    UpgradeStep("audit chain", _begin_chain),
+    UpgradeStep("owners", _sign_grandfathered),
+)
 """All steps, in the order in which they run; a new one is added at the end."""
 
 
