@@ -1,8 +1,10 @@
 """Two principals of one merchant, over real sockets: neither reads, changes or takes what is the other's."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,10 +68,14 @@ def paid(scene: Scene, client: Client | None = None) -> Paid:
 
 
 def authorized(scene: Scene) -> str:
-    """Authorizes an amount; gives the gateway's token."""
-    reply = scene.client.charge(charge_body(type="AUTHORIZE"))
+    """Authorizes an amount; gives the gateway's token, which can be captured."""
+    order_id, payment_id = fresh("order"), int(fresh_number())
+    reply = scene.client.charge(charge_body(order_id, type="AUTHORIZE"))
     assert reply.status == 200, str(reply)
-    return str(reply.json["data"]["authorization_token"])
+    token = str(reply.json["data"]["authorization_token"])
+    captures = payhere.captures_with(order_id=order_id, payment_id=payment_id)
+    scene.gateway.always(payhere.CAPTURE, token, captures)
+    return token
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +165,9 @@ def test_another_principals_authorization_is_neither_captured_nor_voided(scene: 
     assert scene.gateway.count(payhere.REFUND, token) == 0
     assert scene.client.post("payments/capture", capture_body(token)).status == 200
     # What made the payment owns it, also after the capture.
-    assert_refused(other.post("payments/refund", {"authorization_token": token, "description": "void"}), 404, "not_found")
+    assert_refused(
+        other.post("payments/refund", {"authorization_token": token, "description": "void"}), 404, "not_found"
+    )
 
 
 def test_another_principals_hosted_authorization_is_neither_captured_nor_voided(scene: Scene, other: Client) -> None:
@@ -370,18 +378,21 @@ def test_what_is_unknown_here_stays_open_to_all_keys(scene: Scene, other: Client
     assert other.delete(f"subscriptions/{subscription_id}").status == 200
 
 
-def test_two_principals_at_one_order_at_once_pay_once(scene: Scene) -> None:
+def test_two_principals_at_one_order_at_once_are_one_payer(scene: Scene) -> None:
     """However the requests meet: one principal pays the order, as often as it asks, and the other one never does."""
     callers = [scene.another(), scene.another()]
-    for _ in range(5):
+    for _ in range(3):
         order_id = fresh("order")
-        with ThreadPoolExecutor(20) as pool:
-            tasks = [pool.submit(callers[n % 2].charge, charge_body(order_id), key=fresh("key")) for n in range(20)]
-            replies = [task.result() for task in tasks]
-        payers = {number % 2 for number, reply in enumerate(replies) if reply.status == 200}
-        assert len(payers) == 1, [str(reply) for reply in replies]
-        assert {reply.status for reply in replies} <= {200, 409}
-        assert scene.gateway.count(payhere.CHARGE, order_id) == sum(reply.status == 200 for reply in replies)
+
+        def charge(number: int, order_id: str = order_id) -> list[tuple[int, int]]:
+            body = charge_body(order_id)
+            return [(number % 2, callers[number % 2].charge(body, key=fresh("key")).status) for _ in range(8)]
+
+        with ThreadPoolExecutor(8) as pool:
+            replies = [each for replies in pool.map(charge, range(8)) for each in replies]
+        assert len({principal for principal, status in replies if status == 200}) == 1, replies
+        assert {status for _, status in replies} <= {200, 409}
+        assert scene.gateway.count(payhere.CHARGE, order_id) == sum(status == 200 for _, status in replies)
 
 
 def test_erasing_a_customer_leaves_the_other_principals_notifications(scene: Scene, other: Client) -> None:
@@ -397,10 +408,8 @@ def test_erasing_a_customer_leaves_the_other_principals_notifications(scene: Sce
     until(lambda: checkout_of(scene.client, checkout_id)["state"] == "completed", "the order is paid")
     (row,) = listed(scene.program, "--order", order_id)
     assert other.post(f"customers/{customer['id']}/erase").status == 200
-    shown = scene.program.run("notifications", "show", str(row["id"]), "--json")
 
-    assert shown.returncode == 0, shown.stderr
-    assert json.loads(shown.stdout)["fields"]["card_holder_name"] is not None
+    assert has_body(scene, str(row["id"]))
 
 
 def test_erasing_a_customer_still_removes_its_own_notifications(scene: Scene, other: Client) -> None:
@@ -412,16 +421,24 @@ def test_erasing_a_customer_still_removes_its_own_notifications(scene: Scene, ot
     until(lambda: checkout_of(other, checkout_id)["state"] == "completed", "the approval is stored")
     (row,) = listed(scene.program, "--order", order_id)
     assert other.post(f"customers/{checkout_of(other, checkout_id)['customer_id']}/erase").status == 200
-    shown = scene.program.run("notifications", "show", str(row["id"]), "--json")
 
-    assert "S Perera" not in shown.stdout
+    assert not has_body(scene, str(row["id"]))
+
+
+def has_body(scene: Scene, notification_id: str) -> bool:
+    """Tells whether the body of a notification is still stored."""
+    with closing(sqlite3.connect(scene.program.folder / "payrelay.db")) as database:
+        query = "SELECT sealed_body IS NOT NULL FROM notifications WHERE id = ?"
+        return bool(database.execute(query, (notification_id,)).fetchone()[0])
 
 
 def test_a_key_with_any_principal_acts_on_everything(scene: Scene) -> None:
     """Somebody must be able to help both shops; no key has this unless it is asked for by name."""
     order, plan = paid(scene), subscribed(scene)
     default = scene.another()
-    desk = scene.another("--scope", "any-principal", *(f"--scope={each}" for each in ("payments:read", "payments:refund")))
+    desk = scene.another(
+        "--scope", "any-principal", *(f"--scope={each}" for each in ("payments:read", "payments:refund"))
+    )
     default_scopes = json.loads(scene.program.run("keys", "list", "--json").stdout)
 
     assert default.get(f"payments/{order.order_id}").status == 404
