@@ -47,8 +47,8 @@ async def put_into_group(
 ) -> int:
     """Let principals act as one owner.
 
-    Each may then read and change the payments, authorizations, plans and orders of the others. Idempotency-Keys, events,
-    checkouts and customers stay with each.
+    Each may then read and change the payments, authorizations, plans and orders of the others. Operations, checkouts,
+    customers, events and Idempotency-Keys stay with each.
     """
     from payrelay.flows.operators.manage_principals import group_principals
 

@@ -89,7 +89,7 @@ async def rename_principal(principals: Principals, clock: Clock, name: str, new_
 
 
 async def undecided_in_words(database: Database, secret: bytes) -> list[str]:
-    """Returns a text for each pair that nobody decided about; ``secret`` is that of keyed digests. Raises StoreError."""
+    """Returns a text for each pair that nobody decided about; ``secret`` makes keyed digests. Raises StoreError."""
     return [pair_in_words(pair) for pair in await Principals(database, secret).grandfathered()]
 
 
