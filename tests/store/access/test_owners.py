@@ -207,3 +207,49 @@ async def test_several_may_own_what_they_made_together(shelf: Shelf, database: D
 
     assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == {"shop", "kiosk"}
     assert (await shelf.owners.of_order(MERCHANT, "A-1")).settled == {"shop", "kiosk"}
+
+
+async def notified(shelf: Shelf, number: int, **members: object) -> str:
+    """Stores a notification of the order that has been worked on; gives its id."""
+    own = {"id": f"ntf_{number:04}", "digest": f"{number:064x}", "next_at_ms": None, "payment_id": None}
+    notification = msgspec.structs.replace(NOTIFICATION, **(own | members))
+    await shelf.inbox.put(notification, b"card_holder_name=S+Perera")
+    return notification.id
+
+
+async def left_of(shelf: Shelf, principal: str, *ids: str) -> list[bool]:
+    """Forgets a principal's bodies of the order; tells for each notification whether its body is left."""
+    await shelf.inbox.forget_bodies_of_order(MERCHANT, "A-1", principal)
+    return [await shelf.inbox.body_of(id_) is not None for id_ in ids]
+
+
+async def test_what_was_paid_is_its_makers_to_forget(shelf: Shelf) -> None:
+    """By the operation, the checkout or the plan that made the payment, whoever had the order first."""
+    await shelf.checkout(principal="kiosk", state=CheckoutState.EXPIRED, payment_id="320025000009", created_at_ms=1)
+    await shelf.operation(payment_id=PAYMENT_ID, created_at_ms=2)
+    owner = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="shop")
+    await shelf.subscriptions.note(owner, [paid(2)], now_ms=1_000)
+    numbers = (PAYMENT_ID, "320025000002", "320025000009")
+    ids = [await notified(shelf, each, payment_id=number) for each, number in enumerate(numbers)]
+
+    assert await left_of(shelf, "kiosk", *ids) == [True, True, False]
+    assert await left_of(shelf, "shop", *ids) == [False, False, False]
+
+
+async def test_what_was_not_paid_is_for_who_had_taken_the_order_last(shelf: Shelf) -> None:
+    """A failed attempt names a customer too: its shop must be able to erase it, and no other shop can."""
+    await shelf.checkout(principal="kiosk", state=CheckoutState.FAILED, created_at_ms=1_000)
+    await shelf.checkout(state=CheckoutState.FAILED, created_at_ms=3_000)
+    ids = [await notified(shelf, at_ms, received_at_ms=at_ms) for at_ms in (500, 2_000, 4_000)]
+
+    assert await left_of(shelf, "kiosk", *ids) == [False, False, True]
+    assert await left_of(shelf, "shop", *ids) == [False, False, False]
+
+
+async def test_a_declined_attempt_takes_no_order_to_be_forgotten(shelf: Shelf) -> None:
+    """Else whoever has one charge declined could have another shop's notifications deleted."""
+    await shelf.checkout(created_at_ms=1_000)
+    await shelf.operation(principal="kiosk", state=State.DECLINED, created_at_ms=2_000)
+    id_ = await notified(shelf, 1, received_at_ms=3_000)
+
+    assert await left_of(shelf, "kiosk", id_) == [True]

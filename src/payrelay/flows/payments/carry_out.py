@@ -74,9 +74,9 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
     """Carries out an intent, unless the request is a repeat: at most one effect at the gateway for one claim.
 
     Returns the finished answer; for a repeat the earlier answer byte for byte; or a 202 that says what is known.
-    Raises Refusal where what it acts on is foreign to the caller, an earlier operation blocks this one or the account
-    is paused, StillRunning for a repeat of a request that is under way, and StoreUnavailable where the intent could not
-    be stored. Nothing was sent then.
+    Raises Refusal where its subject is foreign to the caller, where an earlier operation blocks this one, and where the
+    account is paused. Raises StillRunning for a repeat of a request that is under way, and StoreUnavailable where the
+    intent could not be stored. Nothing was sent then.
     """
     fingerprint = fingerprint_of(request.account, intent.call)
     claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
