@@ -101,8 +101,8 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.CONFLICT: Meaning(
         409,
         Retry.NEVER,
-        "It is already captured, refunded, cancelled or completed, or not eligible for what was asked; or the order id is"
-        " taken.",
+        "It is already captured, refunded, cancelled or completed, or not eligible for what was asked; or the order id"
+        " is taken.",
     ),
     Code.TOO_LARGE: Meaning(413, Retry.NEVER, "The body is over 64 KiB."),
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, Retry.NEVER, "The body is not application/json in UTF-8."),
