@@ -168,6 +168,8 @@ def phrases_of(evidence: Evidence) -> list[str]:
         phrases.append(f"payment{'s' if len(evidence.payment_ids) > 1 else ''} {', '.join(evidence.payment_ids)}")
     if evidence.notification_id is not None:
         phrases.append(f"notification {evidence.notification_id}")
+    if evidence.authorized_minor is not None:
+        phrases.append(f"authorized was {decimal_text(evidence.authorized_minor)}")
     if evidence.elapsed_ms is not None:
         phrases.append(f"after {evidence.elapsed_ms / 1000:.3g} s")
     if evidence.operator is not None:

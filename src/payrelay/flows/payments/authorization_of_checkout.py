@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.errors import wrong_field
+from payrelay.flows.access.ownership import is_foreign
 from payrelay.flows.relay import Relay, Request
 
 _HANDLE: Final = "chk_"
@@ -12,7 +13,7 @@ _FIELD: Final = "authorization_token"
 
 
 class CheckoutAuthorization(NamedTuple):
-    """A checkout in which a customer authorized an amount, and the gateway's token of that authorization."""
+    """A checkout of which the gateway reported an authorization, and the gateway's token of that authorization."""
 
     checkout: Checkout
     token: str
@@ -31,13 +32,13 @@ async def authorization_of_checkout(
     checkout = await relay.checkouts.get(token_or_checkout_id)
     is_own = (
         checkout is not None
-        and checkout.principal == request.principal
         and checkout.merchant == relay.account(request.account).merchant
+        and not await is_foreign(relay, request, frozenset({checkout.principal}))
     )
     if checkout is None or not is_own or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, "names no checkout of yours that asked for an authorization")
     token = None
-    if checkout.state is CheckoutState.COMPLETED:
+    if checkout.state in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}:
         token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NotificationKind.AUTHORIZATION)
     if token is None:
         raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and has no authorization yet")
