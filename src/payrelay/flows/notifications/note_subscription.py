@@ -4,15 +4,13 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.calls import OneSubscription, PaymentsOfSubscription
+from payrelay.core.calls import PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind
 from payrelay.core.checkouts.checkout_proof import is_on_other_schedule
 from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment, fact_of_notification
-from payrelay.errors import Code
 from payrelay.flows.notifications.context import NotificationContext
-from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.hooks import FlowPoint
 from payrelay.store.subscriptions import SubscriptionOwner
 
@@ -81,20 +79,12 @@ async def _is_on_other_schedule(context: NotificationContext, checkout: Checkout
 
 async def _shown_plan(context: NotificationContext) -> Fact | NotificationReason:
     """Reads the notification's subscription at the gateway; returns its fact, or the reason why it proves nothing."""
-    relay, account, content = context.relay, context.account, context.content
-    asked_ms = relay.clock.now_ms()
-    until_s = relay.clock.boot_s() + account.queue_s
-    call = OneSubscription(subscription_id=int(content.subscription_id or 0))
-    relay.hooks.passed(FlowPoint.INQUIRING, context.notification.id)
-    reading = await account.read(call, priority=Priority.RESOLUTION, until_s=until_s)
-    relay.hooks.passed(FlowPoint.INQUIRED, context.notification.id)
-    if reading.code is not None:
-        return NotificationReason.NOT_SHOWN if reading.code is Code.NOT_FOUND else NotificationReason.UNSEEN
-    for fact in account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms):
-        is_of_order = fact.order_id == content.order_id and fact.currency == content.currency
-        if fact.subscription_id == content.subscription_id and is_of_order:
-            return fact
-    return NotificationReason.NOT_SHOWN
+    content = context.content
+    fact = await context.search.subscription(content.subscription_id or "0", for_id=context.notification.id)
+    if isinstance(fact, NoObservation):
+        return NotificationReason.UNSEEN
+    is_of_order = fact is not None and fact.order_id == content.order_id and fact.currency == content.currency
+    return fact if fact is not None and is_of_order else NotificationReason.NOT_SHOWN
 
 
 async def _paid_installments(
