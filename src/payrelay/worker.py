@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from payrelay.errors import StoreError
 from payrelay.flows.access.revoke_client_token import forget_client_tokens
 from payrelay.flows.checkouts.finish_checkout import end_checkouts, forget_checkouts
+from payrelay.flows.customers.erase_customer import clear_residues
 from payrelay.flows.notifications.work_inbox import begin_inbox, forget_notifications
 from payrelay.flows.operators.alert import begin_alerts
 from payrelay.flows.operators.audit import keep_anchors
@@ -79,6 +80,7 @@ JOBS: Final = (
     Job(4, end_checkouts),
     Job(120, forget_checkouts),
     Job(120, forget_client_tokens),
+    Job(120, clear_residues),
 )
 
 

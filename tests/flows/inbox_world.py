@@ -192,6 +192,10 @@ class SteppingDatabase:
         """Reads."""
         return await self._inner.read(unit)
 
+    async def clear_files(self, table: str | None) -> bool:
+        """Clears its files."""
+        return await self._inner.clear_files(table)
+
     async def ping(self) -> None:
         """Asks whether it is there."""
         await self._inner.ping()

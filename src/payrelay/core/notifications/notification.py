@@ -142,6 +142,8 @@ class NotificationReason(StrEnum):
     SEARCH_WAITS = "search_waits"
     OTHER_AMOUNT = "other_amount"
     OTHER_KIND = "other_kind"
+    OTHER_SCHEDULE = "other_schedule"
+    OTHER_SCHEDULE_ENDED = "other_schedule_ended"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
     OTHER_TEXT = "other_text"
     SECOND_PAYMENT = "second_payment"
@@ -178,6 +180,8 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.SEARCH_WAITS: "it waits for the next search of its order",
     NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was requested",
     NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
+    NotificationReason.OTHER_SCHEDULE: "its subscription has another schedule than was requested",
+    NotificationReason.OTHER_SCHEDULE_ENDED: "its subscription, on another schedule than was requested, has ended",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
     NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
@@ -340,6 +344,7 @@ APPLIED_BY: Final = frozenset(
         NotificationReason.CHECKOUT_NOTIFIED,
         NotificationReason.CUSTOMER_APPROVED,
         NotificationReason.SUBSCRIPTION_NOTED,
+        NotificationReason.OTHER_SCHEDULE_ENDED,
         NotificationReason.CHARGEBACK_KEPT,
     }
 )
@@ -363,6 +368,7 @@ DOUBTED_BY: Final = frozenset(
     {
         NotificationReason.OTHER_AMOUNT,
         NotificationReason.OTHER_KIND,
+        NotificationReason.OTHER_SCHEDULE,
         NotificationReason.OTHER_TOKEN,
         NotificationReason.OTHER_TEXT,
         NotificationReason.SECOND_PAYMENT,

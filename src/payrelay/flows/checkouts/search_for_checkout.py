@@ -9,7 +9,8 @@ Rules:
    notifications tell them apart.
 3. A plan that begins on a later day has no payment yet. Its subscription is searched for at once. An active one has
    begun. One that began on its own first day must show its payment.
-4. The subscription and its events are stored before the checkout is completed; after a crash in between, both are done
+4. A subscription on another schedule than was asked for completes nothing: an operator is called.
+5. The subscription and its events are stored before the checkout is completed; after a crash in between, both are done
    again. A notification that comes before, meanwhile or later adds only what it alone reports.
 """
 
@@ -19,10 +20,18 @@ import msgspec
 
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, Result, begins_after
-from payrelay.core.checkouts.checkout_proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
+from payrelay.core.checkouts.checkout_proof import (
+    first_payment,
+    has_begun,
+    is_as_asked,
+    is_on_other_schedule,
+    may_be_paid_by,
+    plans_of,
+)
 from payrelay.core.moments import day_at
+from payrelay.core.notifications.notification import NotificationFilter, NotificationState
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
-from payrelay.core.subscriptions.subscription import Fact, fact_of_installment
+from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment
 from payrelay.errors import Code, Refusal
 from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
@@ -128,7 +137,13 @@ async def _search_for_plan(relay: Relay, checkout: Checkout, gateway: _Inquiring
     first = first_payment(checkout, plan, await _unowned(relay, checkout, candidates))
     if not has_begun(plan, first, begins_later=is_later) or await relay.checkouts.has_competing(checkout):
         return None
+    is_otherwise = is_on_other_schedule(details, plan)
+    if is_otherwise and plan.state is SubscriptionState.ACTIVE:
+        await _doubt(relay, checkout, plan)
+        return None
     await _note_subscription(relay, checkout, plan, installments)
+    if is_otherwise:
+        return None  # it has ended, perhaps because an operator ended it
     return Result(subscription_id=plan.subscription_id, payment_id=None if first is None else first.payment_id)
 
 
@@ -149,6 +164,22 @@ def _only_one(relay: Relay, checkout: Checkout, shown: Iterable[Fact]) -> Fact |
         relay.log.warning("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=ids)
         return None
     return next(iter(plans), None)
+
+
+async def _doubt(relay: Relay, checkout: Checkout, plan: Fact) -> None:
+    """Calls an operator to a subscription on another schedule, once, unless its notification has called one."""
+    wanted = NotificationFilter(
+        account=checkout.account,
+        state=NotificationState.NEEDS_ATTENTION,
+        order_id=checkout.order_id,
+        subscription_id=plan.subscription_id,
+    )
+    if await relay.inbox.list(wanted, before=None, limit=1):
+        return
+    relay.log.error("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=[plan.subscription_id])
+    relay.hooks.passed(FlowPoint.NOTING, checkout.id)
+    await relay.checkouts.doubt(checkout, plan.subscription_id, at_ms=relay.clock.now_ms())
+    relay.hooks.passed(FlowPoint.NOTED, checkout.id)
 
 
 async def _note_subscription(relay: Relay, checkout: Checkout, plan: Fact, installments: Iterable[Payment]) -> None:
