@@ -7,7 +7,7 @@ from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import KeyResidues
+from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore

@@ -9,8 +9,8 @@ Rules:
 3. A change names the version on which it was decided, and is written with its event or not at all.
 4. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
    customer. Alone it reveals nothing, to Payrelay as little as to others.
-5. The sealed values of a customer have one data key (``store.data_keys``). Erasure destroys it. Removal destroys it
-   too, and seals what stays with a new one, so that the token can't be opened any more.
+5. The sealed values of a customer have one data key (``store.data_keys.keys``). Erasure destroys it. Removal destroys
+   it too, and seals what stays with a new one, so that the token can't be opened any more.
 """
 
 import hmac
@@ -29,7 +29,7 @@ from payrelay.core.customers.customer import (
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
