@@ -21,6 +21,7 @@ from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements import checkouts as statements
+from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are read: more attempts than any customer makes."""
@@ -155,6 +156,11 @@ class Checkouts:
     async def has_competing(self, checkout: Checkout) -> bool:
         """Tells whether a charge of the order, or another checkout, may turn out to own a payment of the order."""
         return bool(await self._database.read(all_rows(_competing_with(checkout))))
+
+    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> None:
+        """Stores the alert that a subscription contradicts what a checkout asked for. May be repeated."""
+        statement = Statement(ADD_CHECKOUT_ALERT, (checkout.id, int(subscription_id), at_ms), is_whole=True)
+        await self._database.write(all_rows(statement))
 
     async def _one(self, statement: Statement) -> Checkout | None:
         row = await self._database.read(first_row(statement))

@@ -30,6 +30,7 @@ from payrelay.core.customers.customer import (
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -125,6 +126,13 @@ class Customers:
         sealed, sealed_key = row or (None, None)
         token = self._data_keys.open(sealed, token_context(customer_id), customer_id, sealed_key)
         return None if token is None else Secret(token.decode())
+
+    async def clear_files(self) -> bool:
+        """Clears the database's files of data keys that were destroyed on request, of whatever noun.
+
+        False where something is in the way, so that it must be tried again. May be repeated. Raises StoreUnavailable.
+        """
+        return await KeyResidues(self._database).clear()
 
     async def list(self, filters: CustomerFilter, *, before: str | None, limit: int) -> _Customers:
         """Reads one page, newest first: at most ``limit`` customers with ids below ``before``."""

@@ -120,10 +120,29 @@ class Inbox:
         """Gives the time at which the next notification is due; None where none waits."""
         return await self._database.read(moment_in(Statement(statements.NEXT_NOTIFICATION, ())))
 
-    async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Notifications:
-        """Leases at most ``limit`` notifications that are due. No other process gets them before the lease ends."""
-        statement = Statement(statements.LEASE_NOTIFICATIONS, (now_ms, leased_until_ms, limit), is_whole=True)
-        return [struct_of(row, Notification) for row in await self._database.write(all_rows(statement))]
+    async def lease_due(self, now_ms: int, *, leased_until_ms: int, orders: int, of_an_order: int) -> _Notifications:
+        """Leases notifications that are due, of at most ``orders`` orders, and at most ``of_an_order`` of each.
+
+        The orders whose notifications have been due for longest come first. No other process gets the leased ones
+        before the lease ends.
+        """
+        parameters = (now_ms, leased_until_ms, orders, of_an_order)
+        return await self._leased(Statement(statements.LEASE_NOTIFICATIONS, parameters, is_whole=True))
+
+    async def lease_waiting(
+        self, merchant: str, order_id: str, *, before_ms: int, leased_until_ms: int, limit: int
+    ) -> _Notifications:
+        """Leases at most ``limit`` notifications of an order that wait, due or not, for a search that began before.
+
+        Gives those that were worked on last before ``before_ms``, and those that could not be worked on for want of a
+        search. Another process may be working on one of them: the store takes the result of the first.
+        """
+        parameters = (merchant, order_id, before_ms, leased_until_ms, limit)
+        return await self._leased(Statement(statements.LEASE_WAITING, parameters, is_whole=True))
+
+    async def _leased(self, statement: Statement) -> _Notifications:
+        leased = [struct_of(row, Notification) for row in await self._database.write(all_rows(statement))]
+        return sorted(leased, key=lambda each: (each.received_at_ms, each.id))
 
     async def expire_leases(self, now_ms: int) -> int:
         """Makes notifications due that a dead process was about to work on for the first time; gives their number.
@@ -141,12 +160,13 @@ class Inbox:
         """Forgets the bodies of at most ``limit`` finished notifications from before a time; gives their number."""
         return await self._database.write(_forget(Statement(statements.FORGET_BODIES, (before_ms, limit))))
 
-    async def forget_bodies_of_order(self, merchant: str, order_id: str) -> int:
-        """Forgets the bodies of all finished notifications of an order; gives their number.
+    async def forget_bodies_of_order(self, merchant: str, order_id: str, principal: str) -> int:
+        """Forgets the bodies of an order's finished notifications that aren't another principal's; gives their number.
 
-        A body has the customer's name.
+        A body has the customer's name. A notification of a payment is its maker's. Any other one is the principal's
+        unless another principal had taken the order last before it came.
         """
-        forgetting = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id))
+        forgetting = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id, principal))
         return await self._database.write(_forget_on_request(forgetting))
 
     async def accept_token(self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int) -> bool:

@@ -68,9 +68,12 @@ async def _forget_cached_readings(relay: Relay, batch: CustomerOrders) -> None:
 
 
 async def _forget_notifications(relay: Relay, batch: CustomerOrders) -> None:
-    """Deletes the bodies of notifications, with card holder, card mask and token, and the accepted tokens."""
+    """Deletes the bodies of notifications, with card holder, card mask and token, and the accepted tokens.
+
+    Bodies of another principal's notifications stay: it may have an order of an equal id, with a customer of its own.
+    """
     for order_id in batch.order_ids:
-        await relay.inbox.forget_bodies_of_order(batch.customer.merchant, order_id)
+        await relay.inbox.forget_bodies_of_order(batch.customer.merchant, order_id, batch.customer.principal)
         await relay.inbox.destroy_token(batch.customer.merchant, order_id, NotificationKind.PREAPPROVAL)
 
 
@@ -129,12 +132,12 @@ async def erase(relay: Relay, customer: Customer) -> Erasure:
     changed = await changed_by(relay, customer, CustomerEvent.ERASED, partial(_erased, relay))
     # A client token may have been issued meanwhile.
     await _revoke_client_tokens(relay, CustomerOrders(customer=changed, order_ids=()))
-    return Erasure(customer=changed, files_cleared=await relay.key_residues.clear())
+    return Erasure(customer=changed, files_cleared=await relay.customers.clear_files())
 
 
 async def clear_residues(relay: Relay) -> None:
     """Clears the database's files of keys that were destroyed by removals, and by erasures that could not do so."""
-    await relay.key_residues.clear()
+    await relay.customers.clear_files()
 
 
 async def remove(relay: Relay, customer: Customer) -> Customer:
