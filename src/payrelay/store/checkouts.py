@@ -15,7 +15,7 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
