@@ -21,6 +21,10 @@ async def _key(bench: Bench, route: Route, own: Ids) -> str | None:  # noqa: ARG
     return bench.keys[SHOP]
 
 
+async def _of_any_principal(bench: Bench, route: Route, own: Ids) -> str | None:  # noqa: ARG001 - a bearer
+    return await bench.new_key(SHOP, scopes=DEFAULT_SCOPES | {Scope.ANY_PRINCIPAL})
+
+
 async def _without_scope(bench: Bench, route: Route, own: Ids) -> str | None:  # noqa: ARG001 - a bearer
     return await bench.new_key(SHOP, scopes=DEFAULT_SCOPES - {route.scope})
 
@@ -85,7 +89,7 @@ async def _expired_identity(bench: Bench, route: Route, own: Ids) -> str | None:
     return bench.provider.token(own["reference"], exp=1, order=own["order"])
 
 
-OF_KEYS: Final[Mapping[str, Bearer]] = {"key": _key}
+OF_KEYS: Final[Mapping[str, Bearer]] = {"key": _key, "key of any principal": _of_any_principal}
 """Credentials that know principals: to them a thing is their own, another principal's, the gateway's or nobody's."""
 
 OF_PHONES: Final[Mapping[str, Bearer]] = {

@@ -31,6 +31,8 @@ ACCOUNT: Final = "gateway"
 OTHER_ACCOUNT: Final = "second"
 SHOP: Final = "shop"
 RIVAL: Final = "rival"
+MATE: Final = "web"
+"""In one group with the shop."""
 PATIENCE_S: Final = 20.0
 ORDER_CLAIM: Final = "order"
 
@@ -177,7 +179,8 @@ async def opened_bench(folder: Path) -> AsyncIterator[Bench]:
             settings = _settings(folder, gateway.base_url, provider)
             async with running(settings, clock=clock, log=json_log(io.BytesIO(), clock)) as service:
                 bench = Bench(service=service, world=simulator.world, provider=provider)
-                bench.keys = {name: await bench.new_key(name) for name in (SHOP, RIVAL)}
+                bench.keys = {name: await bench.new_key(name) for name in (SHOP, RIVAL, MATE)}
+                await service.relay.principals.put_into_group("ours", (SHOP, MATE), now_ms=clock.now_ms())
                 yield bench
 
 
