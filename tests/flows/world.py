@@ -38,7 +38,7 @@ from payrelay.gateways.gateway import ExpectedReply, Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Priority, TimerHandle
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database
-from payrelay.store.payments.journal import STRANDED_MAX, Acceptance, ClaimedOperation, Journal
+from payrelay.store.payments.journal import STRANDED_MAX, Acceptance, ClaimedOperation, Condition, Journal
 
 START_MS: Final = 1_700_000_000_000
 KEYED_MS: Final = 30 * 86_400_000
@@ -172,11 +172,20 @@ class SteppingJournal(Journal):
         return await super().find_claim(principal, claim, now_ms=now_ms)
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        condition: Condition | None = None,
     ) -> Acceptance:
         """Stores, between two steps."""
         await self._steps.reach("accept")
-        acceptance = await super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+        acceptance = await super().accept(
+            operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, condition=condition
+        )
         await self._steps.reach("accepted")
         return acceptance
 

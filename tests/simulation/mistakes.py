@@ -39,7 +39,7 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.events import outbox
 from payrelay.store.inbox import Inbox, StoredNotification
-from payrelay.store.payments.journal import Acceptance, AcceptedOperation, ClaimedOperation, Journal
+from payrelay.store.payments.journal import Acceptance, AcceptedOperation, ClaimedOperation, Condition, Journal
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
@@ -58,11 +58,20 @@ class Guardless(Journal):
     """Lets an operation begin while another one on the same subject is open."""
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        condition: Condition | None = None,
     ) -> Acceptance:
         """Takes a guard that nobody else has."""
         alone = msgspec.structs.replace(operation, guard=operation.id)
-        return await super().accept(alone, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+        return await super().accept(
+            alone, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, condition=condition
+        )
 
 
 class Claimless(Journal):
@@ -73,22 +82,36 @@ class Claimless(Journal):
         return None
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        condition: Condition | None = None,
     ) -> Acceptance:
         """Takes a claim that nobody else has."""
         new = msgspec.structs.replace(operation, claim=f"key/{operation.id}")
-        return await super().accept(new, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+        return await super().accept(new, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, condition=condition)
 
 
 class Hasty(Journal):
     """Says that the intent is stored, and stores it meanwhile."""
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        condition: Condition | None = None,
     ) -> Acceptance:
         """Stores in the background."""
         storing = asyncio.ensure_future(
-            super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+            super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, condition=condition)
         )
         storing.add_done_callback(lambda done: done.cancelled() or done.exception())
         return AcceptedOperation(operation)

@@ -2,14 +2,16 @@
 
 from decimal import Decimal
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.amounts import Amount, Currency
-from payrelay.api.requests.body import Body, CheckedValue, Text
+from payrelay.api.requests.amounts import AMOUNT_SCHEMA, Amount, Currency, positive_minor
+from payrelay.api.requests.body import Body, Check, CheckedValue, Text
 from payrelay.api.requests.parameters import LIMIT, OF_CUSTOMER, own_cursor, own_id, page_of, text
 from payrelay.api.requests.route import TAKES_BODY, Route, refused
+from payrelay.api.routes.checkout_texts import Duration, Period, StartupFee
+from payrelay.core.access.allowance import PAYMENTS_MAX
 from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S
 from payrelay.core.access.credential import Scope
 from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
@@ -18,6 +20,8 @@ from payrelay.flows.access.revoke_client_token import revoke_client_token, revok
 
 SCOPES_MAX: Final = 20
 """The scopes that a body may name; there are fewer."""
+OPEN: Final = "open"
+"""The word in place of an amount that the app chooses."""
 _CLIENT_SCOPES: Final = tuple(sorted(CLIENT_SCOPES))
 
 CLIENT_TOKEN: Final = own_id("ct", "client token")
@@ -29,12 +33,24 @@ OF_CREDENTIAL: Final = text(
 )
 
 
-def _lifetime(value: object) -> int:
-    if type(value) is Decimal and value <= LIFE_MAX_S and value == value.to_integral_value():
-        value = int(value)  # 900.0 is the integer 900 to JSON Schema
-    if type(value) is not int or not LIFE_MIN_S <= value <= LIFE_MAX_S:
-        raise ValueError(f"must be a whole number of seconds, {LIFE_MIN_S} to {LIFE_MAX_S}")
-    return value
+def _whole(least: int, most: int, what: str) -> Check:
+    def check(value: object) -> int:
+        if type(value) is Decimal and value <= most and value == value.to_integral_value():
+            value = int(value)  # 900.0 is the integer 900 to JSON Schema
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError(f"must be a whole number{what}, {least} to {most}")
+        return value
+
+    return check
+
+
+def _exact_or_open(value: object) -> int:
+    if value == OPEN:
+        return 0
+    try:
+        return positive_minor(value)
+    except ValueError as error:
+        raise ValueError(f'{error}, or "{OPEN}"') from None
 
 
 def _client_scope(value: object) -> str:
@@ -46,10 +62,37 @@ def _client_scope(value: object) -> str:
 class Lifetime(
     CheckedValue,
     int,
-    check=_lifetime,
+    check=_whole(LIFE_MIN_S, LIFE_MAX_S, " of seconds"),
     schema={"type": "integer", "minimum": LIFE_MIN_S, "maximum": LIFE_MAX_S, "default": LIFE_USUAL_S},
 ):
     """How long a client token is valid, in seconds."""
+
+
+class PaymentsMax(
+    CheckedValue,
+    int,
+    check=_whole(1, PAYMENTS_MAX, ""),
+    schema={
+        "type": "integer",
+        "minimum": 1,
+        "maximum": PAYMENTS_MAX,
+        "default": 1,
+        "description": "How many payments the order may have in all, whoever makes them.",
+    },
+):
+    """How many payments an order may have."""
+
+
+class ExactOrOpenAmount(
+    CheckedValue,
+    int,
+    check=_exact_or_open,
+    schema={
+        "anyOf": [AMOUNT_SCHEMA, {"const": OPEN}],
+        "description": "The exact amount of each payment, or `open`: then the app chooses it.",
+    },
+):
+    """The exact amount of a payment in hundredths; 0 where the app chooses it."""
 
 
 class ClientScope(CheckedValue, str, check=_client_scope, schema={"type": "string", "enum": list(_CLIENT_SCOPES)}):
@@ -65,8 +108,22 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
 
     customer_id: Annotated[Text, Meta(description="The only customer of the token, `cus_…`.")] | UnsetType = UNSET
     order_id: Annotated[Text, Meta(description="The only order of the token.")] | UnsetType = UNSET
-    amount_max: Amount | UnsetType = UNSET
-    currency: Annotated[Currency, Meta(description="Of `amount_max`; give both or neither.")] | UnsetType = UNSET
+    type: (
+        Annotated[
+            Literal["payment", "preapproval", "recurring", "authorization"],
+            Meta(description="What is paid; a charge of type AUTHORIZE is an `authorization`. Default: `payment`."),
+        ]
+        | UnsetType
+    ) = UNSET
+    amount: ExactOrOpenAmount | UnsetType = UNSET
+    amount_max: (
+        Annotated[Amount, Meta(description="Only with `open`: the most that the app may choose.")] | UnsetType
+    ) = UNSET
+    currency: Annotated[Currency, Meta(description="Required of a token that may pay.")] | UnsetType = UNSET
+    payments: PaymentsMax | UnsetType = UNSET
+    recurrence: Annotated[Period, Meta(description="How often; for `recurring` only.")] | UnsetType = UNSET
+    duration: Annotated[Duration, Meta(description="For how long; for `recurring` only.")] | UnsetType = UNSET
+    startup_fee: StartupFee | UnsetType = UNSET
     scopes: (
         Annotated[
             list[ClientScope],
@@ -81,8 +138,15 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
         return ClientTokenRequest(
             customer_id=None if self.customer_id is UNSET else self.customer_id,
             order_id=None if self.order_id is UNSET else self.order_id,
+            kind=None if self.type is UNSET else self.type,
+            amount_minor=None if self.amount is UNSET else int(self.amount) or None,
+            is_open=self.amount is not UNSET and int(self.amount) == 0,
             amount_max_minor=None if self.amount_max is UNSET else int(self.amount_max),
             currency=None if self.currency is UNSET else self.currency,
+            payments_max=None if self.payments is UNSET else int(self.payments),
+            recurrence=None if self.recurrence is UNSET else str(self.recurrence),
+            duration=None if self.duration is UNSET else str(self.duration),
+            startup_fee_minor=None if self.startup_fee is UNSET else int(self.startup_fee),
             scopes=None if self.scopes is UNSET else tuple(map(Scope, self.scopes)),
             life_s=LIFE_USUAL_S if self.expires_in_s is UNSET else int(self.expires_in_s),
         )

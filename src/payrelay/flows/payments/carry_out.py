@@ -74,7 +74,8 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
 
     Returns the finished answer; for a repeat the earlier answer byte for byte; or a 202 that says what is known.
     Raises Refusal where an earlier operation blocks this one or the account is paused, StillRunning for a repeat of a
-    request that is under way, and StoreUnavailable where the intent could not be stored. Nothing was sent then.
+    request that is under way, StoreUnavailable where the intent could not be stored, and what the intent's condition
+    raises. Nothing was sent then.
     """
     fingerprint = fingerprint_of(request.account, intent.call)
     claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
@@ -209,7 +210,12 @@ class Attempt:
         self._has_begun = True
         self._reach(OperationPoint.ACCEPTING)
         acceptance = await self._relay.journal.accept(
-            self.operation, entry, intent.call, conflicts_with=intent.conflicts_with, now_ms=now_ms
+            self.operation,
+            entry,
+            intent.call,
+            conflicts_with=intent.conflicts_with,
+            condition=intent.condition,
+            now_ms=now_ms,
         )
         self._reach(OperationPoint.ACCEPTED)
         return acceptance
