@@ -12,7 +12,7 @@ from payrelay.api.requests.parameters import LIMIT, OF_CUSTOMER, own_cursor, own
 from payrelay.api.requests.route import TAKES_BODY, Route, refused
 from payrelay.api.routes.checkout_texts import Duration, Period, StartupFee
 from payrelay.core.access.allowance import PAYMENTS_MAX
-from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S
+from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S, PAYING
 from payrelay.core.access.credential import Scope
 from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
 from payrelay.flows.access.list_client_tokens import list_client_tokens
@@ -150,6 +150,52 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
             scopes=None if self.scopes is UNSET else tuple(map(Scope, self.scopes)),
             life_s=LIFE_USUAL_S if self.expires_in_s is UNSET else int(self.expires_in_s),
         )
+
+
+def _with_scope(scope: Scope, *required: str) -> dict[str, object]:
+    """Gives the rule for the members that a client token with a scope must have."""
+    has_it = {"properties": {"scopes": {"contains": {"const": scope}}}, "required": ["scopes"]}
+    return {"if": has_it, "then": {"required": [*required]}}
+
+
+def _without(*names: str) -> dict[str, object]:
+    """Gives the rule that none of these members is there."""
+    return {"not": {"anyOf": [{"required": [name]} for name in names]}}
+
+
+def _where(**members: dict[str, object]) -> dict[str, object]:
+    """Gives the condition that these members are there, and as described."""
+    return {"properties": members, "required": [*members]}
+
+
+_PLAN: Final = ("recurrence", "duration", "startup_fee")
+_PAYS: Final = _where(scopes={"contains": {"enum": sorted(PAYING)}})
+CLIENT_TOKEN_RULES: Final[dict[str, object]] = {
+    "anyOf": [{"required": ["customer_id"]}, {"required": ["order_id"]}],
+    "allOf": [
+        {
+            "if": _PAYS,
+            "then": {"required": ["order_id", "currency"]},
+            "else": _without("type", "amount", "amount_max", "currency", "payments", *_PLAN),
+        },
+        _with_scope(Scope.PAYMENTS_CHARGE, "customer_id"),
+        {
+            "if": {"allOf": [_PAYS, {"not": _where(type={"const": "preapproval"})}]},
+            "then": {"required": ["amount"]},
+        },
+        {"if": {"required": ["amount_max"]}, "then": _where(amount={"const": OPEN})},
+        {
+            "if": _where(type={"enum": ["preapproval", "recurring"]}),
+            "then": _where(scopes={"contains": {"const": Scope.CHECKOUTS_CREATE}}),
+        },
+        {
+            "if": _where(type={"const": "recurring"}, amount={"type": "number"}),
+            "then": {"required": ["recurrence", "duration"]},
+            "else": _without(*_PLAN),
+        },
+    ],
+}
+"""The rules between the members of a ClientTokenBody, as JSON Schema."""
 
 
 _route: Final = partial(Route, scope=Scope.CLIENT_TOKENS_CREATE, bound=refused)
