@@ -25,6 +25,7 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.data_keys import KeyResidues
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.deliveries import Deliveries
@@ -34,7 +35,9 @@ from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 
 SEAL: Final = Seal((b"k" * 32,))
@@ -68,13 +71,16 @@ def relay_over(
         read_cache=ReadCache(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
+        order_searches=OrderSearches(database),
         inbox=Inbox(database, SEAL),
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL),
+        signed_texts=SignedTexts(database, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database),
         signing_keys=SigningKeys(database, SEAL, clock),
+        key_residues=KeyResidues(database),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL),

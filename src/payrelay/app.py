@@ -56,6 +56,7 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.data_keys import KeyResidues
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.sealing import Seal
@@ -71,8 +72,10 @@ from payrelay.store.meta import ChainStart, chain_key, embedded_keys, merchant_o
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 from payrelay.store.upgrades.run import UpgradeContext, upgrade
 
@@ -206,6 +209,7 @@ async def opened_relay(
                 start=background.start,
                 note=ReadingNotes(subscriptions, accounts),
             ),
+            order_searches=OrderSearches(database),
             inbox=Inbox(database, seal),
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
@@ -214,9 +218,11 @@ async def opened_relay(
             dispatch=dispatch,
             customers=Customers(database, seal, chain_key=chain_secret),
             checkouts=Checkouts(database, seal),
+            signed_texts=SignedTexts(database, secret=chain_secret),
             return_links=settings.return_links,
             client_tokens=ClientTokens(database),
             signing_keys=SigningKeys(database, seal, clock),
+            key_residues=KeyResidues(database),
         )
 
 

@@ -1,9 +1,10 @@
 """A relay that takes notifications: real stores, a gateway that shows what it was paid, and bodies signed by hand."""
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
@@ -20,14 +21,21 @@ from payrelay.core.customers.customer import Customer, CustomerFilter
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.outcomes import Evidence, OutcomeKind, Reading
 from payrelay.core.payments.operation import Operation
-from payrelay.core.payments.payment import NoObservation, NothingShown, Observation, Payment, PaymentsSeen
+from payrelay.core.payments.payment import (
+    NoObservation,
+    NothingShown,
+    Observation,
+    Payment,
+    PaymentsSeen,
+    PaymentStatus,
+)
 from payrelay.core.secret import Secret
 from payrelay.errors import Code
 from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.flows.notifications.work_inbox import begin_inbox
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
-from payrelay.gateways.gateway import NO_HEADERS
+from payrelay.gateways.gateway import NO_HEADERS, HostedPage, ReturnUrls
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.gateways.payhere.wire.checkout_forms import Merchant
 from payrelay.store import open_database
@@ -38,6 +46,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.subscriptions import Subscriptions, SubscriptionSummary
 
 T = TypeVar("T")
@@ -50,6 +59,7 @@ AUTHORIZATION_TOKEN: Final = "e34f3059-7b7d-4b62-a57c-784beaa169f4"
 PAYMENT_ID: Final = "320025000001"
 SUBSCRIPTION_ID: Final = "420075044317"
 AMOUNT_MINOR: Final = 100_000
+TODAY: Final = date(2023, 11, 15)
 EVENTS: Final = query("SELECT type, subject, principal FROM outbox ORDER BY seq")
 
 
@@ -90,6 +100,8 @@ def payment_of(**members: object) -> Payment:
 class ShowingAccount(ScriptedAccount):
     """A gateway account that shows its payments, unless it can't be seen."""
 
+    now_ms: Callable[[], int]
+
     def begin(self, merchant_secret: str | None = SECRET) -> None:
         """Begins with no payments, and one plan of the order, which it says no more of than that."""
         self.payments: list[Payment] = []
@@ -102,6 +114,7 @@ class ShowingAccount(ScriptedAccount):
         self.denied: set[type] = set()
         self.is_hidden = False
         self.observed = 0
+        self.calls: list[tuple[int, Read]] = []
         self.sign_with(merchant_secret)
 
     def sign_with(self, secret: str | None) -> None:
@@ -122,6 +135,7 @@ class ShowingAccount(ScriptedAccount):
         """Shows the payments of an order, or of a plan: those that ``plan_of`` gives to no other one."""
         await self._steps.reach("observe")
         self.observed += 1
+        self.calls.append((self.now_ms(), call))
         if self.is_hidden or type(call) in self.unreadable:
             return NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
         if type(call) in self.denied:  # "there is none", in words that nobody knows
@@ -145,6 +159,7 @@ class ShowingAccount(ScriptedAccount):
         """Shows a subscription, or all of them."""
         if not isinstance(call, OneSubscription | AllSubscriptions):
             return await super().read(call, priority=priority, until_s=until_s)
+        self.calls.append((self.now_ms(), call))
         if isinstance(call, AllSubscriptions):
             await self._steps.reach("list")
         if self.is_hidden or type(call) in self.unreadable:
@@ -177,6 +192,10 @@ class SteppingDatabase:
         """Reads."""
         return await self._inner.read(unit)
 
+    async def clear_files(self, table: str | None) -> bool:
+        """Clears its files."""
+        return await self._inner.clear_files(table)
+
     async def ping(self) -> None:
         """Asks whether it is there."""
         await self._inner.ping()
@@ -204,6 +223,7 @@ class InboxWorld:
         self.database: Database = SteppingDatabase(world.database, world.steps)
         seal = Seal((b"k" * 32,))
         self.account = ShowingAccount(world.clock, world.steps, world.journal)
+        self.account.now_ms = world.clock.now_ms
         self.account.begin()
         self.account.payments = self.payments
         self.inbox = Inbox(self.database, seal)
@@ -214,6 +234,7 @@ class InboxWorld:
         self.relay: Relay = replace(
             world.relay,
             accounts={"gateway": self.account},
+            order_searches=OrderSearches(self.database),
             inbox=self.inbox,
             chargebacks=self.chargebacks,
             checkouts=self.checkouts,
@@ -291,7 +312,7 @@ class InboxWorld:
         person = Buyer(first_name="S", last_name="Perera", email="s@example.com", phone="0771234567", home=home)
         hosted = HostedPayment(
             kind=kind,
-            order_id="A-1",
+            order_id=checkout.order_id,
             items="Tea",
             currency="LKR",
             amount_minor=checkout.amount_minor,
@@ -299,7 +320,14 @@ class InboxWorld:
             plan=plan,
         )
         assert await self.checkouts.add(checkout, Details(secret="s", asked=hosted))
+        await self.give_out_form(checkout, hosted)
         return checkout
+
+    async def give_out_form(self, checkout: Checkout, hosted: HostedPayment) -> None:
+        """Stores the texts of a checkout's form, as giving it out does."""
+        returns = ReturnUrls(return_url="", cancel_url="", notify_url="")
+        page = HostedPage(checkout_id=checkout.id, payment=hosted, returns=returns, today=TODAY)
+        await self.relay.signed_texts.keep_form(checkout, self.account.signed_texts(page), at_ms=self.clock.now_ms())
 
     async def checkout(self) -> Checkout:
         """Reads the first checkout."""
@@ -323,6 +351,12 @@ class InboxWorld:
         """Reads all customers."""
         wanted = CustomerFilter(merchant=MERCHANT, principal="shop")
         return await self.customers.list(wanted, before=None, limit=100)
+
+    def charge_back(self, payment_id: str = PAYMENT_ID) -> None:
+        """Has the gateway's record of a payment show that a bank took it back."""
+        (payment,) = (each for each in self.payments if each.payment_id == payment_id)
+        charged_back = msgspec.structs.replace(payment, status=PaymentStatus.CHARGED_BACK)
+        self.payments[self.payments.index(payment)] = charged_back
 
     async def standing(self) -> SubscriptionSummary:
         """Reads how the subscription stands."""

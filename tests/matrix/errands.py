@@ -84,6 +84,12 @@ def _completed(shop: Shop) -> Iterator[str]:
         yield f"the checkout is {shown['state']}"
 
 
+def _notified(shop: Shop) -> Iterator[str]:
+    shown = shop.ask("GET", f"checkouts/{shop.checkout['id']}", None, None)
+    if shown["state"] != "notified":
+        yield f"the checkout is {shown['state']}, and nobody captured its authorization"
+
+
 def _paid(shop: Shop) -> Iterator[str]:
     yield from _completed(shop)
     shown = shop.ask("GET", f"checkouts/{shop.checkout['id']}", None, None)
@@ -131,6 +137,13 @@ def _hold(shop: Shop) -> None:
     shop.let_pay("authorization")
 
 
+def _hold_and_capture(shop: Shop) -> None:
+    shop.let_pay("authorization")
+    shop.heard("checkout.notified", 1)
+    body = {"authorization_token": shop.checkout["id"], "amount": AMOUNT, "description": "shipped"}
+    shop.ask("POST", "payments/capture", body, fresh("key"))
+
+
 def _subscribe(shop: Shop) -> None:
     shop.let_pay("recurring", recurrence="1 Month", duration="3 Month")
 
@@ -168,6 +181,8 @@ def _relabel_refused(shop: Shop) -> None:
 _OPENED: Final = (FlowPoint.OPENING, FlowPoint.OPENED)
 _TAKEN: Final = (FlowPoint.INGESTING, FlowPoint.INGESTED)
 _ASKED: Final = (FlowPoint.INQUIRING, FlowPoint.INQUIRED)
+_TAKING: Final = (FlowPoint.TAKING_SLOT, FlowPoint.TOOK_SLOT)
+_ENDING: Final = (FlowPoint.ENDING_SLOT, FlowPoint.ENDED_SLOT)
 _BELIEVED: Final = (FlowPoint.ACCEPTING_TOKEN, FlowPoint.ACCEPTED_TOKEN)
 _STORED: Final = (FlowPoint.STORING, FlowPoint.STORED)
 _NOTED: Final = (FlowPoint.NOTING, FlowPoint.NOTED)
@@ -211,7 +226,7 @@ class Errand:
 ERRANDS: Final = (
     Errand(
         name="checkout",
-        passages=(*_OPENED, *_TAKEN, *_ASKED, *_FINISHED, *_CLOSED, *_TOLD),
+        passages=(*_OPENED, *_TAKEN, *_TAKING, *_ASKED, *_FINISHED, *_CLOSED, *_ENDING, *_TOLD),
         go=_pay,
         check=_paid,
         told=Counter({"checkout.completed": 1}),
@@ -219,7 +234,7 @@ ERRANDS: Final = (
     ),
     Errand(
         name="checkout without a notification",
-        passages=(*_OPENED, *_ASKED, *_FINISHED, *_TOLD),
+        passages=(*_OPENED, *_TAKING, *_ASKED, *_FINISHED, *_ENDING, *_TOLD),
         go=_pay_unheard,
         check=_paid,
         told=Counter({"checkout.completed": 1}),
@@ -238,13 +253,33 @@ ERRANDS: Final = (
         name="hold on the page",
         passages=(*_OPENED, *_TAKEN, *_BELIEVED, *_FINISHED, *_CLOSED, *_TOLD),
         go=_hold,
-        check=_completed,
-        told=Counter({"checkout.completed": 1}),
+        check=_notified,
+        told=Counter({"checkout.notified": 1}),
         entries=Counter({"authorization": 1}),
     ),
     Errand(
+        name="hold on the page and its capture",
+        passages=(*_OPENED, *_TAKEN, *_BELIEVED, *_FINISHED, *_CLOSED, *_TOLD, *_TOLD),
+        go=_hold_and_capture,
+        check=_completed,
+        told=Counter({"checkout.notified": 1, "operation.succeeded": 1, "checkout.completed": 1}),
+        entries=Counter({"authorization": 1, "capture": 1}),
+    ),
+    Errand(
         name="subscription",
-        passages=(*_OPENED, *_TAKEN, *_ASKED, *_FINISHED, *_ASKED, *_NOTED, *_NOTED, *_CLOSED, *_TOLD),
+        passages=(
+            *_OPENED,
+            *_TAKEN,
+            *_TAKING,
+            *_ASKED,
+            *_ASKED,
+            *_NOTED,
+            *_NOTED,
+            *_FINISHED,
+            *_CLOSED,
+            *_ENDING,
+            *_TOLD,
+        ),
         go=_subscribe,
         check=_completed,
         told=Counter({"checkout.completed": 1, "subscription.installment_paid": 1, "subscription.updated": 1}),
@@ -252,7 +287,7 @@ ERRANDS: Final = (
     ),
     Errand(
         name="chargeback",
-        passages=(*_TAKEN, *_NOTED, *_CLOSED, *_TOLD),
+        passages=(*_TAKEN, *_TAKING, *_ASKED, *_NOTED, *_CLOSED, *_ENDING, *_TOLD),
         prepare=_pay_and_hear,
         go=_charge_back,
         check=_completed,

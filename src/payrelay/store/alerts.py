@@ -1,7 +1,8 @@
 """Alerts in the store: one for each time that an operator is needed.
 
-An alert is about an operation or a notification that came to need attention, or an endpoint that was stopped. The unit
-of work that makes the change writes the alert. This module leases alerts, puts them off and ends them.
+An alert is about an operation, a notification or a checkout that came to need an operator, or an endpoint that was
+stopped. The unit of work that makes the change writes the alert. This module leases alerts, puts them off and ends
+them.
 """
 
 from enum import StrEnum
@@ -25,12 +26,15 @@ class AlertSubject(StrEnum):
     """A notification that came to need attention, or so many refused ones that an operator must look."""
     ENDPOINT = "endpoint"
     """An endpoint that was stopped."""
+    CHECKOUT = "checkout"
+    """A checkout of whose order a subscription began that contradicts what was asked for."""
 
 
 _QUERIES: Final = {
     AlertSubject.OPERATION: statements.OF_OPERATIONS,
     AlertSubject.NOTIFICATION: statements.OF_NOTIFICATIONS,
     AlertSubject.ENDPOINT: statements.OF_ENDPOINTS,
+    AlertSubject.CHECKOUT: statements.OF_CHECKOUTS,
 }
 
 
@@ -39,7 +43,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         subject_id, version: the operation or notification, and its version that came to need attention; or the
-            endpoint, and the time of its stop, in milliseconds.
+            endpoint, and the time of its stop, in milliseconds; or the checkout, and the number of the subscription.
         created_at_ms: the time of that change.
         leased_until_ms: no other process leases it before this time.
         attempts: how often it was tried before.

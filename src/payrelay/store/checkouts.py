@@ -4,7 +4,8 @@ Rules:
 
 1. A change names the version on which it was decided, and is written with its event or not at all.
 2. The unique indexes on order and key decide which checkout was first. A read before them is only a hint.
-3. The sealed data is forgotten when a checkout has had its outcome for a long time.
+3. The sealed data is forgotten when a checkout has had its outcome for a long time, and with it goes the data key
+   under which it is sealed.
 """
 
 from typing import Final, TypeAlias
@@ -14,12 +15,14 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.engine.database import Database, Statement, Unit, all_rows, count_rows, first_row
+from payrelay.store.data_keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.payments.journal import Condition
 from payrelay.store.statements import checkouts as statements
+from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are read: more attempts than any customer makes."""
@@ -54,15 +57,17 @@ class Checkouts:
 
     def __init__(self, database: Database, seal: Seal) -> None:
         self._database = database
-        self._seal = seal
+        self._data_keys = DataKeys(seal)
 
     async def add(self, checkout: Checkout, details: Details, condition: Condition | None = None) -> bool:
         """Stores a new checkout; False where another one holds its order or has its idempotency key.
 
         What ``condition`` raises comes out here, and nothing is stored.
         """
-        sealed = self._seal.seal(_encode(details), context_of(checkout.id))
-        statement = Statement(statements.ADD, (*msgspec.structs.astuple(checkout), sealed), is_whole=condition is None)
+        own = self._data_keys.new(checkout.id)
+        sealed = own.key.seal(_encode(details), context_of(checkout.id))
+        parameters = (*msgspec.structs.astuple(checkout), sealed, own.sealed)
+        statement = Statement(statements.ADD, parameters, is_whole=condition is None)
         return await self._database.write(_add(statement, checkout.id, condition))
 
     async def get(self, checkout_id: str) -> Checkout | None:
@@ -72,8 +77,9 @@ class Checkouts:
     async def details_of(self, checkout_id: str) -> Details | None:
         """Reads the sealed details of a checkout; None where they were forgotten. Raises StoreUnusable."""
         row = await self._database.read(first_row(Statement(statements.SEALED, (checkout_id,))))
-        sealed = None if row is None else row[0]
-        return _decode(self._seal.open(sealed, context_of(checkout_id))) if isinstance(sealed, bytes) else None
+        sealed, sealed_key = row or (None, None)
+        plain = self._data_keys.open(sealed, context_of(checkout_id), checkout_id, sealed_key)
+        return None if plain is None else _decode(plain)
 
     async def of_key(self, principal: str, idempotency_key: str) -> Checkout | None:
         """Finds the checkout that a principal opened under an Idempotency-Key."""
@@ -86,6 +92,10 @@ class Checkouts:
     async def of_order(self, merchant: str, order_id: str) -> _Checkouts:
         """Finds the checkouts of an order: the one that holds it first, then the newest."""
         return await self._many(Statement(statements.OF_ORDER, (merchant, order_id, OF_ORDER_MAX)))
+
+    async def of_authorization(self, merchant: str, order_id: str, token_hash: str) -> _Checkouts:
+        """Finds the checkouts of an order whose authorization has the token with this hash."""
+        return await self._many(Statement(statements.OF_AUTHORIZATION, (merchant, order_id, token_hash)))
 
     async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
         """Stores a changed checkout; with ``has_event``, also the event of its new state.
@@ -123,16 +133,16 @@ class Checkouts:
 
     async def forget(self, before_ms: int) -> int:
         """Forgets the sealed data of finished checkouts last changed before a time; gives their number."""
-        statement = Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX), is_whole=True)
-        return await self._database.write(count_rows(statement))
+        return await self._database.write(_forget(Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX))))
 
     async def forget_order(self, merchant: str, principal: str, order_id: str) -> int:
         """Forgets the customer in a principal's finished checkouts of an order.
 
         Gives the number of these checkouts.
         """
-        statement = Statement(statements.FORGET_ORDER, (merchant, principal, order_id), is_whole=True)
-        return await self._database.write(count_rows(statement))
+        return await self._database.write(
+            _forget_on_request(Statement(statements.FORGET_ORDER, (merchant, principal, order_id)))
+        )
 
     async def of_customer(self, customer: CheckoutsOfCustomer, *, after: str, limit: int) -> _Checkouts:
         """Reads one page of a customer's checkouts, by their ids above ``after``."""
@@ -150,6 +160,11 @@ class Checkouts:
     async def has_competing(self, checkout: Checkout) -> bool:
         """Tells whether a charge of the order, or another checkout, may turn out to own a payment of the order."""
         return bool(await self._database.read(all_rows(_competing_with(checkout))))
+
+    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> None:
+        """Stores the alert that a subscription contradicts what a checkout asked for. May be repeated."""
+        statement = Statement(ADD_CHECKOUT_ALERT, (checkout.id, int(subscription_id), at_ms), is_whole=True)
+        await self._database.write(all_rows(statement))
 
     async def _one(self, statement: Statement) -> Checkout | None:
         row = await self._database.read(first_row(statement))
@@ -171,23 +186,25 @@ def _add(statement: Statement, checkout_id: str, condition: Condition | None) ->
     return is_added
 
 
+def _forget(forgetting: Statement) -> Unit[int]:
+    rows = yield forgetting
+    yield from destroyed(checkout_id for (checkout_id,) in rows)
+    return len(rows)
+
+
+def _forget_on_request(forgetting: Statement) -> Unit[int]:
+    rows = yield forgetting
+    yield from destroyed_on_request(checkout_id for (checkout_id,) in rows)
+    return len(rows)
+
+
 def _change(checkout: Checkout, *, has_event: bool, is_paid: bool) -> Unit[None]:
     if is_paid:
         # Two checkouts of an order may be about to claim one payment: the second one finds it owned.
         yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
         if (yield Statement(statements.PAYMENT_IS_OWNED, (checkout.payment_id, checkout.merchant, checkout.id))):
             raise Outdated(f"the payment of the checkout {checkout.id!r} belongs to another by now")
-    parameters = (
-        checkout.id,
-        checkout.version - 1,
-        checkout.state,
-        checkout.guard,
-        checkout.payment_id,
-        checkout.subscription_id,
-        checkout.customer_id,
-        checkout.updated_at_ms,
-    )
-    changed = yield Statement(statements.CHANGE, parameters)
+    changed = yield Statement(statements.CHANGE, statements.change_parameters(checkout))
     if not changed:
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
     if has_event:

@@ -4,7 +4,10 @@
 
 from typing import Final
 
+from payrelay.core.checkouts.checkout import Checkout
+from payrelay.store.engine.database import Value
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.data_keys import key_of, put_key_after
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 
 COLUMNS: Final = (
@@ -12,18 +15,21 @@ COLUMNS: Final = (
     " secret_hash, idempotency_key, request_id, customer_reference, bound_customer_id, payment_id,"
     " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms"
 )
-_PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, 28))
+_SEALED_KEY: Final = COLUMNS.count(",") + 3
+_PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, _SEALED_KEY))
 
-ADD: Final = query(
-    f"INSERT INTO checkouts ({COLUMNS}, sealed) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING RETURNING id",
-)
-"""Stores a new checkout; gives no row where its order is held or its key exists."""
+_ADD_ROW: Final = f"INSERT INTO checkouts ({COLUMNS}, sealed) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING"
+_ADD_BOTH, _ADD_KEY = put_key_after(_ADD_ROW, owner="$1", sealed_key=f"${_SEALED_KEY}")
+
+ADD: Final = query(_ADD_BOTH, sqlite=(_ADD_ROW, _ADD_KEY))
+"""Stores a new checkout, and the data key of its details; gives no row where its order is held or its idempotency key
+exists."""
 
 GET: Final = query(f"SELECT {COLUMNS} FROM checkouts WHERE id = $1")
 """Reads one checkout."""
 
-SEALED: Final = query("SELECT sealed FROM checkouts WHERE id = $1")
-"""Reads the sealed details of a checkout; null once they were forgotten."""
+SEALED: Final = query(f"SELECT sealed, {key_of('checkouts.id')} FROM checkouts WHERE id = $1")
+"""Reads the sealed details of a checkout, null once they were forgotten, and their key."""
 
 OF_KEY: Final = query(f"SELECT {COLUMNS} FROM checkouts WHERE principal = $1 AND idempotency_key = $2")
 """Finds the checkout that a principal opened under an Idempotency-Key."""
@@ -59,6 +65,34 @@ CHANGE: Final = query(
 """Changes a checkout that still has version $2; gives no row where it has another version. A checkout that is completed
 after another checkout took its order does not hold the order again. Operators then see that the order is paid twice; no
 unique index may prevent that."""
+
+
+def change_parameters(checkout: Checkout) -> tuple[Value, ...]:
+    """Gives the parameters of CHANGE for a changed checkout."""
+    return (
+        checkout.id,
+        checkout.version - 1,
+        checkout.state,
+        checkout.guard,
+        checkout.payment_id,
+        checkout.subscription_id,
+        checkout.customer_id,
+        checkout.updated_at_ms,
+    )
+
+
+OF_AUTHORIZATION: Final = query(
+    f"""
+    SELECT {COLUMNS} FROM checkouts
+    WHERE merchant = $1 AND order_id = $2 AND kind = 'authorization' AND state IN ('notified', 'completed')
+      AND EXISTS (
+        SELECT 1 FROM accepted_tokens
+        WHERE accepted_tokens.merchant = $1 AND accepted_tokens.order_id = $2
+          AND accepted_tokens.kind = 'authorization' AND accepted_tokens.token_hash = $3
+      )
+    ORDER BY id""",
+)
+"""Finds the checkouts of an order whose authorization has the token with the hash $3."""
 
 MARK_OPENED: Final = query(
     """

@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.data_keys import key_of
 from payrelay.store.statements.pagination import Listing
 from payrelay.store.statements.payment_owners import OPERATION_OWNS
 
@@ -59,18 +60,46 @@ RECORD_NOTIFICATION: Final = query(
 GET_NOTIFICATION: Final = query(f"SELECT {NOTIFICATION_COLUMNS} FROM notifications WHERE id = $1")
 """Reads one notification."""
 
-BODY_OF_NOTIFICATION: Final = query("SELECT sealed_body FROM notifications WHERE id = $1")
-"""Reads the sealed body of a notification; null once it was forgotten."""
+BODY_OF_NOTIFICATION: Final = query(
+    f"SELECT sealed_body, {key_of('notifications.id')} FROM notifications WHERE id = $1",
+)
+"""Reads the sealed body of a notification, null once it was forgotten, and its key."""
 
 LEASE_NOTIFICATIONS: Final = query(
     f"""
     UPDATE notifications SET next_at_ms = $2::bigint
     WHERE id IN (
-        SELECT id FROM notifications WHERE next_at_ms <= $1::bigint ORDER BY next_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
+        SELECT id FROM notifications
+        WHERE next_at_ms <= $1::bigint AND id IN (
+            SELECT id FROM (
+                SELECT id, row_number() OVER (PARTITION BY merchant, order_id ORDER BY next_at_ms, id) AS place
+                FROM notifications
+                WHERE next_at_ms <= $1::bigint AND (merchant, order_id) IN (
+                    SELECT merchant, order_id FROM notifications WHERE next_at_ms <= $1::bigint
+                    GROUP BY merchant, order_id ORDER BY min(next_at_ms), merchant, order_id LIMIT $3
+                )
+            ) AS due
+            WHERE place <= $4
+        )
+        FOR UPDATE SKIP LOCKED
     )
     RETURNING {NOTIFICATION_COLUMNS}""",
 )
-"""Leases due notifications until $2, so that no other process works on them meanwhile."""
+"""Leases due notifications of some orders until $2, so that no other process works on them meanwhile. Those of one
+order can't keep out those of another, however many they are."""
+
+LEASE_WAITING: Final = query(
+    f"""
+    UPDATE notifications SET next_at_ms = $4::bigint
+    WHERE id IN (
+        SELECT id FROM notifications
+        WHERE merchant = $1 AND order_id = $2 AND state = 'waiting'
+          AND (updated_at_ms < $3 OR why = 'search_waits')
+        ORDER BY received_at_ms, id LIMIT $5 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {NOTIFICATION_COLUMNS}""",
+)
+"""Leases notifications of an order that wait, until $4. They were not worked on since $3, or wait for a search."""
 
 NEXT_NOTIFICATION: Final = query("SELECT min(next_at_ms) FROM notifications WHERE next_at_ms IS NOT NULL")
 """Reads when the next notification is to be worked on."""

@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
+from payrelay.store.upgrades.data_keys import seal_with_data_keys
+from payrelay.store.upgrades.signed_texts import fill_signed_texts
 
 
 class UpgradeContext(NamedTuple):
@@ -46,7 +48,20 @@ async def _begin_chain(_: UpgradeContext) -> None:
     """Does nothing: that it is finished says that the audit chain has a key, which may not be missing any more."""
 
 
-STEPS: Final[tuple[UpgradeStep, ...]] = (UpgradeStep("audit chain", _begin_chain),)
+async def _fill_signed_texts(context: UpgradeContext) -> None:
+    """Fills in the signed texts; what a process of the version before stores meanwhile counts with every amount."""
+    await fill_signed_texts(context.database, context.secret, at_ms=context.now_ms)
+
+
+async def _seal_with_data_keys(context: UpgradeContext) -> None:
+    await seal_with_data_keys(context.database, context.seal)
+
+
+STEPS: Final[tuple[UpgradeStep, ...]] = (
+    UpgradeStep("audit chain", _begin_chain),
+    UpgradeStep("signed texts", _fill_signed_texts),
+    UpgradeStep("data keys", _seal_with_data_keys),
+)
 """All steps, in the order in which they run; a new one is added at the end."""
 
 

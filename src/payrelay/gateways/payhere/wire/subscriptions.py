@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from payrelay.core.subscriptions.schedule import schedule_shown
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.gateways.payhere.wire.payment_records import moment_in
 from payrelay.gateways.payhere.wire.reply_shapes import NO_AMOUNT, WrongShape, amount_in, id_in, members_of, text_in
@@ -78,8 +79,17 @@ def _fact(raw: bytes, zone: ZoneInfo, seen_at_ms: int) -> Fact | None:
         currency=currency,
         amount_minor=None if amount_minor == NO_AMOUNT else amount_minor,
         began_at_ms=_began_at_ms(members, zone),
+        schedule=schedule_shown(_text(members, "recurring") or ""),
         state=STATES.get(" ".join((status or "").upper().split())),
     )
+
+
+def _text(members: dict[str, bytes], name: str) -> str | None:
+    """Reads a text; None where it is none, which leaves the other facts valid."""
+    try:
+        return text_in(members, name)
+    except WrongShape:
+        return None
 
 
 def _began_at_ms(members: dict[str, bytes], zone: ZoneInfo) -> int | None:
