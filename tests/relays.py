@@ -20,6 +20,8 @@ from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.owners import Owners
+from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
@@ -81,6 +83,8 @@ def relay_over(
         client_tokens=ClientTokens(database),
         signing_keys=SigningKeys(database, SEAL, clock),
         key_residues=KeyResidues(database),
+        owners=Owners(database),
+        principals=Principals(database, CHAIN_KEY),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL),

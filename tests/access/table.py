@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from tests.access.belongings import AMOUNT, PERSON, Noun
 
-LANDED: Final[frozenset[str]] = frozenset()
+LANDED: Final = frozenset("DE")
 """The parts of which the later answer holds: D, who owns what; E, what a phone may do. Then their marks can go."""
 
 CODES: Final = {

@@ -205,7 +205,7 @@ async def test_bodies_are_forgotten_and_the_rest_stays(inbox: Inbox) -> None:
     await inbox.put(numbered(2), BODY)
     await inbox.put(numbered(3, next_at_ms=None, order_id="A-3"), BODY)
 
-    assert await inbox.forget_bodies_of_order(NOTIFICATION.merchant, "A-1") == 1
+    assert await inbox.forget_bodies_of_order(NOTIFICATION.merchant, "A-1", "shop") == 1
     assert await inbox.body_of("ntf_0001") is None
     assert await inbox.forget_bodies(NOW_MS + 1, 10) == 1
     assert await inbox.body_of("ntf_0003") is None

@@ -46,8 +46,9 @@ async def list_customers(
     from payrelay.cli.terminal.pages import Page, table
     from payrelay.flows.customers.show_customer import view
 
-    wanted = CustomerFilter(principal=principal, account=account, reference=reference, state=state)
     async with session(read_settings()) as relay:
+        stored = None if principal is None else await relay.principals.stored_name(principal)
+        wanted = CustomerFilter(principal=stored, account=account, reference=reference, state=state)
         customers = await relay.customers.list(wanted, before=None, limit=limit)
     if as_json:
         show_json({"customers": [view(customer) for customer in customers]})

@@ -85,6 +85,13 @@ class Relay(Stores, RuntimeParts):
         question = Question(gateway=account, call=call, ask=call_gateway)
         return await self.read_cache.read(question, is_insisting=request.is_insisting)
 
+    async def read_uncached(self, request: "Request", call: Read) -> Reading:
+        """Returns the gateway's reply to a read that is neither cached nor stored.
+
+        Raises Refusal (not_found) where no account of that name is configured.
+        """
+        return await self._call_gateway(self.account(request.account), request.account, call)
+
     async def _call_gateway(self, account: Gateway, name: str, call: Read) -> Reading:
         began_s = self.clock.boot_s()
         reading = await account.read(call)

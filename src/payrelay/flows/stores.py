@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.owners import Owners
+from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
@@ -32,6 +34,8 @@ class Stores:
         subscriptions: what is known of subscriptions.
         client_tokens, signing_keys: client tokens, and the keys that sign them.
         key_residues: the places in the database's files that may still hold a destroyed data key.
+        owners: who owns a payment, an authorization, a plan or an order.
+        principals: the names and groups of principals.
     """
 
     journal: Journal
@@ -46,3 +50,5 @@ class Stores:
     client_tokens: ClientTokens
     signing_keys: SigningKeys
     key_residues: KeyResidues
+    owners: Owners
+    principals: Principals

@@ -160,12 +160,13 @@ class Inbox:
         """Forgets the bodies of at most ``limit`` finished notifications from before a time; gives their number."""
         return await self._database.write(_forget(Statement(statements.FORGET_BODIES, (before_ms, limit))))
 
-    async def forget_bodies_of_order(self, merchant: str, order_id: str) -> int:
-        """Forgets the bodies of all finished notifications of an order; gives their number.
+    async def forget_bodies_of_order(self, merchant: str, order_id: str, principal: str) -> int:
+        """Forgets the bodies of an order's finished notifications that aren't another principal's; gives their number.
 
-        A body has the customer's name.
+        A body has the customer's name. A notification of a payment is its maker's. Any other one is the principal's
+        unless another principal had taken the order last before it came.
         """
-        forgetting = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id))
+        forgetting = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id, principal))
         return await self._database.write(_forget_on_request(forgetting))
 
     async def accept_token(self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int) -> bool:

@@ -43,6 +43,7 @@ async def own_charge(relay: Relay, parsed: ParsedRequest, bound: Bound) -> Parse
         raise Refusal(Code.FORBIDDEN, "the token names no customer to charge")
     if bound.order_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no order to pay")
+    _require_amount_named(bound)
     body = parsed.body
     if "customer_token" not in parse_object(body):
         body = _with_customer(body, bound.customer_id)
@@ -63,6 +64,7 @@ async def own_checkout(relay: Relay, parsed: ParsedRequest, bound: Bound) -> Par
     """
     if bound.order_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no order to pay")
+    _require_amount_named(bound)
     return parsed
 
 
@@ -142,6 +144,11 @@ async def _began(relay: Relay, parsed: ParsedRequest, bound: Bound, subscription
         and is_within(each, bound)
         for each in checkouts
     )
+
+
+def _require_amount_named(bound: Bound) -> None:
+    if bound.allowance is None:
+        raise Refusal(Code.FORBIDDEN, "the token names no amount to pay")
 
 
 def _with_customer(body: bytes, customer_id: str) -> bytes:

@@ -68,9 +68,12 @@ async def _forget_cached_readings(relay: Relay, batch: CustomerOrders) -> None:
 
 
 async def _forget_notifications(relay: Relay, batch: CustomerOrders) -> None:
-    """Deletes the bodies of notifications, with card holder, card mask and token, and the accepted tokens."""
+    """Deletes the bodies of notifications, with card holder, card mask and token, and the accepted tokens.
+
+    Bodies of another principal's notifications stay: it may have an order of an equal id, with a customer of its own.
+    """
     for order_id in batch.order_ids:
-        await relay.inbox.forget_bodies_of_order(batch.customer.merchant, order_id)
+        await relay.inbox.forget_bodies_of_order(batch.customer.merchant, order_id, batch.customer.principal)
         await relay.inbox.destroy_token(batch.customer.merchant, order_id, NotificationKind.PREAPPROVAL)
 
 

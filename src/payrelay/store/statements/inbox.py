@@ -128,13 +128,44 @@ FORGET_BODIES: Final = query(
 )
 """Forgets the bodies of finished notifications from before a time, a limited number at a time."""
 
+_MADE_BY: Final = """
+      SELECT 1 FROM operations
+      WHERE operations.payment_id = notifications.payment_id AND merchant = $1 AND principal {is_theirs} $3
+        AND {operation_owns}
+      UNION ALL
+      SELECT 1 FROM checkouts
+      WHERE checkouts.payment_id = notifications.payment_id AND merchant = $1 AND principal {is_theirs} $3
+      UNION ALL
+      SELECT 1 FROM installments
+      JOIN subscriptions ON subscriptions.merchant = installments.merchant
+        AND subscriptions.subscription_id = installments.subscription_id
+      WHERE installments.payment = notifications.payment_id AND installments.merchant = $1
+        AND subscriptions.principal {is_theirs} $3"""
+_LAST_TAKEN: Final = """coalesce((
+      SELECT max(created_at_ms) FROM (
+        SELECT created_at_ms FROM operations
+        WHERE operations.order_id = $2 AND merchant = $1 AND principal {is_theirs} $3 AND {operation_owns}
+          AND created_at_ms <= received_at_ms
+        UNION ALL
+        SELECT created_at_ms FROM checkouts
+        WHERE checkouts.order_id = $2 AND merchant = $1 AND principal {is_theirs} $3
+          AND created_at_ms <= received_at_ms
+      ) AS taken
+    ), 0)"""
+_OWN: Final = {"is_theirs": "=", "operation_owns": OPERATION_OWNS}
+_FOREIGN: Final = {"is_theirs": "<>", "operation_owns": OPERATION_OWNS}
+
 FORGET_BODIES_OF_ORDER: Final = query(
-    """
+    f"""
     UPDATE notifications SET sealed_body = NULL
     WHERE merchant = $1 AND order_id = $2 AND sealed_body IS NOT NULL AND next_at_ms IS NULL
+      AND (EXISTS ({_MADE_BY.format(**_OWN)})
+        OR NOT EXISTS ({_MADE_BY.format(**_FOREIGN)})
+        AND {_LAST_TAKEN.format(**_FOREIGN)} <= {_LAST_TAKEN.format(**_OWN)})
     RETURNING id""",
 )
-"""Forgets the bodies of all finished notifications of an order."""
+"""Forgets the bodies of an order's finished notifications: those of payments that principal $3 made, and those of
+payments that nobody is known to have made, unless another principal had taken the order last before they came."""
 
 LIST_NOTIFICATIONS: Final = Listing("notifications", NOTIFICATION_COLUMNS)
 """The listed columns of notifications."""
