@@ -75,7 +75,7 @@ ROWS: Final = (
         noun=Noun.NEW_ORDER,
         path="payments/charge",
         body=_CHARGE | {"order_id": "{order}", "customer_token": "{own_customer}"},
-        key="200 200>404D 200 200",
+        key="200 200>409D 200 200",
         phones=_PAYS,
     ),
     Row(
@@ -83,7 +83,7 @@ ROWS: Final = (
         noun=Noun.CHECKOUT,
         path="payments/charge",
         body=_CHARGE | {"order_id": "{order}", "customer_token": "{own_customer}"},
-        key="200 200>404D . 200",
+        key="200 200>409D . 200",
         phones=_PAYS,
     ),
     Row(
@@ -190,7 +190,7 @@ ROWS: Final = (
         noun=Noun.NEW_ORDER,
         path="checkouts",
         body=_CHECKOUT | {"order_id": "{order}"},
-        key="200 200>404D 200 200",
+        key="200 200>409D 200 200",
         phones=_OPENS,
     ),
     Row(
@@ -198,7 +198,7 @@ ROWS: Final = (
         noun=Noun.CHECKOUT,
         path="checkouts",
         body=_CHECKOUT | {"order_id": "{order}"},
-        key="409 409>404D . 200",
+        key="409 409 . 200",
         phones="403 403 | 409 403 | 409 403 | 401>403E 401>403E | 409>403E 403",
     ),
     Row(route="showCheckout", noun=Noun.CHECKOUT, path="checkouts/{checkout}", key="200 404 . 404", phones=_OWN_ONLY),
@@ -310,7 +310,7 @@ ROWS: Final = (
         noun=Noun.ORDER,
         path="client-tokens",
         body={"order_id": "{order}"},
-        key="200 200>404D 200 200",
+        key="200 200 200 200",
         phones=_CLOSED,
     ),
     Row(

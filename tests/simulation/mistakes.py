@@ -81,6 +81,24 @@ class Guardless(Journal):
         )
 
 
+class Uncounting(Journal):
+    """Lets phones pay an order as often as they have tokens."""
+
+    async def accept(
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        beside: Sequence[Statement] = (),
+        condition: Condition | None = None,  # noqa: ARG002, not asked
+    ) -> Acceptance:
+        """Asks nothing about the order."""
+        return await super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside)
+
+
 class Claimless(Journal):
     """Forgets what it was asked before."""
 
@@ -401,6 +419,7 @@ def _lavish(relay: Relay, _: Database) -> Relay:
 
 MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "no guard": lambda: with_journal(Guardless),
+    "phones' payments are not counted": lambda: with_journal(Uncounting),
     "no claim": lambda: with_journal(Claimless),
     "sent before it is stored": lambda: with_journal(Hasty),
     "second sending not journaled": lambda: with_journal(Unjournaled),
