@@ -168,6 +168,8 @@ def identity_token_reader(
         customer_claim=identity.customer_claim,
         claim_is=identity.customer_claim_is,
         order_claim=identity.order_claim,
+        amount_claim=identity.amount_claim,
+        currency_claim=identity.currency_claim,
         principal=identity.principal,
         scopes=identity.scopes,
         accounts=identity.accounts or None,
