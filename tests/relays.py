@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
+from tests.digests import digests_of
 
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
@@ -68,16 +69,17 @@ def relay_over(
         read_cache=ReadCache(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
-        inbox=Inbox(database, SEAL),
+        inbox=Inbox(database, SEAL, digests_of(database)),
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
-        customers=Customers(database, SEAL, chain_key=CHAIN_KEY),
-        checkouts=Checkouts(database, SEAL),
-        client_tokens=ClientTokens(database),
+        customers=Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY),
+        checkouts=Checkouts(database, SEAL, digests_of(database)),
+        client_tokens=ClientTokens(database, digests_of(database)),
         signing_keys=SigningKeys(database, SEAL, clock),
+        rows=digests_of(database),
         dispatch=Dispatch(
             feed=feed,
-            endpoints=Endpoints(database, SEAL),
+            endpoints=Endpoints(database, SEAL, digests_of(database)),
             deliveries=Deliveries(database),
             sender=WebhookSender(AllowedDestinations(), clock),
             followers=Followers(feed, limit=FOLLOWERS_MAX),

@@ -280,15 +280,15 @@ def _trusting(relay: Relay, _: Database) -> Relay:
 
 
 def _dropping(relay: Relay, database: Database) -> Relay:
-    return replace(relay, inbox=Dropping(database, SEAL))
+    return replace(relay, inbox=Dropping(database, SEAL, relay.rows))
 
 
 def _twofold(relay: Relay, database: Database) -> Relay:
-    return replace(relay, checkouts=Twofold(database, SEAL))
+    return replace(relay, checkouts=Twofold(database, SEAL, relay.rows))
 
 
 def _gullible(relay: Relay, database: Database) -> Relay:
-    return replace(relay, inbox=Gullible(database, SEAL))
+    return replace(relay, inbox=Gullible(database, SEAL, relay.rows))
 
 
 def _talkative(relay: Relay, database: Database) -> Relay:

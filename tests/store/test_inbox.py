@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.samples import NOTIFICATION as NOTIFIED
 from tests.samples import NOW_MS
 
@@ -50,7 +51,9 @@ def rows(statement: Statement) -> Unit[list[Row]]:
 @pytest.fixture
 def inbox(database: Database) -> Inbox:
     """Gives an inbox in an empty database."""
-    return Inbox(database, Seal((b"k" * 32,)), refused_max=REFUSED_MAX, of_an_order_max=OF_AN_ORDER_MAX)
+    return Inbox(
+        database, Seal((b"k" * 32,)), digests_of(database), refused_max=REFUSED_MAX, of_an_order_max=OF_AN_ORDER_MAX
+    )
 
 
 async def test_one_that_comes_again_is_counted(inbox: Inbox) -> None:

@@ -10,6 +10,7 @@ from payrelay.store.customers import Customers
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.row_digests import RowDigests
 from payrelay.store.subscriptions import Subscriptions
 
 
@@ -26,6 +27,7 @@ class Stores:
         checkouts: checkouts.
         subscriptions: what is known of subscriptions.
         client_tokens, signing_keys: client tokens, and the keys that sign them.
+        rows: makes and checks the digests of rows.
     """
 
     journal: Journal
@@ -37,3 +39,4 @@ class Stores:
     subscriptions: Subscriptions
     client_tokens: ClientTokens
     signing_keys: SigningKeys
+    rows: RowDigests

@@ -5,6 +5,7 @@ Rules:
 1. A change names the version on which it was decided, and is written with its event or not at all.
 2. The unique indexes on order and key decide which checkout was first. A read before them is only a hint.
 3. The sealed data is forgotten when a checkout has had its outcome for a long time.
+4. A row whose digest is wrong counts as not existing, so that nobody who lacks the key tells an outcome.
 """
 
 from typing import Final, TypeAlias
@@ -14,10 +15,11 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.engine.database import Database, Statement, Unit, all_rows, count_rows, first_row
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
+from payrelay.store.row_digests import CHECKOUTS, RowDigests
 from payrelay.store.statements import checkouts as statements
 
 OF_ORDER_MAX: Final = 50
@@ -51,14 +53,17 @@ class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
 class Checkouts:
     """Stores checkouts in a database."""
 
-    def __init__(self, database: Database, seal: Seal) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
         self._seal = seal
 
     async def add(self, checkout: Checkout, details: Details) -> bool:
         """Stores a new checkout; False where another one holds its order or has its idempotency key."""
         sealed = self._seal.seal(_encode(details), context_of(checkout.id))
-        statement = Statement(statements.ADD, (*msgspec.structs.astuple(checkout), sealed), is_whole=True)
+        members = msgspec.structs.astuple(checkout)
+        parameters = (*members, sealed, self._rows.of(CHECKOUTS, members))
+        statement = Statement(statements.ADD, parameters, is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     async def get(self, checkout_id: str) -> Checkout | None:
@@ -90,7 +95,8 @@ class Checkouts:
         payment is new to it: then it also raises Outdated where another checkout or an operation owns that payment by
         now. A checkout whose order another one holds by now is stored without a guard.
         """
-        await self._database.write(_change(checkout, has_event=has_event, is_paid=is_paid))
+        digest = self._rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
+        await self._database.write(_change(checkout, digest, has_event=has_event, is_paid=is_paid))
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
         """Stores that the checkout's page was shown; False where it was shown before.
@@ -110,7 +116,7 @@ class Checkouts:
         if not await self._database.read(all_rows(Statement(statements.ANY_ENDING, (now_ms,)))):
             return []
         statement = Statement(statements.LEASE_ENDING, (now_ms, leased_until_ms, limit), is_whole=True)
-        return [struct_of(row, Checkout) for row in await self._database.write(all_rows(statement))]
+        return await self._trusted(await self._database.write(all_rows(statement)))
 
     async def lease_overdue(self, checkout_id: str, now_ms: int, *, leased_until_ms: int) -> bool:
         """Leases one open checkout whose time has ended; False where it is no such one, or another process has it."""
@@ -148,11 +154,14 @@ class Checkouts:
         return bool(await self._database.read(all_rows(_competing_with(checkout))))
 
     async def _one(self, statement: Statement) -> Checkout | None:
-        row = await self._database.read(first_row(statement))
-        return None if row is None else struct_of(row, Checkout)
+        found = await self._many(statement)
+        return found[0] if found else None
 
     async def _many(self, statement: Statement) -> _Checkouts:
-        return [struct_of(row, Checkout) for row in await self._database.read(all_rows(statement))]
+        return await self._trusted(await self._database.read(all_rows(statement)))
+
+    async def _trusted(self, rows: list[Row]) -> _Checkouts:
+        return [struct_of(row, Checkout) for row in await self._rows.trusted(CHECKOUTS, rows)]
 
 
 def context_of(checkout_id: str) -> bytes:
@@ -160,7 +169,7 @@ def context_of(checkout_id: str) -> bytes:
     return f"checkout/{checkout_id}".encode()
 
 
-def _change(checkout: Checkout, *, has_event: bool, is_paid: bool) -> Unit[None]:
+def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) -> Unit[None]:
     if is_paid:
         # Two checkouts of an order may be about to claim one payment: the second one finds it owned.
         yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
@@ -175,6 +184,7 @@ def _change(checkout: Checkout, *, has_event: bool, is_paid: bool) -> Unit[None]
         checkout.subscription_id,
         checkout.customer_id,
         checkout.updated_at_ms,
+        digest,
     )
     changed = yield Statement(statements.CHANGE, parameters)
     if not changed:

@@ -7,7 +7,8 @@ Rules:
 2. Values to search by are stored as keyed hashes. A token has 128 random bits, and wouldn't need the key. A reference
    may be an e-mail address, which a plain hash would reveal to a guess.
 3. A change names the version on which it was decided, and is written with its event or not at all.
-4. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
+4. A row whose digest is wrong counts as not existing: nobody who lacks the key gives a customer to another principal.
+5. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
    customer. Alone it reveals nothing, to Payrelay as little as to others.
 """
 
@@ -22,6 +23,7 @@ from payrelay.errors import Outdated
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
+from payrelay.store.row_digests import CUSTOMERS, RowDigests
 from payrelay.store.statements import customers as statements
 from payrelay.store.statements.pagination import columns_of, page_of
 
@@ -48,8 +50,9 @@ _Customers: TypeAlias = list[Customer]
 class Customers:
     """Stores customers in a database. The key of the hashes is derived from the store's ``chain_key``."""
 
-    def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests, *, chain_key: bytes) -> None:
         self._database = database
+        self._rows = rows
         self._seal = seal
         self._lookup_key = hmac.digest(chain_key, _LOOKUP_KEY_OF, "sha256")
 
@@ -66,6 +69,7 @@ class Customers:
             self._sealed_names(customer),
             self._sealed_holder(customer, approval.card_holder),
             self._seal.seal(token.encode(), token_context(customer.id)),
+            self._digest(customer),
         )
         return await self._database.write(_add(customer, parameters))
 
@@ -87,6 +91,7 @@ class Customers:
             self._reference_hash(customer),
             self._sealed_names(customer),
             self._sealed_holder(customer, card_holder),
+            self._digest(customer),
         )
         await self._database.write(_change(customer, parameters, event))
 
@@ -114,14 +119,21 @@ class Customers:
             del equal["reference"]
             equal["reference_hash"] = self._hash("reference", filters.reference)
         page = page_of(statements.LIST_CUSTOMERS, equal, before=before, limit=limit)
-        return [self._of(row) for row in await self._database.read(all_rows(page))]
+        return await self._many(page)
 
     async def _one(self, statement: Statement) -> Customer | None:
-        row = await self._database.read(first_row(statement))
-        return None if row is None else self._of(row)
+        found = await self._many(statement)
+        return found[0] if found else None
+
+    async def _many(self, statement: Statement) -> _Customers:
+        rows = await self._database.read(all_rows(statement))
+        return [self._of(row) for row in rows if await self._is_right(row)]
+
+    async def _is_right(self, row: Row) -> bool:
+        return await self._rows.is_right(CUSTOMERS, (*row[: len(_MEMBERS)], *row[-2:]))
 
     def _of(self, row: Row) -> Customer:
-        *columns, sealed, has_holder = row
+        *columns, sealed, has_holder, _reference_hash, _digest = row
         members: dict[str, object] = dict(zip(_MEMBERS, columns, strict=True))
         names = _Names(None, None)
         if isinstance(sealed, bytes):
@@ -139,6 +151,10 @@ class Customers:
 
     def _reference_hash(self, customer: Customer) -> str | None:
         return None if customer.reference is None else self._hash("reference", customer.reference)
+
+    def _digest(self, customer: Customer) -> str:
+        members = (getattr(customer, name) for name in _MEMBERS)
+        return self._rows.of(CUSTOMERS, (*members, self._reference_hash(customer)))
 
     def _hash(self, kind: str, text: str) -> str:
         return hmac.digest(self._lookup_key, f"{kind}\0{text}".encode(), "sha256").hex()

@@ -304,7 +304,7 @@ async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scen
     await inbox.put(NOTIFICATION, BODY)
     doubted = NotificationStep(event=NotificationEvent.DOUBTED, reason=NotificationReason.OTHER_AMOUNT)
     await inbox.record(step_of_notification(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
-    await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL)))
+    await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL, scene.relay.rows)))
 
     assert scene.world.log_events == ["alert_failed"]
 

@@ -1,5 +1,7 @@
 """Alerts: one for each time that an operation or a notification came to need attention, or an endpoint was stopped.
 
+Rows whose digests are wrong have one each, and of the audit's anchors one a day is told in the same way.
+
 Each kind of subject has a table of its own. The tables differ only in the name of the subject's column.
 """
 
@@ -57,6 +59,8 @@ def _queries(table: str, key: str) -> AlertQueries:
 OF_OPERATIONS: Final = _queries("alerts", "operation_id")
 OF_NOTIFICATIONS: Final = _queries("notification_alerts", "notification_id")
 OF_ENDPOINTS: Final = _queries("endpoint_alerts", "endpoint_id")
+OF_ROWS: Final = _queries("row_alerts", "row_name")
+OF_ANCHORS: Final = _queries("anchor_alerts", "anchor")
 
 ADD_OPERATION_ALERT: Final = query(
     """
@@ -99,3 +103,18 @@ ADD_ENDPOINT_ALERT: Final = query(
 
 FORGET_ENDPOINT_ALERTS: Final = query("DELETE FROM endpoint_alerts WHERE endpoint_id = $1")
 """Forgets the alerts about an endpoint."""
+
+ADD_ROW_ALERT: Final = query(
+    """
+    INSERT INTO row_alerts (row_name, version, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING""",
+)
+"""Writes the alert that a row was found without its digest; once for each row."""
+
+ADD_ANCHOR_ALERT: Final = query(
+    """
+    INSERT INTO anchor_alerts (anchor, version, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+    RETURNING version""",
+)
+"""Writes that an anchor is to be told; gives no row where one is told on that day already."""

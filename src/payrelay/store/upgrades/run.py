@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
+from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
 
 
 class UpgradeContext(NamedTuple):
@@ -46,7 +47,15 @@ async def _begin_chain(_: UpgradeContext) -> None:
     """Does nothing: that it is finished says that the audit chain has a key, which may not be missing any more."""
 
 
-STEPS: Final[tuple[UpgradeStep, ...]] = (UpgradeStep("audit chain", _begin_chain),)
+async def _cover_earlier_rows(context: UpgradeContext) -> None:
+    """Gives rows their digests; a row that a process of the version before writes later counts as not existing."""
+    await cover_earlier_rows(context.database, context.seal, context.secret, at_ms=context.now_ms)
+
+
+STEPS: Final[tuple[UpgradeStep, ...]] = (
+    UpgradeStep("audit chain", _begin_chain),
+    UpgradeStep("row digests", _cover_earlier_rows),
+)
 """All steps, in the order in which they run; a new one is added at the end."""
 
 
