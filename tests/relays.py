@@ -36,6 +36,7 @@ from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 
 SEAL: Final = Seal((b"k" * 32,))
@@ -74,6 +75,7 @@ def relay_over(
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL, digests_of(database)),
+        signed_texts=SignedTexts(database, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database, digests_of(database)),
         signing_keys=SigningKeys(database, SEAL, clock),
         rows=digests_of(database),

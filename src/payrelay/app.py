@@ -74,6 +74,7 @@ from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.row_digests import RowDigests
 from payrelay.store.seals import Seals
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 from payrelay.store.upgrades.run import UpgradeContext, upgrade
 
@@ -215,6 +216,7 @@ async def opened_relay(
             dispatch=dispatch,
             customers=Customers(database, seal, rows, chain_key=chain_secret),
             checkouts=Checkouts(database, seal, rows),
+            signed_texts=SignedTexts(database, secret=chain_secret),
             return_links=settings.return_links,
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),

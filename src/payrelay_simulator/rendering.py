@@ -45,7 +45,7 @@ def payment_record(payment: Payment, *, now: datetime, switches: Switches, items
 def payment_status(payment: Payment, *, now: datetime, switches: Switches) -> str:
     """Return the record status; a whole refund passes its steps as the clock moves, by switch."""
     if payment.is_charged_back:
-        return "CHARGEBACKED"
+        return switches.chargeback_record
     if not payment.refunds:
         return "RECEIVED"
     if payment.refunded_cents < payment.amount_cents:

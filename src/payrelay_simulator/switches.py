@@ -28,6 +28,7 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     refused_refund_status: Literal[-1, 0] = -1
     partial_refund: Literal["works", "refused"] = "works"
     partial_refund_record: Literal["RECEIVED", "REFUND REQUESTED"] = "RECEIVED"
+    chargeback_record: Literal["CHARGEBACKED", "RECEIVED"] = "CHARGEBACKED"
     refund_progress: Literal["instant", "staged"] = "instant"
     expired_hold: Literal["invalid_token", "expired"] = "invalid_token"
     unknown_subscription: Literal["envelope", "http_404"] = "envelope"

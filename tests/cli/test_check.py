@@ -1,8 +1,11 @@
+import sqlite3
 from pathlib import Path
 
 import pytest
 from tests.cli.commands import GATEWAY, Run
 
+from payrelay.core.secret import Secret
+from payrelay.gateways.payhere.account import Account, merchant_of
 from payrelay_simulator import DEFAULT_MERCHANT
 
 
@@ -75,3 +78,50 @@ def test_check_notices_a_lost_encryption_key(run: Run, tmp_path: Path) -> None:
     (tmp_path / "payrelay.db.key").unlink()
 
     assert "✗ encryption key: payrelay.db.key" in run("check").out
+
+
+SIGNING = {
+    **GATEWAY,
+    "PAYRELAY_GATEWAYS__GATEWAY__BASE_URL": "http://127.0.0.1:1",
+    "PAYRELAY_GATEWAYS__GATEWAY__MERCHANT_ID": DEFAULT_MERCHANT.merchant_id,
+    "PAYRELAY_GATEWAYS__GATEWAY__MERCHANT_SECRET": DEFAULT_MERCHANT.merchant_secret,
+}
+ELSEWHERE = "PAYRELAY_GATEWAYS__GATEWAY__SIGNS_ELSEWHERE"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "line"),
+    [
+        ({}, f"! gateway: signed texts: {ELSEWHERE} is not set, which counts as true: an authorization whose reply"),
+        ({ELSEWHERE: "true"}, f"✓ gateway: signed texts: {ELSEWHERE} is true: an authorization whose reply is lost"),
+        ({ELSEWHERE: "false"}, "✓ gateway: signed texts: nothing but Payrelay signs: a notification can prove"),
+    ],
+)
+def test_check_says_what_a_notification_can_prove(run: Run, chosen: dict[str, str], line: str) -> None:
+    """Whoever has chosen nothing learns what that means before the first reply is lost."""
+    assert line in run("check", **SIGNING, **chosen).out
+
+
+def test_check_says_that_the_list_of_signed_texts_is_incomplete(run: Run, tmp_path: Path) -> None:
+    """Then the choice alone is not enough, and the operator would wonder why."""
+    run("check", **SIGNING)
+    with sqlite3.connect(tmp_path / "payrelay.db") as database:
+        merchant = merchant_of(
+            Account(
+                name="gateway",
+                environment="sandbox",
+                base_url="http://127.0.0.1:1",
+                app_id=DEFAULT_MERCHANT.app_id,
+                app_secret=Secret(DEFAULT_MERCHANT.app_secret),
+                merchant_id=DEFAULT_MERCHANT.merchant_id,
+            )
+        )
+        database.execute("INSERT INTO signed_texts VALUES (?, '', 'op_0', 'unknown', 0)", (merchant,))
+    out = run("check", **SIGNING, **{ELSEWHERE: "false"}).out
+
+    assert "! gateway: signed texts: an earlier version made a call of which the signed text isn't known" in out
+
+
+def test_check_says_nothing_of_signatures_where_no_notification_is_believed(run: Run) -> None:
+    """Without a secret there is nothing to choose."""
+    assert "signed texts" not in run("check", **GATEWAY, PAYRELAY_GATEWAYS__GATEWAY__BASE_URL="http://127.0.0.1:1").out

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
@@ -21,14 +22,21 @@ from payrelay.core.customers.customer import Customer, CustomerFilter
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.outcomes import Evidence, OutcomeKind, Reading
 from payrelay.core.payments.operation import Operation
-from payrelay.core.payments.payment import NoObservation, NothingShown, Observation, Payment, PaymentsSeen
+from payrelay.core.payments.payment import (
+    NoObservation,
+    NothingShown,
+    Observation,
+    Payment,
+    PaymentsSeen,
+    PaymentStatus,
+)
 from payrelay.core.secret import Secret
 from payrelay.errors import Code
 from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.flows.notifications.work_inbox import begin_inbox
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
-from payrelay.gateways.gateway import NO_HEADERS
+from payrelay.gateways.gateway import NO_HEADERS, HostedPage, ReturnUrls
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.gateways.payhere.wire.checkout_forms import Merchant
 from payrelay.store import open_database
@@ -51,6 +59,7 @@ AUTHORIZATION_TOKEN: Final = "e34f3059-7b7d-4b62-a57c-784beaa169f4"
 PAYMENT_ID: Final = "320025000001"
 SUBSCRIPTION_ID: Final = "420075044317"
 AMOUNT_MINOR: Final = 100_000
+TODAY: Final = date(2023, 11, 15)
 EVENTS: Final = query("SELECT type, subject, principal FROM outbox ORDER BY seq")
 
 
@@ -292,7 +301,7 @@ class InboxWorld:
         person = Buyer(first_name="S", last_name="Perera", email="s@example.com", phone="0771234567", home=home)
         hosted = HostedPayment(
             kind=kind,
-            order_id="A-1",
+            order_id=checkout.order_id,
             items="Tea",
             currency="LKR",
             amount_minor=checkout.amount_minor,
@@ -300,7 +309,14 @@ class InboxWorld:
             plan=plan,
         )
         assert await self.checkouts.add(checkout, Details(secret="s", asked=hosted))
+        await self.give_out_form(checkout, hosted)
         return checkout
+
+    async def give_out_form(self, checkout: Checkout, hosted: HostedPayment) -> None:
+        """Stores the texts of a checkout's form, as giving it out does."""
+        returns = ReturnUrls(return_url="", cancel_url="", notify_url="")
+        page = HostedPage(checkout_id=checkout.id, payment=hosted, returns=returns, today=TODAY)
+        await self.relay.signed_texts.keep_form(checkout, self.account.signed_texts(page), at_ms=self.clock.now_ms())
 
     async def checkout(self) -> Checkout:
         """Reads the first checkout."""
@@ -324,6 +340,12 @@ class InboxWorld:
         """Reads all customers."""
         wanted = CustomerFilter(merchant=MERCHANT, principal="shop")
         return await self.customers.list(wanted, before=None, limit=100)
+
+    def charge_back(self, payment_id: str = PAYMENT_ID) -> None:
+        """Has the gateway's record of a payment show that a bank took it back."""
+        (payment,) = (each for each in self.payments if each.payment_id == payment_id)
+        charged_back = msgspec.structs.replace(payment, status=PaymentStatus.CHARGED_BACK)
+        self.payments[self.payments.index(payment)] = charged_back
 
     async def standing(self) -> SubscriptionSummary:
         """Reads how the subscription stands."""

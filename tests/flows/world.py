@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ from payrelay.flows.relay import Request
 from payrelay.gateways.gateway import ExpectedReply, Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Priority, TimerHandle
 from payrelay.store import open_database
-from payrelay.store.engine.database import Database
+from payrelay.store.engine.database import Database, Statement
 from payrelay.store.payments.journal import STRANDED_MAX, Acceptance, ClaimedOperation, Journal
 
 START_MS: Final = 1_700_000_000_000
@@ -172,11 +172,20 @@ class SteppingJournal(Journal):
         return await super().find_claim(principal, claim, now_ms=now_ms)
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        beside: Sequence[Statement] = (),
     ) -> Acceptance:
         """Stores, between two steps."""
         await self._steps.reach("accept")
-        acceptance = await super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+        acceptance = await super().accept(
+            operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside
+        )
         await self._steps.reach("accepted")
         return acceptance
 

@@ -2,6 +2,7 @@
 
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import Outcome, Reading
 from payrelay.core.payments.payment import Observation, Payment
 from payrelay.core.subscriptions.subscription import Fact
@@ -72,6 +73,14 @@ class GatewayFacade:
     async def checkout(self, page: HostedPage) -> CheckoutForm | CheckoutRedirect | NoCheckout:
         """Passes it on."""
         return await self._gateway.checkout(page)
+
+    def signed_texts(self, subject: HostedPage | Effect) -> tuple[SignedText, ...]:
+        """Passes it on."""
+        return self._gateway.signed_texts(subject)
+
+    def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:
+        """Passes it on."""
+        return self._gateway.is_approval_amount(amount_minor, currency)
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:
         """Passes it on."""

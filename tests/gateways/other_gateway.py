@@ -14,6 +14,7 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import Authenticity, NotificationContent, NotificationKind, ReportedStatus
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Reading
 from payrelay.core.outcomes import OutcomeKind as EffectVerdict
@@ -173,6 +174,14 @@ class OtherGateway:
         """Makes a page, once for each checkout."""
         url = self.pages.setdefault(page.checkout_id, f"https://tide.example/p/{len(self.pages) + 1}")
         return CheckoutRedirect(url=url)
+
+    def signed_texts(self, subject: HostedPage | Effect) -> tuple[SignedText, ...]:  # noqa: ARG002, the interface
+        """Gives none: a header signs the whole notification."""
+        return ()
+
+    def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:  # noqa: ARG002, the interface
+        """Takes any amount: nobody but this gateway can have written it."""
+        return True
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:
         """Reads JSON; its signature stands in a header."""

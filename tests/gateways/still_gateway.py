@@ -6,6 +6,7 @@ from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.gateways.rate_limit import RateLimit
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind, Reading
 from payrelay.core.payments.payment import NoObservation, Observation, Payment
 from payrelay.core.subscriptions.subscription import Fact
@@ -24,7 +25,13 @@ from payrelay.gateways.gateway import (
 from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
 from payrelay.gateways.payhere.account import capabilities_of
 from payrelay.gateways.payhere.client import NOT_CONFIGURED
-from payrelay.gateways.payhere.wire.checkout_forms import Merchant, build_form
+from payrelay.gateways.payhere.wire.checkout_forms import (
+    HashAmounts,
+    Merchant,
+    approval_minor,
+    build_form,
+    signed_texts_of,
+)
 from payrelay.gateways.payhere.wire.notifications import received
 from payrelay.gateways.payhere.wire.payment_records import payments_in, records_without
 from payrelay.gateways.payhere.wire.reply_shapes import WrongShape
@@ -38,6 +45,8 @@ class StillGateway:
 
     Attributes:
         signer: what its forms are signed with, and its notifications checked by; None where that isn't configured.
+        signs_elsewhere: whether others sign with its secret.
+        approval_amounts: amounts beside the signed one that are notified for an approval that charges nothing.
     """
 
     def __init__(
@@ -51,11 +60,14 @@ class StillGateway:
         self.queue_s = 5.0
         self.rate_limiter = RateLimiter(limit, clock, timer=timer)
         self.signer: Merchant | None = None
+        self.signs_elsewhere: bool | None = False
+        self.approval_amounts: frozenset[int] = frozenset()
 
     @property
     def capabilities(self) -> Capabilities:
         """Tells what PayHere can do."""
-        return capabilities_of(is_live=self.environment == "live", is_signing=self.signer is not None)
+        is_live, is_signing = self.environment == "live", self.signer is not None
+        return capabilities_of(is_live=is_live, is_signing=is_signing, signs_elsewhere=self.signs_elsewhere)
 
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:  # noqa: ARG002, the interface
         """Sends nothing."""
@@ -103,6 +115,18 @@ class StillGateway:
         if self.signer is None:
             return NOT_CONFIGURED
         return build_form(self.signer, page.payment, page.returns, today=page.today)
+
+    def signed_texts(self, subject: HostedPage | Effect) -> tuple[SignedText, ...]:
+        """Gives the texts that PayHere signs."""
+        return signed_texts_of(subject, self._amounts)
+
+    def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:
+        """Takes the signed amount, and those that are listed."""
+        return amount_minor in {approval_minor(self._amounts, currency), *self.approval_amounts}
+
+    @property
+    def _amounts(self) -> HashAmounts:
+        return HashAmounts() if self.signer is None else self.signer.amounts
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:  # noqa: ARG002, the interface
         """Reads PayHere's form."""

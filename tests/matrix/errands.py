@@ -84,6 +84,12 @@ def _completed(shop: Shop) -> Iterator[str]:
         yield f"the checkout is {shown['state']}"
 
 
+def _notified(shop: Shop) -> Iterator[str]:
+    shown = shop.ask("GET", f"checkouts/{shop.checkout['id']}", None, None)
+    if shown["state"] != "notified":
+        yield f"the checkout is {shown['state']}, and nobody captured its authorization"
+
+
 def _paid(shop: Shop) -> Iterator[str]:
     yield from _completed(shop)
     shown = shop.ask("GET", f"checkouts/{shop.checkout['id']}", None, None)
@@ -129,6 +135,13 @@ def _approve_and_charge(shop: Shop) -> None:
 
 def _hold(shop: Shop) -> None:
     shop.let_pay("authorization")
+
+
+def _hold_and_capture(shop: Shop) -> None:
+    shop.let_pay("authorization")
+    shop.heard("checkout.notified", 1)
+    body = {"authorization_token": shop.checkout["id"], "amount": AMOUNT, "description": "shipped"}
+    shop.ask("POST", "payments/capture", body, fresh("key"))
 
 
 def _subscribe(shop: Shop) -> None:
@@ -238,9 +251,17 @@ ERRANDS: Final = (
         name="hold on the page",
         passages=(*_OPENED, *_TAKEN, *_BELIEVED, *_FINISHED, *_CLOSED, *_TOLD),
         go=_hold,
-        check=_completed,
-        told=Counter({"checkout.completed": 1}),
+        check=_notified,
+        told=Counter({"checkout.notified": 1}),
         entries=Counter({"authorization": 1}),
+    ),
+    Errand(
+        name="hold on the page and its capture",
+        passages=(*_OPENED, *_TAKEN, *_BELIEVED, *_FINISHED, *_CLOSED, *_TOLD, *_TOLD),
+        go=_hold_and_capture,
+        check=_completed,
+        told=Counter({"checkout.notified": 1, "operation.succeeded": 1, "checkout.completed": 1}),
+        entries=Counter({"authorization": 1, "capture": 1}),
     ),
     Errand(
         name="subscription",
@@ -252,7 +273,7 @@ ERRANDS: Final = (
     ),
     Errand(
         name="chargeback",
-        passages=(*_TAKEN, *_NOTED, *_CLOSED, *_TOLD),
+        passages=(*_TAKEN, *_ASKED, *_NOTED, *_CLOSED, *_TOLD),
         prepare=_pay_and_hear,
         go=_charge_back,
         check=_completed,

@@ -49,6 +49,7 @@ class Gateway:
             "APP_SECRET": DEFAULT_MERCHANT.app_secret,
             "MERCHANT_ID": DEFAULT_MERCHANT.merchant_id,
             "MERCHANT_SECRET": DEFAULT_MERCHANT.merchant_secret,
+            "SIGNS_ELSEWHERE": "false",
         }
         return {f"PAYRELAY_GATEWAYS__GATEWAY__{name}": value for name, value in members.items()}
 

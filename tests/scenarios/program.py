@@ -37,6 +37,7 @@ def account(name: str, base_url: str, **more: str) -> dict[str, str]:
         "MERCHANT_ID": f"merchant-of-{name}",
         "MERCHANT_SECRET": f"merchant-secret-of-{name}",
         "RATE_LIMIT": "off",
+        "SIGNS_ELSEWHERE": "false",
     } | more
     return {f"PAYRELAY_GATEWAYS__{name.upper()}__{member}": value for member, value in members.items()}
 

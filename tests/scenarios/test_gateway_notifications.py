@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -100,8 +101,8 @@ async def until(read: Callable[[], Awaitable[T]], is_so: Callable[[T], bool]) ->
     return found
 
 
-@pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+@asynccontextmanager
+async def paying_scene(folder: Path) -> AsyncIterator[Scene]:
     """Starts the program as an operator does, with a gateway of its own that can reach it."""
     simulator = payrelay_simulator.Simulator()
     async with payrelay_simulator.serve(simulator) as running:
@@ -114,11 +115,18 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
             MERCHANT_ID=merchant.merchant_id,
             MERCHANT_SECRET=merchant.merchant_secret,
         )
-        program = Program(tmp_path, settings | {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}"})
+        program = Program(folder, settings | {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}"})
         key = await asyncio.to_thread(program.new_key, "shop")
         await asyncio.to_thread(program.start, port)
         yield Scene(program=program, gateway=running, client=program.client(key))
         await asyncio.to_thread(program.kill)
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    """Gives each test a service and a gateway of its own."""
+    async with paying_scene(tmp_path) as scene:
+        yield scene
 
 
 async def test_an_approved_card_is_charged_by_its_handle(scene: Scene) -> None:
@@ -137,16 +145,18 @@ async def test_an_approved_card_is_charged_by_its_handle(scene: Scene) -> None:
 
 
 async def test_a_hold_is_captured_by_its_checkout(scene: Scene) -> None:
-    """The app never sees the gateway's token, and doesn't need it."""
+    """The app never sees the gateway's token, and doesn't need it. Only the capture's reply proves what was held."""
     checkout = await scene.opened("authorization")
     scene.pay(checkout)
-    await scene.finished(checkout)
+    notified = await scene.finished(checkout, "notified")
+    assert "Capture it before you hand anything over" in notified["explanation"]
     body = {"authorization_token": checkout["id"], "amount": 800, "description": "without the bell"}
     reply = await asyncio.to_thread(scene.client.post, "payments/capture", body, key=fresh("key"))
 
     assert reply.status == 200, str(reply)
     entries = [entry for entry in scene.gateway.simulator.ledger() if entry.order_id == checkout["order_id"]]
     assert [entry.amount_cents for entry in entries if entry.kind == "capture"] == [80_000]
+    assert (await scene.get(f"checkouts/{checkout['id']}"))["state"] == "completed"
 
 
 async def test_a_plan_is_followed_by_the_gateways_clock(scene: Scene) -> None:

@@ -183,6 +183,8 @@ def test_a_chargeback_is_shown_at_its_operation(scene: Scene) -> None:
     order_id, key = fresh("order"), fresh("key")
     charged = scene.client.charge(charge_body(order_id), key=key)
     payment_id = str(charged.json["data"]["payment_id"])
+    record = payhere.payment_now(order_id, "345.67") | {"payment_id": int(payment_id), "status": "CHARGEBACKED"}
+    scene.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
     assert post(scene.client, signed(order_id, "-3", payment_id=payment_id)).status == 200
     operation_id = charged.header("payrelay-operation")
 

@@ -100,7 +100,7 @@ class Buyer(Client):
         seen = await self._look_after(str(opened["id"]))
         if kind == "preapproval" and isinstance(seen.get("customer_id"), str):
             await self._charge_by_handle(str(seen["customer_id"]))
-        elif kind == "authorization" and seen.get("state") == "completed":
+        elif kind == "authorization" and seen.get("state") == "notified":
             await self._persist(self._random.choice((self._capture, self._release))(str(opened["id"])))
         while self._plans:
             await self._plan(self._plans.pop()).go_on()
@@ -200,7 +200,7 @@ class Buyer(Client):
         for _ in range(self._random.randint(0, 3)):
             ask = Ask(principal=self._principal, method="GET", path=f"checkouts/{checkout_id}", body=b"")
             data = data_of(await self._street.call(ask, 12.0)) or data
-            if data.get("state") == "completed":
+            if data.get("state") in {"notified", "completed"}:
                 break
             await self._pause()
         return data

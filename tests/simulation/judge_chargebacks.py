@@ -18,6 +18,7 @@ from tests.simulation.process import START_MS
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.ledger import LedgerEntry
 
+SHOWN: Final = "CHARGEBACKED"
 _KEPT: Final = "SELECT payment_id, order_id, operation_id, amount_minor, currency, principal FROM chargebacks"
 _TOLD: Final = "SELECT subject, principal FROM seen_events WHERE type = 'payment.charged_back'"
 _INBOX: Final = "SELECT digest, state, why FROM notifications WHERE told = 'charged_back'"
@@ -91,7 +92,9 @@ async def judge_chargebacks(run: Judged, posted: list[Posted]) -> None:
 
 
 def _faults_of_kept(run: Judged, kept: dict[str, Kept]) -> Iterator[str]:
-    """What is kept was taken back by a bank, and is told once, to whom the payment is."""
+    """What is kept was taken back by a bank and is shown as that, and is told once, to whom the payment is."""
+    if kept and run.fate.switches.chargeback_record != SHOWN:
+        yield f"{sorted(kept)} are kept as charged back, and no record shows it"
     taken, payments = taken_back_by_banks(run.gateway), run.gateway.world.state.payments
     for each in kept.values():
         entry = taken.get(int(each.payment_id))
@@ -122,7 +125,11 @@ async def _faults_of_showing(run: Judged, kept: dict[str, Kept]) -> list[str]:
 
 
 def _faults_of_silence(run: Judged, kept: dict[str, Kept], news: list[Posted]) -> Iterator[str]:
-    """What the gateway told of a payment of ours, and we took in, is kept and shown to whom the payment is."""
+    """What the gateway told of a payment of ours, and we took in, is kept and shown to whom the payment is.
+
+    Where no record shows it, an operator is called.
+    """
+    is_shown = run.fate.switches.chargeback_record == SHOWN
     inbox = {digest: why if state == "applied" else state for digest, state, why in run.auditor.execute(_INBOX)}
     taken, known = taken_back_by_banks(run.gateway), _known(run)
     for each in news:
@@ -133,7 +140,10 @@ def _faults_of_silence(run: Judged, kept: dict[str, Kept], news: list[Posted]) -
         if owner is None or not _was_in_time(run, each, owner.since_s, taken[int(payment_id)]):
             continue
         why = inbox.get(hashlib.sha256(each.body).hexdigest())
-        if its is None or why != "chargeback_kept":
+        if not is_shown:
+            if why != "needs_attention":
+                yield f"the chargeback of {payment_id}, told at {each.at_s}, is {why}, and no record shows it"
+        elif its is None or why != "chargeback_kept":
             yield f"the chargeback of {payment_id}, told at {each.at_s}, is {why}, and its payment is known: {owner}"
         elif its.principal not in owner.principals or (owner.operations and its.operation_id not in owner.operations):
             yield f"{its} is not kept with what made its payment: {owner}"

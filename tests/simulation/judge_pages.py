@@ -16,7 +16,7 @@ from tests.simulation.process import START_MS
 
 from payrelay_simulator.ledger import LedgerEntry
 
-ORDER: Final = ("open", "expired", "cancelled", "failed", "completed")
+ORDER: Final = ("open", "expired", "cancelled", "failed", "notified", "completed")
 WAITS_FOR_S: Final = 3 * DAY_S
 LAST_TRIES_S: Final = 7 * 3_600.0
 """A notification that waits is tried again every six hours at the latest; so much of calm is enough for one try."""
@@ -28,6 +28,11 @@ _CHECKOUTS: Final = (
 )
 _STEPS: Final = "SELECT subject, type FROM seen_changes WHERE subject LIKE 'checkout:%' ORDER BY number"
 _NOTIFICATIONS: Final = "SELECT digest, verdict, state, why FROM notifications"
+_CAPTURED: Final = (
+    "SELECT order_id, amount_minor FROM operations JOIN accepted_tokens USING (merchant, order_id) "
+    "WHERE operations.kind = 'capture' AND state = 'succeeded' AND accepted_tokens.kind = 'authorization' "
+    "AND subject = 'authorization/' || token_hash"
+)
 _CUSTOMERS: Final = "SELECT id, order_id FROM customers"
 _OWNED: Final = (
     "SELECT payment_id FROM operations WHERE payment_id IS NOT NULL AND state = 'succeeded' "
@@ -86,6 +91,7 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
     for faults in (
         _faults_of_steps(run),
         _faults_of_success(checkouts, paid),
+        _faults_of_authorizations(run, checkouts, paid),
         _faults_of_owning(run, checkouts),
         _faults_of_inbox(inbox, posted),
         _faults_of_silence(run, checkouts, _arrived(posted, inbox), paid),
@@ -118,13 +124,13 @@ def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[
     for checkout in checkouts:
         if checkout.state == "open":
             yield f"{checkout} is still open at the end"
-        if checkout.state != "completed":
+        if checkout.state not in {"notified", "completed"}:
             continue
         # What else was taken for the same order shows itself in no other way than the payment that was asked for.
         is_of = _is_like if checkout.kind == "payment" else _fits
         fitting = [each for each in paid if is_of(checkout, each)]
         if not fitting:
-            yield f"{checkout} was completed, and the ledger has nothing like it"
+            yield f"{checkout} is {checkout.state}, and the ledger has nothing like it"
         if checkout.kind == "preapproval" and checkout.customer_id is None:
             yield f"{checkout} was completed without a customer"
         if checkout.kind == "recurring" and checkout.subscription_id not in {
@@ -134,6 +140,22 @@ def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[
         made = {str(each.entry.payment_id) for each in fitting}
         if checkout.kind == "payment" and checkout.payment_id not in made:
             yield f"{checkout} is of another payment than was made"
+
+
+def _faults_of_authorizations(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
+    """A reported authorization is completed where it was captured, and only there."""
+    captured = {each.authorization_token for each in run.gateway.world.ledger.entries() if each.kind == "capture"}
+    proved = {(order_id, amount_minor) for order_id, amount_minor in run.auditor.execute(_CAPTURED)}
+    for checkout in checkouts:
+        if checkout.kind != "authorization":
+            if checkout.state == "notified":
+                yield f"{checkout} is notified, and asked for no authorization"
+            continue
+        tokens = {each.entry.authorization_token for each in paid if _fits(checkout, each)}
+        if checkout.state == "completed" and not tokens & captured:
+            yield f"{checkout} was completed, and nobody captured its authorization"
+        if checkout.state == "notified" and (checkout.order_id, checkout.amount_minor) in proved:
+            yield f"{checkout} is not completed, although the whole of it was captured"
 
 
 def _fits(checkout: Checkout, paid: Paid) -> bool:
@@ -207,7 +229,8 @@ def _faults_of_silence(
             continue
         if any(noted.state == "needs_attention" for noted in in_time):
             continue
-        if not any(checkout.state == "completed" and _fits(checkout, each) for checkout in asked):
+        ends = {"notified", "completed"} if each.kind == "authorization" else {"completed"}
+        if not any(checkout.state in ends and _fits(checkout, each) for checkout in asked):
             yield f"{each} was told and shown, and there is {asked}; {in_time}"
 
 

@@ -14,7 +14,7 @@ from tests.simulation.process import ACCOUNT, SEAL, Parts
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.checkouts.checkout import Checkout, event_of
+from payrelay.core.checkouts.checkout import Checkout, CheckoutState, event_of
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.notifications.notification import (
     Authenticity,
@@ -36,7 +36,7 @@ from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay.store.chargebacks import Chargeback, Chargebacks
 from payrelay.store.checkouts import Checkouts
-from payrelay.store.engine.database import Database
+from payrelay.store.engine.database import Database, Statement
 from payrelay.store.events import outbox
 from payrelay.store.inbox import Inbox, StoredNotification
 from payrelay.store.payments.journal import Acceptance, AcceptedOperation, ClaimedOperation, Journal
@@ -58,11 +58,18 @@ class Guardless(Journal):
     """Lets an operation begin while another one on the same subject is open."""
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        beside: Sequence[Statement] = (),
     ) -> Acceptance:
         """Takes a guard that nobody else has."""
         alone = msgspec.structs.replace(operation, guard=operation.id)
-        return await super().accept(alone, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+        return await super().accept(alone, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside)
 
 
 class Claimless(Journal):
@@ -73,22 +80,36 @@ class Claimless(Journal):
         return None
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        beside: Sequence[Statement] = (),
     ) -> Acceptance:
         """Takes a claim that nobody else has."""
         new = msgspec.structs.replace(operation, claim=f"key/{operation.id}")
-        return await super().accept(new, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+        return await super().accept(new, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside)
 
 
 class Hasty(Journal):
     """Says that the intent is stored, and stores it meanwhile."""
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        beside: Sequence[Statement] = (),
     ) -> Acceptance:
         """Stores in the background."""
         storing = asyncio.ensure_future(
-            super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+            super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside)
         )
         storing.add_done_callback(lambda done: done.cancelled() or done.exception())
         return AcceptedOperation(operation)
@@ -210,6 +231,33 @@ class Gullible(Inbox):
         return await super().put(notification, body)
 
 
+class Accusing(GatewayFacade):
+    """Takes what a notification says of a chargeback for what the gateway's record shows."""
+
+    def __init__(self, account: Gateway, inbox: Inbox) -> None:
+        super().__init__(account)
+        self._inbox = inbox
+
+    async def inquire(
+        self,
+        call: PaymentsOfOrder | PaymentsOfSubscription,
+        *,
+        until_s: float,
+        priority: Priority = Priority.RESOLUTION,
+    ) -> Observation:
+        """Shows every payment of an order as charged back of which somebody told that."""
+        seen = await super().inquire(call, until_s=until_s, priority=priority)
+        if not isinstance(seen, PaymentsSeen):
+            return seen
+        backs = await self._inbox.list(NotificationFilter(kind=NotificationKind.CHARGEBACK), before=None, limit=100)
+        accused = {each.payment_id for each in backs}
+        payments = tuple(
+            msgspec.structs.replace(each, status=PaymentStatus.CHARGED_BACK) if each.payment_id in accused else each
+            for each in seen.payments
+        )
+        return PaymentsSeen(payments=payments, evidence=seen.evidence)
+
+
 class Talkative(Chargebacks):
     """Tells of a chargeback as often as it comes."""
 
@@ -242,6 +290,16 @@ class Twofold(Checkouts):
         await super().change(checkout, has_event=False, is_paid=is_paid)
         if has_event:
             await self._database.write(outbox.put(event_of(checkout)))
+
+
+class Believing(Checkouts):
+    """Believes what a notification reports of an authorization."""
+
+    async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
+        """Takes a reported authorization for one that was made."""
+        if checkout.state is CheckoutState.NOTIFIED:
+            checkout = msgspec.structs.replace(checkout, state=CheckoutState.COMPLETED)
+        await super().change(checkout, has_event=has_event, is_paid=is_paid)
 
 
 async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
@@ -287,8 +345,16 @@ def _twofold(relay: Relay, database: Database) -> Relay:
     return replace(relay, checkouts=Twofold(database, SEAL, relay.rows))
 
 
+def _believing(relay: Relay, database: Database) -> Relay:
+    return replace(relay, checkouts=Believing(database, SEAL, relay.rows))
+
+
 def _gullible(relay: Relay, database: Database) -> Relay:
     return replace(relay, inbox=Gullible(database, SEAL, relay.rows))
+
+
+def _accusing(relay: Relay, _: Database) -> Relay:
+    return replace(relay, accounts={ACCOUNT: Accusing(relay.accounts[ACCOUNT], relay.inbox)})
 
 
 def _talkative(relay: Relay, database: Database) -> Relay:
@@ -320,7 +386,9 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "a notification is proof": lambda: Parts(change=_trusting),
     "answered before it is kept": lambda: Parts(change=_dropping),
     "told in another commit": lambda: Parts(change=_twofold),
+    "a reported authorization is believed": lambda: Parts(change=_believing),
     "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
+    "a chargeback needs no record": lambda: Parts(change=_accusing),
     "a chargeback is told again": lambda: Parts(change=_talkative),
     "an installment is counted twice": lambda: Parts(change=_recounting),
 }

@@ -154,12 +154,10 @@ class Postman:
         """Gives other values for fields that are not signed.
 
         The first token that comes for an order is believed, which is said where our promises are; so that a false one
-        sets out only when that has come. Which payment of its order was charged back is believed too.
+        sets out only when that has come.
         """
         altered = {"custom_1": "replayed"}
-        is_back = fields["status_code"] == CHARGED_BACK
-        known = self._around.gateway.world.state.payments.items()
-        payments = sorted(key for key, each in known if not (is_back and each.order_id == fields["order_id"]))
+        payments = sorted(self._around.gateway.world.state.payments)
         if "item_rec_install_paid" in fields and self._random.random() < 0.5:
             altered["item_rec_install_paid"] = "9"
         if self._random.random() < 0.6:

@@ -276,6 +276,7 @@ def _settings(path: Path, fate: Fate) -> Settings:
             "rate_limit": f"{limit[0]}/{limit[1]}s" if limit[0] else "off",
             "timeout_s": TIMEOUT_S,
             "queue_s": QUEUE_S,
+            "signs_elsewhere": False,
             **secret,
         }
     )

@@ -26,7 +26,9 @@ SIGNS: Final = {
     "a notification is proof": "is of another payment than was made",
     "answered before it is kept": "was answered 200 and is not there",
     "told in another commit": "in a commit without its event",
-    "an unsigned chargeback is believed": "no bank took it back",
+    "a reported authorization is believed": "nobody captured its authorization",
+    "an unsigned chargeback is believed": "a notification of forger",
+    "a chargeback needs no record": "kept as charged back, and no",
     "a chargeback is told again": "kept as charged back is",
     "an installment is counted twice": "among its paid installments",
 }
@@ -55,7 +57,9 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a notification is proof": {"pages": FALSE_NEWS},
     "answered before it is kept": {"pages": FALSE_NEWS},
     "told in another commit": {"pages": FALSE_NEWS},
+    "a reported authorization is believed": {"pages": FALSE_NEWS},
     "an unsigned chargeback is believed": {"pages": FALSE_NEWS},
+    "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
 }

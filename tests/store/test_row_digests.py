@@ -8,7 +8,10 @@ import asyncpg
 import msgspec
 import pytest
 from tests.digests import CHAIN_KEY, digests_of
-from tests.samples import APPROVAL, CHECKOUT, CUSTOMER, DETAILS, ENDPOINT, NOTIFICATION
+from tests.store.test_checkouts import CHECKOUT, DETAILS
+from tests.store.test_customers import APPROVAL, CUSTOMER
+from tests.store.test_inbox import NOTIFICATION
+from tests.store.test_seals import ENDPOINT
 
 from payrelay.clock import Clock
 from payrelay.core.access.client_token import ClientToken

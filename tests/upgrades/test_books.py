@@ -17,13 +17,16 @@ from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, setting
 
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import NotificationFilter
 from payrelay.core.payments.idempotency import fingerprint_of
-from payrelay.core.payments.operation import Operation, OperationFilter, State
+from payrelay.core.payments.operation import Kind, Operation, OperationFilter, State
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.audit import Audit
 from payrelay.flows.payments.recover_after_crash import recover
+from payrelay.store.engine.database import Row, Statement, Unit
+from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import chain_key
 from payrelay.store.seals import Seals
@@ -132,6 +135,31 @@ async def test_every_kept_answer_can_be_read(world: Opened) -> None:
     answers = [await world.relay.journal.answer_of(row.id) for row in done]
 
     assert all(isinstance(answer, Answer) for answer in answers)
+
+
+async def test_every_signed_text_is_filled_in(world: Opened, books: Books) -> None:
+    """Each form that was given out and each authorization has its text, so that no later notification is mistaken."""
+    relay, found = world.relay, 0
+    for opened_before in books.checkouts:
+        checkout = await relay.checkouts.get(opened_before.id)
+        assert checkout is not None
+        text = SignedText(
+            order_id=checkout.order_id, amount_minor=checkout.first_minor or 1_000, currency=checkout.currency
+        )
+        holders = await relay.signed_texts.holders(checkout.merchant, [text])
+        assert [each.is_exact for each in holders if each.subject == checkout.id] == [True]
+        found += 1
+    for operation in await operations_of(world):
+        if operation.kind is Kind.AUTHORIZATION and operation.state not in {State.DECLINED, State.REFUSED}:
+            amount_minor, currency = operation.amount_minor or 0, operation.currency or ""
+            text = SignedText(order_id=operation.order_id or "", amount_minor=amount_minor, currency=currency)
+            holders = await relay.signed_texts.holders(operation.merchant, [text])
+            assert operation.id in {each.subject for each in holders}
+            found += 1
+
+    rows = await world.database.read(_all(Statement(query("SELECT DISTINCT subject FROM signed_texts"), ())))
+    assert len(rows) >= found > len(books.checkouts)
+    assert not await relay.signed_texts.is_incomplete(relay.accounts["gateway"].merchant)
 
 
 async def test_the_audit_finds_nothing(world: Opened, books: Books) -> None:
@@ -275,3 +303,7 @@ async def test_every_checkout_can_be_read(world: Opened, books: Books) -> None:
 
     assert [await world.relay.checkouts.details_of(row.id) is not None for row in rows] == [True]
     assert (await world.call("GET", f"/gateway/api/checkouts/{rows[0].id}", headers=headers)).status == 200
+
+
+def _all(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)

@@ -49,6 +49,7 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
     A database that does not exist yet is made, as by every command.
     """
     from payrelay.app import opened_accounts
+    from payrelay.flows.operators.check_signed_texts import check_signed_texts
     from payrelay.gateways.gateway import CheckResult
 
     try:
@@ -71,6 +72,9 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
             for of_account in await account.check():
                 subject = f"{name}: {of_account.subject}"
                 yield CheckResult(subject=subject, is_right=of_account.is_right, text=of_account.text)
+        if shared is not None:
+            for result in await check_signed_texts(shared.database, shared.chain.secret, accounts):
+                yield result
 
 
 def _of_settings(settings: "Settings") -> "CheckResult":

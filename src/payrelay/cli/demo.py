@@ -167,6 +167,7 @@ def _settings(simulated: payrelay_simulator.Running, addresses: DemoAddresses) -
         "app_secret": merchant.app_secret,
         "merchant_id": merchant.merchant_id,
         "merchant_secret": merchant.merchant_secret,
+        "signs_elsewhere": False,
     }
     own: dict[str, object] = {
         "database_url": Secret(f"sqlite:///{_DATABASE}"),

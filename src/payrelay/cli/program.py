@@ -124,7 +124,7 @@ def version() -> None:
 @schema.command(epilog=examples("payrelay db upgrade"))
 @awaited
 async def upgrade() -> int:
-    """Bring the database up to date: its schema, and its data where a new version needs that."""
+    """Bring the database up to date: its schema and its data."""
     say(f"The database is up to date, at version {await _schema_version(is_data_upgraded=True)}.")
     return DONE
 

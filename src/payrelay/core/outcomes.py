@@ -83,6 +83,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The payments that were compared; before a retry, all payments of the subscription."""
     notification_id: str | None = None
     """The notification that proved the effect."""
+    authorized_minor: int | None = None
+    """The authorized amount that the reply to a capture named, in hundredths."""
     operator: str | None = None
     """The operator who decided."""
     reason: str | None = None

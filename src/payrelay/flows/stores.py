@@ -11,6 +11,7 @@ from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.row_digests import RowDigests
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 
 
@@ -25,6 +26,7 @@ class Stores:
         chargebacks: payments that a bank took back.
         customers: stored customers.
         checkouts: checkouts.
+        signed_texts: the texts that gateways sign once they get a form or a call.
         subscriptions: what is known of subscriptions.
         client_tokens, signing_keys: client tokens, and the keys that sign them.
         rows: makes and checks the digests of rows.
@@ -36,6 +38,7 @@ class Stores:
     chargebacks: Chargebacks
     customers: Customers
     checkouts: Checkouts
+    signed_texts: SignedTexts
     subscriptions: Subscriptions
     client_tokens: ClientTokens
     signing_keys: SigningKeys

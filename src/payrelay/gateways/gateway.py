@@ -27,6 +27,7 @@ import msgspec
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.gateways.capabilities import Capabilities
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import Authenticity, NotificationContent
 from payrelay.core.outcomes import Evidence, Outcome, Reading
 from payrelay.core.payments.payment import Observation, Payment
@@ -246,6 +247,18 @@ class Gateway(Protocol):
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | CheckoutRedirect | NoCheckout:
         """Gives the way to the gateway's page for one checkout. May be repeated: one checkout is paid once."""
+        ...
+
+    def signed_texts(self, subject: HostedPage | Effect) -> tuple[SignedText, ...]:
+        """Gives the texts that the gateway signs once it gets this form or this call.
+
+        They are as of ``today`` for a page. There are none at a gateway whose signatures tell fields apart, for a page
+        that is an address, and for a call of which no notification proves anything.
+        """
+        ...
+
+    def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:
+        """Tells whether the gateway may notify this amount for an approval that charges nothing."""
         ...
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:

@@ -88,6 +88,10 @@ class Checkouts:
         """Finds the checkouts of an order: the one that holds it first, then the newest."""
         return await self._many(Statement(statements.OF_ORDER, (merchant, order_id, OF_ORDER_MAX)))
 
+    async def of_authorization(self, merchant: str, order_id: str, token_hash: str) -> _Checkouts:
+        """Finds the checkouts of an order whose authorization has the token with this hash."""
+        return await self._many(Statement(statements.OF_AUTHORIZATION, (merchant, order_id, token_hash)))
+
     async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
         """Stores a changed checkout; with ``has_event``, also the event of its new state.
 
@@ -175,18 +179,7 @@ def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) 
         yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
         if (yield Statement(statements.PAYMENT_IS_OWNED, (checkout.payment_id, checkout.merchant, checkout.id))):
             raise Outdated(f"the payment of the checkout {checkout.id!r} belongs to another by now")
-    parameters = (
-        checkout.id,
-        checkout.version - 1,
-        checkout.state,
-        checkout.guard,
-        checkout.payment_id,
-        checkout.subscription_id,
-        checkout.customer_id,
-        checkout.updated_at_ms,
-        digest,
-    )
-    changed = yield Statement(statements.CHANGE, parameters)
+    changed = yield Statement(statements.CHANGE, statements.change_parameters(checkout, digest))
     if not changed:
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
     if has_event:

@@ -142,6 +142,7 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "readings": "every reading is sealed for its question",
     "payments_seen": "it only tells whether a payment changed; what is shown was read at the gateway",
     "paused_accounts": "a pause that is removed leaves nothing to be checked; the log tells of each",
+    "signed_texts": "its digests are keyed; one that is missing makes a signature prove less",
     "places": "it is the budget of calls, which the gateway keeps too",
     "bumps": "it counts what makes readings outdated",
     "chargebacks": "it shows a chargeback beside a payment, and moves no money",
@@ -167,6 +168,25 @@ class CheckedRow(NamedTuple):
     is_right: bool
 
 
+class RowKey:
+    """Makes and compares the digests of rows, and does nothing else: also in the midst of a unit of work.
+
+    ``secret`` is the key of the audit chain.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._key = DigestKey(secret, PURPOSE)
+
+    def of(self, table: DigestedTable, values: Sequence[Value]) -> str:
+        """Gives the digest of a row that has the columns ``read`` of its table, in their order."""
+        return self._key.digest(*_packed(table, values))
+
+    def fits(self, table: DigestedTable, row: Row) -> bool:
+        """Tells whether the digest behind the columns ``read`` is right; a row that has ended needs none."""
+        *values, digest = row
+        return _has_ended(table, values) or self._key.fits(str(digest), *_packed(table, values))
+
+
 class RowDigests:
     """Makes and checks the digests of rows; reports wrong ones.
 
@@ -175,13 +195,13 @@ class RowDigests:
 
     def __init__(self, database: Database, secret: bytes, clock: Clock) -> None:
         self._database = database
-        self._key = DigestKey(secret, PURPOSE)
+        self._key = RowKey(secret)
         self._clock = clock
         self._reported: set[str] = set()
 
     def of(self, table: DigestedTable, row: Sequence[Value]) -> str:
         """Gives the digest of a row that has the columns ``read`` of its table, in their order."""
-        return self._key.digest(*_packed(table, row))
+        return self._key.of(table, row)
 
     async def trusted(self, table: DigestedTable, rows: Sequence[Row]) -> list[Row]:
         """Gives those rows whose digest is right, without it; it is the last column, behind the columns ``read``.
@@ -195,10 +215,9 @@ class RowDigests:
 
         A row that has ended is right without a digest. Raises StoreUnavailable.
         """
-        *values, digest = row
-        if self._fits(table, values, digest):
+        if self._key.fits(table, row):
             return True
-        await self.report(_name(table, values))
+        await self.report(_name(table, row))
         return False
 
     async def report(self, name: str) -> None:
@@ -219,8 +238,8 @@ class RowDigests:
         after: Value = ""
         query = statements.page_of(table.name, (*table.read, "row_digest"))
         while rows := await self._database.read(all_rows(Statement(query, (after, PAGE)))):
-            for *values, digest in rows:
-                yield CheckedRow(_name(table, values), self._fits(table, values, digest))
+            for row in rows:
+                yield CheckedRow(_name(table, row), self._key.fits(table, row))
             after = rows[-1][0]
             await asyncio.sleep(0)  # the embedded database reads without waiting: a server's requests have their turn
 
@@ -250,9 +269,6 @@ class RowDigests:
                 yield Statement(statements.add_digest(table.name), (values[0], self.of(table, values)))
                 added += 1
         return (rows[-1][0] if rows else None), added
-
-    def _fits(self, table: DigestedTable, values: Sequence[Value], digest: Value) -> bool:
-        return _has_ended(table, values) or self._key.fits(str(digest), *_packed(table, values))
 
 
 def _name(table: DigestedTable, values: Sequence[Value]) -> str:

@@ -222,7 +222,7 @@ async def test_a_finished_one_says_so_in_plain_words(world: World, outcome: Chec
     [
         (CheckoutKind.PREAPPROVAL, "Card approved"),
         (CheckoutKind.RECURRING, "Subscribed"),
-        (CheckoutKind.AUTHORIZATION, "Amount held"),
+        (CheckoutKind.AUTHORIZATION, "Amount authorized"),
     ],
 )
 async def test_each_kind_has_its_own_thanks(world: World, kind: CheckoutKind, heading: str) -> None:
@@ -233,6 +233,37 @@ async def test_each_kind_has_its_own_thanks(world: World, kind: CheckoutKind, he
 
     assert (shown.heading, shown.refresh, shown.links) == (heading, None, [])
     assert "You can close this page." in shown.text
+
+
+async def test_a_reported_authorization_leads_on_and_says_only_what_is_known(world: World) -> None:
+    """The customer is done, also by the cancel page; that the amount is held is the gateway's word."""
+    relay = hosting(world)
+    links = {"return_to": "myshop://paid", "cancel_to": "myshop://basket"}
+    checkout = await finished(relay, new(kind=CheckoutKind.AUTHORIZATION, **links), CheckoutState.NOTIFIED)
+    shown = await back_at(relay, checkout, is_cancelled=True)
+
+    assert "reports that the amount is held" in shown.text
+    assert shown.refresh == f"0;url=myshop://paid?checkout={checkout.id}&state=notified"
+
+
+async def test_an_order_with_a_reported_authorization_is_not_authorized_again(world: World) -> None:
+    """Two pages of one order, of which the first was cancelled and used after all."""
+    relay = hosting(world)
+    first = await opened_checkout(relay, new(kind=CheckoutKind.AUTHORIZATION, amount_minor=5))
+    await back_at(relay, first, is_cancelled=True)
+    second = await opened_checkout(relay)
+    notified = CheckoutOutcome(
+        account="gateway",
+        merchant=first.merchant,
+        order_id="A-1",
+        outcome=CheckoutState.NOTIFIED,
+        amount_minor=5,
+        currency="LKR",
+    )
+    await finish_by_notification(relay, notified)
+    shown = await page_of(relay, second)
+
+    assert (shown.heading, shown.all("form")) == ("Thank you", [])
 
 
 async def test_an_expired_one_says_so(world: World) -> None:

@@ -22,13 +22,15 @@ from tests.flows.world import CHARGE, asked
 from payrelay.core.calls import Capture, Void
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.customers.customer import CustomerState
-from payrelay.core.notifications.notification import NotificationReason, NotificationState
+from payrelay.core.notifications.notification import NotificationReason, NotificationState, needs_operator
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import State as OperationState
+from payrelay.core.payments.proof import MatchResult
 from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.finish_checkout import note_abandoned
 from payrelay.flows.customers.erase_customer import remove
+from payrelay.flows.notifications.replay_notification import replay
 from payrelay.flows.operators.audit import Audit
 from payrelay.flows.operators.review import study
 from payrelay.flows.payments.capture import capture
@@ -328,15 +330,19 @@ async def test_an_authorization_of_something_else_proves_nothing(world: InboxWor
 
 
 async def test_an_authorization_that_may_be_of_a_checkout_proves_no_operation(world: InboxWorld) -> None:
-    """The customer authorized it on the page meanwhile: the lost operation would be called succeeded, and never was."""
+    """The customer authorized it on the page meanwhile: the lost operation would be called succeeded, and never was.
+
+    Nothing ever tells the two apart, so an operator must look.
+    """
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
 
-    assert taken.reason is NotificationReason.OPERATION_UNDER_WAY
+    assert taken.reason is NotificationReason.CHECKOUT_FINISHED
     stored = await world.relay.journal.get(operation.id)
     assert stored is not None
-    assert stored.state is OperationState.UNKNOWN
+    assert stored.state is OperationState.NEEDS_ATTENTION
+    assert (await world.relay.journal.history(operation.id))[-1].evidence.seen == MatchResult.TEXT_OF_ANOTHER
 
 
 async def test_an_authorization_of_another_operation_proves_nothing(world: InboxWorld) -> None:
@@ -365,8 +371,8 @@ async def test_an_authorization_of_a_checkout_keeps_its_token_sealed(world: Inbo
     """It is captured by that token later; another token for the order needs attention."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
-    assert taken.reason is NotificationReason.CHECKOUT_FINISHED
-    assert (await world.checkout()).state is CheckoutState.COMPLETED
+    assert taken.reason is NotificationReason.CHECKOUT_NOTIFIED
+    assert (await world.checkout()).state is CheckoutState.NOTIFIED
     other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
 
     assert other.reason is NotificationReason.OTHER_TOKEN
@@ -375,6 +381,7 @@ async def test_an_authorization_of_a_checkout_keeps_its_token_sealed(world: Inbo
     assert world.account.ledger == [msgspec.structs.replace(call, authorization_token=AUTHORIZATION_TOKEN)]
     captured = await world.world.operation()
     assert (captured.order_id, captured.currency) == ("A-1", "LKR")
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
     again = msgspec.structs.replace(call, amount_minor=1)
     with pytest.raises(Refusal, match="already captured"):
         await capture(world.relay, asked("k-2"), again)
@@ -400,8 +407,12 @@ async def test_a_checkout_that_holds_nothing_is_not_captured(world: InboxWorld, 
 async def test_a_chargeback_stands_with_its_payment(world: InboxWorld) -> None:
     """The bank took the money back: whoever sees the charge must see that, and the charge itself did succeed."""
     operation = await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    world.payments.append(payment_of())
+    world.charge_back()
     taken = await world.take(body_of("-3"))
+    observed = world.account.observed
     await world.take(body_of("-3", custom_1="again"))
+    assert world.account.observed == observed, "a repeat costs no call to the gateway"
 
     assert taken.reason is NotificationReason.CHARGEBACK_KEPT
     (kept,) = await world.chargebacks.of_operation(operation.id)
@@ -421,6 +432,7 @@ async def test_a_chargeback_of_a_checkout_makes_an_event_too(world: InboxWorld) 
     world.payments.append(payment_of())
     assert (await world.take(body_of("-3"))).reason is NotificationReason.UNKNOWN_PAYMENT
     await world.take(body_of())
+    world.charge_back()
     await world.later()
 
     assert (await world.event_types()).count("payment.charged_back") == 1
@@ -436,6 +448,48 @@ async def test_a_chargeback_of_another_payment_is_not_believed(world: InboxWorld
     assert (await world.take(body_of("-3", payment_id="320025000009"))).reason is NotificationReason.UNKNOWN_PAYMENT
 
 
+async def test_a_chargeback_that_no_record_shows_is_for_an_operator(world: InboxWorld) -> None:
+    """Its signature may be that of another order's chargeback. When the gateway shows a true one isn't documented."""
+    operation = await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    world.payments.append(payment_of())
+    taken = await world.take(body_of("-3", payment_id=None))
+    assert (taken.state, taken.reason) == (NotificationState.WAITING, NotificationReason.CHARGEBACK_NOT_SHOWN)
+    for _ in range(30):
+        await world.later(3 * 3_600_000)
+    (noted,) = await world.all()
+
+    assert (noted.state, noted.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.CHARGEBACK_NOT_SHOWN)
+    assert needs_operator(noted)
+    assert await world.chargebacks.of_operation(operation.id) == []
+    assert "payment.charged_back" not in await world.event_types()
+
+
+async def test_an_operator_replays_a_chargeback_that_shows_late(world: InboxWorld) -> None:
+    """The record may follow the notification by more than the three days of its wait."""
+    await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    world.payments.append(payment_of())
+    taken = await world.take(body_of("-3"))
+    for _ in range(30):
+        await world.later(3 * 3_600_000)
+    world.charge_back()
+    await replay(world.relay, taken.id)
+    await world.later()
+
+    assert (await world.all())[0].reason is NotificationReason.CHARGEBACK_KEPT
+
+
+async def test_the_amount_of_a_chargeback_is_that_of_the_record(world: InboxWorld) -> None:
+    """Who charges back 25.00 of order A-19 has a signature for 925.00 of order A-1 with it."""
+    await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    world.payments.append(payment_of())
+    world.charge_back()
+    await world.take(body_of("-3", payhere_amount="925.00"))
+
+    kept = await world.chargebacks.of_payment(MERCHANT, PAYMENT_ID)
+    assert kept is not None
+    assert kept.amount_minor == AMOUNT_MINOR
+
+
 async def test_a_chargeback_finds_the_payment_of_an_earlier_checkout(world: InboxWorld) -> None:
     """The order was paid on the page of a checkout that had been given up for another one."""
     first = await world.open_checkout(state=CheckoutState.CANCELLED, guard=None)
@@ -445,6 +499,7 @@ async def test_a_chargeback_finds_the_payment_of_an_earlier_checkout(world: Inbo
     paid = await world.checkouts.get(first.id)
     assert paid is not None
     assert (paid.state, paid.payment_id) == (CheckoutState.COMPLETED, PAYMENT_ID)
+    world.charge_back()
     assert (await world.take(body_of("-3"))).reason is NotificationReason.CHARGEBACK_KEPT
 
     assert (await world.checkouts.of_order(MERCHANT, "A-1"))[0].state is CheckoutState.OPEN
@@ -453,7 +508,7 @@ async def test_a_chargeback_finds_the_payment_of_an_earlier_checkout(world: Inbo
 async def test_an_approval_goes_to_the_checkout_that_asked_for_one(world: InboxWorld) -> None:
     """Of two checkouts of an order the one of the same kind is meant."""
     first = await world.open_checkout(CheckoutKind.PREAPPROVAL, state=CheckoutState.EXPIRED, guard=None)
-    second = await world.open_checkout()
+    second = await world.open_checkout(amount_minor=AMOUNT_MINOR + 1)
     world.payments.append(payment_of())
     assert (await world.take(body_of(customer_token=TOKEN))).reason is NotificationReason.CUSTOMER_APPROVED
 
@@ -500,20 +555,22 @@ async def test_an_authorization_without_an_amount_is_not_the_requested_one(world
 
 
 @pytest.mark.parametrize(
-    ("kind", "body"),
+    ("kind", "body", "state"),
     [
-        (CheckoutKind.AUTHORIZATION, body_of("3", authorization_token=AUTHORIZATION_TOKEN)),
-        (CheckoutKind.PREAPPROVAL, body_of(payhere_amount="10.00", customer_token=TOKEN)),
+        (CheckoutKind.AUTHORIZATION, body_of("3", authorization_token=AUTHORIZATION_TOKEN), CheckoutState.NOTIFIED),
+        (CheckoutKind.PREAPPROVAL, body_of(payhere_amount="10.00", customer_token=TOKEN), CheckoutState.COMPLETED),
     ],
 )
-async def test_a_token_proves_no_payment(world: InboxWorld, kind: CheckoutKind, body: bytes) -> None:
+async def test_a_token_proves_no_payment(
+    world: InboxWorld, kind: CheckoutKind, body: bytes, state: CheckoutState
+) -> None:
     """A payment in a notification that nothing shows may be an operation's, which could be proved no more then."""
     amount_minor = AMOUNT_MINOR if kind is CheckoutKind.AUTHORIZATION else None
     await world.open_checkout(kind, amount_minor=amount_minor)
     await world.take(body)
 
     checkout = await world.checkout()
-    assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, None)
+    assert (checkout.state, checkout.payment_id) == (state, None)
 
 
 @pytest.mark.parametrize("second", [CheckoutKind.PREAPPROVAL, CheckoutKind.AUTHORIZATION])

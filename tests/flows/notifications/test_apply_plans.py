@@ -231,20 +231,25 @@ async def test_a_chargeback_finds_an_installment_that_is_shown_with_its_plan_alo
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     world.account.hidden.add(PaymentsOfOrder)
+    world.charge_back("320025000002")
 
     assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.CHARGEBACK_KEPT
     assert (await world.events())[-1] == ("payment.charged_back", "payment:320025000002", "shop")
 
 
-async def test_a_chargeback_of_a_known_installment_needs_no_call(world: InboxWorld) -> None:
-    """The gateway may be down for days, or show it no more: we have seen that it was paid."""
+async def test_a_chargeback_of_a_known_installment_needs_its_record(world: InboxWorld) -> None:
+    """That it was paid was seen; that a bank took it back only the gateway's record shows, once it can be read."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     await world.take(installment(2, "RECURRING_INSTALLMENT_SUCCESS"))
+    world.charge_back("320025000002")
     world.account.is_hidden = True
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
+    world.account.is_hidden = False
+    await world.later()
 
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.CHARGEBACK_KEPT
+    assert await world.chargebacks.of_payment(MERCHANT, "320025000002") is not None
 
 
 async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: InboxWorld) -> None:
@@ -254,6 +259,7 @@ async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: In
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     assert (await world.take(body_of("-3", payment_id="7"))).reason is NotificationReason.UNKNOWN_PAYMENT
     assert await world.chargebacks.of_payment(MERCHANT, "7") is None
+    world.charge_back("320025000002")
     world.account.is_hidden = True
     assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
     world.account.is_hidden = False

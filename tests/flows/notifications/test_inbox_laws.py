@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.draws import examples
 from tests.flows.inbox_world import (
+    AMOUNT_MINOR,
     AUTHORIZATION_TOKEN,
     MERCHANT,
     PAYMENT_ID,
@@ -23,13 +24,15 @@ from tests.flows.inbox_world import (
 )
 from tests.flows.notifications.test_apply_notification import HOLD
 from tests.flows.notifications.test_apply_plans import installment
-from tests.flows.world import Crash, Raising
+from tests.flows.world import Crash, Raising, asked, outcome_of
 
+from payrelay.core.calls import Capture
 from payrelay.core.checkouts.checkout import CheckoutKind
 from payrelay.core.notifications.notification import UNFINISHED
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.errors import Refusal, StoreUnavailable
 from payrelay.flows.notifications.ingest import ingest_notification
+from payrelay.flows.payments.capture import capture
 from payrelay.gateways.gateway import NO_HEADERS
 
 PAID = [
@@ -58,7 +61,7 @@ SUBSCRIBED = [
     installment(4, "RECURRING_INSTALLMENT_FAILED", "-2"),
     installment(5, "RECURRING_STOPPED", "-2"),
 ]
-STORIES = {"paid": PAID, "approved": APPROVED, "held": AUTHORIZED, "subscribed": SUBSCRIBED}
+STORIES = {"paid": PAID, "approved": APPROVED, "held": AUTHORIZED, "captured": AUTHORIZED, "subscribed": SUBSCRIBED}
 
 
 async def prepare(world: InboxWorld, story: str) -> None:
@@ -72,6 +75,11 @@ async def prepare(world: InboxWorld, story: str) -> None:
             await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
         case "held":
             await world.charge(OutcomeKind.UNKNOWN, HOLD)
+        case "captured":  # by its token, before the notification of it came
+            await world.open_checkout(CheckoutKind.AUTHORIZATION)
+            world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, order_id="A-1", currency="LKR"))
+            call = Capture(authorization_token=AUTHORIZATION_TOKEN, amount_minor=AMOUNT_MINOR, description="Tea")
+            await capture(world.relay, asked(), call)
         case "subscribed":
             await world.open_checkout(CheckoutKind.RECURRING)
 

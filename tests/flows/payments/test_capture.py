@@ -29,11 +29,11 @@ async def refused(world: World, key: str, **members: object) -> Refusal:
 
 
 async def test_the_reply_to_a_capture_is_compared_with_its_authorization(world: World) -> None:
-    """Payrelay knows the order and the currency of its authorization; a reply for others is no success."""
+    """Payrelay knows order, amount and currency of its authorization; a reply for others is no success."""
     await authorization(world)
     await capture(world.relay, asked(), CAPTURE)
     row = await world.operation()
-    assert world.account.expected[-1] == ExpectedReply(order_id="A-1", currency="LKR")
+    assert world.account.expected[-1] == ExpectedReply(order_id="A-1", currency="LKR", amount_minor=CHARGE.amount_minor)
     assert (row.order_id, row.currency, row.amount_minor) == ("A-1", "LKR", 50_000)
 
 

@@ -203,7 +203,7 @@ async def test_a_retry_of_an_hour_ago_does_not_compete(world: World) -> None:
 def test_the_capabilities_of_payhere_lead_to_its_resolvers(kind: Kind, resolver: object) -> None:
     """PayHere keeps no keys and shows no authorizations: no charge is ever resent to resolve it."""
     for is_live in (False, True):
-        can = capabilities_of(is_live=is_live, is_signing=True)
+        can = capabilities_of(is_live=is_live, is_signing=True, signs_elsewhere=None)
         assert resolver_of(kind, resolution_way_of(kind, can, is_key_kept=True)) is resolver
 
 

@@ -51,12 +51,16 @@ _COMPLETED: Final[dict[CheckoutKind, tuple[str, str]]] = {
     CheckoutKind.PAYMENT: ("Payment received", "Thank you. Your payment has been received."),
     CheckoutKind.PREAPPROVAL: ("Card approved", "Thank you. Your card has been approved."),
     CheckoutKind.RECURRING: ("Subscribed", "Thank you. Your subscription has begun."),
-    CheckoutKind.AUTHORIZATION: ("Amount held", "Thank you. The amount is held on your card."),
+    CheckoutKind.AUTHORIZATION: ("Amount authorized", "Thank you. You authorized the amount."),
 }
 _OUTCOMES: Final[dict[CheckoutState, tuple[str, str]]] = {
     CheckoutState.OPEN: (
         "One moment",
         "We are waiting for the payment provider. This page updates by itself; you do not need to do anything.",
+    ),
+    CheckoutState.NOTIFIED: (
+        "Thank you",
+        "The payment provider reports that the amount is held on your card. You do not need to do anything more.",
     ),
     CheckoutState.FAILED: (
         "That did not work",
@@ -96,6 +100,8 @@ async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: st
         return _form_page(account, visited)
     if visited.is_paused:
         return _message_page(account, _PAUSED, http_status=503, refresh=str(REFRESH_S_MAX), is_open=True)
+    if visited.is_order_notified:
+        return _message_page(account, _OUTCOMES[CheckoutState.NOTIFIED], order_id=visited.checkout.order_id)
     if visited.is_order_paid:
         return _message_page(account, _ALREADY_PAID, order_id=visited.checkout.order_id)
     if visited.checkout.is_open:

@@ -4,10 +4,12 @@ Rules:
 
 1. Every report on a checkout (a notification, a status inquiry, the customer's browser, the end of its time) becomes a
    ``CheckoutEvent`` and goes through ``advance``. Nothing else changes a state.
-2. The states are ordered by how much they know: open, expired, cancelled, failed, completed. Events only ever lead
-   upwards. So any order and any number of reports lead to one result.
+2. The states are ordered by how much they know: open, expired, cancelled, failed, notified, completed. Events only ever
+   lead upwards. So any order and any number of reports lead to one result.
 3. A browser that comes back completes nothing, and neither does the query of its address.
 4. ``completed`` is final. Every other state may still become ``completed``: a customer may go back and pay after all.
+5. A notification of an authorization proves nothing (``checkout_proof.is_authorized_by`` says why). It makes the
+   checkout ``notified``, and only the capture of its token makes it ``completed``.
 
 To be changed together: ``TRANSITIONS``, the partial indexes of the table ``checkouts`` in the store, and the diagram in
 ``docs/checkouts.md``, which a test compares with this table.
@@ -47,6 +49,8 @@ class CheckoutState(StrEnum):
 
     OPEN = "open"
     """The customer may be on the page; the outcome isn't known yet."""
+    NOTIFIED = "notified"
+    """The gateway reported an authorization; nothing proves its amount, until it is captured."""
     COMPLETED = "completed"
     """The customer paid, approved or authorized what was requested."""
     FAILED = "failed"
@@ -61,7 +65,9 @@ class CheckoutEvent(StrEnum):
     """What can become known of a checkout."""
 
     COMPLETED = "completed"
-    """Proved by a notification, or by what the gateway shows."""
+    """Proved by what the gateway shows, by an approval's notification, or by the capture of an authorization."""
+    NOTIFIED = "notified"
+    """A notification reported an authorization."""
     FAILED = "failed"
     """A notification reported a failure."""
     CANCELLED = "cancelled"
@@ -74,6 +80,7 @@ class CheckoutEvent(StrEnum):
 
 _AFTER: Final = {
     CheckoutEvent.COMPLETED: CheckoutState.COMPLETED,
+    CheckoutEvent.NOTIFIED: CheckoutState.NOTIFIED,
     CheckoutEvent.FAILED: CheckoutState.FAILED,
     CheckoutEvent.CANCELLED: CheckoutState.CANCELLED,
     CheckoutEvent.ABANDONED: CheckoutState.CANCELLED,
@@ -84,6 +91,7 @@ _ORDER: Final = (
     CheckoutState.EXPIRED,
     CheckoutState.CANCELLED,
     CheckoutState.FAILED,
+    CheckoutState.NOTIFIED,
     CheckoutState.COMPLETED,
 )
 
@@ -95,11 +103,15 @@ TRANSITIONS: Final[dict[tuple[CheckoutState, CheckoutEvent], CheckoutState]] = {
 }
 """A step that the table lacks brings nothing new, and changes nothing."""
 
-HOLDING_ORDER: Final = frozenset({CheckoutState.OPEN, CheckoutState.COMPLETED})
+HOLDING_ORDER: Final = frozenset({CheckoutState.OPEN, CheckoutState.NOTIFIED, CheckoutState.COMPLETED})
 """The checkout guards its order: no other checkout may be opened for it."""
 
 STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
     CheckoutState.OPEN: "The customer has not finished it yet, as far as the service knows.",
+    CheckoutState.NOTIFIED: (
+        "The gateway reported a hold, and nothing proves its amount: only its capture does. Capture it before you hand"
+        " anything over."
+    ),
     CheckoutState.COMPLETED: "The customer paid, approved or authorized what was asked.",
     CheckoutState.FAILED: "The gateway said that it failed; the customer may still try again on the gateway's page.",
     CheckoutState.CANCELLED: "The customer or the gateway cancelled it; the customer may still go on and complete it.",
@@ -205,7 +217,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckoutOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A report on the checkout of an order; ``outcome`` is completed, failed or cancelled.
+    """A report on the checkout of an order; ``outcome`` is completed, notified, failed or cancelled.
 
     ``amount_minor`` and ``currency`` are as reported, None where the report has none. ``kind`` is the kind of checkout
     that such a report is about, None where it may be any.

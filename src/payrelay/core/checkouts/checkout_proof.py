@@ -1,4 +1,4 @@
-"""What the gateway's records prove of a checkout whose outcome no notification reported.
+"""What the gateway's records and replies prove of a checkout.
 
 Rules:
 
@@ -7,11 +7,15 @@ Rules:
    amount and currency, and the payment among those of that subscription.
 3. A plan that begins after the day of its subscription has no payment yet. Its subscription proves it while active.
 4. Where several subscriptions of the order may be meant, none counts.
+5. No record shows an authorization. Its notification is signed over order and amount with nothing between them: a
+   genuine signature for order A125 and 10.00 is one for order A1 and 2510.00 too. What proves an authorization is the
+   capture of its token: the gateway's reply names the order and the amount that was authorized.
 """
 
 from collections.abc import Iterable
 
 from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
@@ -62,6 +66,25 @@ def first_payment(checkout: Checkout, plan: Fact, payments: Iterable[Payment]) -
 def has_begun(plan: Fact, first: Payment | None, *, begins_later: bool) -> bool:
     """Tells whether a plan has begun: it has its first payment, or it begins later and is active without one."""
     return first is not None or (begins_later and plan.state is SubscriptionState.ACTIVE)
+
+
+def is_authorized_by(checkout: Checkout, capture: Operation, success: JournalEntry) -> bool:
+    """Tells whether a capture of a checkout's token proves that the customer authorized what the checkout asked for.
+
+    ``success`` is the journal entry with which the capture succeeded. It has the authorized amount where the reply
+    named one. Otherwise the captured amount counts, because no capture is above the authorized amount: the capture of
+    a part proves nothing then. An operator's decision about the capture doesn't prove the authorized amount either.
+    """
+    authorized_minor = success.evidence.authorized_minor
+    shown_minor = capture.amount_minor if authorized_minor is None else authorized_minor
+    return (
+        capture.kind is Kind.CAPTURE
+        and capture.state is State.SUCCEEDED
+        and success.event in {Event.SUCCEEDED, Event.PROVED}
+        and capture.order_id == checkout.order_id
+        and capture.currency == checkout.currency
+        and shown_minor == checkout.amount_minor
+    )
 
 
 def _age(payment: Payment) -> tuple[int, int, str]:

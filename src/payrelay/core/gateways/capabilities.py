@@ -32,6 +32,9 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
         unknown_to_plans: members of a plan that this account doesn't support.
         unset_for_checkouts: settings that checkouts need and that aren't all set; empty where checkouts are offered.
         notification_type: the media type of its notifications.
+        signs_elsewhere: whether the account's secret signs forms without Payrelay's knowledge, at a gateway that runs
+            fields together before it signs them (``signed_text``). None where nobody has said so, which counts as true.
+            False at a gateway whose signatures tell fields apart.
     """
 
     keys_kept_ms: int | None = None
@@ -43,6 +46,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     unknown_to_plans: frozenset[str] = frozenset()
     unset_for_checkouts: tuple[str, ...] = ()
     notification_type: str = FORM_TYPE
+    signs_elsewhere: bool | None = False
 
 
 class ResolutionWay(StrEnum):

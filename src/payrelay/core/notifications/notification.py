@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import MaskedRepr, Secret
@@ -136,9 +137,11 @@ class NotificationReason(StrEnum):
     OPERATION_RESOLVED = "operation_settled"
     OPERATION_UNDER_WAY = "operation_under_way"
     CHECKOUT_FINISHED = "checkout_finished"
+    CHECKOUT_NOTIFIED = "checkout_notified"
     CUSTOMER_APPROVED = "customer_approved"
     SUBSCRIPTION_NOTED = "subscription_noted"
     CHARGEBACK_KEPT = "chargeback_kept"
+    CHARGEBACK_NOT_SHOWN = "chargeback_not_shown"
     INFORMED = "informed"
     UNKNOWN_ORDER = "unknown_order"
     UNKNOWN_PAYMENT = "unknown_payment"
@@ -147,6 +150,7 @@ class NotificationReason(StrEnum):
     OTHER_AMOUNT = "other_amount"
     OTHER_KIND = "other_kind"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
+    OTHER_TEXT = "other_text"
     SECOND_PAYMENT = "second_payment"
     EARLIER_PAYMENT = "earlier_payment"
     OPERATION_OPEN = "operation_open"
@@ -168,9 +172,11 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.OPERATION_RESOLVED: "the order's operation was final already",
     NotificationReason.OPERATION_UNDER_WAY: "the order's operation is still under way",
     NotificationReason.CHECKOUT_FINISHED: "the checkout has its outcome",
+    NotificationReason.CHECKOUT_NOTIFIED: "its token was stored with the checkout; a capture will prove the amount",
     NotificationReason.CUSTOMER_APPROVED: "the approval was stored as a customer",
     NotificationReason.SUBSCRIPTION_NOTED: "the report was stored with its subscription",
     NotificationReason.CHARGEBACK_KEPT: "the chargeback was stored with its payment",
+    NotificationReason.CHARGEBACK_NOT_SHOWN: "the gateway's record of the payment shows no chargeback",
     NotificationReason.INFORMED: "it reports no effect, and changes nothing",
     NotificationReason.UNKNOWN_ORDER: "the service knows nothing of its order",
     NotificationReason.UNKNOWN_PAYMENT: "the service knows nothing of its payment",
@@ -179,6 +185,7 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was requested",
     NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
+    NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
     NotificationReason.EARLIER_PAYMENT: "its payment is older than every request for its order",
     NotificationReason.OPERATION_OPEN: "the order's operation already needs an operator",
@@ -221,6 +228,8 @@ class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
     Attributes:
         kind, reported: what it is about, and the status that it reports.
         order_id, amount_minor, currency: these and the status are signed.
+        readings: every order and amount that the signature fits, where the gateway runs signed fields together; the
+            notification's own are among them. Empty where the signature fits nothing else.
         payment_id, subscription_id: digits.
         message_type: what happened to a subscription.
         customer_token, authorization_token: the token of an approval or of an authorization.
@@ -235,6 +244,7 @@ class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
     order_id: str
     amount_minor: int | None
     currency: str
+    readings: tuple[SignedText, ...] = ()
     payment_id: str | None = None
     subscription_id: str | None = None
     message_type: MessageType | None = None
@@ -325,6 +335,7 @@ APPLIED_BY: Final = frozenset(
         NotificationReason.OPERATION_PROVED,
         NotificationReason.OPERATION_RESOLVED,
         NotificationReason.CHECKOUT_FINISHED,
+        NotificationReason.CHECKOUT_NOTIFIED,
         NotificationReason.CUSTOMER_APPROVED,
         NotificationReason.SUBSCRIPTION_NOTED,
         NotificationReason.CHARGEBACK_KEPT,
@@ -336,17 +347,21 @@ PUT_OFF_BY: Final = frozenset(
         NotificationReason.UNKNOWN_ORDER,
         NotificationReason.UNKNOWN_PAYMENT,
         NotificationReason.NOT_SHOWN,
+        NotificationReason.CHARGEBACK_NOT_SHOWN,
         NotificationReason.UNSEEN,
         NotificationReason.ACCOUNT_GONE,
         NotificationReason.STORE_DOWN,
         NotificationReason.OUR_FAULT,
     }
 )
+DOUBTED_AFTER_WAITING: Final = frozenset({NotificationReason.CHARGEBACK_NOT_SHOWN})
+"""The notification contradicts the gateway's record of a payment that is known here, even after the whole wait."""
 DOUBTED_BY: Final = frozenset(
     {
         NotificationReason.OTHER_AMOUNT,
         NotificationReason.OTHER_KIND,
         NotificationReason.OTHER_TOKEN,
+        NotificationReason.OTHER_TEXT,
         NotificationReason.SECOND_PAYMENT,
         NotificationReason.EARLIER_PAYMENT,
         NotificationReason.INCOMPLETE,
@@ -370,12 +385,14 @@ def step_of(reason: NotificationReason) -> NotificationStep:
 def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -> Notification:
     """Gives the notification after a step.
 
-    A notification that has waited for WAITS_FOR_MS is ignored in place of being put off again. A replay begins the wait
-    anew. Raises IllegalTransition where the table knows no such step.
+    A notification that has waited for WAITS_FOR_MS is ignored in place of being put off again, or needs attention where
+    it contradicts what is known. A replay begins the wait anew. Raises IllegalTransition where the table knows no such
+    step.
     """
     event = step.event
     if event is NotificationEvent.PUT_OFF and at_ms >= notification.gives_up_at_ms:
-        event = NotificationEvent.IGNORED
+        is_doubted = step.reason in DOUBTED_AFTER_WAITING
+        event = NotificationEvent.DOUBTED if is_doubted else NotificationEvent.IGNORED
     try:
         state = TRANSITIONS[notification.state, event]
     except KeyError:

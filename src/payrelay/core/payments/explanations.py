@@ -75,6 +75,13 @@ SEEN_PHRASES: Final[dict[str, str]] = {
     MatchResult.ALREADY_DONE: "it was done already",
     MatchResult.ALREADY_UNDONE: "the authorization does not exist or was voided",
     MatchResult.NOTIFIED: "the gateway reported it in a notification, with its authorization token",
+    MatchResult.TEXT_OF_ANOTHER: (
+        "the gateway reported an authorization in a notification, whose signature also fits another form or call"
+    ),
+    MatchResult.SIGNED_ELSEWHERE: (
+        "the gateway reported an authorization in a notification, whose signature may be of a form that was signed"
+        " elsewhere"
+    ),
     MatchResult.UNSEEN: "every inquiry at the gateway failed for a week",
     MatchResult.NOTHING_TO_SEE: "the gateway has no way to show it",
 }
@@ -161,6 +168,8 @@ def phrases_of(evidence: Evidence) -> list[str]:
         phrases.append(f"payment{'s' if len(evidence.payment_ids) > 1 else ''} {', '.join(evidence.payment_ids)}")
     if evidence.notification_id is not None:
         phrases.append(f"notification {evidence.notification_id}")
+    if evidence.authorized_minor is not None:
+        phrases.append(f"authorized was {decimal_text(evidence.authorized_minor)}")
     if evidence.elapsed_ms is not None:
         phrases.append(f"after {evidence.elapsed_ms / 1000:.3g} s")
     if evidence.operator is not None:

@@ -161,12 +161,13 @@ def _log_second_payment(relay: Relay, checkout: Checkout, event: CheckoutEvent, 
 
 
 async def _log_second_checkout(relay: Relay, checkout: Checkout) -> None:
-    """Logs that an order was paid in two checkouts."""
-    if checkout.state is not CheckoutState.COMPLETED:
+    """Logs that an order was paid in two checkouts, or an authorization was reported beside another."""
+    taken = {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}
+    if checkout.state not in taken:
         return
     with suppress(StoreError):  # the checkout itself is stored already
         others = await relay.checkouts.of_order(checkout.merchant, checkout.order_id)
-        if any(other.id != checkout.id and other.state is CheckoutState.COMPLETED for other in others):
+        if any(other.id != checkout.id and other.state in taken for other in others):
             relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=checkout.payment_id)
 
 

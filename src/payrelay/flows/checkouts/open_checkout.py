@@ -91,7 +91,8 @@ def page_address(relay: Relay, checkout: Checkout, secret: str) -> str:
 async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) -> CheckoutForm | CheckoutRedirect:
     """Returns the way to the gateway's page, as of today: a form to be posted, or an address.
 
-    Raises Refusal where the account offers none now, for example because its configuration has changed.
+    What the gateway will sign once it gets the form is on disk when this returns, so every form passes through here.
+    Raises StoreError, and Refusal where the account offers none now, for example because its configuration has changed.
     """
     account = relay.account(checkout.account)
     address = page_address(relay, checkout, details.secret)
@@ -104,6 +105,7 @@ async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) ->
     link = await account.checkout(page)
     if isinstance(link, NoCheckout):
         raise Refusal(link.code, link.msg)
+    await relay.signed_texts.keep_form(checkout, account.signed_texts(page), at_ms=relay.clock.now_ms())
     return link
 
 

@@ -23,6 +23,7 @@ class CheckoutVisit(msgspec.Struct, frozen=True, kw_only=True):
         details: the request and its links; None where they were forgotten.
         link_to_gateway: a form to be posted, or an address; None where the checkout takes no customers.
         is_order_paid: whether another checkout of the order was completed.
+        is_order_notified: whether the gateway reported the authorization of another checkout of the order.
         is_paused: whether an operator has paused the account.
         return_link: the app's own link, with the outcome; None where the app gave none.
     """
@@ -31,6 +32,7 @@ class CheckoutVisit(msgspec.Struct, frozen=True, kw_only=True):
     details: Details | None
     link_to_gateway: CheckoutForm | CheckoutRedirect | None = None
     is_order_paid: bool = False
+    is_order_notified: bool = False
     is_paused: bool = False
     return_link: str | None = None
 
@@ -54,6 +56,8 @@ async def visit_checkout(relay: Relay, account: str, checkout_id: str, secret: s
     others = await checkouts.of_order(checkout.merchant, checkout.order_id)
     if any(other.state is CheckoutState.COMPLETED for other in others):
         return CheckoutVisit(checkout=checkout, details=details, is_order_paid=True)
+    if any(other.state is CheckoutState.NOTIFIED for other in others):
+        return CheckoutVisit(checkout=checkout, details=details, is_order_notified=True)
     if await relay.paused.is_paused(account):
         return CheckoutVisit(checkout=checkout, details=details, is_paused=True)
     if checkout.opened_at_ms is None:
@@ -85,11 +89,11 @@ async def _found(relay: Relay, account: str, checkout_id: str, secret: str) -> C
 
 
 def _returned(checkout: Checkout, details: Details | None, *, is_cancelled: bool) -> CheckoutVisit:
-    """Returns a visit that leads back to the app: by its link for cancellations unless the checkout is completed."""
+    """Returns a visit that leads back to the app: by its link for cancellations where the customer did nothing more."""
     if details is None:
         return CheckoutVisit(checkout=checkout, details=None)
     link = details.return_to
-    if is_cancelled and checkout.state is not CheckoutState.COMPLETED:
+    if is_cancelled and checkout.state not in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}:
         link = details.cancel_to or details.return_to
     return_link = None if link is None else with_outcome(link, checkout.id, checkout.state)
     return CheckoutVisit(checkout=checkout, details=details, return_link=return_link)

@@ -5,9 +5,11 @@ from typing import Final
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, begins_after, fits
+from payrelay.core.checkouts.checkout_proof import is_authorized_by
 from payrelay.core.moments import day_at
 from payrelay.core.notifications.notification import MessageType, NotificationKind, NotificationReason, ReportedStatus
 from payrelay.core.payments.payment import Payment
+from payrelay.core.secret import secret_hash
 from payrelay.flows.checkouts.finish_checkout import finish_checkout
 from payrelay.flows.notifications.context import NotificationContext, shown_installment, shown_payment
 from payrelay.flows.notifications.ingest_approval import ingest_approval
@@ -18,7 +20,9 @@ OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageTyp
 
 
 async def apply_to_checkout(context: NotificationContext, checkout: Checkout) -> NotificationReason:
-    """Completes a checkout with a proved payment or an accepted token; returns the notification's reason.
+    """Completes a checkout with a proved payment or an approval's token, or notes that an authorization was reported.
+
+    Returns the notification's reason.
 
     May be repeated. Raises StoreError, and Outdated where the checkout was changed meanwhile.
     """
@@ -52,15 +56,35 @@ async def _pay(context: NotificationContext, checkout: Checkout) -> Notification
 
 
 async def _authorize(context: NotificationContext, checkout: Checkout) -> NotificationReason:
-    """Accepts the token of an authorization, which the store keeps sealed for the capture."""
+    """Accepts the token of an authorization, which the store keeps sealed for the capture that proves it.
+
+    The notification proves nothing: another order and amount may have the same signed text. The checkout becomes
+    notified, and completed where the token was captured before.
+    """
     content = context.content
     if content.authorization_token is None:
         return NotificationReason.INCOMPLETE
     if not await context.accepts_token(NotificationKind.AUTHORIZATION, content.authorization_token):
         return NotificationReason.OTHER_TOKEN
     # The payment in the notification is not signed, and no record shows it: it proves nothing.
-    await finish_checkout(context.relay, checkout, msgspec.structs.replace(context.checkout_outcome, payment_id=None))
+    notified = msgspec.structs.replace(context.checkout_outcome, outcome=CheckoutState.NOTIFIED, payment_id=None)
+    await finish_checkout(context.relay, checkout, notified)
+    # A capture that succeeds from now on finds the notified checkout in its own unit of work; an earlier one didn't.
+    if not await _is_captured(context, checkout, content.authorization_token):
+        return NotificationReason.CHECKOUT_NOTIFIED
+    completed = msgspec.structs.replace(notified, outcome=CheckoutState.COMPLETED)
+    await finish_checkout(context.relay, checkout, completed)
     return NotificationReason.CHECKOUT_FINISHED
+
+
+async def _is_captured(context: NotificationContext, checkout: Checkout, token: str) -> bool:
+    """Tells whether a capture of the token, made before its notification was applied, proves the authorization."""
+    journal = context.relay.journal
+    capture = await journal.capture_of(secret_hash(token), checkout.merchant)
+    if capture is None:
+        return False
+    success = next((each for each in reversed(await journal.history(capture.id)) if each.state is capture.state), None)
+    return success is not None and is_authorized_by(checkout, capture, success)
 
 
 async def _subscribe(context: NotificationContext, checkout: Checkout) -> NotificationReason:

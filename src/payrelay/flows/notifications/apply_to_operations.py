@@ -3,8 +3,7 @@
 from typing import Final
 
 from payrelay.core.answers import Answer
-from payrelay.core.checkouts.checkout import CheckoutKind, fits
-from payrelay.core.notifications.notification import ExpectedAmount, NotificationReason, differs
+from payrelay.core.notifications.notification import ExpectedAmount, NotificationReason, ReportedStatus, differs
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import INQUIRED, Event, Kind, Operation, State
@@ -12,6 +11,7 @@ from payrelay.core.payments.proof import TOLERANCE_MS, MatchResult
 from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.core.secret import secret_hash
 from payrelay.flows.notifications.context import NotificationContext
+from payrelay.flows.notifications.signature import doubt_of_authorization
 from payrelay.flows.resolution.resolve import open_case, resolve_one
 
 _UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
@@ -38,7 +38,11 @@ async def apply_to_operations(context: NotificationContext, operations: list[Ope
 
 async def _to_operation(context: NotificationContext, operation: Operation) -> NotificationReason | None:
     content = context.content
-    is_authorization = content.authorization_token is not None and operation.kind is Kind.AUTHORIZATION
+    is_authorization = (
+        operation.kind is Kind.AUTHORIZATION
+        and content.authorization_token is not None
+        and content.reported is ReportedStatus.AUTHORIZED
+    )
     if is_authorization and operation.result_ref == secret_hash(content.authorization_token or ""):
         return NotificationReason.OPERATION_RESOLVED
     if None not in (operation.payment_id, content.payment_id) and operation.payment_id != content.payment_id:
@@ -61,31 +65,28 @@ async def _to_operation(context: NotificationContext, operation: Operation) -> N
 
 
 async def _prove_authorization(context: NotificationContext, operation: Operation) -> NotificationReason:
-    """Resolves an authorization whose reply was lost: a notification with its token is the only proof."""
+    """Resolves an authorization whose reply was lost: a notification with its token is the only proof.
+
+    Where its signature may be of something else, the operation needs an operator.
+    """
     relay, content, token = context.relay, context.content, context.content.authorization_token or ""
     result_ref = secret_hash(token)
     owner = await relay.journal.authorization_of(result_ref, operation.merchant)
     if owner is not None and owner.id != operation.id:
         return NotificationReason.OTHER_TOKEN
-    if _may_be_of_checkout(context):
-        return NotificationReason.OPERATION_UNDER_WAY
     case = await open_case(relay, context.account, operation, is_urgent=True, until_s=0)
     if context.notification.received_at_ms < case.span.began_ms - TOLERANCE_MS:
         return NotificationReason.OPERATION_UNDER_WAY  # it came before the operation was sent, so it is about another
+    doubt = await doubt_of_authorization(context, operation)
     evidence = Evidence(
-        seen=MatchResult.NOTIFIED,
+        seen=doubt or MatchResult.NOTIFIED,
         notification_id=context.notification.id,
         payment_ids=() if content.payment_id is None else (content.payment_id,),
     )
+    if doubt is not None:
+        await case.unclear(evidence)
+        return NotificationReason.OPERATION_OPEN
     answer: Answer = resolved_answer(case.operation, case.call, payment=None, msg=BY_PROOF, authorization_token=token)
     facts = Facts(authorization_token=token)
     await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, facts=facts))
     return NotificationReason.OPERATION_PROVED
-
-
-def _may_be_of_checkout(context: NotificationContext) -> bool:
-    """Tells whether the authorization may have been made for a checkout of an equal order and amount."""
-    amount_minor, currency = context.checkout_outcome.amount_minor, context.content.currency
-    return any(
-        each.kind is CheckoutKind.AUTHORIZATION and fits(each, amount_minor, currency) for each in context.checkouts
-    )

@@ -3,12 +3,14 @@
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.checkouts.text_holders import TextHolder
 from payrelay.core.customers.customer import Approval
 from payrelay.core.notifications.notification import NotificationKind, NotificationReason, ReportedStatus
 from payrelay.core.secret import Secret
 from payrelay.flows.checkouts.finish_checkout import finish_checkout
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.notifications.context import NotificationContext, shown_payment
+from payrelay.flows.notifications.signature import other_than_approval, text_holders
 
 
 async def ingest_approval(context: NotificationContext, checkout: Checkout) -> NotificationReason:
@@ -19,6 +21,11 @@ async def ingest_approval(context: NotificationContext, checkout: Checkout) -> N
     content = context.content
     if content.customer_token is None or content.reported is not ReportedStatus.SUCCEEDED:
         return NotificationReason.INCOMPLETE
+    holders = await text_holders(context)
+    if checkout.amount_minor is None and not _is_amount_expected(context, checkout, holders):
+        return NotificationReason.OTHER_AMOUNT
+    if other_than_approval(context, holders):
+        return NotificationReason.OTHER_TEXT
     payment_id = None  # the payment id of the notification is not signed
     if checkout.amount_minor is not None:
         shown = await shown_payment(context)
@@ -49,3 +56,14 @@ async def ingest_approval(context: NotificationContext, checkout: Checkout) -> N
     approved = msgspec.structs.replace(context.checkout_outcome, payment_id=payment_id, customer_id=customer.id)
     await finish_checkout(context.relay, checkout, approved)
     return NotificationReason.CUSTOMER_APPROVED
+
+
+def _is_amount_expected(context: NotificationContext, checkout: Checkout, holders: list[TextHolder]) -> bool:
+    """Tells whether an approval that charges nothing was notified with an amount that the gateway may name.
+
+    It is the amount that is signed today, the one that the checkout's own form had, or one that a setting lists. Which
+    one the gateway notifies is not documented.
+    """
+    content = context.content
+    has_own_text = any(each.subject == checkout.id and each.is_exact for each in holders)
+    return has_own_text or context.account.is_approval_amount(content.amount_minor, content.currency)

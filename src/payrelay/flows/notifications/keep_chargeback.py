@@ -1,14 +1,18 @@
-"""Stores a chargeback with its payment and an event; a chargeback changes no operation."""
+"""Stores a chargeback with its payment and an event; a chargeback changes no operation.
+
+A chargeback counts when the gateway's record of the payment shows it: the notification's signature covers order and
+amount with nothing between them, and doesn't cover the payment. While the record shows none, the notification waits; in
+the end an operator looks at it.
+"""
 
 from typing import Final, NamedTuple
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.payments.operation import PAYMENT_KINDS, Operation, OperationFilter, State
-from payrelay.core.payments.payment import NoObservation, PaymentsSeen
+from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.flows.notifications.context import NotificationContext
 from payrelay.runtime.hooks import FlowPoint
 from payrelay.store.chargebacks import Chargeback
@@ -17,23 +21,38 @@ OPERATIONS_MAX: Final = 50
 
 
 class DisputedPayment(NamedTuple):
-    """A payment, the principal that gets its events, and the operation that made it; None where none did."""
+    """A payment that may have been charged back.
+
+    Attributes:
+        payment_id: the payment.
+        principal: the principal that gets its events.
+        operation_id: the operation that made it; None where none did.
+        subscription_id: the subscription whose installment it is or may be; None for another payment.
+        is_known: whether Payrelay knows it as a payment of the order.
+    """
 
     payment_id: str
     principal: str
-    operation_id: str | None
+    operation_id: str | None = None
+    subscription_id: str | None = None
+    is_known: bool = True
 
 
 async def keep_chargeback(context: NotificationContext) -> NotificationReason:
     """Stores a chargeback, once for each payment; returns the notification's reason. May be repeated.
 
-    The status and the order are signed, but the payment is not. So the payment must be known as one of the order, or
-    the gateway must show it as one. Raises StoreError.
+    The gateway's record must show the payment as one of the order, and as charged back. The amount is the record's.
+    Raises StoreError.
     """
     relay, account, notification = context.relay, context.account, context.notification
     disputed = await _disputed_payment(context)
     if isinstance(disputed, NotificationReason):
         return disputed
+    if await relay.chargebacks.of_payment(account.merchant, disputed.payment_id) is not None:
+        return NotificationReason.CHARGEBACK_KEPT  # proved before: a repeat costs no call to the gateway
+    record = await _record_of(context, disputed)
+    if isinstance(record, NotificationReason):
+        return record
     now_ms = relay.clock.now_ms()
     chargeback = Chargeback(
         merchant=account.merchant,
@@ -42,8 +61,8 @@ async def keep_chargeback(context: NotificationContext) -> NotificationReason:
         account=account.name,
         principal=disputed.principal,
         operation_id=disputed.operation_id,
-        amount_minor=notification.amount_minor,
-        currency=notification.currency,
+        amount_minor=record.amount_minor,
+        currency=record.currency,
         notification_id=notification.id,
         noted_at_ms=now_ms,
     )
@@ -59,7 +78,9 @@ async def _disputed_payment(context: NotificationContext) -> DisputedPayment | N
     found = await relay.journal.list(OperationFilter(order_id=notification.order_id), before=None, limit=OPERATIONS_MAX)
     operation = _operation_of(found, merchant, notification.payment_id)
     if operation is not None and operation.payment_id is not None:
-        return DisputedPayment(operation.payment_id, operation.principal, operation.id)
+        return DisputedPayment(
+            operation.payment_id, operation.principal, operation.id, subscription_id=operation.subscription_id
+        )
     checkouts = await relay.checkouts.of_order(merchant, notification.order_id)
     paid = {
         each.payment_id: each
@@ -68,34 +89,38 @@ async def _disputed_payment(context: NotificationContext) -> DisputedPayment | N
     }
     if len(paid) == 1:
         payment_id, checkout = paid.popitem()
-        return DisputedPayment(payment_id, checkout.principal, None)
+        return DisputedPayment(payment_id, checkout.principal, subscription_id=checkout.subscription_id)
     plan = next((each for each in checkouts if each.subscription_id is not None), None)
     if plan is None or notification.payment_id is None:
         is_known = bool(checkouts) or any(each.merchant == merchant for each in found)
         return NotificationReason.UNKNOWN_PAYMENT if is_known else NotificationReason.UNKNOWN_ORDER
-    return await _installment(context, plan, notification.payment_id)
+    subscription_id = plan.subscription_id or ""
+    is_known = await relay.subscriptions.is_paid(merchant, subscription_id, notification.payment_id)
+    return DisputedPayment(notification.payment_id, plan.principal, subscription_id=subscription_id, is_known=is_known)
 
 
-async def _installment(
-    context: NotificationContext, plan: Checkout, payment_id: str
-) -> DisputedPayment | NotificationReason:
-    """Returns the payment where it is an installment of the plan, known here or shown by the gateway; else the reason.
+async def _record_of(context: NotificationContext, disputed: DisputedPayment) -> Payment | NotificationReason:
+    """Returns the gateway's record of a payment of the order that was charged back; else the reason why there is none.
 
-    The gateway may show an installment with its subscription only.
+    The gateway may show an installment with its subscription only. Raises StoreError.
     """
-    subscriptions, subscription_id = context.relay.subscriptions, plan.subscription_id or ""
-    installment = DisputedPayment(payment_id, plan.principal, None)
-    if await subscriptions.is_paid(plan.merchant, subscription_id, payment_id):
-        return installment
-    of_plan = PaymentsOfSubscription(subscription_id=int(subscription_id))
-    for call in (PaymentsOfOrder(order_id=plan.order_id), of_plan):
+    order_id = context.notification.order_id
+    calls: list[PaymentsOfOrder | PaymentsOfSubscription] = [PaymentsOfOrder(order_id=order_id)]
+    if disputed.subscription_id is not None:
+        calls.append(PaymentsOfSubscription(subscription_id=int(disputed.subscription_id)))
+    is_shown = False
+    for call in calls:
         observation = await context.inquire(call)
         if isinstance(observation, NoObservation):
             return NotificationReason.UNSEEN
         payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
-        if any((each.payment_id, each.order_id) == (payment_id, plan.order_id) for each in payments):
-            return installment
-    return NotificationReason.UNKNOWN_PAYMENT
+        for payment in payments:
+            if (payment.payment_id, payment.order_id) == (disputed.payment_id, order_id):
+                if payment.status is PaymentStatus.CHARGED_BACK:
+                    return payment
+                is_shown = True
+    is_of_order = is_shown or disputed.is_known
+    return NotificationReason.CHARGEBACK_NOT_SHOWN if is_of_order else NotificationReason.UNKNOWN_PAYMENT
 
 
 def _operation_of(operations: list[Operation], merchant: str, payment_id: str | None) -> Operation | None:

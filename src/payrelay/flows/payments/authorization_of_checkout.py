@@ -12,7 +12,7 @@ _FIELD: Final = "authorization_token"
 
 
 class CheckoutAuthorization(NamedTuple):
-    """A checkout in which a customer authorized an amount, and the gateway's token of that authorization."""
+    """A checkout of which the gateway reported an authorization, and the gateway's token of that authorization."""
 
     checkout: Checkout
     token: str
@@ -37,7 +37,7 @@ async def authorization_of_checkout(
     if checkout is None or not is_own or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, "names no checkout of yours that asked for an authorization")
     token = None
-    if checkout.state is CheckoutState.COMPLETED:
+    if checkout.state in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}:
         token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NotificationKind.AUTHORIZATION)
     if token is None:
         raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and has no authorization yet")

@@ -17,8 +17,9 @@ from payrelay.gateways.gateway import ExpectedReply
 async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
     """Captures at most once; an authorization that Payrelay captured before is refused (conflict) without a call.
 
-    Where the authorization was made through Payrelay, the reply must be for its order and currency. In place of the
-    authorization token the call may name the checkout that yielded it. See ``carry_out`` for repeats.
+    Where the authorization was made through Payrelay, the reply must be for its order, amount and currency. In place of
+    the authorization token the call may name the checkout that yielded it; a success then completes that checkout. See
+    ``carry_out`` for repeats.
     Raises Refusal (forbidden) over the credential's largest amount.
     """
     require_amount(request.credential, call.amount_minor)
@@ -31,12 +32,13 @@ async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
     authorization = await relay.journal.authorization_of(token_hash, merchant)
     made_by = authorization if of_checkout is None else of_checkout.checkout
     order_id, currency = (None, None) if made_by is None else (made_by.order_id, made_by.currency)
+    authorized_minor = None if made_by is None else made_by.amount_minor
     intent = Intent(
         kind=Kind.CAPTURE,
         call=call,
         subject=subject,
         conflicts_with=captured_guard(subject),
-        expected=ExpectedReply(order_id=order_id, currency=currency),
+        expected=ExpectedReply(order_id=order_id, currency=currency, amount_minor=authorized_minor),
         order_id=order_id,
         amount_minor=call.amount_minor,
         currency=currency,

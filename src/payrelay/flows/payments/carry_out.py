@@ -208,8 +208,14 @@ class Attempt:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         self._has_begun = True
         self._reach(OperationPoint.ACCEPTING)
+        signed_texts = self._account.signed_texts(intent.call)
         acceptance = await self._relay.journal.accept(
-            self.operation, entry, intent.call, conflicts_with=intent.conflicts_with, now_ms=now_ms
+            self.operation,
+            entry,
+            intent.call,
+            conflicts_with=intent.conflicts_with,
+            now_ms=now_ms,
+            beside=self._relay.signed_texts.of_call(self.operation, signed_texts),
         )
         self._reach(OperationPoint.ACCEPTED)
         return acceptance

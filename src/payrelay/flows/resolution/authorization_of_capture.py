@@ -1,14 +1,34 @@
-"""Finds the authorization that a capture charges, where it was made through Payrelay."""
+"""Finds the authorization that a capture charges, and its amount, where it was made through Payrelay."""
+
+import msgspec
 
 from payrelay.core.calls import Capture, Charge, Effect
 from payrelay.core.payments.operation import Operation
 from payrelay.core.secret import secret_hash
 from payrelay.flows.relay import Relay
+from payrelay.gateways.gateway import ExpectedReply
 
 
 async def authorization_of_capture(relay: Relay, call: Capture, merchant: str) -> Operation | None:
     """Finds the operation that yielded the capture's token; None where Payrelay has none. Raises StoreError."""
     return await relay.journal.authorization_of(secret_hash(call.authorization_token), merchant)
+
+
+async def expected_reply(relay: Relay, operation: Operation, call: Effect) -> ExpectedReply:
+    """Returns what the reply to a resending must match beside the call; of a capture also the authorized amount.
+
+    That amount is known where the authorization was made through Payrelay. Raises StoreError.
+    """
+    expected = ExpectedReply(order_id=operation.order_id, currency=operation.currency)
+    if not isinstance(call, Capture):
+        return expected
+    authorization = await authorization_of_capture(relay, call, operation.merchant)
+    amounts = set() if authorization is None else {authorization.amount_minor}
+    if authorization is None and operation.order_id is not None:
+        token_hash = secret_hash(call.authorization_token)
+        found = await relay.checkouts.of_authorization(operation.merchant, operation.order_id, token_hash)
+        amounts = {each.amount_minor for each in found}
+    return msgspec.structs.replace(expected, amount_minor=amounts.pop() if len(amounts) == 1 else None)
 
 
 async def charge_of_authorization(relay: Relay, authorization: Operation | None) -> Charge | None:

@@ -11,8 +11,9 @@ from payrelay.core.answers import Trace, of_outcome
 from payrelay.core.outcomes import Evidence, Outcome
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEntry
+from payrelay.flows.resolution.authorization_of_capture import expected_reply
 from payrelay.flows.resolution.case import Case
-from payrelay.gateways.gateway import ExpectedReply, Sending
+from payrelay.gateways.gateway import Sending
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.hooks import OperationPoint
 
@@ -64,6 +65,7 @@ async def resend(
         if may_send is not None and not await may_send():
             await case.no_observation()
             return
+        expected = await expected_reply(case.relay, case.operation, case.call)
         send_by_s = case.relay.clock.boot_s() + SEND_WITHIN_S
         await case.apply(Report(event=Event.RESENT_TO_RESOLVE, inquire_at_ms=case.operation.inquire_at_ms))
         is_sending = True
@@ -71,7 +73,6 @@ async def resend(
         if not is_sending:
             permit.release_unused()
     case.reach(OperationPoint.RESENDING_TO_RESOLVE)
-    expected = ExpectedReply(order_id=case.operation.order_id, currency=case.operation.currency)
     sending = Sending(
         operation_id=case.operation.id,
         permit=permit,

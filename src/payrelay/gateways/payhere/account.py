@@ -44,6 +44,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         queue_s: the longest wait for a permit.
         timezone: the zone of the gateway's dates.
         hash_amounts: the amounts that are signed where nothing is charged at once.
+        approval_amounts: further amounts that are notified for an approval that charges nothing, in hundredths.
+        signs_elsewhere: whether others sign with the merchant's secret; None where nobody has said so.
         known_as: the merchant under which the store has known the account's app since its first use; None without a
             store.
     """
@@ -60,6 +62,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     queue_s: float = QUEUE_S
     timezone: str = TIMEZONE
     hash_amounts: HashAmounts = HashAmounts()
+    approval_amounts: frozenset[int] = frozenset()
+    signs_elsewhere: bool | None = None
     known_as: str | None = None
 
 
@@ -91,7 +95,7 @@ def token_name_of(account: Account) -> str:
     return f"{merchant_of(account)}/{app}"
 
 
-def capabilities_of(*, is_live: bool, is_signing: bool) -> Capabilities:
+def capabilities_of(*, is_live: bool, is_signing: bool, signs_elsewhere: bool | None) -> Capabilities:
     """Gives PayHere's capabilities. It keeps no idempotency keys, and shows no authorization before its capture."""
     return Capabilities(
         does_once=frozenset({Kind.CAPTURE, Kind.CANCEL}),
@@ -100,6 +104,7 @@ def capabilities_of(*, is_live: bool, is_signing: bool) -> Capabilities:
         shows_installments=True,
         unknown_to_plans=frozenset() if is_live else LIVE_ONLY,
         unset_for_checkouts=() if is_signing else ("MERCHANT_ID", "MERCHANT_SECRET"),
+        signs_elsewhere=signs_elsewhere,
     )
 
 

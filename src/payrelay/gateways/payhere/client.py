@@ -8,6 +8,7 @@ from typing import Final
 
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import Outcome, Reading
 from payrelay.core.payments.payment import Observation, Payment
 from payrelay.core.subscriptions.subscription import Fact
@@ -30,7 +31,7 @@ from payrelay.gateways.payhere.connections import GatewayConnections, Network
 from payrelay.gateways.payhere.effect_sender import EffectSender
 from payrelay.gateways.payhere.record_reader import RecordReader
 from payrelay.gateways.payhere.tokens import Token, Tokens
-from payrelay.gateways.payhere.wire.checkout_forms import build_form
+from payrelay.gateways.payhere.wire.checkout_forms import approval_minor, build_form, signed_texts_of
 from payrelay.gateways.payhere.wire.notifications import received
 from payrelay.gateways.payhere.wire.payment_records import observation_of, payments_in, records_without
 from payrelay.gateways.payhere.wire.reply_shapes import RejectedCall, WrongShape
@@ -80,7 +81,11 @@ class PayHere:
         self.timezone = account.timezone
         self._signer = signer_of(account)
         is_live, is_signing = account.environment == "live", self._signer is not None
-        self.capabilities = capabilities_of(is_live=is_live, is_signing=is_signing)
+        self.capabilities = capabilities_of(
+            is_live=is_live, is_signing=is_signing, signs_elsewhere=account.signs_elsewhere
+        )
+        self._amounts = account.hash_amounts
+        self._approval_amounts = account.approval_amounts
         self._clock = clock
         self._connections = connections or GatewayConnections(account.base_url, clock, timeout_s=account.timeout_s)
         self._tokens = Tokens(account, self._connections.effects, self.rate_limiter, clock, token_store=token_store)
@@ -130,6 +135,14 @@ class PayHere:
         if self._signer is None:
             return NOT_CONFIGURED
         return build_form(self._signer, page.payment, page.returns, today=page.today)
+
+    def signed_texts(self, subject: HostedPage | Effect) -> tuple[SignedText, ...]:
+        """Gives the texts that PayHere signs once it gets a form of today's, or a call for an authorization."""
+        return signed_texts_of(subject, self._amounts)
+
+    def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:
+        """Takes the amount that is signed where nothing is charged, and those that a setting lists."""
+        return amount_minor in {approval_minor(self._amounts, currency), *self._approval_amounts}
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:  # noqa: ARG002, the body is signed
         """Reads a form. The signed fields and the signature are in the body, and the headers aren't used."""

@@ -71,4 +71,6 @@ def account_of(common: CommonSettings, own: BaseModel) -> Account:
             trial_lkr_minor=own.trial_amount_lkr,
             trial_other_minor=own.trial_amount_other,
         ),
+        approval_amounts=own.approval_amounts,
+        signs_elsewhere=own.signs_elsewhere,
     )

@@ -15,6 +15,8 @@ from payrelay.core.secret import Secret, secret_of
 
 DEFAULTS: Final[Mapping[str, object]] = MappingProxyType({"rate_limit": "20/10s", "timezone": "Asia/Colombo"})
 """The gateway's own limit and zone."""
+AMOUNTS_MAX: Final = 20
+"""Amounts in one setting: more than any gateway has ever notified."""
 
 
 def _hash_amount(value: object) -> int:
@@ -24,6 +26,21 @@ def _hash_amount(value: object) -> int:
         return minor_units(Decimal(text))
     except (InvalidOperation, AmountError):
         raise ValueError("must be an amount such as 10.00") from None
+
+
+def _amounts(value: object) -> frozenset[int]:
+    listed = value.split(",") if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple | frozenset) or len(listed) > AMOUNTS_MAX:
+        raise ValueError(f"must be at most {AMOUNTS_MAX} amounts such as 0.00,1.00")
+    return frozenset(_listed_amount(str(each)) for each in listed if str(each).strip())
+
+
+def _listed_amount(text: str) -> int:
+    try:
+        amount = Decimal(text.strip())
+        return 0 if amount.is_zero() else minor_units(amount)
+    except (InvalidOperation, AmountError):
+        raise ValueError("must be amounts such as 0.00,1.00") from None
 
 
 _HashAmount = Annotated[int, PlainValidator(_hash_amount)]
@@ -47,3 +64,7 @@ class PayHereSettings(BaseModel):
     """Hundredths; signed in the form of a plan that begins on a later day, in rupees."""
     trial_amount_other: _HashAmount = 50
     """Hundredths; signed in the form of a plan that begins on a later day, in any other currency."""
+    approval_amounts: Annotated[frozenset[int], PlainValidator(_amounts)] = frozenset()
+    """Hundredths; amounts beside the signed one that the gateway notifies for an approval that charges nothing."""
+    signs_elsewhere: bool | None = None
+    """Whether anybody but this service signs forms with ``merchant_secret``; None counts as true."""

@@ -10,6 +10,7 @@ Rules:
    digests and row.
 """
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -17,13 +18,14 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.payments.idempotency import claim_of
-from payrelay.core.payments.operation import JournalEntry, Kind, Operation, OperationFilter, State
+from payrelay.core.payments.operation import JournalEntry, Kind, Operation, OperationFilter, captured_guard
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
+from payrelay.store.payments.consequences import may_have_consequences, store_consequences
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, operation_of
-from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
+from payrelay.store.row_digests import RowKey
 from payrelay.store.statements.pagination import columns_of, page_of
 from payrelay.store.statements.payments import operations as statements
 
@@ -79,6 +81,7 @@ class Journal:
     def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
         self._database = database
         self._entries = OperationRows(seal, chain_key)
+        self._rows = RowKey(chain_key)
         self.trail = Trail(database, seal, self._entries.key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
@@ -87,16 +90,25 @@ class Journal:
         return None if row is None or _has_lapsed(row, now_ms) else self._claimed(row)
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        beside: Sequence[Statement] = (),
     ) -> Acceptance:
         """Stores a new operation with its first journal entry and its call, unless another operation is in its way.
 
         The claim comes first: the result for its holder is a ClaimedOperation. A claim that has lapsed is taken over.
         Next come the operation's guard and ``conflicts_with``, a guard that no operation of this merchant may hold: the
         result for their holder is a GuardedOperation. Of many that try at once, one is accepted.
+
+        ``beside`` is what else is stored with an accepted operation, or not at all, such as its signed texts.
         """
         chained, parameters = self._entries.accepted(operation, entry, call)
-        unit = _accept(chained, parameters, conflicts_with, now_ms)
+        unit = _accept(chained, parameters, conflicts_with, now_ms, beside)
         try:
             holder = await self._database.write(unit)
         except _Conflict as conflict:
@@ -111,11 +123,12 @@ class Journal:
 
         Gives the operation as it is stored, with its chain. ``operation`` must have the chain of the version before. It
         must also have all that can't change (a charge's order and amount, the principal) as that version had it,
-        because the new journal entry covers the whole row. Raises Outdated, and writes nothing, unless the row has the
+        because the new journal entry covers the whole row. What follows from the change is stored with it
+        (``store.payments.consequences``). Raises Outdated, and writes nothing, unless the row has the
         version and the chain before.
         """
         chained, statement = self._entries.changed(operation, entry, answer)
-        await self._database.write(_record(statement, chained))
+        await self._database.write(_record(statement, chained, entry, self._rows))
         return chained
 
     async def get(self, operation_id: str) -> Operation | None:
@@ -154,6 +167,11 @@ class Journal:
         """Finds accepted and sending operations whose time to be sent ended before a time."""
         return await self._many(Statement(statements.STRANDED, (before_ms, STRANDED_MAX)))
 
+    async def capture_of(self, token_hash: str, merchant: str) -> Operation | None:
+        """Finds the capture that succeeded with the authorization token with this hash."""
+        guard = captured_guard(f"authorization/{token_hash}")
+        return await self._one(Statement(statements.FIND_GUARD, (merchant, guard)))
+
     async def authorization_of(self, result_ref: str, merchant: str) -> Operation | None:
         """Finds the operation that yielded the authorization token with this hash."""
         return await self._one(Statement(statements.AUTHORIZATION_OF, (result_ref, merchant)))
@@ -183,13 +201,18 @@ class Journal:
 
 
 def _accept(
-    operation: Operation, parameters: tuple[Value, ...], conflicts_with: str | None, now_ms: int
+    operation: Operation,
+    parameters: tuple[Value, ...],
+    conflicts_with: str | None,
+    now_ms: int,
+    beside: Sequence[Statement],
 ) -> Unit[Row | None]:
     """Gives None where the operation is accepted, else the row of the one that holds the claim or the guard."""
     # The insert comes first: it nearly always succeeds, and only the indexes can tell for certain. A conflicting guard
     # is searched for after it, in a statement of its own: by then the holder of an equal guard has committed.
     invalidates = _invalidates_reads(operation)
-    statement = Statement(statements.ACCEPT, parameters, is_whole=conflicts_with is None and not invalidates)
+    is_whole = conflicts_with is None and not invalidates and not beside
+    statement = Statement(statements.ACCEPT, parameters, is_whole=is_whole)
     for _ in range(_ACCEPT_ATTEMPTS_MAX):
         if (yield statement):
             conflicting = [] if conflicts_with is None else (yield _guard_of(operation, conflicts_with))
@@ -197,6 +220,8 @@ def _accept(
                 raise _Conflict(conflicting[0])
             if invalidates:
                 yield Statement(statements.INVALIDATE, (operation.merchant,))
+            for each in beside:  # noqa: UP028, a tuple takes no result
+                yield each
             return None
         claimed = yield Statement(statements.FIND_CLAIM, (operation.principal, operation.claim))
         if claimed and not _has_lapsed(claimed[0], now_ms):
@@ -214,13 +239,13 @@ def _guard_of(operation: Operation, guard: str | None) -> Statement:
     return Statement(statements.FIND_GUARD, (operation.merchant, guard))
 
 
-def _record(statement: Statement, operation: Operation) -> Unit[None]:
-    needs_attention, invalidates = operation.state is State.NEEDS_ATTENTION, _invalidates_reads(operation)
-    changed = yield statement._replace(is_whole=False) if needs_attention or invalidates else statement
+def _record(statement: Statement, operation: Operation, entry: JournalEntry, rows: RowKey) -> Unit[None]:
+    has_consequences, invalidates = may_have_consequences(operation), _invalidates_reads(operation)
+    changed = yield statement._replace(is_whole=False) if has_consequences or invalidates else statement
     if not changed:
         raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
-    if needs_attention:
-        yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
+    if has_consequences:
+        yield from store_consequences(operation, entry, rows)
     if invalidates:
         yield Statement(statements.INVALIDATE, (operation.merchant,))
 

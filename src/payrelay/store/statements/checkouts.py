@@ -4,6 +4,8 @@
 
 from typing import Final
 
+from payrelay.core.checkouts.checkout import Checkout
+from payrelay.store.engine.database import Value
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 
@@ -60,6 +62,35 @@ CHANGE: Final = query(
 """Changes a checkout that still has version $2; gives no row where it has another version. A checkout that is completed
 after another checkout took its order does not hold the order again. Operators then see that the order is paid twice; no
 unique index may prevent that."""
+
+
+def change_parameters(checkout: Checkout, digest: str) -> tuple[Value, ...]:
+    """Gives the parameters of CHANGE for a changed checkout, and the digest of its row."""
+    return (
+        checkout.id,
+        checkout.version - 1,
+        checkout.state,
+        checkout.guard,
+        checkout.payment_id,
+        checkout.subscription_id,
+        checkout.customer_id,
+        checkout.updated_at_ms,
+        digest,
+    )
+
+
+OF_AUTHORIZATION: Final = query(
+    f"""
+    SELECT {READ_COLUMNS} FROM checkouts
+    WHERE merchant = $1 AND order_id = $2 AND kind = 'authorization' AND state IN ('notified', 'completed')
+      AND EXISTS (
+        SELECT 1 FROM accepted_tokens
+        WHERE accepted_tokens.merchant = $1 AND accepted_tokens.order_id = $2
+          AND accepted_tokens.kind = 'authorization' AND accepted_tokens.token_hash = $3
+      )
+    ORDER BY id""",
+)
+"""Finds the checkouts of an order whose authorization has the token with the hash $3."""
 
 MARK_OPENED: Final = query(
     """

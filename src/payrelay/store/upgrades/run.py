@@ -18,6 +18,7 @@ from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
+from payrelay.store.upgrades.signed_texts import fill_signed_texts
 
 
 class UpgradeContext(NamedTuple):
@@ -52,11 +53,18 @@ async def _cover_earlier_rows(context: UpgradeContext) -> None:
     await cover_earlier_rows(context.database, context.seal, context.secret, at_ms=context.now_ms)
 
 
+async def _fill_signed_texts(context: UpgradeContext) -> None:
+    """Fills in the signed texts; what a process of the version before stores meanwhile counts with every amount."""
+    await fill_signed_texts(context.database, context.secret, at_ms=context.now_ms)
+
+
 STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("audit chain", _begin_chain),
+    UpgradeStep("signed texts", _fill_signed_texts),
     UpgradeStep("row digests", _cover_earlier_rows),
 )
-"""All steps, in the order in which they run; a new one is added at the end."""
+"""All steps, in the order in which they run. ``row digests`` comes last, because it covers what the others have written.
+A step of a later version comes behind it, and writes digests itself."""
 
 
 async def upgrade(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> list[str]:

@@ -17,11 +17,12 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.calls import Item
+from payrelay.core.calls import Charge, Effect, Item
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, HostedPayment, Plan
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.money import decimal_text
 from payrelay.core.secret import Secret
-from payrelay.gateways.gateway import CheckoutForm, ReturnUrls
+from payrelay.gateways.gateway import CheckoutForm, HostedPage, ReturnUrls
 
 LKR: Final = "LKR"
 PATHS: Final[Mapping[CheckoutKind, str]] = MappingProxyType(
@@ -105,9 +106,32 @@ def hashed_minor(payment: HostedPayment, amounts: HashAmounts, *, today: date) -
     starts_on = None if payment.plan is None else payment.plan.starts_on
     if starts_on is not None and starts_on > today:
         return amounts.trial_lkr_minor if is_lkr else amounts.trial_other_minor
-    if payment.first_minor is None:
-        return amounts.preapproval_lkr_minor if is_lkr else amounts.preapproval_other_minor
-    return payment.first_minor
+    return approval_minor(amounts, payment.currency) if payment.first_minor is None else payment.first_minor
+
+
+def approval_minor(amounts: HashAmounts, currency: str) -> int:
+    """Gives the amount in the hash of an approval that charges nothing, in hundredths."""
+    return amounts.preapproval_lkr_minor if currency == LKR else amounts.preapproval_other_minor
+
+
+def signed_texts_of(subject: HostedPage | Effect, amounts: HashAmounts) -> tuple[SignedText, ...]:
+    """Gives the texts that the gateway signs once it gets a form, or a call for an authorization; none for other calls.
+
+    The form of a plan has the first payment in its hash. Later payments are notified with the plan's own amount.
+    """
+    if isinstance(subject, Charge) and subject.authorize:
+        return (_text(subject.order_id, subject.amount_minor, subject.currency),)
+    if not isinstance(subject, HostedPage):
+        return ()
+    payment = subject.payment
+    signed = {hashed_minor(payment, amounts, today=subject.today)}
+    if payment.plan is not None and payment.amount_minor is not None:
+        signed.add(payment.amount_minor)
+    return tuple(_text(payment.order_id, amount_minor, payment.currency) for amount_minor in sorted(signed))
+
+
+def _text(order_id: str, amount_minor: int, currency: str) -> SignedText:
+    return SignedText(order_id=order_id, amount_minor=amount_minor, currency=currency)
 
 
 def md5_capitals(text: str) -> str:

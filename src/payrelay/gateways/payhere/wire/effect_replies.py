@@ -315,7 +315,9 @@ def _of_capture(reply: _Reply) -> Outcome:
         facts = _facts(members, amount="captured_amount")
         if facts.order_id is None or facts.currency is None:
             raise WrongShape
-        return _succeeded(reply, members, facts, _difference(members, expected_values, is_complete=True))
+        captured = _succeeded(reply, members, facts, _difference(members, expected_values, is_complete=True))
+        evidence = msgspec.structs.replace(captured.evidence, authorized_minor=_facts(members).amount_minor)
+        return msgspec.structs.replace(captured, evidence=evidence)
     if status_code == FAILED_OTHERWISE:
         difference = _difference(members, {**expected_values, "captured_amount": None})
         if difference is None:

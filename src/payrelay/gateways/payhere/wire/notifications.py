@@ -11,14 +11,12 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from payrelay.core.money import AmountError, minor_units
 from payrelay.core.notifications.notification import (
     Authenticity,
     MessageType,
@@ -29,7 +27,9 @@ from payrelay.core.notifications.notification import (
 )
 from payrelay.core.secret import Secret
 from payrelay.gateways.gateway import ReceivedNotification, UnreadableNotification
+from payrelay.gateways.payhere.wire.amounts import is_amount, minor_of
 from payrelay.gateways.payhere.wire.checkout_forms import Merchant
+from payrelay.gateways.payhere.wire.signed_texts import readings_of
 
 BODY_BYTES_MAX: Final = 16_384
 """A notification has some 600 bytes, and more with long texts in the custom fields."""
@@ -89,8 +89,6 @@ _MESSAGE_TYPES: Final[Mapping[str, MessageType]] = MappingProxyType(
 _control = re.compile(r"[\x00-\x1f\x7f-\x9f]").search
 _number = re.compile(r"[0-9]{1,19}").fullmatch
 _date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").match
-# Without leading zeros: nothing separates the order from the amount in the signed text, so this leaves fewer readings.
-_amount = re.compile(r"(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3})*|[1-9][0-9]{0,14})(?:\.[0-9]{1,9})?").fullmatch
 _currency = re.compile(r"[A-Z]{3}").fullmatch
 _word = re.compile(r"[A-Za-z0-9_-]{1,20}").fullmatch
 _card_number = re.compile(r"[0-9*Xx •-]{4,30}").fullmatch
@@ -154,7 +152,7 @@ def read_form(body: bytes) -> Form:
         raise UnreadableError("the field md5sig is missing")
     if _currency(form.text("payhere_currency") or "") is None:
         raise UnreadableError("the field payhere_currency is not three capital letters")
-    if _amount(form.text("payhere_amount") or "") is None:
+    if is_amount(form.text("payhere_amount") or "") is None:
         raise UnreadableError("the field payhere_amount is no amount")
     return form
 
@@ -190,12 +188,15 @@ def authenticity_of(form: Form, merchant: Merchant | None) -> Authenticity:
 def content_of(form: Form) -> NotificationContent:
     """Translates a notification into our words. Never raises for a form that ``read_form`` gave."""
     reported = _STATUSES.get(form.text("status_code") or "", ReportedStatus.OTHER)
+    order_id, amount = form.text("order_id", ORDER_ID_MAX) or "", form.text("payhere_amount") or ""
+    currency = form.text("payhere_currency") or ""
     return NotificationContent(
         kind=_kind_of(form, reported),
         reported=reported,
-        order_id=form.text("order_id", ORDER_ID_MAX) or "",
-        amount_minor=_minor(form.text("payhere_amount")),
-        currency=form.text("payhere_currency") or "",
+        order_id=order_id,
+        amount_minor=minor_of(amount),
+        currency=currency,
+        readings=readings_of(order_id, amount, currency),
         payment_id=_id(form, "payment_id"),
         subscription_id=_id(form, "subscription_id"),
         message_type=_MESSAGE_TYPES.get(form.text("message_type") or ""),
@@ -221,16 +222,6 @@ def _kind_of(form: Form, reported: ReportedStatus) -> NotificationKind:
     if reported is ReportedStatus.AUTHORIZED or form.text("authorization_token", TOKEN_MAX) is not None:
         return NotificationKind.AUTHORIZATION
     return NotificationKind.PAYMENT
-
-
-def _minor(text: str | None) -> int | None:
-    """Reads an amount, which may have thousands separators: they were seen once."""
-    if text is None or _amount(text) is None:
-        return None
-    try:
-        return minor_units(Decimal(text.replace(",", "")))
-    except AmountError:
-        return None
 
 
 def _id(form: Form, name: str) -> str | None:

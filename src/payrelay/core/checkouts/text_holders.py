@@ -1,0 +1,63 @@
+"""Decides what else a notification may be of: the forms and calls that have its signed text.
+
+``core.gateways.signed_text`` says why there may be several.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from payrelay.core.checkouts.hosted_payment import CheckoutKind
+from payrelay.core.payments.operation import Kind
+
+
+class HolderKind(StrEnum):
+    """What has a signed text."""
+
+    FORM = "form"
+    """A form that was given out to a customer."""
+    CALL = "call"
+    """A call to the gateway, whose reply and whose notification are signed."""
+    UNKNOWN = "unknown"
+    """Something of which the text isn't known: the merchant's list is incomplete."""
+
+
+class TextHolder(msgspec.Struct, frozen=True, kw_only=True):
+    """A checkout or an operation that has a signed text.
+
+    Attributes:
+        subject: its id.
+        kind: whether its form or its call is signed.
+        noun: the kind of the checkout or of the operation, as it is stored; None where the row is gone.
+        order_id: its order; None where the row is gone, or has none.
+        is_exact: whether its text is known; False where only its order is.
+    """
+
+    subject: str
+    kind: HolderKind
+    noun: str | None
+    order_id: str | None
+    is_exact: bool
+
+
+def beside_authorization(holders: Iterable[TextHolder], operation_id: str) -> list[TextHolder]:
+    """Gives what else the signature of an authorization's notification may be of.
+
+    That is any form, because a form for a payment can be posted as one for an authorization. It is also any other call
+    for an authorization, and no charge: a charge that is made at once is never notified as an authorization.
+    """
+    return [each for each in holders if each.subject != operation_id and each.noun != Kind.CHARGE]
+
+
+def beside_approval(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
+    """Gives what else the signature of an approval's notification may be of.
+
+    Another form for an approval of the same order asks the customer for the same, and is no other reading. A form
+    whose amount isn't known any more is left out: with it, every order whose id begins alike would need an operator.
+    """
+    return [
+        each
+        for each in holders
+        if each.is_exact and not (each.noun == CheckoutKind.PREAPPROVAL and each.order_id == order_id)
+    ]

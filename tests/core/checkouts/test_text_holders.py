@@ -1,0 +1,45 @@
+from typing import Final
+
+import msgspec
+import pytest
+
+from payrelay.core.checkouts.text_holders import HolderKind, TextHolder, beside_approval, beside_authorization
+
+FORM: Final = TextHolder(subject="chk_1", kind=HolderKind.FORM, noun="payment", order_id="A1", is_exact=True)
+CALL: Final = TextHolder(subject="op_1", kind=HolderKind.CALL, noun="authorization", order_id="A1", is_exact=True)
+CHARGE: Final = msgspec.structs.replace(CALL, subject="op_2", noun="charge")
+APPROVAL: Final = msgspec.structs.replace(FORM, subject="chk_2", noun="preapproval")
+
+
+def test_an_authorization_is_not_beside_itself() -> None:
+    """Its own call has its text, and nothing else would ever prove it."""
+    assert beside_authorization([CALL], "op_1") == []
+
+
+@pytest.mark.parametrize("other", [FORM, APPROVAL, msgspec.structs.replace(FORM, noun=None, is_exact=False)])
+def test_any_form_is_beside_an_authorization(other: TextHolder) -> None:
+    """Whatever a form was given out for, it can be posted to the page for authorizations."""
+    assert beside_authorization([CALL, other], "op_1") == [other]
+
+
+def test_another_authorization_is_beside_it_and_a_charge_is_not() -> None:
+    """A charge that is made at once is never notified with an authorization's status."""
+    other = msgspec.structs.replace(CALL, subject="op_3")
+
+    assert beside_authorization([CALL, other, CHARGE], "op_1") == [other]
+
+
+@pytest.mark.parametrize("other", [FORM, CALL, CHARGE, msgspec.structs.replace(APPROVAL, order_id="A")])
+def test_whatever_else_has_its_text_is_beside_an_approval(other: TextHolder) -> None:
+    """A payment of another order, with a token written into its notification, would pass for the approval."""
+    assert beside_approval([APPROVAL, other], "A1") == [other]
+
+
+def test_an_approval_of_the_same_order_is_not_beside_it() -> None:
+    """A customer who comes back gets a second form for the same."""
+    assert beside_approval([APPROVAL, msgspec.structs.replace(APPROVAL, subject="chk_3")], "A1") == []
+
+
+def test_an_order_of_which_the_amount_is_not_known_is_not_beside_an_approval() -> None:
+    """Where orders are numbers, nearly every order begins like an earlier one."""
+    assert beside_approval([msgspec.structs.replace(FORM, is_exact=False)], "A12") == []

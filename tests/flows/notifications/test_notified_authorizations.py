@@ -1,0 +1,181 @@
+"""A hosted authorization that the gateway reports is notified; only the capture of its token completes its checkout."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.flows.inbox_world import (
+    AMOUNT_MINOR,
+    AUTHORIZATION_TOKEN,
+    InboxWorld,
+    body_of,
+    inbox_world,
+    payment_of,
+)
+from tests.flows.operators.test_decide import decision_on
+from tests.flows.resolution.test_resend import ALREADY
+from tests.flows.world import Crash, Raising, asked, outcome_of
+
+from payrelay.core.calls import Capture, Void
+from payrelay.core.checkouts.checkout import CheckoutEvent, CheckoutKind, CheckoutState, advance
+from payrelay.core.notifications.notification import NotificationKind, NotificationReason
+from payrelay.core.outcomes import Outcome, OutcomeKind
+from payrelay.core.payments.operation import State
+from payrelay.flows.checkouts.finish_checkout import expire, note_abandoned
+from payrelay.flows.operators.decide import decide
+from payrelay.flows.payments.capture import capture
+from payrelay.flows.payments.refund import refund
+from payrelay.flows.resolution.resolve import resolve_due
+from payrelay.gateways.gateway import ExpectedReply
+
+WHOLE = Capture(authorization_token="chk_0001", amount_minor=AMOUNT_MINOR, description="Tea")
+PART = msgspec.structs.replace(WHOLE, amount_minor=1_000)
+NOTIFIED = body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
+    """Gives a relay whose checkout's authorization the gateway has just reported."""
+    async with inbox_world(tmp_path / "payrelay.db") as world:
+        await world.open_checkout(CheckoutKind.AUTHORIZATION)
+        taken = await world.take(NOTIFIED)
+        assert taken.reason is NotificationReason.CHECKOUT_NOTIFIED
+        yield world
+
+
+def captured(*, authorized_minor: int | None = AMOUNT_MINOR, **facts: str) -> Outcome:
+    """Gives the reply to a capture, with the authorized amount that it names."""
+    outcome = outcome_of(OutcomeKind.SUCCEEDED, **({"order_id": "A-1", "currency": "LKR"} | facts))
+    evidence = msgspec.structs.replace(outcome.evidence, authorized_minor=authorized_minor)
+    return msgspec.structs.replace(outcome, evidence=evidence)
+
+
+async def state_of(world: InboxWorld) -> CheckoutState:
+    """Reads the state of the checkout."""
+    return (await world.checkout()).state
+
+
+async def test_a_notification_completes_no_authorization(world: InboxWorld) -> None:
+    """It proves neither the order nor the amount. The order stays held, and no customer is sent to pay again."""
+    checkout = await world.checkout()
+
+    assert (checkout.state, checkout.guard, checkout.payment_id) == (CheckoutState.NOTIFIED, "A-1", None)
+    assert await world.event_types() == ["checkout.notified"]
+
+
+@pytest.mark.parametrize(
+    ("call", "authorized_minor", "state"),
+    [
+        (WHOLE, AMOUNT_MINOR, CheckoutState.COMPLETED),
+        (PART, AMOUNT_MINOR, CheckoutState.COMPLETED),
+        (WHOLE, None, CheckoutState.COMPLETED),
+        (PART, None, CheckoutState.NOTIFIED),
+        (PART, 1_000, CheckoutState.NOTIFIED),
+    ],
+)
+async def test_the_reply_to_a_capture_proves_what_was_authorized(
+    world: InboxWorld, call: Capture, authorized_minor: int | None, state: CheckoutState
+) -> None:
+    """By the amount that it names; where it names none, by a capture of the whole, which can't be above that."""
+    world.account.script.append(captured(authorized_minor=authorized_minor))
+    assert (await capture(world.relay, asked(), call)).http_status == 200
+
+    assert world.account.expected == [ExpectedReply(order_id="A-1", currency="LKR", amount_minor=AMOUNT_MINOR)]
+    assert await state_of(world) is state
+    assert ("checkout.completed" in await world.event_types()) is (state is CheckoutState.COMPLETED)
+
+
+async def test_a_reply_about_another_authorization_is_for_an_operator(world: InboxWorld) -> None:
+    """The customer held less than was asked. Whatever the operator decides about the capture proves no more."""
+    world.account.script.append(outcome_of(OutcomeKind.DIFFERED, order_id="A-125"))
+    await capture(world.relay, asked(), WHOLE)
+    operation = await world.world.operation()
+    assert operation.state is State.NEEDS_ATTENTION
+    await decide(world.relay, decision_on(operation))
+
+    assert (await world.world.operation()).state is State.SUCCEEDED
+    assert await state_of(world) is CheckoutState.NOTIFIED
+
+
+@pytest.mark.parametrize("step", ["record", "recorded"])
+async def test_a_capture_and_its_checkout_are_stored_together(world: InboxWorld, step: str) -> None:
+    """A process that dies beside the commit loses both or neither, so that no checkout stays behind its capture."""
+    first = world.steps.passed.count(step) + 1
+    world.world.steps.put(step, Raising(Crash()), first=first)
+    with pytest.raises(Crash):
+        await capture(world.relay, asked(), WHOLE)
+    await world.restart()
+
+    is_stored = (await world.world.operation()).state is State.SUCCEEDED
+    assert is_stored is (step == "recorded")
+    assert await state_of(world) is (CheckoutState.COMPLETED if is_stored else CheckoutState.NOTIFIED)
+
+
+@pytest.mark.parametrize(
+    ("call", "state"), [(WHOLE, CheckoutState.COMPLETED), (PART, CheckoutState.NOTIFIED)], ids=["whole", "part"]
+)
+async def test_a_capture_that_evidence_resolves_proves_its_own_amount(
+    world: InboxWorld, call: Capture, state: CheckoutState
+) -> None:
+    """The record shows what was captured and not what was authorized: at least that much was."""
+    world.account.script += [outcome_of(OutcomeKind.UNKNOWN), ALREADY]
+    await capture(world.relay, asked(), call)
+    world.payments.append(payment_of(amount_minor=call.amount_minor, at_ms=world.clock.now_ms()))
+    world.clock.passed_ms += 31_000
+    await resolve_due(world.relay)
+
+    assert (await world.world.operation()).state is State.SUCCEEDED
+    assert await state_of(world) is state
+    assert world.account.expected[-1].amount_minor == AMOUNT_MINOR, "a resending is compared with the same amount"
+
+
+async def test_a_capture_may_come_before_the_notification_is_applied(tmp_path: Path) -> None:
+    """A merchant with the token of its own captures at once; the checkout must not stay notified for good."""
+    async with inbox_world(tmp_path / "payrelay.db") as world:
+        await world.open_checkout(CheckoutKind.AUTHORIZATION)
+        world.account.script.append(captured())
+        await capture(world.relay, asked(), msgspec.structs.replace(PART, authorization_token=AUTHORIZATION_TOKEN))
+        taken = await world.take(NOTIFIED)
+
+        assert taken.reason is NotificationReason.CHECKOUT_FINISHED
+        assert await world.event_types() == ["operation.succeeded", "checkout.notified", "checkout.completed"]
+
+
+async def test_a_capture_of_another_order_completes_nothing(tmp_path: Path) -> None:
+    """The token is not signed: a customer may put that of a small authorization into a large one's notification."""
+    async with inbox_world(tmp_path / "payrelay.db") as world:
+        await world.open_checkout(CheckoutKind.AUTHORIZATION)
+        world.account.script.append(captured(authorized_minor=1_000, order_id="A-125"))
+        await capture(world.relay, asked(), msgspec.structs.replace(PART, authorization_token=AUTHORIZATION_TOKEN))
+        await world.take(NOTIFIED)
+
+        assert await state_of(world) is CheckoutState.NOTIFIED
+
+
+async def test_neither_time_nor_a_browser_nor_a_void_ends_a_notified_checkout(world: InboxWorld) -> None:
+    """A customer who turned back after the authorization still has the amount held on the card."""
+    checkout = await world.checkout()
+    await note_abandoned(world.relay, checkout)
+    await expire(world.relay, checkout)
+    await world.take(body_of("-2", payment_id=None))
+    await refund(world.relay, asked(), Void(authorization_token="chk_0001", description="Tea"))
+
+    assert await state_of(world) is CheckoutState.NOTIFIED
+
+
+async def test_a_checkout_that_an_earlier_version_completed_is_captured(tmp_path: Path) -> None:
+    """An earlier version believed the notification. Its checkouts stay as they are, and their holds are captured."""
+    async with inbox_world(tmp_path / "payrelay.db") as world:
+        checkout = await world.open_checkout(CheckoutKind.AUTHORIZATION)
+        notification = await world.take(body_of("0", payment_id=None))
+        kind = NotificationKind.AUTHORIZATION
+        assert await world.inbox.accept_token(notification, kind, AUTHORIZATION_TOKEN, at_ms=1)
+        completed = advance(checkout, CheckoutEvent.COMPLETED, at_ms=1)
+        assert completed is not None
+        await world.checkouts.change(completed, has_event=True)
+        world.account.script.append(captured())
+
+        assert (await capture(world.relay, asked(), PART)).http_status == 200
+        assert await state_of(world) is CheckoutState.COMPLETED
+        assert await world.event_types() == ["checkout.completed", "operation.succeeded"]

@@ -1,0 +1,276 @@
+"""The list of signed texts: what a gateway signs for us, by digests that nobody without the store's secret can make."""
+
+from typing import Final
+
+import msgspec
+import pytest
+from tests.digests import digests_of
+from tests.samples import ASKED
+from tests.samples import CHECKOUT as PLAIN_CHECKOUT
+from tests.store.conftest import CHAIN_KEY, CHARGE, Book
+
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Details
+from payrelay.core.checkouts.text_holders import HolderKind, TextHolder
+from payrelay.core.gateways.signed_text import SignedText
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation
+from payrelay.errors import StoreUnavailable
+from payrelay.store.checkouts import Checkouts
+from payrelay.store.engine.database import Database, Row, Statement, Unit
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation
+from payrelay.store.signed_texts import SignedTexts
+from payrelay.store.upgrades.signed_texts import PAGE, fill_signed_texts
+
+MERCHANT: Final = "0123456789abcdef"
+TEXT: Final = SignedText(order_id="A1", amount_minor=251_000, currency="LKR")
+SPLIT: Final = SignedText(order_id="A125", amount_minor=1_000, currency="LKR")
+OTHER: Final = SignedText(order_id="A1", amount_minor=251_001, currency="LKR")
+CHECKOUT: Final = msgspec.structs.replace(PLAIN_CHECKOUT, id="chk_1", order_id="A1", guard=None, idempotency_key=None)
+HOLD: Final = msgspec.structs.replace(CHARGE, authorize=True, order_id="A1", amount_minor=251_000)
+ALL: Final = query("SELECT digest, subject, kind, at_ms FROM signed_texts ORDER BY subject, digest")
+
+
+@pytest.fixture
+def signed_texts(database: Database) -> SignedTexts:
+    """Gives what is under test."""
+    return SignedTexts(database, secret=CHAIN_KEY)
+
+
+def form(checkout: Checkout = CHECKOUT, *, is_exact: bool = True) -> TextHolder:
+    """Gives how a checkout is found."""
+    return TextHolder(
+        subject=checkout.id,
+        kind=HolderKind.FORM,
+        noun=checkout.kind.value,
+        order_id=checkout.order_id,
+        is_exact=is_exact,
+    )
+
+
+def call(operation: Operation) -> TextHolder:
+    """Gives how an operation is found."""
+    return TextHolder(
+        subject=operation.id,
+        kind=HolderKind.CALL,
+        noun=operation.kind.value,
+        order_id=operation.order_id,
+        is_exact=True,
+    )
+
+
+async def add(database: Database, *checkouts: Checkout) -> None:
+    """Stores checkouts as an earlier version did: with no texts, and details that are forgotten later."""
+    store = Checkouts(database, Seal((b"k" * 32,)), digests_of(database))
+    for checkout in checkouts:
+        assert await store.add(checkout, Details(secret="s", asked=ASKED))
+
+
+async def accept(book: Book, signed_texts: SignedTexts | None = None, **members: object) -> Operation:
+    """Stores an authorization of A1, with its text or, as an earlier version did, without it."""
+    own = {"kind": Kind.AUTHORIZATION, "order_id": "A1", "amount_minor": 251_000}
+    operation = book.new(1, **(own | members))
+    texts = () if signed_texts is None else signed_texts.of_call(operation, [TEXT])
+    entry = JournalEntry(version=1, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
+    accepted = await book.journal.accept(operation, entry, HOLD, conflicts_with=None, now_ms=1_000, beside=texts)
+    assert isinstance(accepted, AcceptedOperation)
+    return accepted.operation
+
+
+async def rows(database: Database) -> list[Row]:
+    """Reads the whole list."""
+    return await database.read(_all(Statement(ALL, ())))
+
+
+async def test_a_form_is_found_by_every_split_of_its_text(database: Database, signed_texts: SignedTexts) -> None:
+    """The customer moves the border between order and amount, and the signature stays the same."""
+    await add(database, CHECKOUT)
+    await signed_texts.keep_form(CHECKOUT, [TEXT], at_ms=1)
+
+    assert await signed_texts.holders(MERCHANT, [SPLIT]) == [form()]
+    assert await signed_texts.holders(MERCHANT, [TEXT, SPLIT]) == [form()]
+    assert await signed_texts.holders(MERCHANT, [OTHER]) == []
+    assert await signed_texts.holders("f" * 16, [SPLIT]) == []
+
+
+async def test_a_text_that_is_stored_is_not_written_again(database: Database, signed_texts: SignedTexts) -> None:
+    """A page that is refreshed writes nothing; one that is shown on the plan's first day adds the new amount."""
+    await signed_texts.keep_form(CHECKOUT, [TEXT], at_ms=1)
+    await signed_texts.keep_form(CHECKOUT, [SPLIT], at_ms=2)
+    await signed_texts.keep_form(CHECKOUT, [TEXT, OTHER], at_ms=3)
+
+    assert sorted(str(row[3]) for row in await rows(database)) == ["1", "3"]
+
+
+async def test_a_form_without_texts_writes_nothing(database: Database, signed_texts: SignedTexts) -> None:
+    """A gateway whose signatures tell fields apart has none."""
+    await signed_texts.keep_form(CHECKOUT, [], at_ms=1)
+
+    assert await rows(database) == []
+
+
+async def test_the_list_shows_nobody_an_order(database: Database, signed_texts: SignedTexts) -> None:
+    """Whoever reads the database, and guesses an order and an amount, can't check the guess without the secret."""
+    await signed_texts.keep_form(CHECKOUT, [TEXT], at_ms=1)
+    ((digest, *_),) = await rows(database)
+
+    assert digest == signed_texts.digest_of(MERCHANT, SPLIT)
+    assert digest != SignedTexts(database, secret=b"d" * 32).digest_of(MERCHANT, TEXT)
+    assert digest != signed_texts.digest_of("f" * 16, TEXT)
+
+
+async def test_a_call_is_stored_with_its_intent_or_not_at_all(book: Book, signed_texts: SignedTexts) -> None:
+    """A call that is sent without its text in the list could be told as another one later."""
+    operation = await accept(book, signed_texts)
+    again = book.new(2, id="op_2", claim=operation.claim)
+    entry = JournalEntry(version=1, at_ms=1_000, event=None, state=again.state, evidence=Evidence())
+    texts = signed_texts.of_call(again, [OTHER])
+    repeat = await book.journal.accept(again, entry, HOLD, conflicts_with=None, now_ms=1_000, beside=texts)
+
+    assert isinstance(repeat, ClaimedOperation)
+    assert await signed_texts.holders(MERCHANT, [SPLIT]) == [call(operation)]
+    assert await signed_texts.holders(MERCHANT, [OTHER]) == []
+
+
+async def test_a_text_that_can_not_be_stored_undoes_the_intent(book: Book, signed_texts: SignedTexts) -> None:
+    """Nothing may be sent then."""
+    operation = book.new(1, kind=Kind.AUTHORIZATION)
+    entry = JournalEntry(version=1, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
+    missing = Statement(query("SELECT 1 FROM no_such_table"), ())
+    texts = (*signed_texts.of_call(operation, [TEXT]), missing)
+    with pytest.raises(Exception, match="no_such_table"):
+        await book.journal.accept(operation, entry, HOLD, conflicts_with=None, now_ms=1_000, beside=texts)
+
+    assert await book.journal.get(operation.id) is None
+    assert await rows(book.database) == []
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+@pytest.mark.parametrize(
+    ("event", "is_found"),
+    [
+        (Event.SUCCEEDED, True),
+        (Event.PENDING, True),
+        (Event.UNKNOWN, True),
+        (Event.DIFFERED, True),
+        (Event.DECLINED, False),
+        (Event.REFUSED, False),
+        (Event.NOT_SENT, False),
+        (Event.NOT_EXECUTED, False),
+    ],
+)
+async def test_a_call_counts_unless_it_was_surely_not_executed(
+    book: Book, signed_texts: SignedTexts, event: Event, *, is_found: bool, is_listed: bool
+) -> None:
+    """Only an executed call has a notification that is signed."""
+    operation = await accept(book, signed_texts if is_listed else None)
+    await book.advance(operation, event)
+
+    found = await signed_texts.holders(MERCHANT, [SPLIT, TEXT])
+    assert [each.subject for each in found] == [operation.id] * is_found
+
+
+async def test_a_failure_that_an_operator_decided_still_counts(book: Book, signed_texts: SignedTexts) -> None:
+    """No record shows an authorization, so that its failure is somebody's word, and no proof."""
+    operation = await accept(book, signed_texts)
+    unknown = await book.advance(operation, Event.UNKNOWN)
+    await book.advance(unknown, Event.DECIDED_FAILED)
+
+    assert [each.subject for each in await signed_texts.holders(MERCHANT, [SPLIT])] == [operation.id]
+
+
+async def test_the_upgrade_fills_in_what_earlier_versions_signed(book: Book, signed_texts: SignedTexts) -> None:
+    """Also where the customer's data was forgotten: the text is made of what is in clear."""
+    done = msgspec.structs.replace(CHECKOUT, amount_minor=251_000, first_minor=251_000, state=CheckoutState.COMPLETED)
+    other = msgspec.structs.replace(done, id="chk_2", order_id="A125", amount_minor=1_001, first_minor=1_001)
+    await add(book.database, done, other)
+    operation = await accept(book)
+    await book.database.write(_all(Statement(query("UPDATE checkouts SET sealed = NULL"), ())))
+    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
+    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=8)
+
+    assert [row[1:] for row in await rows(book.database)] == [
+        ("chk_1", "form", 7),
+        ("chk_2", "form", 7),
+        (operation.id, "call", 7),
+    ]
+    found = await signed_texts.holders(MERCHANT, [SPLIT])
+    assert sorted(found, key=lambda each: each.subject) == [form(done), call(operation)]
+    assert not await signed_texts.is_incomplete(MERCHANT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "amounts"),
+    [(CheckoutKind.PREAPPROVAL, (None, None)), (CheckoutKind.RECURRING, (50_000, 60_000))],
+)
+async def test_the_upgrade_takes_every_amount_that_may_have_been_signed(
+    book: Book, signed_texts: SignedTexts, kind: CheckoutKind, amounts: tuple[int | None, int | None]
+) -> None:
+    """What an approval or a plan that begins later has in its hash depends on settings and on the day of the form."""
+    amount_minor, first_minor = amounts
+    checkout = msgspec.structs.replace(CHECKOUT, kind=kind, amount_minor=amount_minor, first_minor=first_minor)
+    await add(book.database, checkout)
+    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
+
+    async def found(amount_minor: int) -> list[TextHolder]:
+        return await signed_texts.holders(MERCHANT, [msgspec.structs.replace(TEXT, amount_minor=amount_minor)])
+
+    for known in (1_000, *(each for each in amounts if each is not None)):
+        assert await found(known) == [form(checkout)]
+    assert await found(4_711) == [form(checkout, is_exact=False)]
+    assert await signed_texts.holders(MERCHANT, [msgspec.structs.replace(SPLIT, amount_minor=4_711)]) == []
+
+
+async def test_the_upgrade_marks_a_list_that_it_can_not_complete(book: Book, signed_texts: SignedTexts) -> None:
+    """A call whose text nobody can tell may have any."""
+    await accept(book, amount_minor=None)
+    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
+
+    assert await signed_texts.is_incomplete(MERCHANT)
+    assert not await signed_texts.is_incomplete("f" * 16)
+
+
+async def test_the_upgrade_reads_page_by_page(database: Database, signed_texts: SignedTexts) -> None:
+    """A database with a million checkouts is not read at once."""
+    many = [msgspec.structs.replace(CHECKOUT, id=f"chk_{number:04}") for number in range(PAGE + 1)]
+    await add(database, *many)
+    await fill_signed_texts(database, CHAIN_KEY, at_ms=7)
+
+    assert len({row[1] for row in await rows(database)}) == len(many)
+    assert not await signed_texts.is_incomplete(MERCHANT)
+
+
+async def test_what_has_no_text_counts_with_every_amount_that_it_may_have(
+    book: Book, signed_texts: SignedTexts
+) -> None:
+    """A process of an earlier version beside this one stores no texts, and hides nothing by that."""
+    approval = msgspec.structs.replace(
+        CHECKOUT, id="chk_2", kind=CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None
+    )
+    plan = msgspec.structs.replace(
+        CHECKOUT, id="chk_3", kind=CheckoutKind.RECURRING, amount_minor=1_000, first_minor=251_000
+    )
+    other = msgspec.structs.replace(CHECKOUT, id="chk_4", amount_minor=1_000, first_minor=1_000)
+    await add(book.database, approval, plan, other)
+    charge = await accept(book, kind=Kind.CHARGE)
+
+    found = await signed_texts.holders(MERCHANT, [TEXT])
+    assert sorted(found, key=lambda each: each.subject) == [
+        form(approval, is_exact=False),
+        form(plan),
+        call(charge),
+    ]
+
+
+async def test_a_list_that_can_not_be_read_is_no_empty_one(database: Database, signed_texts: SignedTexts) -> None:
+    """Otherwise a database that is down for a second would prove whatever is notified in it."""
+    await database.close()
+    with pytest.raises(StoreUnavailable):
+        await signed_texts.holders(MERCHANT, [TEXT])
+    with pytest.raises(StoreUnavailable):
+        await signed_texts.is_incomplete(MERCHANT)
+
+
+def _all(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)
