@@ -3,8 +3,8 @@
 from typing import Final
 
 from payrelay.clock import Clock
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
-from payrelay.store.row_digests import RowDigests
 
 CHAIN_KEY: Final = b"c" * 32
 """The key that tests' relays have."""

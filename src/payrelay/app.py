@@ -56,6 +56,7 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.sealing import Seal
@@ -72,7 +73,6 @@ from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.row_digests import RowDigests
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions

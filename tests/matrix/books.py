@@ -15,9 +15,9 @@ from payrelay.core.payments.operation import TRANSITIONS, JournalEntry, Operatio
 from payrelay.flows.operators.audit import Audit
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.meta import chain_key
 from payrelay.store.payments.audit import Trail
-from payrelay.store.row_digests import RowDigests
 from payrelay.store.statements.pagination import PAGE_MAX
 
 UNDER_WAY = frozenset({State.ACCEPTED, State.SENDING})

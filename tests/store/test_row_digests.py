@@ -22,12 +22,12 @@ from payrelay.store.access.credentials import Credentials
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, DIGESTED, UNDIGESTED, RowDigests
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.inbox import Inbox
-from payrelay.store.row_digests import CLIENT_TOKENS, CREDENTIALS, DIGESTED, UNDIGESTED, RowDigests
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
 
 Tamper = Callable[[str], Awaitable[None]]

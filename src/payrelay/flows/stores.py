@@ -7,10 +7,10 @@ from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.row_digests import RowDigests
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 

@@ -1,7 +1,7 @@
 """Alerts in the store: one for each time that an operator is needed.
 
 An alert is about an operation or a notification that came to need attention, or an endpoint that was stopped. The unit
-of work that makes the change writes the alert. ``store.row_digests`` writes those about rows. The audit's anchors go
+of work that makes the change writes the alert. ``store.digests`` writes those about rows. The audit's anchors go
 out in the same way, once a day where that is set. This module leases alerts, puts them off and ends them.
 """
 

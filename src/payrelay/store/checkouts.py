@@ -15,11 +15,11 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
+from payrelay.store.digests.rows import CHECKOUTS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
-from payrelay.store.row_digests import CHECKOUTS, RowDigests
 from payrelay.store.statements import checkouts as statements
 
 OF_ORDER_MAX: Final = 50

@@ -20,10 +20,10 @@ import msgspec
 from payrelay.core.customers.customer import Approval, Customer, CustomerEvent, CustomerFilter, event_of_customer
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
+from payrelay.store.digests.rows import CUSTOMERS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
-from payrelay.store.row_digests import CUSTOMERS, RowDigests
 from payrelay.store.statements import customers as statements
 from payrelay.store.statements.pagination import columns_of, page_of
 

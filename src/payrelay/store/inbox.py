@@ -25,10 +25,10 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Outdated
+from payrelay.store.digests.rows import NOTIFICATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.row_digests import NOTIFICATIONS, RowDigests
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
 from payrelay.store.statements.pagination import columns_of, page_of

@@ -128,21 +128,6 @@ async def merchant_of_app(database: Database, seal: Seal, app: str, merchant: st
     return seal.open(stored, context).decode()
 
 
-async def keep_value(database: Database, seal: Seal, name: str, plain: bytes) -> bytes:
-    """Stores a value under a name, sealed, unless there is one; gives the stored one. May be repeated.
-
-    Raises StoreUnavailable; StoreUnusable where the stored value can't be opened.
-    """
-    context = f"meta/{name}".encode()
-    return seal.open(await database.write(_stored_or_new(name, seal.seal(plain, context))), context)
-
-
-async def kept_value(database: Database, seal: Seal, name: str) -> bytes | None:
-    """Reads the value that ``keep_value`` stored under a name; None where there is none. Raises as it does."""
-    stored = await database.read(_meta_of(name))
-    return None if stored is None else seal.open(stored, f"meta/{name}".encode())
-
-
 async def schema_version(database: Database) -> int:
     """Gives the number of the newest migration that this database has had."""
     return await database.read(_schema_version())

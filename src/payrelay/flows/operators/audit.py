@@ -14,9 +14,9 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_values
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.flows.relay import Relay
+from payrelay.store.digests.rows import DIGESTED, RowDigests
 from payrelay.store.engine.database import Value
 from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedEntry, Earlier, Trail
-from payrelay.store.row_digests import DIGESTED, RowDigests
 
 WRONG_DIGEST: Final = "its digest is missing or wrong: it was changed, or written by somebody who lacks the key"
 

@@ -8,8 +8,8 @@ from payrelay.core.access.client_token import ClientToken, Parentage
 from payrelay.core.access.credential import Scope
 from payrelay.errors import StoreError
 from payrelay.store.access.credentials import credential_of
+from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, all_rows, count_rows, first_row
-from payrelay.store.row_digests import CLIENT_TOKENS, CREDENTIALS, RowDigests
 from payrelay.store.statements.access import client_tokens as statements
 from payrelay.store.statements.pagination import page_of
 

@@ -6,8 +6,8 @@ import msgspec
 
 from payrelay.core.access.credential import Credential, Rate, Scope
 from payrelay.errors import StoreError
+from payrelay.store.digests.rows import CREDENTIALS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
-from payrelay.store.row_digests import CREDENTIALS, RowDigests
 from payrelay.store.statements.access import credentials as statements
 
 CREDENTIALS_MAX: Final = 10_000

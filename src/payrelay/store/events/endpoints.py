@@ -10,12 +10,12 @@ import msgspec
 from payrelay.core.events.delivery import Endpoint, EndpointState
 from payrelay.core.events.event import STOPPED, OutgoingEvent, PublishedEvent, event_id
 from payrelay.core.secret import Secret
+from payrelay.store.digests.rows import ENDPOINTS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.events.deliveries import queue_again
 from payrelay.store.events.feed import Reader
-from payrelay.store.row_digests import ENDPOINTS, RowDigests
 from payrelay.store.statements import alerts as alert_statements
 from payrelay.store.statements.events import deliveries as delivery_statements
 from payrelay.store.statements.events import endpoints as statements

@@ -14,9 +14,10 @@ from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreUnusable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.meta import keep_value, kept_value
 from payrelay.store.payments.operation_rows import answer_context, call_context
+from payrelay.store.statements import meta
 from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT
 from payrelay.store.statements.payments import audit as statements
 
@@ -29,6 +30,7 @@ READINGS_MAX: Final = 10
 
 _EARLIER: Final = "trusted_at_upgrade"
 """The name in ``meta``; never changed."""
+_EARLIER_CONTEXT: Final = b"meta/trusted_at_upgrade"
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
 _BEFORE_ALL: Final = -(2**63)
 _NO_ANSWER: Final = ""
@@ -148,12 +150,14 @@ class Trail:
                 digest.add(link.operation_id, link.version, self.key.entry("", link))
                 operation_id, version = link[:2]
         earlier = Earlier(at_ms=at_ms, rows=rows, entries=digest.entries, digest=digest.end())
-        return _decode(await keep_value(self._database, self._seal, _EARLIER, _encode(earlier)))
+        sealed = self._seal.seal(_encode(earlier), _EARLIER_CONTEXT)
+        stored = await self._database.write(_added(sealed))
+        return _decode(self._seal.open(stored, _EARLIER_CONTEXT))
 
     async def earlier(self) -> Earlier | None:
         """Reads what was trusted at the upgrade; None where nothing is recorded. Raises StoreError."""
-        plain = await kept_value(self._database, self._seal, _EARLIER)
-        return None if plain is None else _decode(plain)
+        rows = await self._rows(Statement(meta.GET_META, (_EARLIER,)))
+        return _decode(self._seal.open(blob_of(rows[0][0]), _EARLIER_CONTEXT)) if rows else None
 
     async def unguarded_checkouts(self) -> AsyncIterator[str]:
         """Reads the ids of checkouts that don't hold their order although they are open, or that hold another one."""
@@ -277,6 +281,13 @@ def _reading(operation_id: str) -> Unit[tuple[Row | None, _Entries]]:
             break
         before = after
     return (before[0] if before else None), tuple(map(_entry, entries))
+
+
+def _added(sealed: bytes) -> Unit[bytes]:
+    """Stores the record of what was trusted, unless there is one; gives the stored one."""
+    yield Statement(meta.ADD_META, (_EARLIER, sealed))
+    rows = yield Statement(meta.GET_META, (_EARLIER,))
+    return blob_of(rows[0][0])
 
 
 def _entry(row: Row) -> ChainedEntry:

@@ -9,28 +9,30 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, CheckoutEvent, advance, event_of
 from payrelay.core.checkouts.checkout_proof import is_authorized_by
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
+from payrelay.store.digests.rows import CHECKOUTS, RowKey
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events import outbox
-from payrelay.store.row_digests import CHECKOUTS, RowKey
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
 
 
-def may_have_consequences(operation: Operation) -> bool:
-    """Tells whether more than the changed operation may have to be stored."""
-    return operation.state is State.NEEDS_ATTENTION or _may_complete_checkout(operation)
+class Consequences:
+    """Stores what follows from a change; ``chain_key`` is the key of the digests of checkouts."""
 
+    def __init__(self, chain_key: bytes) -> None:
+        self._rows = RowKey(chain_key)
 
-def store_consequences(operation: Operation, entry: JournalEntry, rows: RowKey) -> Unit[None]:
-    """Stores what follows from the change of an operation; ``entry`` is its journal entry.
+    def may_follow(self, operation: Operation) -> bool:
+        """Tells whether more than the changed operation may have to be stored."""
+        return operation.state is State.NEEDS_ATTENTION or _may_complete_checkout(operation)
 
-    ``rows`` makes and checks the digests of checkouts.
-    """
-    if operation.state is State.NEEDS_ATTENTION:
-        yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
-    if _may_complete_checkout(operation):
-        yield from _complete_checkout(operation, entry, rows)
+    def store(self, operation: Operation, entry: JournalEntry) -> Unit[None]:
+        """Stores what follows from the change of an operation; ``entry`` is its journal entry."""
+        if operation.state is State.NEEDS_ATTENTION:
+            yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
+        if _may_complete_checkout(operation):
+            yield from _complete_checkout(operation, entry, self._rows)
 
 
 def _may_complete_checkout(operation: Operation) -> bool:

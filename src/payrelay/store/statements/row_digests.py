@@ -1,6 +1,6 @@
 """The digests of rows.
 
-The names of tables and columns come from ``store.row_digests``, never from a request.
+The names of tables and columns come from ``store.digests``, never from a request.
 """
 
 # ruff: noqa: S608 - only our own tables and columns are put into the texts; values are always parameters

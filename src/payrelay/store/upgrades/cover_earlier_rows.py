@@ -2,10 +2,10 @@
 
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import ChainKey
+from payrelay.store.digests.rows import DIGESTED, RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
-from payrelay.store.row_digests import DIGESTED, RowDigests
 
 
 async def cover_earlier_rows(database: Database, seal: Seal, secret: bytes, *, at_ms: int) -> None:

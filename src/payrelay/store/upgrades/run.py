@@ -63,8 +63,8 @@ STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("signed texts", _fill_signed_texts),
     UpgradeStep("row digests", _cover_earlier_rows),
 )
-"""All steps, in the order in which they run. ``row digests`` comes last, because it covers what the others have written.
-A step of a later version comes behind it, and writes digests itself."""
+"""All steps, in the order in which they run. ``row digests`` comes last, because it covers what the others wrote; a
+later version adds its steps behind it, and they write digests themselves."""
 
 
 async def upgrade(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> list[str]:

@@ -8,7 +8,7 @@ Rules:
    no later change makes a forged row right.
 3. A row whose digest is missing or wrong counts as not existing, and is an alert, once.
 4. A row that has ended grants nothing, and loses its digest. So nobody can bring it back.
-5. A null is left out of the digest. So a column that is added later changes no digest.
+5. A null is left out of the digest. So a nullable column that is added later changes no digest.
 
 What a digest can't show is that a whole row was put back to what it was at an earlier time.
 """
@@ -34,6 +34,7 @@ REPORTED_MAX: Final = 10_000
 """Wrong rows that a process remembers to have reported; reporting one again changes nothing."""
 ALERT_VERSION: Final = 1
 """Of the one alert about a row."""
+
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
