@@ -14,7 +14,7 @@ What a digest can't show is that a whole row was put back to what it was at an e
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -131,6 +131,11 @@ NOTIFICATIONS: Final = DigestedTable(
 
 DIGESTED: Final = (CREDENTIALS, CLIENT_TOKENS, CUSTOMERS, ENDPOINTS, CHECKOUTS, NOTIFICATIONS)
 """Every table whose rows have digests."""
+
+_COVERED: Final = {
+    table.name: tuple((index, name) for index, name in enumerate(table.read) if name not in table.uncovered)
+    for table in DIGESTED
+}
 
 UNDIGESTED: Final[Mapping[str, str]] = {
     "operations": "the audit chain covers it",
@@ -280,10 +285,11 @@ def _has_ended(table: DigestedTable, values: Sequence[Value]) -> bool:
     return table.ended_by is not None and values[table.read.index(table.ended_by)] is not None
 
 
-def _packed(table: DigestedTable, values: Sequence[Value]) -> Iterator[Value]:
+def _packed(table: DigestedTable, values: Sequence[Value]) -> list[Value]:
     """Gives the table, and the name and value of each covered column that isn't null."""
-    yield table.name
-    for name, value in zip(table.read, values, strict=True):
-        if value is not None and name not in table.uncovered:
-            yield name
-            yield value
+    packed: list[Value] = [table.name]
+    for index, name in _COVERED[table.name]:
+        value = values[index]
+        if value is not None:
+            packed += (name, value)
+    return packed
