@@ -10,6 +10,6 @@ CHAIN_KEY: Final = b"c" * 32
 """The key that tests' relays have."""
 
 
-def digests_of(database: Database, secret: bytes = CHAIN_KEY) -> RowDigests:
+def digests_of(database: Database, secret: bytes = CHAIN_KEY, clock: Clock | None = None) -> RowDigests:
     """Makes and checks the digests of a database's rows under a key."""
-    return RowDigests(database, secret, Clock())
+    return RowDigests(database, secret, clock or Clock())

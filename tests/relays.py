@@ -78,7 +78,7 @@ def relay_over(
         signed_texts=SignedTexts(database, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database, digests_of(database)),
         signing_keys=SigningKeys(database, SEAL, clock),
-        rows=digests_of(database),
+        rows=digests_of(database, clock=clock),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL, digests_of(database)),

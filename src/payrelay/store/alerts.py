@@ -45,9 +45,9 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One alert that this process has leased, to be given now.
 
     Attributes:
-        subject_id, version: the operation or notification, and its version that came to need attention; the endpoint,
-            and the time of its stop, in milliseconds; the table and id of a row, and 1; or the number and digest of an
-            anchor, and the day since 1970 on which it is told.
+        subject_id, version: the operation or notification, and its version that came to need attention. Of an endpoint
+            it is the time of its stop, in milliseconds. Of a row it is 1, and the row is named by its table and id. Of
+            an anchor, named by its number and digest, it is the day since 1970 on which it is told.
         created_at_ms: the time of that change.
         leased_until_ms: no other process leases it before this time.
         attempts: how often it was tried before.
