@@ -21,11 +21,14 @@ from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.owners import Owners
+from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.data_keys import KeyResidues
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.deliveries import Deliveries
@@ -35,6 +38,7 @@ from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -70,6 +74,7 @@ def relay_over(
         read_cache=ReadCache(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
+        order_searches=OrderSearches(database),
         inbox=Inbox(database, SEAL, digests_of(database)),
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
@@ -78,6 +83,9 @@ def relay_over(
         signed_texts=SignedTexts(database, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database, digests_of(database)),
         signing_keys=SigningKeys(database, SEAL, clock),
+        key_residues=KeyResidues(database),
+        owners=Owners(database),
+        principals=Principals(database, CHAIN_KEY),
         rows=digests_of(database, clock=clock),
         dispatch=Dispatch(
             feed=feed,

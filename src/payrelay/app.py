@@ -22,6 +22,7 @@ from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
+from payrelay.flows.operators.manage_principals import pair_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
@@ -51,11 +52,14 @@ from payrelay.settings import (
 from payrelay.store import open_database
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
+from payrelay.store.access.owners import Owners
+from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.data_keys import KeyResidues
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
@@ -72,6 +76,7 @@ from payrelay.store.meta import ChainStart, chain_key, embedded_keys, merchant_o
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
@@ -125,6 +130,8 @@ async def running(
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
+        for pair in await relay.principals.grandfathered():
+            log.warning("principals_undecided", text=pair_in_words(pair))
         credentials = Credentials(database, relay.rows)
         context = ApiContext(
             relay=relay,
@@ -137,9 +144,18 @@ async def running(
             trusted_proxies=settings.trusted_proxies,
             browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,
-            identity_provider=identity_token_reader(stack, settings.identity, clock, log),
+            identity_provider=identity_token_reader(
+                stack, await stored_identity(settings.identity, relay.principals), clock, log
+            ),
         )
         yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
+
+
+async def stored_identity(identity: IdentitySettings | None, principals: Principals) -> IdentitySettings | None:
+    """Returns the settings of an identity provider with the stored name of its principal. Raises StoreError."""
+    if identity is None:
+        return None
+    return identity.model_copy(update={"principal": await principals.stored_name(identity.principal)})
 
 
 def identity_token_reader(
@@ -208,6 +224,7 @@ async def opened_relay(
                 start=background.start,
                 note=ReadingNotes(subscriptions, accounts),
             ),
+            order_searches=OrderSearches(database),
             inbox=Inbox(database, seal, rows),
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
@@ -220,6 +237,9 @@ async def opened_relay(
             return_links=settings.return_links,
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
+            key_residues=KeyResidues(database),
+            owners=Owners(database),
+            principals=Principals(database, chain_secret),
             rows=rows,
         )
 
@@ -272,6 +292,13 @@ async def opened_credentials(settings: Settings, clock: Clock) -> AsyncIterator[
     """Opens the database beside a running server, for the commands about keys."""
     async with opened_database(settings, clock, is_owner=False) as database:
         yield Credentials(database, (await resources_of(settings, database, clock)).rows)
+
+
+@asynccontextmanager
+async def opened_principals(settings: Settings, clock: Clock) -> AsyncIterator[Principals]:
+    """Opens the database beside a running server, for the commands about principals that need no gateway."""
+    async with opened_database(settings, clock, is_owner=False) as database:
+        yield Principals(database, (await resources_of(settings, database, clock)).chain.secret)
 
 
 @asynccontextmanager

@@ -92,7 +92,7 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.NOT_FOUND: Meaning(
         404,
         Retry.NEVER,
-        "There is no such route, order with payments, subscription or operation that the caller may see.",
+        "There is no such route, payment, order with payments, subscription or operation that the caller may see.",
     ),
     Code.METHOD_NOT_ALLOWED: Meaning(405, Retry.NEVER, "The route exists, but not with this method; see Allow."),
     Code.IN_PROGRESS: Meaning(
@@ -101,7 +101,8 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.CONFLICT: Meaning(
         409,
         Retry.NEVER,
-        "It is already captured, refunded, cancelled or completed, or not eligible for what was asked.",
+        "It is already captured, refunded, cancelled or completed, or not eligible for what was asked; or the order id"
+        " is taken.",
     ),
     Code.TOO_LARGE: Meaning(413, Retry.NEVER, "The body is over 64 KiB."),
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, Retry.NEVER, "The body is not application/json in UTF-8."),

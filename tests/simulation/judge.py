@@ -297,7 +297,8 @@ async def _replay(run: Judged, books: dict[str, Book]) -> None:
     effects = len(run.gateway.arrivals)
     final: dict[Ask, list[Told]] = defaultdict(list)
     for told in run.told:
-        if told.ask.key is not None and told.heard is not None:
+        # A phone's token has ended by now.
+        if told.ask.key is not None and told.heard is not None and told.ask.credential is None:
             final[told.ask].append(told)
     now_s = run.loop.time()
     for ask, answers in final.items():

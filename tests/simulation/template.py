@@ -8,6 +8,7 @@ from typing import Final, Self
 from tests.digests import digests_of
 from tests.simulation import storage
 from tests.simulation.fate import chance
+from tests.simulation.hostility import RIVAL
 from tests.simulation.loop import SimulatedLoop, new_loop
 from tests.simulation.process import SEAL, SimulatedClock
 from tests.simulation.witness import watch_over
@@ -16,7 +17,7 @@ from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.meta import chain_key, verify_key
 
-PRINCIPALS: Final = ("shop", "app")
+PRINCIPALS: Final = ("shop", "app", RIVAL)
 
 
 class Template:

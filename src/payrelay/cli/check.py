@@ -115,6 +115,7 @@ async def _of_database(
     """Checks the database, and gives it where it can be used; it stays open as long as the stack."""
     from payrelay.app import opened_database, resources_of
     from payrelay.flows.operators.inspect_database import inspect_database
+    from payrelay.flows.operators.manage_principals import undecided_in_words
     from payrelay.flows.operators.pause_account import in_words
     from payrelay.gateways.gateway import CheckResult
 
@@ -133,4 +134,8 @@ async def _of_database(
     except (SettingsError, StoreError) as error:
         return [right, *paused, CheckResult(subject="encryption key", is_right=False, text=str(error))], None
     key = CheckResult(subject="encryption key", is_right=True, text="it opens what this database holds")
-    return [right, *paused, key], shared
+    undecided = [
+        CheckResult(subject="principals", is_right=True, is_warning=True, text=text)
+        for text in await undecided_in_words(database, shared.chain.secret)
+    ]
+    return [right, *paused, key, *undecided], shared

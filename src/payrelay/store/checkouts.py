@@ -4,7 +4,8 @@ Rules:
 
 1. A change names the version on which it was decided, and is written with its event or not at all.
 2. The unique indexes on order and key decide which checkout was first. A read before them is only a hint.
-3. The sealed data is forgotten when a checkout has had its outcome for a long time.
+3. The sealed data is forgotten when a checkout has had its outcome for a long time, and with it goes the data key
+   under which it is sealed.
 4. A row whose digest is wrong counts as not existing, so that nobody who lacks the key tells an outcome.
 """
 
@@ -15,12 +16,14 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
+from payrelay.store.data_keys import DataKeys, destroyed, destroyed_on_request
 from payrelay.store.digests.rows import CHECKOUTS, RowDigests
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements import checkouts as statements
+from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are read: more attempts than any customer makes."""
@@ -56,13 +59,14 @@ class Checkouts:
     def __init__(self, database: Database, seal: Seal, rows: RowDigests) -> None:
         self._database = database
         self._rows = rows
-        self._seal = seal
+        self._data_keys = DataKeys(seal)
 
     async def add(self, checkout: Checkout, details: Details) -> bool:
         """Stores a new checkout; False where another one holds its order or has its idempotency key."""
-        sealed = self._seal.seal(_encode(details), context_of(checkout.id))
+        own = self._data_keys.new(checkout.id)
+        sealed = own.key.seal(_encode(details), context_of(checkout.id))
         members = msgspec.structs.astuple(checkout)
-        parameters = (*members, sealed, self._rows.of(CHECKOUTS, members))
+        parameters = (*members, sealed, self._rows.of(CHECKOUTS, members), own.sealed)
         statement = Statement(statements.ADD, parameters, is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
@@ -73,8 +77,9 @@ class Checkouts:
     async def details_of(self, checkout_id: str) -> Details | None:
         """Reads the sealed details of a checkout; None where they were forgotten. Raises StoreUnusable."""
         row = await self._database.read(first_row(Statement(statements.SEALED, (checkout_id,))))
-        sealed = None if row is None else row[0]
-        return _decode(self._seal.open(sealed, context_of(checkout_id))) if isinstance(sealed, bytes) else None
+        sealed, sealed_key = row or (None, None)
+        plain = self._data_keys.open(sealed, context_of(checkout_id), checkout_id, sealed_key)
+        return None if plain is None else _decode(plain)
 
     async def of_key(self, principal: str, idempotency_key: str) -> Checkout | None:
         """Finds the checkout that a principal opened under an Idempotency-Key."""
@@ -129,16 +134,16 @@ class Checkouts:
 
     async def forget(self, before_ms: int) -> int:
         """Forgets the sealed data of finished checkouts last changed before a time; gives their number."""
-        statement = Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX), is_whole=True)
-        return await self._database.write(count_rows(statement))
+        return await self._database.write(_forget(Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX))))
 
     async def forget_order(self, merchant: str, principal: str, order_id: str) -> int:
         """Forgets the customer in a principal's finished checkouts of an order.
 
         Gives the number of these checkouts.
         """
-        statement = Statement(statements.FORGET_ORDER, (merchant, principal, order_id), is_whole=True)
-        return await self._database.write(count_rows(statement))
+        return await self._database.write(
+            _forget_on_request(Statement(statements.FORGET_ORDER, (merchant, principal, order_id)))
+        )
 
     async def of_customer(self, customer: CheckoutsOfCustomer, *, after: str, limit: int) -> _Checkouts:
         """Reads one page of a customer's checkouts, by their ids above ``after``."""
@@ -157,6 +162,11 @@ class Checkouts:
         """Tells whether a charge of the order, or another checkout, may turn out to own a payment of the order."""
         return bool(await self._database.read(all_rows(_competing_with(checkout))))
 
+    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> None:
+        """Stores the alert that a subscription contradicts what a checkout asked for. May be repeated."""
+        statement = Statement(ADD_CHECKOUT_ALERT, (checkout.id, int(subscription_id), at_ms), is_whole=True)
+        await self._database.write(all_rows(statement))
+
     async def _one(self, statement: Statement) -> Checkout | None:
         found = await self._many(statement)
         return found[0] if found else None
@@ -171,6 +181,18 @@ class Checkouts:
 def context_of(checkout_id: str) -> bytes:
     """Gives the seal context of a checkout's details."""
     return f"checkout/{checkout_id}".encode()
+
+
+def _forget(forgetting: Statement) -> Unit[int]:
+    rows = yield forgetting
+    yield from destroyed(checkout_id for (checkout_id,) in rows)
+    return len(rows)
+
+
+def _forget_on_request(forgetting: Statement) -> Unit[int]:
+    rows = yield forgetting
+    yield from destroyed_on_request(checkout_id for (checkout_id,) in rows)
+    return len(rows)
 
 
 def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) -> Unit[None]:

@@ -133,10 +133,10 @@ async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: Worl
 
 
 async def test_another_principal_learns_no_id(world: World) -> None:
-    """Another principal may know that the order has a checkout, and nothing else."""
+    """Another principal may know that the order id is taken, and nothing else."""
     relay = hosting(world)
     await opened(relay)
-    with pytest.raises(Refusal, match=r"^the order has a checkout already, which is open$"):
+    with pytest.raises(Refusal, match=r"^this order id is taken; use another one$"):
         await open_checkout(relay, asked(None, principal="other"), new())
 
 

@@ -17,7 +17,8 @@ from tests.flows.inbox_world import (
 from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import Plan
-from payrelay.core.notifications.notification import NotificationReason, NotificationState
+from payrelay.core.notifications.notification import Notification, NotificationReason, NotificationState
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.store.subscriptions import SubscriptionOwner
@@ -51,6 +52,12 @@ def installment(number: int, message: str = "RECURRING_INSTALLMENT_SUCCESS", sta
     )
 
 
+async def take_later(world: InboxWorld, body: bytes) -> Notification:
+    """Takes what the gateway posts on a later day, when the order may be searched for anew."""
+    world.clock.passed_ms += DAY_MS
+    return await world.take(body)
+
+
 async def test_a_plan_is_followed_to_its_end(world: InboxWorld) -> None:
     """An app shows what is paid and what comes next, without asking the gateway."""
     await world.open_checkout(CheckoutKind.RECURRING)
@@ -60,13 +67,13 @@ async def test_a_plan_is_followed_to_its_end(world: InboxWorld) -> None:
     checkout = await world.checkout()
     assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
     assert checkout.payment_id == "320025000001"
-    await world.take(installment(2, "RECURRING_INSTALLMENT_FAILED", "-2"))
+    await take_later(world, installment(2, "RECURRING_INSTALLMENT_FAILED", "-2"))
     standing = await world.standing()
     assert (standing.paid, standing.subscription.state) == (1, SubscriptionState.ACTIVE)
     assert standing.last_failure is not None
     assert standing.last_failure.payment_id == "320025000002"
-    await world.take(installment(3))
-    await world.take(installment(3, "RECURRING_COMPLETE"))
+    await take_later(world, installment(3))
+    await take_later(world, installment(3, "RECURRING_COMPLETE"))
 
     standing = await world.standing()
     assert (standing.paid, standing.subscription.state) == (3, SubscriptionState.COMPLETED)
@@ -144,7 +151,7 @@ async def test_a_second_plan_of_an_order_needs_attention(world: InboxWorld) -> N
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     second = {"message_type": "AUTHORIZATION_SUCCESS", "subscription_id": VICTIM}
-    taken = await world.take(body_of(**second, payment_id="320025000002"))
+    taken = await take_later(world, body_of(**second, payment_id="320025000002"))
 
     assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.SECOND_PAYMENT)
     assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
@@ -159,7 +166,7 @@ async def test_an_installment_of_another_plan_of_the_order_does_not_count(world:
     world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
     world.account.plan_of["320025000002"] = VICTIM
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
-    taken = await world.take(installment(2))
+    taken = await take_later(world, installment(2))
 
     assert taken.reason is NotificationReason.NOT_SHOWN
     assert (await world.standing()).paid == 1
@@ -174,7 +181,7 @@ async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: st
     world.payments.append(payment_of())
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     world.account.plans[SUBSCRIPTION_ID]["status"] = word
-    taken = await world.take(installment(2, "RECURRING_STOPPED", "-2"))
+    taken = await take_later(world, installment(2, "RECURRING_STOPPED", "-2"))
 
     assert taken.reason is why
     expected = SubscriptionState.ACTIVE if word == "ACTIVE" else SubscriptionState.STOPPED
@@ -191,7 +198,7 @@ async def test_a_notification_after_the_end_does_not_make_a_plan_active(world: I
     whose = SubscriptionOwner(account="gateway", merchant=relay.account("gateway").merchant)
     await note_cancelled(relay.subscriptions, whose, SUBSCRIPTION_ID, now_ms=relay.clock.now_ms(), log=relay.log)
     world.clock.passed_ms += 5_000
-    await world.take(installment(2))
+    await take_later(world, installment(2))
 
     standing = await world.standing()
     assert (standing.paid, standing.subscription.state) == (2, SubscriptionState.STOPPED)
@@ -233,7 +240,9 @@ async def test_a_chargeback_finds_an_installment_that_is_shown_with_its_plan_alo
     world.account.hidden.add(PaymentsOfOrder)
     world.charge_back("320025000002")
 
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.CHARGEBACK_KEPT
+    assert (
+        await take_later(world, body_of("-3", payment_id="320025000002"))
+    ).reason is NotificationReason.CHARGEBACK_KEPT
     assert (await world.events())[-1] == ("payment.charged_back", "payment:320025000002", "shop")
 
 
@@ -242,10 +251,10 @@ async def test_a_chargeback_of_a_known_installment_needs_its_record(world: Inbox
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
-    await world.take(installment(2, "RECURRING_INSTALLMENT_SUCCESS"))
+    await take_later(world, installment(2, "RECURRING_INSTALLMENT_SUCCESS"))
     world.charge_back("320025000002")
     world.account.is_hidden = True
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
+    assert (await take_later(world, body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
     world.account.is_hidden = False
     await world.later()
 
@@ -257,11 +266,11 @@ async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: In
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002"), payment_of(payment_id="7", order_id="B-7")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
-    assert (await world.take(body_of("-3", payment_id="7"))).reason is NotificationReason.UNKNOWN_PAYMENT
+    assert (await take_later(world, body_of("-3", payment_id="7"))).reason is NotificationReason.UNKNOWN_PAYMENT
     assert await world.chargebacks.of_payment(MERCHANT, "7") is None
     world.charge_back("320025000002")
     world.account.is_hidden = True
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
+    assert (await take_later(world, body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
     world.account.is_hidden = False
     await world.later()
 

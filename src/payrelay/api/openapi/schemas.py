@@ -15,7 +15,7 @@ from payrelay.core.access.credential import Scope
 from payrelay.errors import Code, Retry
 from payrelay.flows.access.client_token_views import ClientTokenView, IssuedClientToken
 from payrelay.flows.checkouts.show_checkout import CheckoutView, OpenedCheckout
-from payrelay.flows.customers.show_customer import CustomerView
+from payrelay.flows.customers.show_customer import CustomerView, ErasedCustomerView
 from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, ReplayResult
 from payrelay.flows.events.read_events import EventPage, EventView
 from payrelay.flows.payments.operation_views import ChargebackView, OperationDetail, OperationView
@@ -150,6 +150,7 @@ DATA: Final[Mapping[str, Schema]] = {
     "checkout": reference("CheckoutView"),
     "customers": _list_of("CustomerView"),
     "customer": reference("CustomerView"),
+    "erased customer": reference("ErasedCustomerView"),
     "events": reference("EventPage"),
     "event stream": reference("EventView"),
     "endpoints": _list_of("EndpointView"),
@@ -180,6 +181,7 @@ _VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
     OpenedCheckout,
     CheckoutView,
     CustomerView,
+    ErasedCustomerView,
     ClientTokenView,
     IssuedClientToken,
 )

@@ -51,9 +51,11 @@ class Scope(StrEnum):
     CLIENT_TOKENS_CREATE = "client-tokens:create"
     EVENTS_READ = "events:read"
     ENDPOINTS_WRITE = "endpoints:write"
+    ANY_PRINCIPAL = "any-principal"
+    """Every principal's payments, authorizations, orders and plans; never among the default scopes, never a token's."""
 
 
-DEFAULT_SCOPES: Final = frozenset(Scope) - {Scope.OPERATIONS_READ_ALL}
+DEFAULT_SCOPES: Final = frozenset(Scope) - {Scope.OPERATIONS_READ_ALL, Scope.ANY_PRINCIPAL}
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,8 @@ from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.checkouts.return_links import is_allowed
 from payrelay.core.moments import day_at
 from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
-from payrelay.flows.checkouts.finish_checkout import end_overdue
+from payrelay.flows.access.ownership import TAKEN_SENTENCE, is_shared_order, require_free_order
+from payrelay.flows.checkouts.finish_checkout import end_overdue, expire
 from payrelay.flows.checkouts.show_checkout import OpenedCheckout, view
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect, Gateway, HostedPage, NoCheckout, ReturnUrls
@@ -54,8 +55,8 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     """Opens a checkout, and answers with it, its address and its form.
 
     Raises StoreError, and Refusal. It is invalid_request for a link, a plan or a date that isn't allowed, and forbidden
-    for more than the credential allows. It is conflict where the order has an open or a completed checkout, or
-    idempotency_mismatch; unavailable where the account is paused, or a setting is missing.
+    for more than the credential allows. It is conflict where the order has an open or a completed checkout, or is
+    foreign, or idempotency_mismatch; unavailable where the account is paused, or a setting is missing.
     """
     account = relay.account(request.account)
     _require_configured(relay, account)
@@ -67,12 +68,17 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
             answer = found(await _opened_view(relay, earlier))
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
         await relay.paused.require_open(request.account)
+        was_free = await require_free_order(relay, request, new.payment.order_id)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.payment, return_to=new.return_to, cancel_to=new.cancel_to)
         relay.hooks.passed(FlowPoint.OPENING, checkout.id)
         is_added = await relay.checkouts.add(checkout, details)
         relay.hooks.passed(FlowPoint.OPENED, checkout.id)
+        if is_added and was_free and await is_shared_order(relay, request, new.payment.order_id):
+            # Another principal has charged the order since its owner was asked for.
+            await expire(relay, checkout)
+            raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
         if is_added:
             return found(await _opened_view(relay, checkout))
     raise StoreUnavailable("the checkout could not be stored: other checkouts of the order were opened and ended")
@@ -208,8 +214,8 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
     is_repeat = is_mine and is_recent and request.idempotency_key is None
     if is_repeat and await _is_equal(relay, holder, request, new):
         return holder
-    name = f"the checkout {holder.id}" if is_mine else "a checkout"
-    raise Refusal(Code.CONFLICT, f"the order has {name} already, which is {holder.state}")
+    msg = f"the order has the checkout {holder.id} already, which is {holder.state}" if is_mine else TAKEN_SENTENCE
+    raise Refusal(Code.CONFLICT, msg)
 
 
 def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, secret_hash: str) -> Checkout:

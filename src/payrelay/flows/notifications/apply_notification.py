@@ -24,7 +24,6 @@ from payrelay.flows.notifications.apply_to_operations import apply_to_operations
 from payrelay.flows.notifications.context import GOOD, NotificationContext, shown_installment
 from payrelay.flows.notifications.keep_chargeback import keep_chargeback
 from payrelay.flows.notifications.note_subscription import note_subscription
-from payrelay.flows.resolution.resolve import resolve_one
 
 OPERATIONS_MAX: Final = 50
 """Operations of one order, or of one subscription, that a notification is compared with: the newest."""
@@ -71,7 +70,7 @@ async def _pass_on(
     """Passes on that nothing was charged: to the checkout as a hint, to operations as a reason to inquire."""
     for operation in operations:
         if operation.state in INQUIRED:
-            await resolve_one(context.relay, operation, is_urgent=True)
+            await context.inquire_about(operation)
     outcome = _HINTS.get(context.content.reported)
     is_hint = checkout is not None and outcome is not None and context.content.message_type in OF_FIRST
     if is_hint and outcome is not None:

@@ -1,4 +1,4 @@
-"""Alerts operators: each time that an operation or a notification comes to need attention, or an endpoint is stopped.
+"""Alerts operators: each time that an operation, notification or checkout needs one, or an endpoint is stopped.
 
 The alert is stored in the unit of work that makes the change. The service then gives it to each configured alert
 channel, again and again until the channel accepts it or it is too old. A process that dies loses no alert; it may give

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.checkouts.checkout import STATE_SENTENCES, CheckoutState
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
@@ -18,6 +19,9 @@ from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 STOPPED_SENTENCE: Final = (
     "Events are no longer sent to this endpoint: start it again once its receiver works, and replay what it missed"
+)
+CONTRADICTED_SENTENCE: Final = (
+    "A customer subscribed on another schedule than the checkout asked for: cancel that subscription at the gateway"
 )
 ROW_SENTENCE: Final = (
     "The service treats this row as not existing: run `payrelay audit verify`, find out who wrote to the database, and"
@@ -104,6 +108,21 @@ class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
     label: str | None
 
 
+class CheckoutMessage(AlertMessage, frozen=True, kw_only=True):
+    """An alert about a checkout whose subscription contradicts what was asked for."""
+
+    kind: str = "checkout_contradicted"
+    checkout_id: str
+    state: str
+    account: str
+    principal: str
+    order_id: str
+    subscription_id: str
+    amount: msgspec.Raw
+    currency: str
+    explanation: str
+
+
 async def _of_operation(relay: Relay, alert: Alert) -> bytes:
     """Writes an alert about an operation; before the first attempt a line of the log says the same."""
     operation = await relay.journal.get(alert.subject_id)
@@ -171,6 +190,28 @@ async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
     return msgspec.json.encode(message)
 
 
+async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
+    """Writes an alert about a checkout; its log line was written when the subscription was found."""
+    checkout = await relay.checkouts.get(alert.subject_id)
+    if checkout is None or checkout.state is CheckoutState.COMPLETED:
+        return None
+    message = CheckoutMessage(
+        alert=alert.id,
+        raised_at=rfc3339(alert.created_at_ms),
+        why=CONTRADICTED_SENTENCE,
+        checkout_id=checkout.id,
+        state=checkout.state,
+        account=checkout.account,
+        principal=checkout.principal,
+        order_id=checkout.order_id,
+        subscription_id=str(alert.version),
+        amount=amount_json(checkout.amount_minor),
+        currency=checkout.currency,
+        explanation=STATE_SENTENCES[checkout.state],
+    )
+    return msgspec.json.encode(message)
+
+
 async def _of_row(relay: Relay, alert: Alert) -> bytes:
     """Writes an alert about a row whose digest is wrong; before the first attempt a line of the log says the same."""
     if alert.attempts == 0:
@@ -201,6 +242,7 @@ MESSAGES: Final[dict[AlertSubject, Callable[[Relay, Alert], Awaitable[bytes | No
     AlertSubject.OPERATION: _of_operation,
     AlertSubject.NOTIFICATION: _of_notification,
     AlertSubject.ENDPOINT: _of_endpoint,
+    AlertSubject.CHECKOUT: _of_checkout,
     AlertSubject.ROW: _of_row,
     AlertSubject.ANCHOR: _of_anchor,
 }

@@ -1,4 +1,4 @@
-"""Alerts: one for each time that an operation or a notification came to need attention, or an endpoint was stopped.
+"""Alerts: one for each time that an operation, notification or checkout needs an operator, or an endpoint was stopped.
 
 Rows whose digests are wrong have one each, and of the audit's anchors one a day is told in the same way.
 
@@ -59,6 +59,7 @@ def _queries(table: str, key: str) -> AlertQueries:
 OF_OPERATIONS: Final = _queries("alerts", "operation_id")
 OF_NOTIFICATIONS: Final = _queries("notification_alerts", "notification_id")
 OF_ENDPOINTS: Final = _queries("endpoint_alerts", "endpoint_id")
+OF_CHECKOUTS: Final = _queries("checkout_alerts", "checkout_id")
 OF_ROWS: Final = _queries("row_alerts", "row_name")
 OF_ANCHORS: Final = _queries("anchor_alerts", "anchor")
 
@@ -100,6 +101,13 @@ ADD_ENDPOINT_ALERT: Final = query(
     VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING""",
 )
 """Writes, beside the change, the alert that an endpoint was stopped."""
+
+ADD_CHECKOUT_ALERT: Final = query(
+    """
+    INSERT INTO checkout_alerts (checkout_id, version, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3::bigint, $3::bigint) ON CONFLICT DO NOTHING""",
+)
+"""Writes the alert that a subscription contradicts what its checkout asked for; once for each subscription."""
 
 FORGET_ENDPOINT_ALERTS: Final = query("DELETE FROM endpoint_alerts WHERE endpoint_id = $1")
 """Forgets the alerts about an endpoint."""

@@ -7,6 +7,7 @@ from typing import Final
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.store.engine.database import Value
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.data_keys import key_of, put_key_after
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 
 COLUMNS: Final = (
@@ -15,18 +16,21 @@ COLUMNS: Final = (
     " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms"
 )
 READ_COLUMNS: Final = f"{COLUMNS}, row_digest"
-_PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, 29))
+_SEALED_KEY: Final = COLUMNS.count(",") + 4
+_PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, _SEALED_KEY))
 
-ADD: Final = query(
-    f"INSERT INTO checkouts ({COLUMNS}, sealed, row_digest) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING RETURNING id",
-)
-"""Stores a new checkout; gives no row where its order is held or its key exists."""
+_ADD_ROW: Final = f"INSERT INTO checkouts ({COLUMNS}, sealed, row_digest) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING"
+_ADD_BOTH, _ADD_KEY = put_key_after(_ADD_ROW, owner="$1", sealed_key=f"${_SEALED_KEY}")
+
+ADD: Final = query(_ADD_BOTH, sqlite=(_ADD_ROW, _ADD_KEY))
+"""Stores a new checkout, and the data key of its details; gives no row where its order is held or its idempotency key
+exists."""
 
 GET: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE id = $1")
 """Reads one checkout."""
 
-SEALED: Final = query("SELECT sealed FROM checkouts WHERE id = $1")
-"""Reads the sealed details of a checkout; null once they were forgotten."""
+SEALED: Final = query(f"SELECT sealed, {key_of('checkouts.id')} FROM checkouts WHERE id = $1")
+"""Reads the sealed details of a checkout, null once they were forgotten, and their key."""
 
 OF_KEY: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE principal = $1 AND idempotency_key = $2")
 """Finds the checkout that a principal opened under an Idempotency-Key."""

@@ -5,16 +5,18 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.data_keys import key_of
 from payrelay.store.statements.pagination import Listing
 
 COLUMNS: Final = (
     "id, account, merchant, principal, state, version, method, card_no_masked, card_expiry, order_id, payment_id,"
     " created_at_ms, updated_at_ms"
 )
+_KEY: Final = key_of("customers.id")
 CUSTOMER_COLUMNS: Final = (
-    f"{COLUMNS}, sealed_names, CASE WHEN sealed_holder IS NULL THEN 0 ELSE 1 END, reference_hash, row_digest"
+    f"{COLUMNS}, sealed_names, {_KEY}, CASE WHEN sealed_holder IS NULL THEN 0 ELSE 1 END, reference_hash, row_digest"
 )
-"""The columns that are read of a customer: never the token, never the name on the card."""
+"""The columns that are read of a customer, with its data key: never the token, never the name on the card."""
 
 ADD_CUSTOMER: Final = query(
     f"""
@@ -48,8 +50,8 @@ CUSTOMER_OF_TOKEN: Final = query(
 )
 """Finds a principal's newest customer that has, or had, the token with this hash."""
 
-TOKEN_OF_CUSTOMER: Final = query("SELECT sealed_token FROM customers WHERE id = $1")
-"""Reads the sealed token of a customer; null where it was destroyed."""
+TOKEN_OF_CUSTOMER: Final = query(f"SELECT sealed_token, {_KEY} FROM customers WHERE id = $1")
+"""Reads the sealed token of a customer, null where it was destroyed, and the customer's data key."""
 
 LIST_CUSTOMERS: Final = Listing("customers", CUSTOMER_COLUMNS)
 """The listed columns of customers."""

@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.data_keys import key_of
 from payrelay.store.statements.pagination import Listing
 from payrelay.store.statements.payment_owners import OPERATION_OWNS
 
@@ -61,18 +62,46 @@ RECORD_NOTIFICATION: Final = query(
 GET_NOTIFICATION: Final = query(f"SELECT {READ_COLUMNS} FROM notifications WHERE id = $1")
 """Reads one notification."""
 
-BODY_OF_NOTIFICATION: Final = query("SELECT sealed_body FROM notifications WHERE id = $1")
-"""Reads the sealed body of a notification; null once it was forgotten."""
+BODY_OF_NOTIFICATION: Final = query(
+    f"SELECT sealed_body, {key_of('notifications.id')} FROM notifications WHERE id = $1",
+)
+"""Reads the sealed body of a notification, null once it was forgotten, and its key."""
 
 LEASE_NOTIFICATIONS: Final = query(
     f"""
     UPDATE notifications SET next_at_ms = $2::bigint
     WHERE id IN (
-        SELECT id FROM notifications WHERE next_at_ms <= $1::bigint ORDER BY next_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
+        SELECT id FROM notifications
+        WHERE next_at_ms <= $1::bigint AND id IN (
+            SELECT id FROM (
+                SELECT id, row_number() OVER (PARTITION BY merchant, order_id ORDER BY next_at_ms, id) AS place
+                FROM notifications
+                WHERE next_at_ms <= $1::bigint AND (merchant, order_id) IN (
+                    SELECT merchant, order_id FROM notifications WHERE next_at_ms <= $1::bigint
+                    GROUP BY merchant, order_id ORDER BY min(next_at_ms), merchant, order_id LIMIT $3
+                )
+            ) AS due
+            WHERE place <= $4
+        )
+        FOR UPDATE SKIP LOCKED
     )
     RETURNING {READ_COLUMNS}""",
 )
-"""Leases due notifications until $2, so that no other process works on them meanwhile."""
+"""Leases due notifications of some orders until $2, so that no other process works on them meanwhile. Those of one
+order can't keep out those of another, however many they are."""
+
+LEASE_WAITING: Final = query(
+    f"""
+    UPDATE notifications SET next_at_ms = $4::bigint
+    WHERE id IN (
+        SELECT id FROM notifications
+        WHERE merchant = $1 AND order_id = $2 AND state = 'waiting'
+          AND (updated_at_ms < $3 OR why = 'search_waits')
+        ORDER BY received_at_ms, id LIMIT $5 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {READ_COLUMNS}""",
+)
+"""Leases notifications of an order that wait, until $4. They were not worked on since $3, or wait for a search."""
 
 NEXT_NOTIFICATION: Final = query("SELECT min(next_at_ms) FROM notifications WHERE next_at_ms IS NOT NULL")
 """Reads when the next notification is to be worked on."""
@@ -101,13 +130,44 @@ FORGET_BODIES: Final = query(
 )
 """Forgets the bodies of finished notifications from before a time, a limited number at a time."""
 
+_MADE_BY: Final = """
+      SELECT 1 FROM operations
+      WHERE operations.payment_id = notifications.payment_id AND merchant = $1 AND principal {is_theirs} $3
+        AND {operation_owns}
+      UNION ALL
+      SELECT 1 FROM checkouts
+      WHERE checkouts.payment_id = notifications.payment_id AND merchant = $1 AND principal {is_theirs} $3
+      UNION ALL
+      SELECT 1 FROM installments
+      JOIN subscriptions ON subscriptions.merchant = installments.merchant
+        AND subscriptions.subscription_id = installments.subscription_id
+      WHERE installments.payment = notifications.payment_id AND installments.merchant = $1
+        AND subscriptions.principal {is_theirs} $3"""
+_LAST_TAKEN: Final = """coalesce((
+      SELECT max(created_at_ms) FROM (
+        SELECT created_at_ms FROM operations
+        WHERE operations.order_id = $2 AND merchant = $1 AND principal {is_theirs} $3 AND {operation_owns}
+          AND created_at_ms <= received_at_ms
+        UNION ALL
+        SELECT created_at_ms FROM checkouts
+        WHERE checkouts.order_id = $2 AND merchant = $1 AND principal {is_theirs} $3
+          AND created_at_ms <= received_at_ms
+      ) AS taken
+    ), 0)"""
+_OWN: Final = {"is_theirs": "=", "operation_owns": OPERATION_OWNS}
+_FOREIGN: Final = {"is_theirs": "<>", "operation_owns": OPERATION_OWNS}
+
 FORGET_BODIES_OF_ORDER: Final = query(
-    """
+    f"""
     UPDATE notifications SET sealed_body = NULL
     WHERE merchant = $1 AND order_id = $2 AND sealed_body IS NOT NULL AND next_at_ms IS NULL
+      AND (EXISTS ({_MADE_BY.format(**_OWN)})
+        OR NOT EXISTS ({_MADE_BY.format(**_FOREIGN)})
+        AND {_LAST_TAKEN.format(**_FOREIGN)} <= {_LAST_TAKEN.format(**_OWN)})
     RETURNING id""",
 )
-"""Forgets the bodies of all finished notifications of an order."""
+"""Forgets the bodies of an order's finished notifications: those of payments that principal $3 made, and those of
+payments that nobody is known to have made, unless another principal had taken the order last before they came."""
 
 LIST_NOTIFICATIONS: Final = Listing("notifications", READ_COLUMNS)
 """The listed columns of notifications."""
