@@ -58,7 +58,7 @@ def relay_over(
     ids: Callable[[str, int], str] = new_id,
 ) -> Relay:
     """Gives a relay with every room that production sets; nothing is read or begun by making it, and nobody called."""
-    background = Background()
+    background, rows = Background(), digests_of(database, clock=clock)
     feed, subscriptions = Feed(database), Subscriptions(database, ids)
     return Relay(
         journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
@@ -75,21 +75,20 @@ def relay_over(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
         order_searches=OrderSearches(database),
-        inbox=Inbox(database, SEAL, digests_of(database)),
+        inbox=Inbox(database, SEAL, rows),
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
-        customers=Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY),
-        checkouts=Checkouts(database, SEAL, digests_of(database)),
+        customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
+        checkouts=Checkouts(database, SEAL, rows),
         signed_texts=SignedTexts(database, secret=CHAIN_KEY),
-        client_tokens=ClientTokens(database, digests_of(database)),
+        client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
         key_residues=KeyResidues(database),
         owners=Owners(database),
         principals=Principals(database, CHAIN_KEY),
-        rows=digests_of(database, clock=clock),
         dispatch=Dispatch(
             feed=feed,
-            endpoints=Endpoints(database, SEAL, digests_of(database)),
+            endpoints=Endpoints(database, SEAL, rows),
             deliveries=Deliveries(database),
             sender=WebhookSender(AllowedDestinations(), clock),
             followers=Followers(feed, limit=FOLLOWERS_MAX),

@@ -132,7 +132,7 @@ async def running(
         await stack.enter_async_context(worker.working(relay))
         for pair in await relay.principals.grandfathered():
             log.warning("principals_undecided", text=pair_in_words(pair))
-        credentials = Credentials(database, relay.rows)
+        credentials = Credentials(database, (await resources_of(settings, database, clock)).rows)
         context = ApiContext(
             relay=relay,
             credentials=credentials,
@@ -240,7 +240,6 @@ async def opened_relay(
             key_residues=KeyResidues(database),
             owners=Owners(database),
             principals=Principals(database, chain_secret),
-            rows=rows,
         )
 
 

@@ -169,7 +169,7 @@ async def test_the_audit_finds_nothing(world: Opened, books: Books) -> None:
     """
     start = await chain_key(world.database, Seal(parse_keys(books.encryption_key)), world.clock)
     trail, now_ms = world.relay.journal.trail, world.clock.now_ms()
-    audit = Audit(trail, start.since_ms, lambda *_: None, rows=world.relay.rows, now_ms=now_ms)
+    audit = Audit(trail, start.since_ms, lambda *_: None, rows=world.relay.checkouts.rows, now_ms=now_ms)
 
     assert [finding async for finding in audit.findings()] == []
     assert audit.summary.is_verified

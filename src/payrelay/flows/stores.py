@@ -10,7 +10,6 @@ from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.data_keys import KeyResidues
-from payrelay.store.digests.rows import RowDigests
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.order_searches import OrderSearches
@@ -37,7 +36,6 @@ class Stores:
         key_residues: the places in the database's files that may still hold a destroyed data key.
         owners: who owns a payment, an authorization, a plan or an order.
         principals: the names and groups of principals.
-        rows: makes and checks the digests of rows.
     """
 
     journal: Journal
@@ -54,4 +52,3 @@ class Stores:
     key_residues: KeyResidues
     owners: Owners
     principals: Principals
-    rows: RowDigests

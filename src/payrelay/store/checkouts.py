@@ -54,11 +54,11 @@ class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checkouts:
-    """Stores checkouts in a database."""
+    """Stores checkouts in a database. ``rows`` are the digests, which all stores of a process share."""
 
     def __init__(self, database: Database, seal: Seal, rows: RowDigests) -> None:
         self._database = database
-        self._rows = rows
+        self.rows = rows
         self._data_keys = DataKeys(seal)
 
     async def add(self, checkout: Checkout, details: Details) -> bool:
@@ -66,7 +66,7 @@ class Checkouts:
         own = self._data_keys.new(checkout.id)
         sealed = own.key.seal(_encode(details), context_of(checkout.id))
         members = msgspec.structs.astuple(checkout)
-        parameters = (*members, sealed, self._rows.of(CHECKOUTS, members), own.sealed)
+        parameters = (*members, sealed, self.rows.of(CHECKOUTS, members), own.sealed)
         statement = Statement(statements.ADD, parameters, is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
@@ -104,7 +104,7 @@ class Checkouts:
         payment is new to it: then it also raises Outdated where another checkout or an operation owns that payment by
         now. A checkout whose order another one holds by now is stored without a guard.
         """
-        digest = self._rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
+        digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
         await self._database.write(_change(checkout, digest, has_event=has_event, is_paid=is_paid))
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
@@ -175,7 +175,7 @@ class Checkouts:
         return await self._trusted(await self._database.read(all_rows(statement)))
 
     async def _trusted(self, rows: list[Row]) -> _Checkouts:
-        return [struct_of(row, Checkout) for row in await self._rows.trusted(CHECKOUTS, rows)]
+        return [struct_of(row, Checkout) for row in await self.rows.trusted(CHECKOUTS, rows)]
 
 
 def context_of(checkout_id: str) -> bytes:

@@ -31,7 +31,6 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import inbox as statements
-from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
 from payrelay.store.statements.pagination import columns_of, page_of
 from payrelay.store.statements.payments.operations import INVALIDATE
 
@@ -239,7 +238,9 @@ def _put(notification: Notification, parameters: tuple[Value, ...], own: OwnKey)
         else:
             at_ms = notification.received_at_ms
             since = (at_ms // DAY_MS, at_ms, at_ms - DAY_MS, REFUSED_ALERT_FROM)
-            yield Statement(ADD_REFUSALS_ALERT, (notification.id, notification.version, notification.merchant, *since))
+            yield Statement(
+                statements.ADD_REFUSALS_ALERT, (notification.id, notification.version, notification.merchant, *since)
+            )
         return ()
     repeat = (notification.merchant, notification.digest, notification.received_at_ms)
     rows = yield Statement(statements.REPEAT_NOTIFICATION, repeat)
@@ -277,7 +278,7 @@ def _record(notification: Notification, digest: str) -> Unit[None]:
     if needs_attention:
         at_ms = notification.updated_at_ms
         subject = (notification.merchant, notification.order_id, at_ms // DAY_MS, at_ms)
-        yield Statement(ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
+        yield Statement(statements.ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
 
 
 def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:

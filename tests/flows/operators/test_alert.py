@@ -307,7 +307,7 @@ async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scen
     await inbox.put(NOTIFICATION, BODY)
     doubted = NotificationStep(event=NotificationEvent.DOUBTED, reason=NotificationReason.OTHER_AMOUNT)
     await inbox.record(step_of_notification(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
-    await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL, scene.relay.rows)))
+    await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL, scene.relay.checkouts.rows)))
 
     assert scene.world.log_events == ["alert_failed"]
 
@@ -372,8 +372,8 @@ async def test_an_endpoint_that_was_started_or_removed_is_no_alert(scene: Scene)
 
 async def test_a_row_with_a_wrong_digest_is_an_alert(scene: Scene) -> None:
     """Somebody writes to the database who shouldn't: that must not wait until an operator runs the audit."""
-    await scene.relay.rows.report("credentials/key1")
-    await scene.relay.rows.report("credentials/key1")
+    await scene.relay.checkouts.rows.report("credentials/key1")
+    await scene.relay.checkouts.rows.report("credentials/key1")
     assert [await scene.round(), await scene.round()] == [1, 0]
 
     assert scene.accepted == [1, 1]

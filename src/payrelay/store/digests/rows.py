@@ -22,8 +22,8 @@ from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.statements import alerts, checkouts, customers, inbox
-from payrelay.store.statements import row_digests as statements
 from payrelay.store.statements.access import client_tokens, credentials
+from payrelay.store.statements.digests import rows as statements
 from payrelay.store.statements.events import endpoints
 
 PURPOSE: Final = "stored row"

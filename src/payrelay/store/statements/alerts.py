@@ -74,27 +74,6 @@ ADD_OPERATION_ALERT: Final = query(
 """Writes, beside the change, the alert that an operation came to need attention; not where it needed attention before.
 """
 
-ADD_NOTIFICATION_ALERT: Final = query(
-    """
-    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6::bigint, $6::bigint)
-    ON CONFLICT DO NOTHING""",
-)
-"""Writes, beside the change, the alert that a notification came to need attention; once a day for one subject."""
-
-ADD_REFUSALS_ALERT: Final = query(
-    """
-    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
-    SELECT $1::text, $2::bigint, $3::text, '', $4::bigint, $5::bigint, $5::bigint
-    WHERE (SELECT count(*) FROM (
-        SELECT 1 FROM notifications
-        WHERE merchant = $3::text AND state = 'refused' AND received_at_ms > $6::bigint LIMIT $7
-    ) AS refused) >= $7
-    ON CONFLICT DO NOTHING""",
-)
-"""Writes the alert that so many notifications were refused since $6 that an operator should find the cause; once a day.
-"""
-
 ADD_ENDPOINT_ALERT: Final = query(
     """
     INSERT INTO endpoint_alerts (endpoint_id, version, created_at_ms, next_try_at_ms)

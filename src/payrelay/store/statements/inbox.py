@@ -200,3 +200,24 @@ OWNER_OF_PAYMENT: Final = query(
     ORDER BY id LIMIT 1""",
 )
 """Finds the operation that a payment belongs to, where an operation made it."""
+
+ADD_NOTIFICATION_ALERT: Final = query(
+    """
+    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6::bigint, $6::bigint)
+    ON CONFLICT DO NOTHING""",
+)
+"""Writes, beside the change, the alert that a notification came to need attention; once a day for one subject."""
+
+ADD_REFUSALS_ALERT: Final = query(
+    """
+    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
+    SELECT $1::text, $2::bigint, $3::text, '', $4::bigint, $5::bigint, $5::bigint
+    WHERE (SELECT count(*) FROM (
+        SELECT 1 FROM notifications
+        WHERE merchant = $3::text AND state = 'refused' AND received_at_ms > $6::bigint LIMIT $7
+    ) AS refused) >= $7
+    ON CONFLICT DO NOTHING""",
+)
+"""Writes the alert that so many notifications were refused since $6 that an operator should find the cause; once a day.
+"""
