@@ -383,19 +383,19 @@ def _trusting(relay: Relay, _: Database) -> Relay:
 
 
 def _dropping(relay: Relay, database: Database) -> Relay:
-    return replace(relay, inbox=Dropping(database, SEAL))
+    return replace(relay, inbox=Dropping(database, SEAL, relay.checkouts.rows))
 
 
 def _twofold(relay: Relay, database: Database) -> Relay:
-    return replace(relay, checkouts=Twofold(database, SEAL))
+    return replace(relay, checkouts=Twofold(database, SEAL, relay.checkouts.rows))
 
 
 def _believing(relay: Relay, database: Database) -> Relay:
-    return replace(relay, checkouts=Believing(database, SEAL))
+    return replace(relay, checkouts=Believing(database, SEAL, relay.checkouts.rows))
 
 
 def _gullible(relay: Relay, database: Database) -> Relay:
-    return replace(relay, inbox=Gullible(database, SEAL))
+    return replace(relay, inbox=Gullible(database, SEAL, relay.checkouts.rows))
 
 
 def _accusing(relay: Relay, _: Database) -> Relay:
