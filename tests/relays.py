@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
+from tests.digests import digests_of
 
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
@@ -20,6 +21,8 @@ from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.owners import Owners
+from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
@@ -34,6 +37,7 @@ from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -53,7 +57,7 @@ def relay_over(
     ids: Callable[[str, int], str] = new_id,
 ) -> Relay:
     """Gives a relay with every room that production sets; nothing is read or begun by making it, and nobody called."""
-    background = Background()
+    background, rows = Background(), digests_of(database, clock=clock)
     feed, subscriptions = Feed(database), Subscriptions(database, ids)
     return Relay(
         journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
@@ -69,17 +73,20 @@ def relay_over(
         read_cache=ReadCache(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
-        inbox=Inbox(database, SEAL),
+        order_searches=OrderSearches(database),
+        inbox=Inbox(database, SEAL, rows),
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
-        customers=Customers(database, SEAL, chain_key=CHAIN_KEY),
-        checkouts=Checkouts(database, SEAL),
+        customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
+        checkouts=Checkouts(database, SEAL, rows),
         signed_texts=SignedTexts(database, secret=CHAIN_KEY),
-        client_tokens=ClientTokens(database),
+        client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
+        owners=Owners(database),
+        principals=Principals(database, CHAIN_KEY),
         dispatch=Dispatch(
             feed=feed,
-            endpoints=Endpoints(database, SEAL),
+            endpoints=Endpoints(database, SEAL, rows),
             deliveries=Deliveries(database),
             sender=WebhookSender(AllowedDestinations(), clock),
             followers=Followers(feed, limit=FOLLOWERS_MAX),

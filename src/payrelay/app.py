@@ -22,6 +22,7 @@ from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
+from payrelay.flows.operators.manage_principals import pair_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
@@ -29,7 +30,7 @@ from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS
-from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels, Command
+from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
@@ -51,11 +52,14 @@ from payrelay.settings import (
 from payrelay.store import open_database
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
+from payrelay.store.access.owners import Owners
+from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.sealing import Seal
@@ -71,6 +75,7 @@ from payrelay.store.meta import ChainStart, chain_key, embedded_keys, merchant_o
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
@@ -124,7 +129,9 @@ async def running(
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
-        credentials = Credentials(database)
+        for pair in await relay.principals.grandfathered():
+            log.warning("principals_undecided", text=pair_in_words(pair))
+        credentials = Credentials(database, relay.checkouts.rows)
         context = ApiContext(
             relay=relay,
             credentials=credentials,
@@ -136,9 +143,18 @@ async def running(
             trusted_proxies=settings.trusted_proxies,
             browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,
-            identity_provider=identity_token_reader(stack, settings.identity, clock, log),
+            identity_provider=identity_token_reader(
+                stack, await stored_identity(settings.identity, relay.principals), clock, log
+            ),
         )
         yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
+
+
+async def stored_identity(identity: IdentitySettings | None, principals: Principals) -> IdentitySettings | None:
+    """Returns the settings of an identity provider with the stored name of its principal. Raises StoreError."""
+    if identity is None:
+        return None
+    return identity.model_copy(update={"principal": await principals.stored_name(identity.principal)})
 
 
 def identity_token_reader(
@@ -153,6 +169,8 @@ def identity_token_reader(
         customer_claim=identity.customer_claim,
         claim_is=identity.customer_claim_is,
         order_claim=identity.order_claim,
+        amount_claim=identity.amount_claim,
+        currency_claim=identity.currency_claim,
         principal=identity.principal,
         scopes=identity.scopes,
         accounts=identity.accounts or None,
@@ -179,7 +197,7 @@ async def opened_relay(
     Raises SettingsError, StoreUnusable.
     """
     shared = await resources_of(settings, database, clock, may_upgrade=may_upgrade)
-    seal, chain_secret = shared.seal, shared.chain.secret
+    seal, rows, chain_secret = shared.seal, shared.rows, shared.chain.secret
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
         opened_accounts(settings, clock, shared, kinds) as accounts,
@@ -196,7 +214,9 @@ async def opened_relay(
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
             alerting=AlertChannels(
-                alerts=tuple(Alerts(database, about) for about in AlertSubject), channels=alert_channels_of(settings)
+                alerts=tuple(Alerts(database, about) for about in AlertSubject),
+                channels=alert_channels_of(settings),
+                anchors=AnchorsOutside(settings.anchor_path, is_told=settings.anchor_alerts),
             ),
             held_responses=held_responses,
             read_cache=ReadCache(
@@ -206,18 +226,21 @@ async def opened_relay(
                 start=background.start,
                 note=ReadingNotes(subscriptions, accounts),
             ),
-            inbox=Inbox(database, seal),
+            order_searches=OrderSearches(database),
+            inbox=Inbox(database, seal, rows),
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
             background=background,
             hooks=hooks.also_on_change(held_responses.notify).also_on_change(lambda _: dispatch.wake()),
             dispatch=dispatch,
-            customers=Customers(database, seal, chain_key=chain_secret),
-            checkouts=Checkouts(database, seal),
+            customers=Customers(database, seal, rows, chain_key=chain_secret),
+            checkouts=Checkouts(database, seal, rows),
             signed_texts=SignedTexts(database, secret=chain_secret),
             return_links=settings.return_links,
-            client_tokens=ClientTokens(database),
+            client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
+            owners=Owners(database),
+            principals=Principals(database, chain_secret),
         )
 
 
@@ -229,7 +252,7 @@ async def opened_dispatch(
     feed = Feed(shared.database)
     dispatch = Dispatch(
         feed=feed,
-        endpoints=Endpoints(shared.database, shared.seal),
+        endpoints=Endpoints(shared.database, shared.seal, shared.rows),
         deliveries=Deliveries(shared.database),
         sender=WebhookSender(settings.events.allowed_hosts, clock),
         followers=Followers(feed, limit=held_max(files_max())),
@@ -275,7 +298,16 @@ async def opened_database(
 async def opened_credentials(settings: Settings, clock: Clock, *, may_upgrade: bool) -> AsyncIterator[Credentials]:
     """Opens the database beside a running server, for the commands about keys; ``may_upgrade`` as for the database."""
     async with opened_database(settings, clock, may_upgrade=may_upgrade) as database:
-        yield Credentials(database)
+        shared = await resources_of(settings, database, clock, may_upgrade=may_upgrade)
+        yield Credentials(database, shared.rows)
+
+
+@asynccontextmanager
+async def opened_principals(settings: Settings, clock: Clock) -> AsyncIterator[Principals]:
+    """Opens the database, made and upgraded where needed, for the commands about principals that need no gateway."""
+    async with opened_database(settings, clock) as database:
+        shared = await resources_of(settings, database, clock, may_upgrade=True)
+        yield Principals(database, shared.chain.secret)
 
 
 @asynccontextmanager
@@ -300,11 +332,11 @@ async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator
 
 
 @asynccontextmanager
-async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, int]]:
-    """Opens the audit trail beside a running server; gives it with the start of its chain, in ms since 1970, UTC."""
+async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, "SharedResources"]]:
+    """Opens the audit trail beside a running server; gives it with the keys of the database."""
     async with opened_database(settings, clock, may_upgrade=False) as database:
         shared = await resources_of(settings, database, clock, may_upgrade=False)
-        yield Trail(database, shared.seal, ChainKey(shared.chain.secret)), shared.chain.since_ms
+        yield Trail(database, shared.seal, ChainKey(shared.chain.secret)), shared
 
 
 async def upgraded_version(settings: Settings, clock: Clock) -> int:
@@ -334,7 +366,7 @@ async def resources_of(settings: Settings, database: Database, clock: Clock, *, 
     chain = await chain_key(database, seal, clock)
     context = UpgradeContext(database, seal, chain.secret, clock.now_ms())
     await (upgrade(context) if may_upgrade else require_upgraded(context))
-    return SharedResources(database, seal, chain)
+    return SharedResources(database, seal, chain, RowDigests(database, chain.secret, clock))
 
 
 async def seal_of(settings: Settings, database: Database) -> Seal:
@@ -362,11 +394,13 @@ class SharedResources:
         database: migrated and upgraded.
         seal: of the encryption key.
         chain: the key of the audit chain, of which all keyed digests are made, and when the chain began.
+        rows: makes and checks the digests of rows.
     """
 
     database: Database
     seal: Seal
     chain: ChainStart
+    rows: RowDigests
 
 
 @asynccontextmanager

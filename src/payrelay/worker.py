@@ -12,9 +12,11 @@ from typing import Final, NamedTuple
 from payrelay.errors import StoreError
 from payrelay.flows.access.revoke_client_token import forget_client_tokens
 from payrelay.flows.checkouts.finish_checkout import end_checkouts, forget_checkouts
+from payrelay.flows.customers.erase_customer import clear_residues
 from payrelay.flows.notifications.work_inbox import begin_inbox, forget_notifications
 from payrelay.flows.operators.alert import begin_alerts
 from payrelay.flows.operators.audit import keep_anchors
+from payrelay.flows.order_search import forget_searches
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import begin_due
@@ -72,11 +74,13 @@ JOBS: Final = (
     Job(1, begin_inbox),
     Job(120, keep_anchors),
     Job(120, forget_notifications),
+    Job(120, forget_searches),
     Job(120, prune_read_cache),
     Job(20, forget_events),
     Job(4, end_checkouts),
     Job(120, forget_checkouts),
     Job(120, forget_client_tokens),
+    Job(120, clear_residues),
 )
 
 

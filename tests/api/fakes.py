@@ -87,6 +87,10 @@ class LateDatabase:
         """Reads."""
         return await (await self._opened()).read(unit)
 
+    async def clear_files(self, table: str | None) -> bool:
+        """Clears its files."""
+        return await (await self._opened()).clear_files(table)
+
     async def ping(self) -> None:
         """Checks that the database can be used."""
         await (await self._opened()).ping()

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pty
+import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -131,6 +132,8 @@ def test_one_is_erased(run: Run, seeded: list[Customer]) -> None:
 
     assert (ran.code, ran.err.startswith(f"Erased: {seeded[1].id}.")) == (0, True)
     assert (shown["state"], shown["card_no_masked"], shown["reference"]) == ("erased", None, None)
+    assert "Destroyed: the keys" in ran.err
+    assert "tables are cleared of these keys. Backups still have them" in ran.err
     assert customers(run, "erase", seeded[1].id, "--yes").code == 0
 
 
@@ -140,6 +143,20 @@ def test_without_a_terminal_nothing_is_erased_unless_it_is_said(run: Run, seeded
 
     assert ran == Ran(2, "", "payrelay: --yes is missing, and there is no terminal to ask on: nothing was erased\n")
     assert json.loads(customers(run, "show", seeded[1].id, "--json").out)["customer"]["state"] == "active"
+
+
+def test_an_erasure_that_could_not_clear_the_files_says_so(run: Run, tmp_path: Path, seeded: list[Customer]) -> None:
+    """A backup is being made: the operator must not write to the person that nothing is left."""
+    [file] = tmp_path.rglob("payrelay.db")
+    reader = sqlite3.connect(file, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM data_keys").fetchall()
+    ran = customers(run, "erase", seeded[1].id, "--yes")
+    reader.close()
+
+    assert ran.code == 0
+    assert "not cleared of these keys yet" in ran.err
+    assert "tables are cleared of these keys" in customers(run, "erase", seeded[1].id, "--yes").err
 
 
 @pytest.mark.story

@@ -1,7 +1,7 @@
 """A relay that takes notifications: real stores, a gateway that shows what it was paid, and bodies signed by hand."""
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import date
@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
+from tests.digests import digests_of
 from tests.flows.world import CHARGE, ScriptedAccount, Steps, World, asked, opened, outcome_of
 from tests.samples import PAYMENT
 
@@ -46,6 +47,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.subscriptions import Subscriptions, SubscriptionSummary
 
 T = TypeVar("T")
@@ -99,6 +101,8 @@ def payment_of(**members: object) -> Payment:
 class ShowingAccount(ScriptedAccount):
     """A gateway account that shows its payments, unless it can't be seen."""
 
+    now_ms: Callable[[], int]
+
     def begin(self, merchant_secret: str | None = SECRET) -> None:
         """Begins with no payments, and one plan of the order, which it says no more of than that."""
         self.payments: list[Payment] = []
@@ -111,6 +115,7 @@ class ShowingAccount(ScriptedAccount):
         self.denied: set[type] = set()
         self.is_hidden = False
         self.observed = 0
+        self.calls: list[tuple[int, Read]] = []
         self.sign_with(merchant_secret)
 
     def sign_with(self, secret: str | None) -> None:
@@ -131,6 +136,7 @@ class ShowingAccount(ScriptedAccount):
         """Shows the payments of an order, or of a plan: those that ``plan_of`` gives to no other one."""
         await self._steps.reach("observe")
         self.observed += 1
+        self.calls.append((self.now_ms(), call))
         if self.is_hidden or type(call) in self.unreadable:
             return NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
         if type(call) in self.denied:  # "there is none", in words that nobody knows
@@ -154,6 +160,7 @@ class ShowingAccount(ScriptedAccount):
         """Shows a subscription, or all of them."""
         if not isinstance(call, OneSubscription | AllSubscriptions):
             return await super().read(call, priority=priority, until_s=until_s)
+        self.calls.append((self.now_ms(), call))
         if isinstance(call, AllSubscriptions):
             await self._steps.reach("list")
         if self.is_hidden or type(call) in self.unreadable:
@@ -186,6 +193,10 @@ class SteppingDatabase:
         """Reads."""
         return await self._inner.read(unit)
 
+    async def clear_files(self, table: str | None) -> bool:
+        """Clears its files."""
+        return await self._inner.clear_files(table)
+
     async def ping(self) -> None:
         """Asks whether it is there."""
         await self._inner.ping()
@@ -213,16 +224,18 @@ class InboxWorld:
         self.database: Database = SteppingDatabase(world.database, world.steps)
         seal = Seal((b"k" * 32,))
         self.account = ShowingAccount(world.clock, world.steps, world.journal)
+        self.account.now_ms = world.clock.now_ms
         self.account.begin()
         self.account.payments = self.payments
-        self.inbox = Inbox(self.database, seal)
+        self.inbox = Inbox(self.database, seal, digests_of(self.database))
         self.chargebacks = Chargebacks(self.database)
-        self.checkouts = Checkouts(self.database, seal)
-        self.customers = Customers(self.database, seal, chain_key=b"c" * 32)
+        self.checkouts = Checkouts(self.database, seal, digests_of(self.database))
+        self.customers = Customers(self.database, seal, digests_of(self.database), chain_key=b"c" * 32)
         self.subscriptions = Subscriptions(self.database, world.relay.new_id)
         self.relay: Relay = replace(
             world.relay,
             accounts={"gateway": self.account},
+            order_searches=OrderSearches(self.database),
             inbox=self.inbox,
             chargebacks=self.chargebacks,
             checkouts=self.checkouts,

@@ -170,6 +170,10 @@ class OtherGateway:
             return None
         return b"[" + b",".join(map(bytes, left)) + b"]" if left else None
 
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:  # noqa: ARG002, the interface
+        """Knows none."""
+        return b"[]"
+
     async def checkout(self, page: HostedPage) -> CheckoutRedirect:
         """Makes a page, once for each checkout."""
         url = self.pages.setdefault(page.checkout_id, f"https://tide.example/p/{len(self.pages) + 1}")

@@ -35,7 +35,7 @@ from payrelay.gateways.payhere.wire.checkout_forms import (
 from payrelay.gateways.payhere.wire.notifications import received
 from payrelay.gateways.payhere.wire.payment_records import payments_in, records_without
 from payrelay.gateways.payhere.wire.reply_shapes import WrongShape
-from payrelay.gateways.payhere.wire.subscriptions import facts_in, records_of
+from payrelay.gateways.payhere.wire.subscriptions import facts_in, plans_without, records_of
 
 MERCHANT: Final = "0123456789abcdef"
 
@@ -109,6 +109,10 @@ class StillGateway:
     def without(self, raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
         """Leaves some of PayHere's records out."""
         return records_without(raw_data, payment_ids)
+
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
+        """Leaves some of PayHere's subscriptions out."""
+        return plans_without(raw_data, subscription_ids, order_ids)
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | NoCheckout:
         """Writes PayHere's form."""

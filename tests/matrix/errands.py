@@ -181,6 +181,8 @@ def _relabel_refused(shop: Shop) -> None:
 _OPENED: Final = (FlowPoint.OPENING, FlowPoint.OPENED)
 _TAKEN: Final = (FlowPoint.INGESTING, FlowPoint.INGESTED)
 _ASKED: Final = (FlowPoint.INQUIRING, FlowPoint.INQUIRED)
+_TAKING: Final = (FlowPoint.TAKING_SLOT, FlowPoint.TOOK_SLOT)
+_ENDING: Final = (FlowPoint.ENDING_SLOT, FlowPoint.ENDED_SLOT)
 _BELIEVED: Final = (FlowPoint.ACCEPTING_TOKEN, FlowPoint.ACCEPTED_TOKEN)
 _STORED: Final = (FlowPoint.STORING, FlowPoint.STORED)
 _NOTED: Final = (FlowPoint.NOTING, FlowPoint.NOTED)
@@ -224,7 +226,7 @@ class Errand:
 ERRANDS: Final = (
     Errand(
         name="checkout",
-        passages=(*_OPENED, *_TAKEN, *_ASKED, *_FINISHED, *_CLOSED, *_TOLD),
+        passages=(*_OPENED, *_TAKEN, *_TAKING, *_ASKED, *_FINISHED, *_CLOSED, *_ENDING, *_TOLD),
         go=_pay,
         check=_paid,
         told=Counter({"checkout.completed": 1}),
@@ -232,7 +234,7 @@ ERRANDS: Final = (
     ),
     Errand(
         name="checkout without a notification",
-        passages=(*_OPENED, *_ASKED, *_FINISHED, *_TOLD),
+        passages=(*_OPENED, *_TAKING, *_ASKED, *_FINISHED, *_ENDING, *_TOLD),
         go=_pay_unheard,
         check=_paid,
         told=Counter({"checkout.completed": 1}),
@@ -265,7 +267,19 @@ ERRANDS: Final = (
     ),
     Errand(
         name="subscription",
-        passages=(*_OPENED, *_TAKEN, *_ASKED, *_FINISHED, *_ASKED, *_NOTED, *_NOTED, *_CLOSED, *_TOLD),
+        passages=(
+            *_OPENED,
+            *_TAKEN,
+            *_TAKING,
+            *_ASKED,
+            *_ASKED,
+            *_NOTED,
+            *_NOTED,
+            *_FINISHED,
+            *_CLOSED,
+            *_ENDING,
+            *_TOLD,
+        ),
         go=_subscribe,
         check=_completed,
         told=Counter({"checkout.completed": 1, "subscription.installment_paid": 1, "subscription.updated": 1}),
@@ -273,7 +287,7 @@ ERRANDS: Final = (
     ),
     Errand(
         name="chargeback",
-        passages=(*_TAKEN, *_ASKED, *_NOTED, *_CLOSED, *_TOLD),
+        passages=(*_TAKEN, *_TAKING, *_ASKED, *_NOTED, *_CLOSED, *_ENDING, *_TOLD),
         prepare=_pay_and_hear,
         go=_charge_back,
         check=_completed,

@@ -135,12 +135,14 @@ def test_two_principals_with_one_key_are_two_wishes(scene: Scene) -> None:
     assert all(reply.header("idempotent-replayed") is None for reply in replies)
 
 
-def test_an_equal_charge_by_another_principal_is_its_own(scene: Scene) -> None:
-    """Without a key the fingerprint is the key, also per principal."""
+def test_an_equal_charge_by_another_principal_is_no_repeat(scene: Scene) -> None:
+    """Without a key the fingerprint is the key, also per principal: nobody is given another's answer."""
     body = charge_body()
     assert scene.client.charge(body).status == 200
     reply = scene.another().charge(body)
-    assert (reply.status, reply.header("idempotent-replayed")) == (200, None), str(reply)
+    assert_refused(reply, 409, "conflict")
+    assert (reply.header("idempotent-replayed"), reply.header("payrelay-operation")) == (None, None)
+    assert scene.gateway.count(payhere.CHARGE, str(body["order_id"])) == 1
 
 
 def test_a_deliberate_second_charge_needs_a_key(scene: Scene) -> None:

@@ -19,7 +19,11 @@ PATIENCE_S: Final = (3.0, 12.0, 60.0, 60.0)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ask:
-    """What a client asks, as often as it asks it; ``wait_s`` is how long it would rather wait for an outcome."""
+    """What a client asks, as often as it asks it.
+
+    ``wait_s`` is how long it would rather wait for an outcome. ``credential`` is a phone's token, in place of the
+    principal's key.
+    """
 
     principal: str
     method: str
@@ -27,6 +31,7 @@ class Ask:
     body: bytes
     key: str | None = None
     wait_s: int = 0
+    credential: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,6 +4,8 @@ import dataclasses
 from random import Random
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
+from tests.simulation.hostility import SWITCHED_ON, HostileFate
+
 from payrelay_simulator.switches import Switches
 
 LIMITS: Final = ((20, 10), (20, 10), (20, 10), (5, 10), (3, 4), (0, 10))
@@ -116,6 +118,7 @@ class Fate:
         is_narrow: whether all charges are alike, so that one may be taken for another.
         switches: how the gateway behaves where its documents are silent.
         pages: how it goes with the gateway's pages; None for a life without them.
+        hostile: who means harm; None for a life in which nobody does.
     """
 
     seed: int
@@ -137,9 +140,10 @@ class Fate:
     is_narrow: bool
     switches: Switches
     pages: PageFate | None
+    hostile: HostileFate | None
 
     @classmethod
-    def of(cls, seed: int) -> "Fate":
+    def of(cls, seed: int, hostilities: frozenset[str] = SWITCHED_ON) -> "Fate":
         """Draws it all."""
         draw, of_pages = chance(seed, "fate"), chance(seed, "pages")
         limit = draw.choice(LIMITS)
@@ -164,6 +168,7 @@ class Fate:
             is_narrow=draw.random() < 0.4,
             switches=_switches(draw, limit, pages),
             pages=pages,
+            hostile=HostileFate.of(chance(seed, "hostility"), has_pages=pages is not None, switched_on=hostilities),
         )
 
     def chance(self, purpose: str) -> Random:

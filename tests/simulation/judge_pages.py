@@ -24,7 +24,7 @@ LAST_LOOK_S: Final = 60.0
 """What the last look at the gateway takes at most before a checkout ends."""
 _CHECKOUTS: Final = (
     "SELECT id, kind, state, order_id, amount_minor, currency, payment_id, subscription_id, customer_id, "
-    "opened_at_ms, updated_at_ms FROM checkouts"
+    "created_at_ms, updated_at_ms FROM checkouts"
 )
 _STEPS: Final = "SELECT subject, type FROM seen_changes WHERE subject LIKE 'checkout:%' ORDER BY number"
 _NOTIFICATIONS: Final = "SELECT digest, verdict, state, why FROM notifications"
@@ -33,7 +33,7 @@ _CAPTURED: Final = (
     "WHERE operations.kind = 'capture' AND state = 'succeeded' AND accepted_tokens.kind = 'authorization' "
     "AND subject = 'authorization/' || token_hash"
 )
-_CUSTOMERS: Final = "SELECT id, order_id FROM customers"
+_CUSTOMERS: Final = "SELECT id, order_id FROM customers WHERE order_id IS NOT NULL"
 _OWNED: Final = (
     "SELECT payment_id FROM operations WHERE payment_id IS NOT NULL AND state = 'succeeded' "
     "AND kind NOT IN ('refund', 'release')"
@@ -54,7 +54,7 @@ class Checkout(NamedTuple):
     payment_id: str | None
     subscription_id: str | None
     customer_id: str | None
-    opened_at_ms: int | None
+    created_at_ms: int
     updated_at_ms: int
 
 
@@ -159,7 +159,7 @@ def _faults_of_authorizations(run: Judged, checkouts: list[Checkout], paid: list
 
 
 def _fits(checkout: Checkout, paid: Paid) -> bool:
-    return checkout.kind == paid.kind and _is_like(checkout, paid)
+    return checkout.kind == paid.kind and not paid.is_edited and _is_like(checkout, paid)
 
 
 def _is_like(checkout: Checkout, paid: Paid) -> bool:
@@ -225,6 +225,8 @@ def _faults_of_silence(
         asked = [checkout for checkout in checkouts if checkout.order_id == order_id]
         if each.entry.payment_id in taken_back or order_id in charged:
             continue
+        if each.is_edited and any(noted.reason == "subscription_noted" for noted in in_time):
+            yield f"{each} is on another schedule than was asked, and no operator is called: {in_time}"
         if not in_time or not any(_fits(checkout, each) for checkout in asked):
             continue
         if any(noted.state == "needs_attention" for noted in in_time):
@@ -278,7 +280,9 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
         for each in paid:
             if each.entry.payment_id in taken_back:
                 continue
-            is_there = _fits(checkout, each) and each.visible_at_s + LAST_LOOK_S < ended_s
+            # Who edits a form may have paid for an order before it was asked for.
+            is_its = each.at_s >= (checkout.created_at_ms - START_MS) / 1000
+            is_there = is_its and _fits(checkout, each) and each.visible_at_s + LAST_LOOK_S < ended_s
             if is_there and str(each.entry.payment_id) not in owned:
                 yield f"{checkout} ended although {each} could be seen"
 

@@ -29,7 +29,8 @@ _EVENTS: Final = (
     "SELECT subject, type, data, at_ms FROM seen_events WHERE subject LIKE 'subscription:%' ORDER BY number"
 )
 _APPLIED: Final = (
-    "SELECT digest FROM notifications WHERE state = 'applied' AND why IN ('subscription_noted', 'checkout_finished') "
+    "SELECT digest FROM notifications WHERE state = 'applied' "
+    "AND why IN ('subscription_noted', 'other_schedule_stopped', 'checkout_finished') "
     "OR why = 'second_payment'"
 )
 
@@ -156,7 +157,7 @@ def _faults_of_standing(
         yield "is known, and not shown"
         return
     made = {str(each.payment_id) for each in paid}
-    told = {each.fields["payment_id"] for each in taken if each.fields["status_code"] == "2"} & made
+    told = {each.fields.get("payment_id", "") for each in taken if each.fields["status_code"] == "2"} & made
     if not len(told) <= shown.installments_paid <= len(paid):
         yield f"is shown with {shown.installments_paid} paid, told were {sorted(told)}, the ledger has {sorted(made)}"
     dates = [each.fields["item_rec_date_next"] for each in taken if each.fields.get("item_rec_date_next")]
@@ -164,7 +165,7 @@ def _faults_of_standing(
     noted = {date for date in others if date is not None and date > max(dates, default="")}
     if shown.state == "active" and shown.next_on not in {max(dates, default=None), *noted}:
         yield f"is shown to go on on {shown.next_on}, and told was {sorted(dates)}"
-    failed = {each.fields["payment_id"] for each in taken if each.fields["status_code"] == "-2"} - made
+    failed = {each.fields.get("payment_id", "") for each in taken if each.fields["status_code"] == "-2"} - made
     last = None if shown.last_failure is None else shown.last_failure.payment_id
     if last != max(failed, key=int, default=None):
         yield f"is shown to have failed last with {last}, and told was {sorted(failed)}"

@@ -8,7 +8,9 @@ from random import Random
 from typing import Final, Protocol
 from urllib.parse import urlencode
 
+from tests.hostile_browser import Split, splits_of
 from tests.simulation.fate import PageFate
+from tests.simulation.hostility import OWN_ADDRESS, SPLITS, HostileFate
 from tests.simulation.loop import SimulatedLoop, wait_seconds
 from tests.simulation.network import DAY_S, Gateway
 from tests.simulation.process import Heard
@@ -17,6 +19,8 @@ from payrelay_simulator.notifications import Attempt, Notification
 
 LATE_S: Final = (1.0, 5.0, 60.0, 900.0, 20_000.0, 100_000.0)
 CHARGED_BACK: Final = "-3"
+DISGUISED_SHARE: Final = 0.3
+"""Of the gateway's notifications, those that come in disguises too, where any do."""
 TOKENS: Final = ("customer_token", "authorization_token")
 _ACCEPTED: Final = "SELECT 1 FROM accepted_tokens WHERE order_id = ?"
 
@@ -27,7 +31,8 @@ class Posted:
 
     Attributes:
         origin: ``gateway``; ``replay``, one of the gateway's with other values in fields that are not signed;
-            ``elsewhere``, the gateway's of an order that nobody here knows; ``forger``.
+            ``elsewhere``, the gateway's of an order that nobody here knows; ``forger``; ``disguise``, one of the
+            gateway's with an invented payment; ``split``, one whose signed text was read in another way.
         fields, body: what it says.
         at_s: when it set out.
         http_status: what it was answered; None where no answer came back.
@@ -51,6 +56,11 @@ class Post(Protocol):
         """Carries a notification to one of the processes, and back what it answers."""
         ...
 
+    @property
+    def stolen(self) -> list[Notification]:
+        """The notifications that a hostile customer got in place of us."""
+        ...
+
     def note(self, *words: object) -> None:
         """Something happened."""
         ...
@@ -69,7 +79,16 @@ class Postman:
         self._fate = fate
         self._woken: asyncio.Future[None] | None = None
         self._under_way = 0
+        self._hostile: tuple[Random, HostileFate] | None = None
         self.posted: list[Posted] = []
+
+    def turn_hostile(self, random: Random, hostile: HostileFate) -> None:
+        """Lets news of the gateway's be sent again in disguises, by a chance of their own."""
+        self._hostile = random, hostile
+
+    async def slip(self, fields: Mapping[str, str]) -> None:
+        """Carries what a customer made of genuine news."""
+        await self._post("split", fields)
 
     def is_idle(self) -> bool:
         """Tells whether nothing is to be carried by now."""
@@ -116,6 +135,13 @@ class Postman:
 
     async def _carry(self, notification: Notification) -> None:
         random, world = self._random, self._around.gateway.world
+        if notification.notify_url == OWN_ADDRESS:
+            self._around.stolen.append(notification)
+            taken = Attempt(at=world.clock.now(), http_status=200)
+            world.notifications.note(notification.number, taken, world.switches)
+            return
+        if self._hostile is not None:
+            self._begin(self._disguise(notification, *self._hostile))
         if random.random() < self._fate.forged_share:
             self._begin(self._lead_astray(notification))
         is_late = random.random() < self._fate.late_share
@@ -135,6 +161,28 @@ class Postman:
         for _ in range(self._random.randint(1, 3)):
             await wait_seconds(self._random.choice((0.0, 0.0, 1.0, 900.0)))
             await self._post("gateway", notification.fields)
+
+    async def _disguise(self, notification: Notification, random: Random, hostile: HostileFate) -> None:
+        """Sends genuine news again: read as of other orders, and with payments that there are none of."""
+        fields = notification.fields
+        signed = Split(fields["order_id"], fields["payhere_amount"])
+        if hostile.customers and signed in SPLITS:
+            for split in splits_of(signed):
+                await wait_seconds(random.choice((0.0, 1.0, 60.0)))
+                changes = {"order_id": split.order_id, "payhere_amount": split.amount}
+                # Its payments a customer knows by the receipts; without one, news may be taken for an order's only one.
+                named = random.choice([fields.get("payment_id", ""), "", *self._payments_of(split.order_id)])
+                changed = {**fields, **changes, "payment_id": named}
+                await self._post("split", {name: value for name, value in changed.items() if value})
+        if hostile.disguises and random.random() < DISGUISED_SHARE:
+            first = random.randrange(330_000_000_000, 340_000_000_000)
+            for number in range(hostile.disguises):
+                await self._post("disguise", {**fields, "payment_id": str(first + number)})
+
+    def _payments_of(self, order_id: str) -> list[str]:
+        """Gives the payments of an order, which a customer knows by the receipts."""
+        payments = self._around.gateway.world.state.payments.items()
+        return [str(payment_id) for payment_id, each in payments if each.order_id == order_id]
 
     async def _lead_astray(self, notification: Notification) -> None:
         """Brings what the gateway never sent."""

@@ -136,6 +136,12 @@ class SimulatedDatabase:
             await wait_seconds(self._random.uniform(0, SHARED_LATENCY_S))
         return await self._engine.read(unit)
 
+    async def clear_files(self, table: str | None) -> bool:
+        """Clears its files, unless its process is dead."""
+        if self._owner.is_dead:
+            raise Crash
+        return await self._engine.clear_files(table)
+
     async def ping(self) -> None:
         """Does nothing."""
 

@@ -5,8 +5,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.digests import digests_of
 from tests.simulation import storage
 from tests.simulation.fate import chance
+from tests.simulation.hostility import RIVAL
 from tests.simulation.loop import SimulatedLoop, new_loop
 from tests.simulation.process import SEAL, SimulatedClock
 from tests.simulation.witness import watch_over
@@ -15,7 +17,7 @@ from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.meta import chain_key, verify_key
 
-PRINCIPALS: Final = ("shop", "app")
+PRINCIPALS: Final = ("shop", "app", RIVAL)
 
 
 class Template:
@@ -47,9 +49,13 @@ class Template:
         disk = storage.Disk(random=chance(0, "template"), longest_s=0.0)
         engine = storage.open_engine(self.path, loop, clock, disk)
         await verify_key(engine, SEAL)
-        await chain_key(engine, SEAL, clock)
+        secret = (await chain_key(engine, SEAL, clock)).secret
         for principal in PRINCIPALS:
-            issued = await issue_key(Credentials(engine), clock, KeyRequest(principal=principal, environment="sandbox"))
+            issued = await issue_key(
+                Credentials(engine, digests_of(engine, secret)),
+                clock,
+                KeyRequest(principal=principal, environment="sandbox"),
+            )
             self.keys[principal] = issued.key
         await engine.close()
         watch_over(self.path)

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
@@ -18,8 +18,11 @@ from tests.simulation.buyers import OWN_ORDERS, Buyer, Paid
 from tests.simulation.clients import CUSTOMERS, ORDERS, Ask, Client, Told
 from tests.simulation.ends import audit, decide_all
 from tests.simulation.fate import Fate
+from tests.simulation.hostility import PHONE_ORDERS
+from tests.simulation.intruders import HostileBuyer, Meddler, PhoneShop
 from tests.simulation.judge import judge
 from tests.simulation.judge_chargebacks import judge_chargebacks
+from tests.simulation.judge_hostility import judge_hostility
 from tests.simulation.judge_pages import judge_pages
 from tests.simulation.judge_plans import judge_plans
 from tests.simulation.loop import Endless, new_loop, wait_seconds
@@ -36,6 +39,7 @@ from payrelay.flows.payments.recover_after_crash import GRACE_MS
 from payrelay.store.engine.database import Database
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock
+from payrelay_simulator.notifications import Notification
 from payrelay_simulator.records import Subscription
 from payrelay_simulator.seeding import CustomerSeed, PaymentSeed, Seed, SubscriptionSeed, plant
 from payrelay_simulator.simulator import DEFAULT_MERCHANT
@@ -126,9 +130,12 @@ class Universe:
         self.auditor = storage.open_auditor(self.path)
         self.eyes = Witness(self.auditor)
         self.paid: list[Paid] = []
+        self.stolen: list[Notification] = []
         pages = fate.pages
         self.receivers = None if pages is None else Receivers(self, fate.chance("receivers"), pages)
         self.postman = None if pages is None else Postman(self, fate.chance("postman"), pages)
+        if self.postman is not None and fate.hostile is not None:
+            self.postman.turn_hostile(fate.chance("hostile postman"), fate.hostile)
         self.bank = None if pages is None else Bank(self, fate.chance("bank"), pages)
 
     # What processes and the gateway's end ask.
@@ -216,6 +223,11 @@ class Universe:
         self.note("browsed", way if way in {"return", "cancel"} else "", None if heard is None else heard.http_status)
         return heard
 
+    async def slip(self, fields: Mapping[str, str]) -> None:
+        """Carries what a hostile customer made of the gateway's news."""
+        if self.postman is not None:
+            await self.postman.slip(fields)
+
     async def post(self, body: bytes) -> Heard | None:
         """Carries a notification."""
         return await self._carried(_public_scope("POST", f"/{ACCOUNT}/notifications", len(body)), body, 10.0, None)
@@ -248,7 +260,7 @@ class Universe:
 
     def _scope(self, ask: Ask, request_id: str) -> dict[str, object]:
         headers = [
-            (b"authorization", b"Bearer " + self.keys[ask.principal].encode()),
+            (b"authorization", b"Bearer " + (ask.credential or self.keys[ask.principal]).encode()),
             (b"x-request-id", request_id.encode()),
             (b"content-length", b"%d" % len(ask.body)),
         ]
@@ -283,7 +295,7 @@ class Universe:
             Client(number, self, self.fate.chance(f"client {number}"), is_narrow=self.fate.is_narrow).live()
             for number in range(self.fate.clients)
         ]
-        await asyncio.gather(*clients, *self._page_stories())
+        await asyncio.gather(*clients, *self._page_stories(), *self._hostile_stories())
         self.are_clients_done = True
         self.note("clients are done")
         await wait_seconds(max(0.0, self.fate.chaos_s - self.loop.time()))
@@ -293,6 +305,7 @@ class Universe:
             judge_pages(self, self.postman.posted, self.paid)
             await judge_chargebacks(self, self.postman.posted)
             await judge_plans(self, self.postman.posted)
+        judge_hostility(self)
         for fault in self.eyes.faults_of_events(None if self.receivers is None else self.receivers.received):
             self.blame(fault)
         books = await judge(self)
@@ -322,6 +335,25 @@ class Universe:
             for number in range(pages.buyers)
         ]
         return [*stories, self._register()] if pages.has_endpoint else stories
+
+    def _hostile_stories(self) -> list[Coroutine[None, None, None]]:
+        """Gives what those do who mean harm, in a life that has any."""
+        hostile = self.fate.hostile
+        if hostile is None:
+            return []
+        stories: list[Client] = [
+            HostileBuyer(200 + number, self, self.fate.chance(f"hostile buyer {number}"), is_narrow=False)
+            for number in range(hostile.customers)
+        ]
+        stories += [
+            Meddler(300 + number, self, self.fate.chance(f"meddler {number}"), is_narrow=False)
+            for number in range(hostile.meddlers)
+        ]
+        stories += [
+            PhoneShop(400 + number, self, self.fate.chance(f"phones {number}"), order_id=PHONE_ORDERS[number])
+            for number in range(hostile.phone_orders)
+        ]
+        return [story.live() for story in stories]
 
     async def _register(self) -> None:
         """Has the shop's events sent."""

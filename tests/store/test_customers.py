@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 
 from payrelay.core.customers.customer import (
     Approval,
@@ -61,7 +62,7 @@ async def _read(database: Database, wanted: object, *parameters: Value) -> list[
 @pytest.fixture
 def customers(database: Database) -> Customers:
     """Gives the customers of an empty database."""
-    return Customers(database, Seal((b"k" * 32,)), chain_key=CHAIN_KEY)
+    return Customers(database, Seal((b"k" * 32,)), digests_of(database), chain_key=CHAIN_KEY)
 
 
 def approval_of(number: int, **members: object) -> Approval:
@@ -96,14 +97,15 @@ async def test_what_is_unknown_is_none(customers: Customers) -> None:
 
 
 async def test_nothing_secret_lies_in_clear(customers: Customers, database: Database) -> None:
-    """Token, holder, reference and label: whoever reads the file learns none of them."""
+    """Token, holder, card, reference and label: whoever reads the file learns none of them."""
     await customers.add(CUSTOMER, APPROVAL)
 
     [row] = await _read(database, COLUMNS, "cus_0001")
     told = repr([bytes(value) if isinstance(value, bytes) else value for value in row])
     assert "CANARY" not in told
     assert "nimal" not in told
-    assert "1292" in told
+    assert "1292" not in told
+    assert await customers.get("cus_0001") == CUSTOMER
 
 
 async def test_a_token_opens_in_its_own_row_only(customers: Customers, database: Database) -> None:
@@ -234,7 +236,7 @@ async def test_each_filter_narrows(customers: Customers) -> None:
 async def test_hashes_are_of_no_use_without_the_key(database: Database, customers: Customers) -> None:
     """A reference may be an e-mail address, which a plain hash would tell to whoever guesses it."""
     await customers.add(CUSTOMER, APPROVAL)
-    other = Customers(database, Seal((b"k" * 32,)), chain_key=b"d" * 32)
+    other = Customers(database, Seal((b"k" * 32,)), digests_of(database), chain_key=b"d" * 32)
 
     assert await other.of_token(CUSTOMER.merchant, "shop", Secret(TOKEN)) is None
     assert await other.list(CustomerFilter(reference="nimal@example.com"), before=None, limit=2) == []

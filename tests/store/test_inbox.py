@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.samples import NOTIFICATION as NOTIFIED
 from tests.samples import NOW_MS
 
@@ -50,7 +51,9 @@ def rows(statement: Statement) -> Unit[list[Row]]:
 @pytest.fixture
 def inbox(database: Database) -> Inbox:
     """Gives an inbox in an empty database."""
-    return Inbox(database, Seal((b"k" * 32,)), refused_max=REFUSED_MAX, of_an_order_max=OF_AN_ORDER_MAX)
+    return Inbox(
+        database, Seal((b"k" * 32,)), digests_of(database), refused_max=REFUSED_MAX, of_an_order_max=OF_AN_ORDER_MAX
+    )
 
 
 async def test_one_that_comes_again_is_counted(inbox: Inbox) -> None:
@@ -79,8 +82,9 @@ async def test_the_body_lies_sealed_and_bound(inbox: Inbox, database: Database) 
     await inbox.put(NOTIFICATION, BODY)
     stored = await database.read(rows(Statement(EVERYTHING, ())))
     await inbox.put(numbered(2), BODY)
-    move = query("UPDATE notifications SET sealed_body = $1 WHERE id = 'ntf_0002'")
-    await database.write(rows(Statement(move, (stored[0][-1],))))
+    body = "(SELECT sealed_body FROM notifications WHERE id = 'ntf_0001')"
+    move = query(f"UPDATE notifications SET sealed_body = {body} WHERE id = 'ntf_0002'")  # noqa: S608, our own words
+    await database.write(rows(Statement(move, ())))
 
     assert await inbox.body_of("ntf_0001") == BODY
     assert not any(word in repr(stored[0]) for word in ("CANARY", "Perera"))
@@ -127,11 +131,38 @@ async def test_what_is_due_is_given_once(inbox: Inbox) -> None:
     await inbox.put(numbered(3, next_at_ms=None), BODY)
 
     assert await inbox.next_due_ms() == NOW_MS
-    taken = await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, limit=5)
+    taken = await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, orders=5, of_an_order=5)
     assert [each.id for each in taken] == ["ntf_0001"]
-    assert await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, limit=5) == []
-    back = await inbox.lease_due(NOW_MS + 100, leased_until_ms=NOW_MS + 200, limit=5)
+    assert await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, orders=5, of_an_order=5) == []
+    back = await inbox.lease_due(NOW_MS + 100, leased_until_ms=NOW_MS + 200, orders=5, of_an_order=5)
     assert sorted(each.id for each in back) == ["ntf_0001", "ntf_0002"]
+
+
+async def test_a_flood_on_one_order_keeps_out_no_other(inbox: Inbox) -> None:
+    """Each order takes one place in a round, however much of it is due, and however long."""
+    for number in range(OF_AN_ORDER_MAX):
+        await inbox.put(numbered(number, next_at_ms=NOW_MS), BODY)
+    await inbox.put(numbered(50, order_id="A-2", next_at_ms=NOW_MS + 1), BODY)
+    await inbox.put(numbered(51, order_id="A-3", next_at_ms=NOW_MS + 2), BODY)
+    leased = await inbox.lease_due(NOW_MS + 9, leased_until_ms=NOW_MS + 100, orders=2, of_an_order=3)
+
+    assert [each.id for each in leased] == ["ntf_0000", "ntf_0001", "ntf_0002", "ntf_0050"]
+
+
+async def test_what_waits_for_a_search_is_leased_with_its_order(inbox: Inbox) -> None:
+    """One search answers all of it; what was compared with this search already is not given again."""
+    members = {"state": NotificationState.WAITING, "reason": NotificationReason.NOT_SHOWN}
+    await inbox.put(numbered(1, **members), BODY)
+    await inbox.put(numbered(2, **members, updated_at_ms=NOW_MS + 5), BODY)
+    waits = members | {"reason": NotificationReason.SEARCH_WAITS}
+    await inbox.put(numbered(3, **waits, updated_at_ms=NOW_MS + 5), BODY)
+    await inbox.put(numbered(4, **members, order_id="A-2"), BODY)
+    await inbox.put(numbered(5), BODY)
+    leased = await inbox.lease_waiting(
+        NOTIFICATION.merchant, "A-1", before_ms=NOW_MS + 5, leased_until_ms=NOW_MS + 9, limit=9
+    )
+
+    assert [(each.id, each.next_at_ms) for each in leased] == [("ntf_0001", NOW_MS + 9), ("ntf_0003", NOW_MS + 9)]
 
 
 async def test_a_new_owner_expires_the_leases_of_a_dead_process(inbox: Inbox) -> None:
@@ -141,7 +172,9 @@ async def test_a_new_owner_expires_the_leases_of_a_dead_process(inbox: Inbox) ->
     await inbox.put(waiting, BODY)
 
     assert await inbox.expire_leases(NOW_MS + 5) == 1
-    assert [each.id for each in await inbox.lease_due(NOW_MS + 5, leased_until_ms=NOW_MS + 9, limit=5)] == ["ntf_0001"]
+    assert [
+        each.id for each in await inbox.lease_due(NOW_MS + 5, leased_until_ms=NOW_MS + 9, orders=5, of_an_order=5)
+    ] == ["ntf_0001"]
 
 
 async def test_a_change_names_the_version_that_it_was_decided_on(inbox: Inbox) -> None:
@@ -176,7 +209,7 @@ async def test_bodies_are_forgotten_and_the_rest_stays(inbox: Inbox) -> None:
     await inbox.put(numbered(2), BODY)
     await inbox.put(numbered(3, next_at_ms=None, order_id="A-3"), BODY)
 
-    assert await inbox.forget_bodies_of_order(NOTIFICATION.merchant, "A-1") == 1
+    assert await inbox.forget_bodies_of_order(NOTIFICATION.merchant, "A-1", "shop") == 1
     assert await inbox.body_of("ntf_0001") is None
     assert await inbox.forget_bodies(NOW_MS + 1, 10) == 1
     assert await inbox.body_of("ntf_0003") is None

@@ -5,6 +5,7 @@ from importlib import resources
 from typing import Final
 
 import pytest
+from tests.digests import digests_of
 from tests.store.conftest import Book
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER, TOKEN
@@ -24,10 +25,11 @@ from payrelay.flows.operators.audit import Audit
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.data_keys.keys import key_context
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Database, Row, Statement, T, Unit
 from payrelay.store.engine.queries import query
-from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sealing import DATA_KEY_FORMAT, Seal
 from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.gateways.access_tokens import AccessTokens
 from payrelay.store.gateways.readings import ReadingStore
@@ -57,8 +59,13 @@ ENDPOINT: Final = Endpoint(
     updated_at_ms=1,
 )
 READING: Final = Reading(code=None, msg="", raw_msg=b'""', raw_data=b"[]")
-SPOIL: Final = query("UPDATE customers SET sealed_token = $2 WHERE id = $1 RETURNING id")
-SEALED_TOKEN: Final = query("SELECT sealed_token FROM customers WHERE id = $1")
+SPOIL: Final = query("UPDATE data_keys SET sealed_key = $2 WHERE owner = $1 RETURNING owner")
+SEALED_KEY: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
+STORED: Final = tuple(column for column in SEALED if column.owner is None)
+"""The columns whose values are sealed with the store's key."""
+ERASABLE: Final = tuple(column for column in SEALED if column.owner is not None)
+VALUES: Final = len(STORED) + 2 + 3
+"""The values in them: meta has three, and a customer, a checkout, a notification and a reading have a data key each."""
 
 
 def _rows(statement: Statement) -> Unit[list[Row]]:
@@ -75,12 +82,12 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     book.journal = Journal(database, seal, chain_key=start.secret)
     await book.accept(book.new(1))
     await book.advance(book.new(1), Event.SUCCEEDED, answer)
-    await Customers(database, seal, chain_key=start.secret).add(CUSTOMER, APPROVAL)
-    await Checkouts(database, seal).add(CHECKOUT, DETAILS)
-    inbox = Inbox(database, seal)
+    await Customers(database, seal, digests_of(database), chain_key=start.secret).add(CUSTOMER, APPROVAL)
+    await Checkouts(database, seal, digests_of(database)).add(CHECKOUT, DETAILS)
+    inbox = Inbox(database, seal, digests_of(database))
     await inbox.put(NOTIFICATION, BODY)
     await inbox.accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, TOKEN, at_ms=1)
-    endpoints = Endpoints(database, seal)
+    endpoints = Endpoints(database, seal, digests_of(database))
     await endpoints.add(ENDPOINT, Secret("older"))
     await endpoints.rotate("end_1", Secret("newest"), older_ends_at_ms=2, now_ms=1)
     await AccessTokens(database, seal, Clock(), "merchant/app").put("access", 599.0)
@@ -126,15 +133,20 @@ def hashes(columns: set[str]) -> set[str]:
 async def test_every_column_is_filled_by_this_test(filled: Database) -> None:
     """Else the next test would say nothing of it."""
     counted = await Seals(filled, Seal((OLD,))).count()
+    assert [column for column, counts in counted.items() if not counts] == list(ERASABLE)
 
-    assert {column.name: counts.total() for column, counts in counted.items() if not counts} == {}
+    for column in ERASABLE:
+        text = f"SELECT {column.column} FROM {column.table}"  # noqa: S608, names of the code
+        [[value]] = await filled.read(_rows(Statement(query(text), ())))
+        assert isinstance(value, bytes)
+        assert value.startswith(DATA_KEY_FORMAT)
 
 
 async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, answer: Answer) -> None:
     """The old key may be thrown away then: every noun reads what it had sealed."""
-    assert len(await others(filled)) == len(SEALED)
+    assert len(await others(filled)) == len(STORED)
     exchanged = await rotated(filled)
-    assert (await others(filled), sum(page.done for page in exchanged)) == ({}, len(SEALED) + 2)
+    assert (await others(filled), sum(page.done for page in exchanged)) == ({}, VALUES)
 
     seal = Seal((NEW,))
     await verify_key(filled, seal)
@@ -143,13 +155,13 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     [operation] = [each async for each in _operations(journal)]
     assert await journal.answer_of(operation) == answer
     assert (await journal.call_of(operation)).customer_token == TOKEN  # type: ignore[union-attr]
-    customers = Customers(filled, seal, chain_key=start.secret)
+    customers = Customers(filled, seal, digests_of(filled), chain_key=start.secret)
     assert (await customers.get(CUSTOMER.id), await customers.token_of(CUSTOMER.id)) == (CUSTOMER, Secret(TOKEN))
-    assert await Checkouts(filled, seal).details_of(CHECKOUT.id) == DETAILS
-    inbox = Inbox(filled, seal)
+    assert await Checkouts(filled, seal, digests_of(filled)).details_of(CHECKOUT.id) == DETAILS
+    inbox = Inbox(filled, seal, digests_of(filled))
     assert await inbox.body_of(NOTIFICATION.id) == BODY
     assert await inbox.accepted_token(MERCHANT, "A-1", NotificationKind.AUTHORIZATION) == Secret(TOKEN)
-    target = await Endpoints(filled, seal).target("end_1")
+    target = await Endpoints(filled, seal, digests_of(filled)).target("end_1")
     assert target is not None
     assert (target.newest, target.older) == (Secret("newest"), Secret("older"))
     kept = await AccessTokens(filled, seal, Clock(), "merchant/app").read()
@@ -179,7 +191,7 @@ async def test_it_goes_on_where_it_was_broken_off(filled: Database) -> None:
     """Somebody presses Control-C; what was done stays done, and isn't done again."""
     async for _ in Seals(filled, Seal((NEW, OLD)), page=1).rotate():
         break
-    left = len(SEALED) + 2 - 1
+    left = VALUES - 1
     assert sum((await others(filled)).values()) == left
 
     assert sum(page.done for page in await rotated(filled)) == left
@@ -193,9 +205,9 @@ async def test_what_can_not_be_opened_is_passed_over_and_named(filled: Database)
     exchanged = await rotated(filled, page=50)
 
     assert [(page.column.name, page.unopened) for page in exchanged if page.unopened] == [
-        ("customers.sealed_token", (CUSTOMER.id,))
+        ("data_keys.sealed_key", (CUSTOMER.id,))
     ]
-    assert await others(filled) == {"customers.sealed_token": 1}
+    assert await others(filled) == {"data_keys.sealed_key": 1}
 
 
 class _Racing:
@@ -208,7 +220,7 @@ class _Racing:
     async def read(self, unit: Unit[T]) -> T:
         """Reads, and then somebody else writes."""
         rows = await self._database.read(unit)
-        newer = Seal((OLD,)).seal(b"newer", b"cus_0001/token")
+        newer = Seal((OLD,)).seal(b"newer", key_context(CUSTOMER.id))
         await self._database.write(_rows(Statement(SPOIL, (CUSTOMER.id, newer))))
         return rows
 
@@ -219,6 +231,10 @@ class _Racing:
             unit.close()
             raise Outdated("somebody else wrote it")
         return await self._database.write(unit)
+
+    async def clear_files(self, table: str | None) -> bool:
+        """Clears its files."""
+        return await self._database.clear_files(table)
 
     async def ping(self) -> None:
         """Asks."""
@@ -235,9 +251,9 @@ async def test_what_was_written_meanwhile_stays(filled: Database, raises: int) -
     racing = _Racing(filled, raises=raises)
     passed = [page.passed_over async for page in Seals(racing, Seal((NEW, OLD)), page=50).rotate()]
 
-    [[sealed]] = await filled.read(_rows(Statement(SEALED_TOKEN, (CUSTOMER.id,))))
+    [[sealed]] = await filled.read(_rows(Statement(SEALED_KEY, (CUSTOMER.id,))))
     assert isinstance(sealed, bytes)
-    assert Seal((OLD,)).open(sealed, b"cus_0001/token") == b"newer"
+    assert Seal((OLD,)).open(sealed, key_context(CUSTOMER.id)) == b"newer"
     assert any(passed)
 
 
@@ -248,7 +264,7 @@ async def test_a_value_that_goes_away_meanwhile_is_no_fault(filled: Database) ->
     first = await anext(pages)
     assert first.column.name == "meta.value"
     start = await chain_key(filled, Seal((NEW, OLD)), Clock())
-    customers = Customers(filled, Seal((NEW, OLD)), chain_key=start.secret)
+    customers = Customers(filled, Seal((NEW, OLD)), digests_of(filled), chain_key=start.secret)
     await customers.change(removed(CUSTOMER, at_ms=2), CustomerEvent.REMOVED)
     assert all(not page.unopened for page in [page async for page in pages])
     assert await others(filled) == {}

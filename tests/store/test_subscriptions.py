@@ -133,3 +133,19 @@ async def test_pages_go_on_behind_the_last_one(subscriptions: Subscriptions) -> 
 
     assert [each.subscription.subscription_id for each in page] == ["420000000002", "420000000003"]
     assert len(await subscriptions.list(other.merchant, after="", limit=9)) == 1
+
+
+async def test_a_page_can_be_of_some_principals_alone(subscriptions: Subscriptions) -> None:
+    """What nobody is known to have begun is on every page: who owns its order, if anybody, is asked for elsewhere."""
+    for number, principal in enumerate(("shop", "kiosk", None), 1):
+        owner = msgspec.structs.replace(OWNER, principal=principal)
+        await subscriptions.note(owner, [paid(1, subscription_id=f"42007504431{number}")], now_ms=5_000)
+
+    async def listed(principals: frozenset[str] | None) -> list[str]:
+        page = await subscriptions.list(OWNER.merchant, after="", limit=9, principals=principals)
+        return [each.subscription.subscription_id[-1] for each in page]
+
+    assert await listed(frozenset({"shop"})) == ["1", "3"]
+    assert await listed(frozenset({"shop", "kiosk"})) == ["1", "2", "3"]
+    assert await listed(frozenset({"nobody"})) == ["3"]
+    assert await listed(None) == ["1", "2", "3"]

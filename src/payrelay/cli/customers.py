@@ -54,8 +54,9 @@ async def list_customers(
     from payrelay.cli.terminal.pages import Page, table
     from payrelay.flows.customers.show_customer import view
 
-    wanted = CustomerFilter(principal=principal, account=account, reference=reference, state=state)
     async with session(read_settings()) as relay:
+        stored = None if principal is None else await relay.principals.stored_name(principal)
+        wanted = CustomerFilter(principal=stored, account=account, reference=reference, state=state)
         customers = await relay.customers.list(wanted, before=None, limit=limit)
     if as_json:
         show_json({"customers": [view(customer) for customer in customers]})
@@ -96,8 +97,16 @@ async def erase_customer(customer_id: CustomerId, *, yes: Sure = False) -> int:
         customer = await _known(relay, customer_id)
         if not yes and not _is_erasure_confirmed(customer):
             raise CommandError("nothing was erased", REFUSED)
-        await erase(relay, customer)
+        erasure = await erase(relay, customer)
     say(f"Erased: {customer.id}. Its operations keep their amounts and ids.")
+    say("Destroyed: the keys of what was sealed of it, so that no copy of that can be opened.")
+    if erasure.files_cleared:
+        say("The database's tables are cleared of these keys. Backups still have them, and so has PostgreSQL's log.")
+    else:
+        say(
+            "The database's tables are not cleared of these keys yet, because something else uses them. The server"
+            " tries again every minute; so does this command, when it is repeated."
+        )
     return DONE
 
 

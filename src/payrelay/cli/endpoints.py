@@ -79,7 +79,7 @@ async def add_endpoint(
 
     new = NewEndpoint(url=url, types=tuple(types or ("*",)), label=label)
     async with session(read_settings()) as relay:
-        issued = await create_endpoint(relay.dispatch, _owner(relay, name, account), new)
+        issued = await create_endpoint(relay.dispatch, await _owner(relay, name, account), new)
     show(f"{issued.id}\n{issued.secret}")
     say(_SHOWN_ONCE)
     return DONE
@@ -211,7 +211,7 @@ async def list_events(
     settings = read_settings()
     pattern = _pattern(event_type or "*")
     async with session(settings) as relay:
-        reader = _owner(relay, name, account).reader
+        reader = (await _owner(relay, name, account)).reader
         feed = relay.dispatch.feed
         if subject is not None:
             page = await feed.read_about(reader, subject, after=after, limit=limit)
@@ -238,7 +238,7 @@ def _json_text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _owner(relay: "Relay", name: str, account: str | None) -> "Owner":
+async def _owner(relay: "Relay", name: str, account: str | None) -> "Owner":
     from payrelay.flows.events.manage_endpoints import Owner
 
     if account is None:
@@ -246,7 +246,8 @@ def _owner(relay: "Relay", name: str, account: str | None) -> "Owner":
             names = ", ".join(relay.accounts)
             raise CommandError(f"--account is missing: name one of {names}" if names else "no gateway is configured")
         account = next(iter(relay.accounts))
-    return Owner(account=account, merchant=relay.account(account).merchant, principal=name)
+    stored = await relay.principals.stored_name(name)
+    return Owner(account=account, merchant=relay.account(account).merchant, principal=stored)
 
 
 @asynccontextmanager

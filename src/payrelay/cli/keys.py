@@ -30,7 +30,7 @@ app = group("keys", "Keys: what clients call the API with.")
 async def create(
     *,
     name: Annotated[
-        str, typer.Option(metavar="NAME", help="Who it is for; keys of one name see each other's operations.")
+        str, typer.Option(metavar="NAME", help="Who it is for: its principal. Keys of one name act as one.")
     ],
     scope: Annotated[
         list[Scope] | None,
@@ -48,12 +48,14 @@ async def create(
     expires: Annotated[str | None, typer.Option(metavar="SPAN", help="When it ends, from now, such as 30d.")] = None,
 ) -> int:
     """Make a key, and print it."""
-    from payrelay.app import opened_credentials
+    from payrelay.app import opened_credentials, opened_principals
     from payrelay.flows.access.issue_key import KeyRequest, issue_key
 
     settings = read_settings()
+    async with opened_principals(settings, Clock()) as principals:
+        principal = await principals.stored_name(_name(name))
     wanted = KeyRequest(
-        principal=_name(name),
+        principal=principal,
         environment=settings.key_environment,
         scopes=frozenset(scope) if scope else DEFAULT_SCOPES,
         accounts=_accounts(account),

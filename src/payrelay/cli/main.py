@@ -44,6 +44,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "endpoints": "endpoints",
         "events": "endpoints",
         "keys": "keys",
+        "principals": "principals",
         "client-tokens": "client_tokens",
         "seal": "seal",
         "audit": "audit",

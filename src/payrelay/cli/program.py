@@ -125,7 +125,14 @@ def version() -> None:
 @awaited
 async def upgrade() -> int:
     """Bring the database up to date: its schema and its data."""
+    from payrelay.app import opened_principals
+    from payrelay.flows.operators.manage_principals import pair_in_words
+
+    settings = read_settings()
     say(f"The database is up to date, at version {await _upgraded_version()}.")
+    async with opened_principals(settings, Clock()) as principals:
+        for pair in await principals.grandfathered():
+            say(pair_in_words(pair))
     return DONE
 
 

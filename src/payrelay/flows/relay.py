@@ -12,6 +12,7 @@ from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential
 from payrelay.core.calls import Read
 from payrelay.core.checkouts.return_links import LinkRule
+from payrelay.core.notifications.notification import Notification
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import Retention
 from payrelay.errors import Code, Refusal
@@ -38,7 +39,8 @@ class Relay(Stores, RuntimeParts):
         withdrawals: ids of operations that a background task is trying to withdraw.
         being_resolved: ids of operations that this process is resolving now, and whether each is out of turn.
         inquired_now: when an inquiry out of turn about an operation last began, by ``clock.boot_s``.
-        being_worked_on: ids of notifications that this process is working on now.
+        being_worked_on: the orders (merchant and id) whose notifications this process is working on now, each with
+            those that came meanwhile, by their ids.
     """
 
     accounts: Mapping[str, Gateway]
@@ -50,7 +52,7 @@ class Relay(Stores, RuntimeParts):
     withdrawals: set[str] = field(default_factory=set)
     being_resolved: dict[str, bool] = field(default_factory=dict)
     inquired_now: dict[str, float] = field(default_factory=dict)
-    being_worked_on: set[str] = field(default_factory=set)
+    being_worked_on: dict[tuple[str, str], dict[str, Notification]] = field(default_factory=dict)
 
     def account(self, name: str) -> Gateway:
         """Returns the account of that name; raises Refusal (not_found) where none is configured."""
@@ -82,6 +84,13 @@ class Relay(Stores, RuntimeParts):
         call_gateway = partial(self._call_gateway, account, request.account, call)
         question = Question(gateway=account, call=call, ask=call_gateway)
         return await self.read_cache.read(question, is_insisting=request.is_insisting)
+
+    async def read_uncached(self, request: "Request", call: Read) -> Reading:
+        """Returns the gateway's reply to a read that is neither cached nor stored.
+
+        Raises Refusal (not_found) where no account of that name is configured.
+        """
+        return await self._call_gateway(self.account(request.account), request.account, call)
 
     async def _call_gateway(self, account: Gateway, name: str, call: Read) -> Reading:
         began_s = self.clock.boot_s()

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.owners import Owners
+from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -21,6 +24,7 @@ class Stores:
     Attributes:
         journal: operations, with their histories, calls and answers.
         resolution: the queries of the resolution.
+        order_searches: when each order is searched for at the gateway.
         inbox: notifications.
         chargebacks: payments that a bank took back.
         customers: stored customers.
@@ -28,10 +32,13 @@ class Stores:
         signed_texts: the texts that gateways sign once they get a form or a call.
         subscriptions: what is known of subscriptions.
         client_tokens, signing_keys: client tokens, and the keys that sign them.
+        owners: who owns a payment, an authorization, a plan or an order.
+        principals: the names and groups of principals.
     """
 
     journal: Journal
     resolution: ResolutionStore
+    order_searches: OrderSearches
     inbox: Inbox
     chargebacks: Chargebacks
     customers: Customers
@@ -40,3 +47,5 @@ class Stores:
     subscriptions: Subscriptions
     client_tokens: ClientTokens
     signing_keys: SigningKeys
+    owners: Owners
+    principals: Principals

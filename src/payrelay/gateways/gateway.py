@@ -245,6 +245,14 @@ class Gateway(Protocol):
         """
         ...
 
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
+        """Removes subscriptions from a reading's data, by their ids or their orders; may leave an empty list.
+
+        The others stay byte for byte. A subscription whose number can't be read is removed too, because its owner can't
+        be found.
+        """
+        ...
+
     async def checkout(self, page: HostedPage) -> CheckoutForm | CheckoutRedirect | NoCheckout:
         """Gives the way to the gateway's page for one checkout. May be repeated: one checkout is paid once."""
         ...

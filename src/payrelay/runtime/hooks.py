@@ -54,6 +54,12 @@ class FlowPoint(StrEnum):
     INQUIRING = "asking"
     """The gateway is about to be asked for a payment or a subscription."""
     INQUIRED = "asked"
+    TAKING_SLOT = "taking_slot"
+    """The slot for a search of an order is about to be taken."""
+    TOOK_SLOT = "took_slot"
+    ENDING_SLOT = "ending_slot"
+    """What the search showed is about to be stored, with the end of its slot."""
+    ENDED_SLOT = "ended_slot"
     ACCEPTING_TOKEN = "believing"  # noqa: S105, a word
     """The token of a notification is about to be accepted."""
     ACCEPTED_TOKEN = "believed"  # noqa: S105, a word

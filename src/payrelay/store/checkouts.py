@@ -4,7 +4,9 @@ Rules:
 
 1. A change names the version on which it was decided, and is written with its event or not at all.
 2. The unique indexes on order and key decide which checkout was first. A read before them is only a hint.
-3. The sealed data is forgotten when a checkout has had its outcome for a long time.
+3. The sealed data is forgotten when a checkout has had its outcome for a long time, and with it goes the data key
+   under which it is sealed.
+4. A row whose digest is wrong counts as not existing, so that nobody who lacks the key tells an outcome.
 """
 
 from typing import Final, TypeAlias
@@ -14,11 +16,15 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.engine.database import Database, Statement, Unit, all_rows, count_rows, first_row
+from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.digests.rows import CHECKOUTS, RowDigests
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
+from payrelay.store.payments.journal import Condition
 from payrelay.store.statements import checkouts as statements
+from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are read: more attempts than any customer makes."""
@@ -49,17 +55,24 @@ class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checkouts:
-    """Stores checkouts in a database."""
+    """Stores checkouts in a database. ``rows`` are the digests, which all stores of a process share."""
 
-    def __init__(self, database: Database, seal: Seal) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests) -> None:
         self._database = database
-        self._seal = seal
+        self.rows = rows
+        self._data_keys = DataKeys(seal)
 
-    async def add(self, checkout: Checkout, details: Details) -> bool:
-        """Stores a new checkout; False where another one holds its order or has its idempotency key."""
-        sealed = self._seal.seal(_encode(details), context_of(checkout.id))
-        statement = Statement(statements.ADD, (*msgspec.structs.astuple(checkout), sealed), is_whole=True)
-        return bool(await self._database.write(all_rows(statement)))
+    async def add(self, checkout: Checkout, details: Details, condition: Condition | None = None) -> bool:
+        """Stores a new checkout; False where another one holds its order or has its idempotency key.
+
+        What ``condition`` raises comes out here, and nothing is stored.
+        """
+        own = self._data_keys.new(checkout.id)
+        sealed = own.key.seal(_encode(details), context_of(checkout.id))
+        members = msgspec.structs.astuple(checkout)
+        parameters = (*members, sealed, self.rows.of(CHECKOUTS, members), own.sealed)
+        statement = Statement(statements.ADD, parameters, is_whole=condition is None)
+        return await self._database.write(_add(statement, checkout.id, condition))
 
     async def get(self, checkout_id: str) -> Checkout | None:
         """Reads one checkout."""
@@ -68,8 +81,9 @@ class Checkouts:
     async def details_of(self, checkout_id: str) -> Details | None:
         """Reads the sealed details of a checkout; None where they were forgotten. Raises StoreUnusable."""
         row = await self._database.read(first_row(Statement(statements.SEALED, (checkout_id,))))
-        sealed = None if row is None else row[0]
-        return _decode(self._seal.open(sealed, context_of(checkout_id))) if isinstance(sealed, bytes) else None
+        sealed, sealed_key = row or (None, None)
+        plain = self._data_keys.open(sealed, context_of(checkout_id), checkout_id, sealed_key)
+        return None if plain is None else _decode(plain)
 
     async def of_key(self, principal: str, idempotency_key: str) -> Checkout | None:
         """Finds the checkout that a principal opened under an Idempotency-Key."""
@@ -94,7 +108,8 @@ class Checkouts:
         payment is new to it: then it also raises Outdated where another checkout or an operation owns that payment by
         now. A checkout whose order another one holds by now is stored without a guard.
         """
-        await self._database.write(_change(checkout, has_event=has_event, is_paid=is_paid))
+        digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
+        await self._database.write(_change(checkout, digest, has_event=has_event, is_paid=is_paid))
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
         """Stores that the checkout's page was shown; False where it was shown before.
@@ -114,7 +129,7 @@ class Checkouts:
         if not await self._database.read(all_rows(Statement(statements.ANY_ENDING, (now_ms,)))):
             return []
         statement = Statement(statements.LEASE_ENDING, (now_ms, leased_until_ms, limit), is_whole=True)
-        return [struct_of(row, Checkout) for row in await self._database.write(all_rows(statement))]
+        return await self._trusted(await self._database.write(all_rows(statement)))
 
     async def lease_overdue(self, checkout_id: str, now_ms: int, *, leased_until_ms: int) -> bool:
         """Leases one open checkout whose time has ended; False where it is no such one, or another process has it."""
@@ -123,16 +138,16 @@ class Checkouts:
 
     async def forget(self, before_ms: int) -> int:
         """Forgets the sealed data of finished checkouts last changed before a time; gives their number."""
-        statement = Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX), is_whole=True)
-        return await self._database.write(count_rows(statement))
+        return await self._database.write(_forget(Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX))))
 
     async def forget_order(self, merchant: str, principal: str, order_id: str) -> int:
         """Forgets the customer in a principal's finished checkouts of an order.
 
         Gives the number of these checkouts.
         """
-        statement = Statement(statements.FORGET_ORDER, (merchant, principal, order_id), is_whole=True)
-        return await self._database.write(count_rows(statement))
+        return await self._database.write(
+            _forget_on_request(Statement(statements.FORGET_ORDER, (merchant, principal, order_id)))
+        )
 
     async def of_customer(self, customer: CheckoutsOfCustomer, *, after: str, limit: int) -> _Checkouts:
         """Reads one page of a customer's checkouts, by their ids above ``after``."""
@@ -151,12 +166,25 @@ class Checkouts:
         """Tells whether a charge of the order, or another checkout, may turn out to own a payment of the order."""
         return bool(await self._database.read(all_rows(_competing_with(checkout))))
 
+    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> bool:
+        """Stores the alert that a subscription contradicts what a checkout asked for.
+
+        May be repeated. False where there is one, or a notification of the subscription needs attention already.
+        """
+        of_subscription = (checkout.merchant, checkout.order_id, subscription_id)
+        parameters = (checkout.id, int(subscription_id), at_ms, *of_subscription)
+        statement = Statement(ADD_CHECKOUT_ALERT, parameters, is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
+
     async def _one(self, statement: Statement) -> Checkout | None:
-        row = await self._database.read(first_row(statement))
-        return None if row is None else struct_of(row, Checkout)
+        found = await self._many(statement)
+        return found[0] if found else None
 
     async def _many(self, statement: Statement) -> _Checkouts:
-        return [struct_of(row, Checkout) for row in await self._database.read(all_rows(statement))]
+        return await self._trusted(await self._database.read(all_rows(statement)))
+
+    async def _trusted(self, rows: list[Row]) -> _Checkouts:
+        return [struct_of(row, Checkout) for row in await self.rows.trusted(CHECKOUTS, rows)]
 
 
 def context_of(checkout_id: str) -> bytes:
@@ -164,13 +192,32 @@ def context_of(checkout_id: str) -> bytes:
     return f"checkout/{checkout_id}".encode()
 
 
-def _change(checkout: Checkout, *, has_event: bool, is_paid: bool) -> Unit[None]:
+def _add(statement: Statement, checkout_id: str, condition: Condition | None) -> Unit[bool]:
+    is_added = bool((yield statement))
+    if is_added and condition is not None:
+        yield from condition(checkout_id)
+    return is_added
+
+
+def _forget(forgetting: Statement) -> Unit[int]:
+    rows = yield forgetting
+    yield from destroyed(checkout_id for (checkout_id,) in rows)
+    return len(rows)
+
+
+def _forget_on_request(forgetting: Statement) -> Unit[int]:
+    rows = yield forgetting
+    yield from destroyed_on_request(checkout_id for (checkout_id,) in rows)
+    return len(rows)
+
+
+def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) -> Unit[None]:
     if is_paid:
         # Two checkouts of an order may be about to claim one payment: the second one finds it owned.
         yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
         if (yield Statement(statements.PAYMENT_IS_OWNED, (checkout.payment_id, checkout.merchant, checkout.id))):
             raise Outdated(f"the payment of the checkout {checkout.id!r} belongs to another by now")
-    changed = yield Statement(statements.CHANGE, statements.change_parameters(checkout))
+    changed = yield Statement(statements.CHANGE, statements.change_parameters(checkout, digest))
     if not changed:
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
     if has_event:

@@ -1,28 +1,43 @@
-"""Stored customers in the store: their public members in clear, everything else sealed.
+"""Stored customers in the store: what names the person is sealed with a key of the customer's own.
 
 Rules:
 
-1. The gateway's token, the name on the card and the merchant's names for the customer are sealed, each bound to its
-   row. Only a charge gets the token; nothing gets the name on the card.
+1. The gateway's token, the name on the card, and the card with the merchant's names for the customer are sealed, each
+   bound to its row. Only a charge gets the token; nothing gets the name on the card.
 2. Values to search by are stored as keyed hashes. A token has 128 random bits, and wouldn't need the key. A reference
    may be an e-mail address, which a plain hash would reveal to a guess.
 3. A change names the version on which it was decided, and is written with its event or not at all.
-4. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
+4. A row whose digest is wrong counts as not existing: nobody who lacks the key gives a customer to another principal.
+5. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
    customer. Alone it reveals nothing, to Payrelay as little as to others.
+6. The sealed values of a customer have one data key (``store.data_keys.keys``). Erasure destroys it. Removal destroys
+   it too, and seals what stays with a new one, so that the token can't be opened any more.
 """
 
 import hmac
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.customers.customer import Approval, Customer, CustomerEvent, CustomerFilter, event_of_customer
+from payrelay.core.customers.customer import (
+    Approval,
+    Customer,
+    CustomerEvent,
+    CustomerFilter,
+    CustomerState,
+    event_of_customer,
+)
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.residues import KeyResidues
+from payrelay.store.digests.rows import CUSTOMERS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements import customers as statements
+from payrelay.store.statements.data_keys import KEY_OF
 from payrelay.store.statements.pagination import columns_of, page_of
 
 _LOOKUP_KEY_OF: Final = b"payrelay customers lookup"
@@ -31,13 +46,21 @@ _MEMBERS: Final = (
     *("order_id", "payment_id", "created_at_ms", "updated_at_ms"),
 )
 """The members that have columns of their own, in the order of the columns."""
+_CARD: Final = ("method", "card_no_masked", "card_expiry")
+"""Those whose columns are empty: an earlier version had the card in clear there. Now it is sealed with the names."""
 
 
 class _Names(msgspec.Struct, frozen=True, array_like=True):
+    """The sealed members. The card is missing in what an earlier version sealed."""
+
     reference: str | None
     label: str | None
+    method: str | None = None
+    card_no_masked: str | None = None
+    card_expiry: str | None = None
 
 
+_NAMELESS: Final = _Names(None, None)
 _encode_names: Final = msgspec.msgpack.Encoder().encode
 _decode_names: Final = msgspec.msgpack.Decoder(_Names).decode
 
@@ -48,9 +71,10 @@ _Customers: TypeAlias = list[Customer]
 class Customers:
     """Stores customers in a database. The key of the hashes is derived from the store's ``chain_key``."""
 
-    def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests, *, chain_key: bytes) -> None:
         self._database = database
-        self._seal = seal
+        self._rows = rows
+        self._data_keys = DataKeys(seal)
         self._lookup_key = hmac.digest(chain_key, _LOOKUP_KEY_OF, "sha256")
 
     async def add(self, customer: Customer, approval: Approval) -> bool:
@@ -58,37 +82,39 @@ class Customers:
 
         Raises StoreUnavailable.
         """
-        token = approval.token.reveal()
+        token, own = approval.token.reveal(), self._data_keys.new(customer.id)
         parameters: tuple[Value, ...] = (
-            *(getattr(customer, name) for name in _MEMBERS),
+            *(None if name in _CARD else getattr(customer, name) for name in _MEMBERS),
             self._hash("token", token),
             self._reference_hash(customer),
-            self._sealed_names(customer),
-            self._sealed_holder(customer, approval.card_holder),
-            self._seal.seal(token.encode(), token_context(customer.id)),
+            _sealed_names(customer, own),
+            _sealed_holder(approval.card_holder, own),
+            own.key.seal(token.encode(), token_context(customer.id)),
+            self._digest(customer),
         )
-        return await self._database.write(_add(customer, parameters))
+        return await self._database.write(_add(customer, parameters, own))
 
     async def change(self, customer: Customer, event: CustomerEvent, *, card_holder: str | None = None) -> None:
         """Stores a changed customer, and its event. A ``card_holder`` replaces the one before.
 
         Raises Outdated, and writes nothing, unless the row has the version before; StoreUnavailable.
         """
+        known = await self._known_key(customer) if customer.can_be_charged else None
+        own = known or self._data_keys.new(customer.id)
         parameters: tuple[Value, ...] = (
             customer.id,
             customer.version,
             customer.state,
-            customer.method,
-            customer.card_no_masked,
-            customer.card_expiry,
+            *(None for _ in _CARD),
             customer.order_id,
             customer.payment_id,
             customer.updated_at_ms,
             self._reference_hash(customer),
-            self._sealed_names(customer),
-            self._sealed_holder(customer, card_holder),
+            _sealed_names(customer, own),
+            _sealed_holder(card_holder, own),
+            self._digest(customer),
         )
-        await self._database.write(_change(customer, parameters, event))
+        await self._database.write(_change(customer, parameters, event, None if own is known else own))
 
     async def get(self, customer_id: str) -> Customer | None:
         """Reads one customer of any principal. Raises StoreUnavailable; StoreUnusable where it can't be opened."""
@@ -102,10 +128,16 @@ class Customers:
     async def token_of(self, customer_id: str) -> Secret | None:
         """Reads the gateway's token of a customer, for a charge; None where it was destroyed."""
         row = await self._database.read(first_row(Statement(statements.TOKEN_OF_CUSTOMER, (customer_id,))))
-        sealed = None if row is None else row[0]
-        return (
-            Secret(self._seal.open(sealed, token_context(customer_id)).decode()) if isinstance(sealed, bytes) else None
-        )
+        sealed, sealed_key = row or (None, None)
+        token = self._data_keys.open(sealed, token_context(customer_id), customer_id, sealed_key)
+        return None if token is None else Secret(token.decode())
+
+    async def clear_files(self) -> bool:
+        """Clears the database's files of data keys that were destroyed on request, of whatever noun.
+
+        False where something is in the way, so that it must be tried again. May be repeated. Raises StoreUnavailable.
+        """
+        return await KeyResidues(self._database).clear()
 
     async def list(self, filters: CustomerFilter, *, before: str | None, limit: int) -> _Customers:
         """Reads one page, newest first: at most ``limit`` customers with ids below ``before``."""
@@ -114,31 +146,39 @@ class Customers:
             del equal["reference"]
             equal["reference_hash"] = self._hash("reference", filters.reference)
         page = page_of(statements.LIST_CUSTOMERS, equal, before=before, limit=limit)
-        return [self._of(row) for row in await self._database.read(all_rows(page))]
+        return await self._many(page)
 
     async def _one(self, statement: Statement) -> Customer | None:
-        row = await self._database.read(first_row(statement))
-        return None if row is None else self._of(row)
+        found = await self._many(statement)
+        return found[0] if found else None
+
+    async def _many(self, statement: Statement) -> _Customers:
+        rows = await self._database.read(all_rows(statement))
+        return [self._of(row) for row in rows if await self._is_right(row)]
+
+    async def _is_right(self, row: Row) -> bool:
+        return await self._rows.is_right(CUSTOMERS, (*row[: len(_MEMBERS)], *row[-2:]))
+
+    async def _known_key(self, customer: Customer) -> OwnKey | None:
+        row = await self._database.read(first_row(Statement(KEY_OF, (customer.id,))))
+        return None if row is None else self._data_keys.known(customer.id, row[0])
 
     def _of(self, row: Row) -> Customer:
-        *columns, sealed, has_holder = row
+        *columns, sealed, sealed_key, has_holder, _reference_hash, _digest = row
         members: dict[str, object] = dict(zip(_MEMBERS, columns, strict=True))
-        names = _Names(None, None)
-        if isinstance(sealed, bytes):
-            names = _decode_names(self._seal.open(sealed, names_context(str(members["id"]))))
+        customer_id = str(members["id"])
+        plain = self._data_keys.open(sealed, names_context(customer_id), customer_id, sealed_key)
+        names = _NAMELESS if plain is None else _decode_names(plain)
         members |= {"reference": names.reference, "label": names.label, "has_holder": has_holder == 1}
+        members |= {name: getattr(names, name) or members[name] for name in _CARD}
         return msgspec.convert(members, Customer)
-
-    def _sealed_names(self, customer: Customer) -> bytes | None:
-        if customer.reference is None and customer.label is None:
-            return None
-        return self._seal.seal(_encode_names(_Names(customer.reference, customer.label)), names_context(customer.id))
-
-    def _sealed_holder(self, customer: Customer, card_holder: str | None) -> bytes | None:
-        return None if not card_holder else self._seal.seal(card_holder.encode(), holder_context(customer.id))
 
     def _reference_hash(self, customer: Customer) -> str | None:
         return None if customer.reference is None else self._hash("reference", customer.reference)
+
+    def _digest(self, customer: Customer) -> str:
+        members = (getattr(customer, name) for name in _MEMBERS)
+        return self._rows.of(CUSTOMERS, (*members, self._reference_hash(customer)))
 
     def _hash(self, kind: str, text: str) -> str:
         return hmac.digest(self._lookup_key, f"{kind}\0{text}".encode(), "sha256").hex()
@@ -159,14 +199,45 @@ def names_context(customer_id: str) -> bytes:
     return f"{customer_id}/names".encode()
 
 
-def _add(customer: Customer, parameters: tuple[Value, ...]) -> Unit[bool]:
+def resealed(data_keys: DataKeys, own: OwnKey, columns: Sequence[Value]) -> tuple[bytes | None, ...]:
+    """Seals the names, holder and token of an earlier version with a customer's own key, and the card with the names.
+
+    ``columns`` are these three and the card's. Raises StoreUnusable where one can't be opened.
+    """
+    names, holder, token, *card = columns
+    plain = data_keys.open(names, names_context(own.owner), own.owner, None)
+    facts = _NAMELESS if plain is None else _decode_names(plain)
+    facts = _Names(facts.reference, facts.label, *(None if fact is None else str(fact) for fact in card))
+    resealed_names = None if facts == _NAMELESS else own.key.seal(_encode_names(facts), names_context(own.owner))
+    contexts = ((holder, holder_context(own.owner)), (token, token_context(own.owner)))
+    opened = [(data_keys.open(sealed, context, own.owner, None), context) for sealed, context in contexts]
+    return resealed_names, *(None if plain is None else own.key.seal(plain, context) for plain, context in opened)
+
+
+def _sealed_names(customer: Customer, own: OwnKey) -> bytes | None:
+    names = _Names(*(getattr(customer, name) for name in _Names.__struct_fields__))
+    return None if names == _NAMELESS else own.key.seal(_encode_names(names), names_context(customer.id))
+
+
+def _sealed_holder(card_holder: str | None, own: OwnKey) -> bytes | None:
+    return None if not card_holder else own.key.seal(card_holder.encode(), holder_context(own.owner))
+
+
+def _add(customer: Customer, parameters: tuple[Value, ...], own: OwnKey) -> Unit[bool]:
     if not (yield Statement(statements.ADD_CUSTOMER, parameters)):
         return False
+    yield stored(own)
     yield from outbox.put(event_of_customer(customer, None))
     return True
 
 
-def _change(customer: Customer, parameters: tuple[Value, ...], event: CustomerEvent) -> Unit[None]:
+def _change(
+    customer: Customer, parameters: tuple[Value, ...], event: CustomerEvent, new_key: OwnKey | None
+) -> Unit[None]:
     if not (yield Statement(statements.CHANGE_CUSTOMER, parameters)):
         raise Outdated(f"the customer {customer.id!r} was changed since it was read")
+    if customer.state is CustomerState.ERASED:
+        yield from destroyed_on_request((customer.id,))
+    elif new_key is not None:
+        yield from replaced(new_key)
     yield from outbox.put(event_of_customer(customer, event))

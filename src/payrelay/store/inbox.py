@@ -4,11 +4,13 @@ Rules:
 
 1. Two deliveries are one notification where a merchant account got equal bodies, by the body's digest. A repeat is
    counted and changes nothing else.
-2. The body is sealed, bound to its row. Members that support needs to find it are in clear. The body of a finished
-   notification is forgotten after a while.
-3. Refused notifications, and those of one order, are stored up to a number, so that a flood of them fills no disk.
+2. The body is sealed with a data key of its own, bound to its row. Members that support needs to find it are in clear.
+   The body of a finished notification is forgotten after a while, and its key destroyed.
+3. A row whose digest is wrong counts as not existing, so that nobody who lacks the key has a notification believed.
+4. Refused notifications, and those of one order, are stored up to a number, so that a flood of them fills no disk.
 """
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -23,11 +25,12 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Outdated
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, stored
+from payrelay.store.digests.rows import NOTIFICATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import inbox as statements
-from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
 from payrelay.store.statements.pagination import columns_of, page_of
 from payrelay.store.statements.payments.operations import INVALIDATE
 
@@ -61,66 +64,96 @@ class Inbox:
         self,
         database: Database,
         seal: Seal,
+        rows: RowDigests,
         *,
         refused_max: int = REFUSED_MAX,
         of_an_order_max: int = OF_AN_ORDER_MAX,
     ) -> None:
         self._database = database
         self._seal = seal
+        self._rows = rows
+        self._data_keys = DataKeys(seal)
         self._refused_max = refused_max
         self._of_an_order_max = of_an_order_max
 
     async def put(self, notification: Notification, body: bytes) -> StoredNotification | None:
-        """Stores a notification, or counts its repeat; None where there are too many to store it.
+        """Stores a notification, or counts its repeat.
+
+        None where there are too many to store it, or where the stored one has a wrong digest.
 
         Of several callers that put it at once, one stores it. Raises StoreUnavailable.
         """
-        sealed = self._seal.seal(body, body_context(notification.id))
+        own = self._data_keys.new(notification.id)
+        sealed = own.key.seal(body, body_context(notification.id))
+        members = msgspec.structs.astuple(notification)
         parameters: tuple[Value, ...] = (
-            *msgspec.structs.astuple(notification),
+            *members,
             sealed,
+            self._rows.of(NOTIFICATIONS, members),
             self._refused_max,
             notification.received_at_ms - DAY_MS,
             self._of_an_order_max,
         )
-        row = await self._database.write(_put(notification, parameters))
+        row = await self._database.write(_put(notification, parameters, own))
         if row is None:
             return None
         if not row:
             return StoredNotification(notification=notification, is_new=True)
-        return StoredNotification(notification=struct_of(row, Notification), is_new=False)
+        repeated = await self._trusted([row])
+        return StoredNotification(notification=repeated[0], is_new=False) if repeated else None
 
     async def record(self, notification: Notification) -> None:
         """Stores a changed notification. Raises Outdated, and writes nothing, where it was changed meanwhile.
 
         May be repeated only together with everything that led to the change.
         """
-        await self._database.write(_record(notification))
+        digest = self._rows.of(NOTIFICATIONS, msgspec.structs.astuple(notification))
+        await self._database.write(_record(notification, digest))
 
     async def get(self, notification_id: str) -> Notification | None:
         """Reads one notification."""
-        row = await self._database.read(first_row(Statement(statements.GET_NOTIFICATION, (notification_id,))))
-        return None if row is None else struct_of(row, Notification)
+        rows = await self._database.read(all_rows(Statement(statements.GET_NOTIFICATION, (notification_id,))))
+        found = await self._trusted(rows)
+        return found[0] if found else None
 
     async def body_of(self, notification_id: str) -> bytes | None:
         """Reads the body as it came; None where there is none, or it was forgotten. Raises StoreUnusable."""
         row = await self._database.read(first_row(Statement(statements.BODY_OF_NOTIFICATION, (notification_id,))))
-        sealed = None if row is None else row[0]
-        return self._seal.open(sealed, body_context(notification_id)) if isinstance(sealed, bytes) else None
+        sealed, sealed_key = row or (None, None)
+        return self._data_keys.open(sealed, body_context(notification_id), notification_id, sealed_key)
 
     async def list(self, filters: NotificationFilter, *, before: str | None, limit: int) -> _Notifications:
         """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
         page = page_of(statements.LIST_NOTIFICATIONS, columns_of(filters), before=before, limit=limit)
-        return [struct_of(row, Notification) for row in await self._database.read(all_rows(page))]
+        return await self._trusted(await self._database.read(all_rows(page)))
 
     async def next_due_ms(self) -> int | None:
         """Gives the time at which the next notification is due; None where none waits."""
         return await self._database.read(moment_in(Statement(statements.NEXT_NOTIFICATION, ())))
 
-    async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Notifications:
-        """Leases at most ``limit`` notifications that are due. No other process gets them before the lease ends."""
-        statement = Statement(statements.LEASE_NOTIFICATIONS, (now_ms, leased_until_ms, limit), is_whole=True)
-        return [struct_of(row, Notification) for row in await self._database.write(all_rows(statement))]
+    async def lease_due(self, now_ms: int, *, leased_until_ms: int, orders: int, of_an_order: int) -> _Notifications:
+        """Leases notifications that are due, of at most ``orders`` orders, and at most ``of_an_order`` of each.
+
+        The orders whose notifications have been due for longest come first. No other process gets the leased ones
+        before the lease ends.
+        """
+        parameters = (now_ms, leased_until_ms, orders, of_an_order)
+        return await self._leased(Statement(statements.LEASE_NOTIFICATIONS, parameters, is_whole=True))
+
+    async def lease_waiting(
+        self, merchant: str, order_id: str, *, before_ms: int, leased_until_ms: int, limit: int
+    ) -> _Notifications:
+        """Leases at most ``limit`` notifications of an order that wait, due or not, for a search that began before.
+
+        Gives those that were worked on last before ``before_ms``, and those that could not be worked on for want of a
+        search. Another process may be working on one of them: the store takes the result of the first.
+        """
+        parameters = (merchant, order_id, before_ms, leased_until_ms, limit)
+        return await self._leased(Statement(statements.LEASE_WAITING, parameters, is_whole=True))
+
+    async def _leased(self, statement: Statement) -> _Notifications:
+        leased = await self._trusted(await self._database.write(all_rows(statement)))
+        return sorted(leased, key=lambda each: (each.received_at_ms, each.id))
 
     async def expire_leases(self, now_ms: int) -> int:
         """Makes notifications due that a dead process was about to work on for the first time; gives their number.
@@ -132,21 +165,20 @@ class Inbox:
 
     async def forget_refused(self, before_ms: int, limit: int) -> int:
         """Removes at most ``limit`` refused notifications that came before a time; gives their number."""
-        statement = Statement(statements.FORGET_REFUSED, (before_ms, limit), is_whole=True)
-        return await self._database.write(count_rows(statement))
+        return await self._database.write(_forget(Statement(statements.FORGET_REFUSED, (before_ms, limit))))
 
     async def forget_bodies(self, before_ms: int, limit: int) -> int:
         """Forgets the bodies of at most ``limit`` finished notifications from before a time; gives their number."""
-        statement = Statement(statements.FORGET_BODIES, (before_ms, limit), is_whole=True)
-        return await self._database.write(count_rows(statement))
+        return await self._database.write(_forget(Statement(statements.FORGET_BODIES, (before_ms, limit))))
 
-    async def forget_bodies_of_order(self, merchant: str, order_id: str) -> int:
-        """Forgets the bodies of all finished notifications of an order; gives their number.
+    async def forget_bodies_of_order(self, merchant: str, order_id: str, principal: str) -> int:
+        """Forgets the bodies of an order's finished notifications that aren't another principal's; gives their number.
 
-        A body has the customer's name.
+        A body has the customer's name. A notification of a payment is its maker's. Any other one is the principal's
+        unless another principal had taken the order last before it came.
         """
-        statement = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id), is_whole=True)
-        return await self._database.write(count_rows(statement))
+        forgetting = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id, principal))
+        return await self._database.write(_forget_on_request(forgetting))
 
     async def accept_token(self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int) -> bool:
         """Accepts a token for the notification's order, once for each kind; False where it accepted another one before.
@@ -183,6 +215,9 @@ class Inbox:
         row = await self._database.read(first_row(Statement(statements.OWNER_OF_PAYMENT, (payment_id, merchant))))
         return None if row is None else str(row[0])
 
+    async def _trusted(self, rows: Sequence[Row]) -> _Notifications:
+        return [struct_of(row, Notification) for row in await self._rows.trusted(NOTIFICATIONS, rows)]
+
 
 def body_context(notification_id: str) -> bytes:
     """Gives the seal context of a notification's body."""
@@ -194,22 +229,37 @@ def token_context(merchant: str, order_id: str, kind: NotificationKind) -> bytes
     return f"accepted token/{merchant}/{kind}/{order_id}".encode()
 
 
-def _put(notification: Notification, parameters: tuple[Value, ...]) -> Unit[Row | None]:
+def _put(notification: Notification, parameters: tuple[Value, ...], own: OwnKey) -> Unit[Row | None]:
     """Gives an empty row for a new notification, the stored row for a repeat, and None for one too many."""
     if (yield Statement(statements.PUT_NOTIFICATION, parameters)):
+        yield stored(own)
         if notification.authenticity is Authenticity.GENUINE:
             yield Statement(INVALIDATE, (notification.merchant,))  # readings from before it may be outdated
         else:
             at_ms = notification.received_at_ms
             since = (at_ms // DAY_MS, at_ms, at_ms - DAY_MS, REFUSED_ALERT_FROM)
-            yield Statement(ADD_REFUSALS_ALERT, (notification.id, notification.version, notification.merchant, *since))
+            yield Statement(
+                statements.ADD_REFUSALS_ALERT, (notification.id, notification.version, notification.merchant, *since)
+            )
         return ()
     repeat = (notification.merchant, notification.digest, notification.received_at_ms)
     rows = yield Statement(statements.REPEAT_NOTIFICATION, repeat)
     return rows[0] if rows else None
 
 
-def _record(notification: Notification) -> Unit[None]:
+def _forget(forgetting: Statement) -> Unit[int]:
+    rows = yield forgetting
+    yield from destroyed(notification_id for (notification_id,) in rows)
+    return len(rows)
+
+
+def _forget_on_request(forgetting: Statement) -> Unit[int]:
+    rows = yield forgetting
+    yield from destroyed_on_request(notification_id for (notification_id,) in rows)
+    return len(rows)
+
+
+def _record(notification: Notification, digest: str) -> Unit[None]:
     parameters = (
         notification.id,
         notification.version,
@@ -220,6 +270,7 @@ def _record(notification: Notification) -> Unit[None]:
         notification.next_at_ms,
         notification.gives_up_at_ms,
         notification.updated_at_ms,
+        digest,
     )
     needs_attention = needs_operator(notification)
     if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=not needs_attention)):
@@ -227,7 +278,7 @@ def _record(notification: Notification) -> Unit[None]:
     if needs_attention:
         at_ms = notification.updated_at_ms
         subject = (notification.merchant, notification.order_id, at_ms // DAY_MS, at_ms)
-        yield Statement(ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
+        yield Statement(statements.ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
 
 
 def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:

@@ -1,5 +1,8 @@
 """Lists everything that is sealed, and seals it anew under another key while the service runs.
 
+What can be erased is sealed with data keys (``store.data_keys.keys``). The data keys are sealed anew, and the values
+under them stay as they are.
+
 Rules:
 
 1. ``SEALED`` lists every sealed column of the schema, with the context that binds a value to its row; a test compares
@@ -19,7 +22,7 @@ from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store import checkouts, customers, inbox
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
-from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sealing import FORMAT, Seal
 from payrelay.store.events import endpoints
 from payrelay.store.gateways import readings
 from payrelay.store.payments.operation_rows import answer_context, call_context
@@ -36,12 +39,15 @@ class SealedColumn(NamedTuple):
         table, column: their names.
         keys: the text columns of its primary key.
         context: gives the seal context of a value, from the values of the keys.
+        owner: for values that are sealed with data keys, gives the name of the data key's owner, from the values of the
+            keys. Only a value that an earlier version has sealed is still sealed with the store's key.
     """
 
     table: str
     column: str
     keys: tuple[str, ...]
     context: Callable[..., bytes]
+    owner: Callable[..., str] | None = None
 
     @property
     def name(self) -> str:
@@ -51,6 +57,10 @@ class SealedColumn(NamedTuple):
 
 def _meta_context(name: str) -> bytes:
     return f"meta/{name}".encode()
+
+
+def _data_key_context(owner: str) -> bytes:
+    return f"data key/{owner}".encode()
 
 
 def _access_token_context(account: str) -> bytes:
@@ -63,18 +73,19 @@ def _accepted_token_context(merchant: str, order_id: str, kind: str) -> bytes:
 
 SEALED: Final[tuple[SealedColumn, ...]] = (
     SealedColumn("meta", "value", ("name",), _meta_context),
+    SealedColumn("data_keys", "sealed_key", ("owner",), _data_key_context),
     SealedColumn("operations", "sealed_call", ("id",), call_context),
     SealedColumn("operations", "sealed_answer", ("id",), answer_context),
-    SealedColumn("customers", "sealed_token", ("id",), customers.token_context),
-    SealedColumn("customers", "sealed_holder", ("id",), customers.holder_context),
-    SealedColumn("customers", "sealed_names", ("id",), customers.names_context),
-    SealedColumn("checkouts", "sealed", ("id",), checkouts.context_of),
-    SealedColumn("notifications", "sealed_body", ("id",), inbox.body_context),
+    SealedColumn("customers", "sealed_token", ("id",), customers.token_context, str),
+    SealedColumn("customers", "sealed_holder", ("id",), customers.holder_context, str),
+    SealedColumn("customers", "sealed_names", ("id",), customers.names_context, str),
+    SealedColumn("checkouts", "sealed", ("id",), checkouts.context_of, str),
+    SealedColumn("notifications", "sealed_body", ("id",), inbox.body_context, str),
     SealedColumn("accepted_tokens", "sealed_token", ("merchant", "order_id", "kind"), _accepted_token_context),
     SealedColumn("endpoints", "sealed_secret", ("id",), endpoints.secret_context),
     SealedColumn("endpoints", "sealed_older", ("id",), endpoints.secret_context),
     SealedColumn("access_tokens", "sealed_token", ("account",), _access_token_context),
-    SealedColumn("readings", "sealed", ("merchant", "subject"), readings.context_of),
+    SealedColumn("readings", "sealed", ("merchant", "subject"), readings.context_of, readings.owner_of),
 )
 """Every sealed column of the schema. The values that the store can't do without come first."""
 
@@ -96,7 +107,7 @@ class ReencryptedRows(NamedTuple):
 
 
 class Seals:
-    """Counts sealed values, and seals them anew under the first key."""
+    """Counts values that are sealed with the store's keys, and seals them anew under the first key."""
 
     def __init__(self, database: Database, seal: Seal, *, page: int = PAGE) -> None:
         self._database = database
@@ -112,7 +123,7 @@ class Seals:
         """Counts the values of each column by the ids of their keys, in hex digits. Raises StoreUnavailable."""
         counted = {}
         for column in SEALED:
-            statement = Statement(statements.count_by_key(column.table, column.column), ())
+            statement = Statement(statements.count_by_key(column.table, column.column), (FORMAT,))
             rows = await self._database.read(all_rows(statement))
             counted[column] = Counter({blob_of(key_id).hex(): int(number or 0) for key_id, number in rows})
         return counted
@@ -130,7 +141,7 @@ class Seals:
 
     def _page_after(self, column: SealedColumn, after: tuple[Value, ...]) -> Statement:
         query = statements.page_of_others(column.table, column.column, column.keys)
-        return Statement(query, (self._seal.key_id, *after, self._page))
+        return Statement(query, (FORMAT, self._seal.key_id, *after, self._page))
 
     async def _exchange(self, column: SealedColumn, rows: list[Row]) -> ReencryptedRows:
         exchanges, unopened = [], []

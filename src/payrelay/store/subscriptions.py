@@ -74,9 +74,18 @@ class Subscriptions:
         key = (merchant, subscription_id, payment)
         return bool(await self._database.read(all_rows(Statement(statements.IS_PAID, key))))
 
-    async def list(self, merchant: str, *, after: str, limit: int) -> "list[SubscriptionSummary]":
-        """Reads one page of a merchant's known subscriptions, by their ids above ``after``."""
-        return await self._database.read(_page(merchant, after, min(limit, PAGE_MAX)))
+    async def list(
+        self, merchant: str, *, after: str, limit: int, principals: frozenset[str] | None = None
+    ) -> "list[SubscriptionSummary]":
+        """Reads one page of a merchant's known subscriptions, by their ids above ``after``.
+
+        With ``principals``, only those whose principal is one of them or isn't known.
+        """
+        page = Statement(statements.LIST_SUBSCRIPTIONS, (merchant, after, min(limit, PAGE_MAX)))
+        if principals is not None:
+            names = msgspec.json.encode(sorted(principals)).decode()
+            page = Statement(statements.LIST_OWN_SUBSCRIPTIONS, (*page.parameters, names))
+        return await self._database.read(_page(page))
 
     def _note(self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int) -> Unit[None]:
         # Always in one order: otherwise two units that note equal subscriptions at once would wait for each other.
@@ -146,8 +155,8 @@ def _summary_of(subscription: Subscription) -> Unit[SubscriptionSummary]:
     return SubscriptionSummary(subscription=subscription, paid=paid, last_paid=last_paid, last_failure=last_failure)
 
 
-def _page(merchant: str, after: str, limit: int) -> "Unit[list[SubscriptionSummary]]":
-    rows = yield Statement(statements.LIST_SUBSCRIPTIONS, (merchant, after, limit))
+def _page(page: Statement) -> "Unit[list[SubscriptionSummary]]":
+    rows = yield page
     found = []
     for row in rows:
         found.append((yield from _summary_of(struct_of(row, Subscription))))  # noqa: PERF401, a comprehension can't yield

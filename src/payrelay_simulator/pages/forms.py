@@ -1,4 +1,11 @@
-"""The form that a merchant's page posts: every documented field is read and checked before a payer sees anything."""
+"""The form that a merchant's page posts: every documented field is read and checked before a payer sees anything.
+
+The payer's own browser posts it, and may have edited it. Two rules follow, as far as the gateway's documents go:
+
+1. The hash is compared over the run of merchant, order, amount and currency, which has no separators. So order `A1`
+   with `2510.00` and order `A125` with `10.00` have one hash. No other field is compared, nor is the page.
+2. Of a field that comes twice the last one counts, as in PHP; whatever is read later reads that one.
+"""
 
 import re
 import unicodedata
@@ -160,10 +167,7 @@ def _values(content_type: str, body: bytes) -> dict[str, str]:
         )
     except ValueError:
         raise PageError(SOMETHING_WRONG, "the form is not UTF-8, or has too many fields") from None
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise PageError(SOMETHING_WRONG, "a field is there twice")
-    return values
+    return dict(pairs)
 
 
 def _check_values(values: Mapping[str, str]) -> None:

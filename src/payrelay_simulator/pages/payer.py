@@ -1,6 +1,6 @@
 """A payer at the hosted pages without a socket: for tests and simulations, as `Caller` is for the merchant API."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from payrelay_simulator.errors import ControlError
@@ -21,8 +21,11 @@ class Payer:
         self._world = world
         self._referer = referer
 
-    def enter(self, page: Page, form: Mapping[str, str]) -> Visit:
-        """Bring a merchant's form to a page; a PageError says how it is refused."""
+    def enter(self, page: Page, form: Mapping[str, str] | Sequence[tuple[str, str]]) -> Visit:
+        """Bring a merchant's form to a page; a PageError says how it is refused.
+
+        A form that is given as pairs may have a field twice.
+        """
         self._world.elapse()
         checked = read_form(
             page,

@@ -119,9 +119,9 @@ def _is_allowed(scopes: frozenset[Scope], scope: Scope) -> bool:
     return True
 
 
-def test_seeing_everybodys_operations_is_never_a_default() -> None:
-    """A key made without thinking must not read what others did."""
-    assert frozenset(Scope) - DEFAULT_SCOPES == {Scope.OPERATIONS_READ_ALL}
+def test_seeing_or_changing_everybodys_things_is_never_a_default() -> None:
+    """A key made without thinking must not read what others did, and not act on what is theirs."""
+    assert frozenset(Scope) - DEFAULT_SCOPES == {Scope.OPERATIONS_READ_ALL, Scope.ANY_PRINCIPAL}
 
 
 def test_a_credential_works_on_its_accounts_only() -> None:

@@ -6,11 +6,13 @@ can't be asked; a notification that comes before, meanwhile or later; others tha
 moment ago; a plan that has ended by then; a process that dies in between.
 """
 
-import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.flows.inbox_world import MERCHANT, SUBSCRIPTION_ID, InboxWorld, body_of, inbox_world, payment_of
@@ -18,13 +20,25 @@ from tests.flows.notifications.test_apply_plans import installment
 from tests.flows.world import Crash, Raising
 
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutOutcome, CheckoutState
+from payrelay.core.checkouts.checkout import (
+    Checkout,
+    CheckoutEvent,
+    CheckoutKind,
+    CheckoutOutcome,
+    CheckoutState,
+    advance,
+)
 from payrelay.core.checkouts.hosted_payment import Plan
+from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.outcomes import OutcomeKind
+from payrelay.core.payments.order_search import PAUSE_MS_MIN
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_checkout, inquire
 from payrelay.flows.notifications.ingest import ingest_notification
+from payrelay.flows.operators.alert import begin_alerts
 from payrelay.gateways.gateway import NO_HEADERS
+from payrelay.runtime.alert_channels import AlertChannels
+from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.subscriptions import SubscriptionOwner
 
 OTHER = "420075000001"
@@ -205,6 +219,7 @@ async def test_of_several_plans_none_is_accepted(world: InboxWorld) -> None:
 
     assert (await looked(world)).state is CheckoutState.OPEN
     assert "checkout_has_several_plans" in world.world.log_events
+    world.clock.passed_ms += PAUSE_MS_MIN
     await world.take(FIRST)
     assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
 
@@ -302,7 +317,8 @@ async def by_look(world: InboxWorld) -> None:
 
 
 async def by_notification(world: InboxWorld) -> None:
-    """The gateway sends a notification."""
+    """The gateway sends a notification, when the order may be searched for again."""
+    world.clock.passed_ms += PAUSE_MS_MIN
     await world.take(FIRST)
 
 
@@ -331,15 +347,11 @@ async def test_a_notification_that_comes_meanwhile_makes_no_second_event(world: 
 
     async def be_told() -> None:
         await ingest_notification(world.relay, "gateway", NO_HEADERS, FIRST)
-        for _ in range(20_000):
-            if not (await world.checkout()).is_open:
-                return
-            await asyncio.sleep(0)
-        raise AssertionError("nothing came of the notification while the gateway was asked")
 
     world.steps.put(step, be_told)
     done = await looked(world)
     await world.finish()
+    await world.later(PAUSE_MS_MIN)
 
     assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
     assert await world.event_types() == PAID
@@ -350,6 +362,7 @@ async def test_a_next_date_that_only_the_notification_has_makes_an_event(world: 
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     await looked(world)
+    world.clock.passed_ms += PAUSE_MS_MIN
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
 
     assert await world.event_types() == [*PAID, "subscription.updated"]
@@ -456,3 +469,74 @@ async def test_a_process_may_die_at_each_write(world: InboxWorld, step: str, num
 
     assert (await world.checkout()).state is CheckoutState.COMPLETED
     assert await world.event_types() == PAID
+
+
+MONTHLY = Plan(recurrence="1 Month", duration="1 Year")
+
+
+async def alerted(world: InboxWorld) -> list[dict[str, Any]]:
+    """Gives the alerts that are due, and returns what an alert channel got of them."""
+    messages: list[dict[str, Any]] = []
+
+    async def channel(body: bytes) -> None:
+        messages.append(json.loads(body))
+
+    kinds = tuple(Alerts(world.database, about) for about in AlertSubject)
+    relay = replace(world.relay, alerting=AlertChannels(alerts=kinds, channels={"address": channel}))
+    await begin_alerts(relay)
+    await world.finish()
+    return messages
+
+
+async def test_a_plan_on_another_schedule_calls_an_operator_once(world: InboxWorld) -> None:
+    """Its notification never came, and each inquiry finds it again. The checkout ends without it."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": "Charged every year for 1 year", "status": "ACTIVE"}
+    world.payments.append(payment_of())
+    assert (await looked(world)).state is CheckoutState.OPEN
+    (message,) = await alerted(world)
+    assert (message["kind"], message["checkout_id"]) == ("checkout_contradicted", "chk_0001")
+    assert (message["subscription_id"], message["amount"], message["state"]) == (SUBSCRIPTION_ID, 1000.0, "open")
+    assert "another schedule" in message["why"]
+    world.clock.passed_ms += 3_600_000
+    await end_checkouts(world.relay)
+    await world.finish()
+
+    assert (await world.checkout()).state is CheckoutState.EXPIRED
+    assert await alerted(world) == []
+    assert await world.event_types() == ["checkout.expired"]
+
+
+async def test_a_plan_on_another_schedule_is_noted_once_it_was_stopped(world: InboxWorld) -> None:
+    """An operator has cancelled it at the gateway: nobody has to be called, and what was paid is known."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": "Charged every year for 1 year", "status": "CANCELLED"}
+    world.payments.append(payment_of())
+    assert (await looked(world)).state is CheckoutState.OPEN
+
+    assert await alerted(world) == []
+    assert (await world.standing()).paid == 1
+
+
+async def test_an_operator_is_called_by_the_notification_or_by_the_search(world: InboxWorld) -> None:
+    """Two alerts about one subscription would be looked into twice."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": "Charged every year for 1 year", "status": "ACTIVE"}
+    world.payments.append(payment_of())
+    taken = await world.take(FIRST)
+    assert taken.reason is NotificationReason.OTHER_SCHEDULE
+    assert [message.get("notification_id") for message in await alerted(world)] == [taken.id]
+    await looked(world)
+
+    assert await alerted(world) == []
+
+
+async def test_no_operator_is_called_to_a_checkout_that_was_completed_meanwhile(world: InboxWorld) -> None:
+    """The customer subscribed once more, as was asked, before the alert was given."""
+    checkout = await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    await world.checkouts.doubt(checkout, SUBSCRIPTION_ID, at_ms=world.clock.now_ms())
+    completed = advance(checkout, CheckoutEvent.COMPLETED, at_ms=world.clock.now_ms())
+    assert completed is not None
+    await world.checkouts.change(completed, has_event=True)
+
+    assert await alerted(world) == []

@@ -17,8 +17,10 @@ from tests.flows.inbox_world import (
 from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import Plan
-from payrelay.core.notifications.notification import NotificationReason, NotificationState
+from payrelay.core.notifications.notification import Notification, NotificationReason, NotificationState
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.flows.notifications.replay_notification import replay
 from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.store.subscriptions import SubscriptionOwner
 
@@ -51,6 +53,12 @@ def installment(number: int, message: str = "RECURRING_INSTALLMENT_SUCCESS", sta
     )
 
 
+async def take_later(world: InboxWorld, body: bytes) -> Notification:
+    """Takes what the gateway posts on a later day, when the order may be searched for anew."""
+    world.clock.passed_ms += DAY_MS
+    return await world.take(body)
+
+
 async def test_a_plan_is_followed_to_its_end(world: InboxWorld) -> None:
     """An app shows what is paid and what comes next, without asking the gateway."""
     await world.open_checkout(CheckoutKind.RECURRING)
@@ -60,13 +68,13 @@ async def test_a_plan_is_followed_to_its_end(world: InboxWorld) -> None:
     checkout = await world.checkout()
     assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
     assert checkout.payment_id == "320025000001"
-    await world.take(installment(2, "RECURRING_INSTALLMENT_FAILED", "-2"))
+    await take_later(world, installment(2, "RECURRING_INSTALLMENT_FAILED", "-2"))
     standing = await world.standing()
     assert (standing.paid, standing.subscription.state) == (1, SubscriptionState.ACTIVE)
     assert standing.last_failure is not None
     assert standing.last_failure.payment_id == "320025000002"
-    await world.take(installment(3))
-    await world.take(installment(3, "RECURRING_COMPLETE"))
+    await take_later(world, installment(3))
+    await take_later(world, installment(3, "RECURRING_COMPLETE"))
 
     standing = await world.standing()
     assert (standing.paid, standing.subscription.state) == (3, SubscriptionState.COMPLETED)
@@ -144,7 +152,7 @@ async def test_a_second_plan_of_an_order_needs_attention(world: InboxWorld) -> N
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     second = {"message_type": "AUTHORIZATION_SUCCESS", "subscription_id": VICTIM}
-    taken = await world.take(body_of(**second, payment_id="320025000002"))
+    taken = await take_later(world, body_of(**second, payment_id="320025000002"))
 
     assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.SECOND_PAYMENT)
     assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
@@ -159,7 +167,7 @@ async def test_an_installment_of_another_plan_of_the_order_does_not_count(world:
     world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
     world.account.plan_of["320025000002"] = VICTIM
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
-    taken = await world.take(installment(2))
+    taken = await take_later(world, installment(2))
 
     assert taken.reason is NotificationReason.NOT_SHOWN
     assert (await world.standing()).paid == 1
@@ -174,7 +182,7 @@ async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: st
     world.payments.append(payment_of())
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     world.account.plans[SUBSCRIPTION_ID]["status"] = word
-    taken = await world.take(installment(2, "RECURRING_STOPPED", "-2"))
+    taken = await take_later(world, installment(2, "RECURRING_STOPPED", "-2"))
 
     assert taken.reason is why
     expected = SubscriptionState.ACTIVE if word == "ACTIVE" else SubscriptionState.STOPPED
@@ -191,7 +199,7 @@ async def test_a_notification_after_the_end_does_not_make_a_plan_active(world: I
     whose = SubscriptionOwner(account="gateway", merchant=relay.account("gateway").merchant)
     await note_cancelled(relay.subscriptions, whose, SUBSCRIPTION_ID, now_ms=relay.clock.now_ms(), log=relay.log)
     world.clock.passed_ms += 5_000
-    await world.take(installment(2))
+    await take_later(world, installment(2))
 
     standing = await world.standing()
     assert (standing.paid, standing.subscription.state) == (2, SubscriptionState.STOPPED)
@@ -233,7 +241,9 @@ async def test_a_chargeback_finds_an_installment_that_is_shown_with_its_plan_alo
     world.account.hidden.add(PaymentsOfOrder)
     world.charge_back("320025000002")
 
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.CHARGEBACK_KEPT
+    assert (
+        await take_later(world, body_of("-3", payment_id="320025000002"))
+    ).reason is NotificationReason.CHARGEBACK_KEPT
     assert (await world.events())[-1] == ("payment.charged_back", "payment:320025000002", "shop")
 
 
@@ -242,10 +252,10 @@ async def test_a_chargeback_of_a_known_installment_needs_its_record(world: Inbox
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
-    await world.take(installment(2, "RECURRING_INSTALLMENT_SUCCESS"))
+    await take_later(world, installment(2, "RECURRING_INSTALLMENT_SUCCESS"))
     world.charge_back("320025000002")
     world.account.is_hidden = True
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
+    assert (await take_later(world, body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
     world.account.is_hidden = False
     await world.later()
 
@@ -257,12 +267,75 @@ async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: In
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002"), payment_of(payment_id="7", order_id="B-7")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
-    assert (await world.take(body_of("-3", payment_id="7"))).reason is NotificationReason.UNKNOWN_PAYMENT
+    assert (await take_later(world, body_of("-3", payment_id="7"))).reason is NotificationReason.UNKNOWN_PAYMENT
     assert await world.chargebacks.of_payment(MERCHANT, "7") is None
     world.charge_back("320025000002")
     world.account.is_hidden = True
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
+    assert (await take_later(world, body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
     world.account.is_hidden = False
     await world.later()
 
     assert await world.chargebacks.of_payment(MERCHANT, "320025000002") is not None
+
+
+MONTHLY = Plan(recurrence="1 Month", duration="1 Year")
+YEARLY = "Charged every year for 1 year"
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "COMPLETED", "words that nobody knows"])
+async def test_a_plan_on_another_schedule_is_for_an_operator(world: InboxWorld, status: str) -> None:
+    """The form's schedule is not signed: a customer may pay once a year for what was sold by the month."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.payments.append(payment_of())
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": YEARLY, "status": status}
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.OTHER_SCHEDULE)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    assert await world.event_types() == []
+
+
+@pytest.mark.parametrize("message", ["AUTHORIZATION_SUCCESS", "RECURRING_STOPPED"])
+async def test_a_plan_on_another_schedule_ends_with_its_cancellation(world: InboxWorld, message: str) -> None:
+    """The operator cancels it at the gateway and replays: what was paid is known, and the checkout isn't completed."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.payments.append(payment_of())
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": YEARLY, "status": "ACTIVE"}
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.plans[SUBSCRIPTION_ID] |= {"status": "CANCELLED"}
+    if message == "RECURRING_STOPPED":
+        await world.take(installment(1, message, "-2"))
+    await replay(world.relay, taken.id)
+    await world.later()
+
+    noted = await world.inbox.get(taken.id)
+    assert noted is not None
+    assert (noted.state, noted.reason) == (NotificationState.APPLIED, NotificationReason.OTHER_SCHEDULE_STOPPED)
+    standing = await world.standing()
+    assert (standing.paid, standing.subscription.state) == (1, SubscriptionState.STOPPED)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    assert "checkout.completed" not in await world.event_types()
+
+
+async def test_a_plan_that_completed_its_checkout_is_followed_whatever_its_schedule(world: InboxWorld) -> None:
+    """An earlier version compared no schedules. Its customers' installments must go on being counted."""
+    checkout = await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": YEARLY, "status": "ACTIVE"}
+    taken = await world.take(installment(2))
+
+    assert taken.reason is NotificationReason.SUBSCRIPTION_NOTED
+    assert (await world.standing()).paid == 2
+    assert (await world.checkout()).id == checkout.id
+
+
+async def test_a_schedule_that_nobody_can_read_is_logged(world: InboxWorld) -> None:
+    """The gateway documents two examples of its wording. Operators learn that another one is compared with nothing."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.payments.append(payment_of())
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": "Billed monthly", "status": "ACTIVE"}
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert taken.reason is NotificationReason.SUBSCRIPTION_NOTED
+    assert "subscription_schedule_not_read" in world.world.log_events

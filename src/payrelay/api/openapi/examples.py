@@ -40,7 +40,7 @@ VOID: Final[dict[str, object]] = {
 CLIENT_TOKEN: Final[dict[str, object]] = {
     "customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
     "order_id": "Order12345",
-    "amount_max": 345.67,
+    "amount": 345.67,
     "currency": "LKR",
     "scopes": ["payments:charge", "payments:read", "operations:read"],
     "expires_in_s": 900,
@@ -263,6 +263,21 @@ _STORED_CUSTOMER: Final[dict[str, object]] = {
     "updated_at": "2026-03-01T08:00:00.000Z",
 }
 
+_ERASED_CUSTOMER: Final[dict[str, object]] = {
+    **_STORED_CUSTOMER,
+    "state": "erased",
+    "explanation": (
+        "The customer's personal data was erased and its key destroyed, and the customer can no longer be charged."
+    ),
+    "version": 2,
+    "reference": None,
+    "method": None,
+    "card_no_masked": None,
+    "card_expiry": None,
+    "has_holder": False,
+    "files_cleared": True,
+}
+
 ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "payments": ("Payments with order_id:Order12345", [_PAYMENT]),
     "charge": (
@@ -305,6 +320,7 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "nothing": ("Successfully cancelled the subscription", None),
     "customers": ("OK", [_STORED_CUSTOMER]),
     "customer": ("OK", _STORED_CUSTOMER),
+    "erased customer": ("OK", _ERASED_CUSTOMER),
     "checkout": ("OK", _CHECKOUT),
     "opened checkout": (
         "OK",

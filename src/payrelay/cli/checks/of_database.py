@@ -11,7 +11,7 @@ from payrelay.app import SharedResources, opened_database, resources_of
 from payrelay.clock import Clock
 from payrelay.core.moments import spoken
 from payrelay.errors import DatabaseNotReady, SettingsError, StoreError
-from payrelay.flows.operators.inspect_database import inspect_database, last_notification_ms
+from payrelay.flows.operators.inspect_database import inspect_database, last_notification_ms, undecided_in_words
 from payrelay.flows.operators.pause_account import in_words
 from payrelay.gateways.gateway import CheckResult, Gateway
 from payrelay.settings import Settings
@@ -50,7 +50,11 @@ async def of_database(
     except (SettingsError, StoreError) as error:
         return [right, *paused, CheckResult(subject="encryption key", is_right=False, text=str(error))], None
     key = CheckResult(subject="encryption key", is_right=True, text="it opens what this database holds")
-    return [right, *paused, key], shared
+    undecided = [
+        CheckResult(subject="principals", is_right=True, is_warning=True, text=text)
+        for text in await undecided_in_words(database, shared.chain.secret)
+    ]
+    return [right, *paused, key, *undecided], shared
 
 
 def of_files(path: Path | None) -> Iterator[CheckResult]:
@@ -71,7 +75,7 @@ async def of_notifications(account: Gateway, shared: SharedResources | None) -> 
         return CheckResult(subject="notifications", is_right=True, is_warning=True, text=text)
     last_ms = None
     if shared is not None:
-        last_ms = await last_notification_ms(shared.database, shared.seal, account.name)
+        last_ms = await last_notification_ms(shared.database, shared.seal, shared.rows, account.name)
     if last_ms is None:
         text = "no genuine one has come lately: whether the gateway reaches this service is not known"
         return CheckResult(subject="notifications", is_right=True, is_warning=True, text=text)

@@ -6,7 +6,8 @@ Rules:
 2. A payment alone doesn't show that a plan began. The gateway must show a subscription of the order with the requested
    amount and currency, and the payment among those of that subscription.
 3. A plan that begins after the day of its subscription has no payment yet. Its subscription proves it while active.
-4. Where several subscriptions of the order may be meant, none counts.
+4. Where several subscriptions of the order may be meant, none counts. Nor does one with another schedule than was
+   asked for: an operator must look at it.
 5. No record shows an authorization. Its notification is signed over order and amount with nothing between them: a
    genuine signature for order A125 and 10.00 is one for order A1 and 2510.00 too. What proves an authorization is the
    capture of its token: the gateway's reply names the order and the amount that was authorized.
@@ -14,10 +15,11 @@ Rules:
 
 from collections.abc import Iterable
 
-from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.checkouts.checkout import Checkout, Details
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
+from payrelay.core.subscriptions.schedule import contradict, schedule_asked
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 
 
@@ -45,6 +47,17 @@ def is_as_asked(checkout: Checkout, plan: Fact) -> bool:
     """Tells whether a subscription of a checkout's order is as requested, by amount, currency and time."""
     is_equal = plan.amount_minor == checkout.amount_minor and plan.currency == checkout.currency
     return is_equal and plan.began_at_ms is not None and not _is_older(checkout, plan)
+
+
+def is_on_other_schedule(details: Details | None, plan: Fact) -> bool:
+    """Tells whether a subscription is shown with another schedule than its checkout asked for.
+
+    A schedule that can't be read, or isn't known any more, contradicts nothing.
+    """
+    asked = None if details is None else details.asked.plan
+    if asked is None or plan.schedule is None:
+        return False
+    return contradict(schedule_asked(asked.recurrence, asked.duration), plan.schedule)
 
 
 def first_payment(checkout: Checkout, plan: Fact, payments: Iterable[Payment]) -> Payment | None:

@@ -40,7 +40,7 @@ class CustomerState(StrEnum):
     REMOVED = "removed"
     """The token is destroyed, and the customer can't be charged any more."""
     ERASED = "erased"
-    """The token and all personal data are destroyed."""
+    """The token and all personal data are destroyed, and the key under which they were sealed."""
 
 
 class CustomerEvent(StrEnum):
@@ -69,7 +69,9 @@ TRANSITIONS: Final[dict[tuple[CustomerState, CustomerEvent], CustomerState]] = {
 STATE_SENTENCES: Final[dict[CustomerState, str]] = {
     CustomerState.ACTIVE: "The customer can be charged.",
     CustomerState.REMOVED: "The customer was removed, its token was destroyed, and it can no longer be charged.",
-    CustomerState.ERASED: "The customer's personal data was erased, and the customer can no longer be charged.",
+    CustomerState.ERASED: (
+        "The customer's personal data was erased and its key destroyed, and the customer can no longer be charged."
+    ),
 }
 
 _EVENT_TYPES: Final[dict[CustomerEvent, str]] = {

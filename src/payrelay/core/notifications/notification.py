@@ -19,23 +19,15 @@ from typing import Final
 import msgspec
 
 from payrelay.core.gateways.signed_text import SignedText
+from payrelay.core.payments.order_search import PAUSES_MS
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import MaskedRepr, Secret
 from payrelay.errors import IllegalTransition
 
-RETRY_DELAYS_MS: Final = (
-    2_000,
-    5_000,
-    15_000,
-    60_000,
-    300_000,
-    900_000,
-    3_600_000,
-    3_600_000,
-    6 * 3_600_000,
-)
-"""The pauses after the first attempt that was put off, after the second, …; the last one repeats."""
+RETRY_DELAYS_MS: Final = PAUSES_MS
+"""The pauses after the first attempt that was put off, after the second, …; the last one repeats. What waits for a
+search waits for the next slot of its order instead."""
 WAITS_FOR_MS: Final = 3 * DAY_MS
 """How long a notification waits, from its arrival on, until Payrelay knows its subject and the gateway shows it."""
 
@@ -147,8 +139,11 @@ class NotificationReason(StrEnum):
     UNKNOWN_PAYMENT = "unknown_payment"
     NOT_SHOWN = "not_shown"
     UNSEEN = "unseen"
+    SEARCH_WAITS = "search_waits"
     OTHER_AMOUNT = "other_amount"
     OTHER_KIND = "other_kind"
+    OTHER_SCHEDULE = "other_schedule"
+    OTHER_SCHEDULE_STOPPED = "other_schedule_stopped"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
     OTHER_TEXT = "other_text"
     SECOND_PAYMENT = "second_payment"
@@ -176,14 +171,17 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.CUSTOMER_APPROVED: "the approval was stored as a customer",
     NotificationReason.SUBSCRIPTION_NOTED: "the report was stored with its subscription",
     NotificationReason.CHARGEBACK_KEPT: "the chargeback was stored with its payment",
-    NotificationReason.CHARGEBACK_NOT_SHOWN: "the gateway's record of the payment shows no chargeback",
+    NotificationReason.CHARGEBACK_NOT_SHOWN: "the gateway's record of the payment shows no such chargeback",
     NotificationReason.INFORMED: "it reports no effect, and changes nothing",
     NotificationReason.UNKNOWN_ORDER: "the service knows nothing of its order",
     NotificationReason.UNKNOWN_PAYMENT: "the service knows nothing of its payment",
     NotificationReason.NOT_SHOWN: "the gateway does not show its payment",
     NotificationReason.UNSEEN: "the service could not read the gateway's records",
+    NotificationReason.SEARCH_WAITS: "it waits for the next search of its order",
     NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was requested",
     NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
+    NotificationReason.OTHER_SCHEDULE: "its subscription has another schedule than was requested",
+    NotificationReason.OTHER_SCHEDULE_STOPPED: "its subscription, on another schedule than was requested, was stopped",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
     NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
@@ -303,6 +301,14 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     updated_at_ms: int
 
 
+def occasion_of(notification: Notification) -> str:
+    """Gives the signed text of a notification, beside its order, as an occasion to search for the order.
+
+    Whoever posts the same notification with other unsigned fields makes no new occasion.
+    """
+    return f"{notification.reported} {notification.amount_minor} {notification.currency}"
+
+
 class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Selects the notifications to list: those that are equal in every field that is given."""
 
@@ -338,6 +344,7 @@ APPLIED_BY: Final = frozenset(
         NotificationReason.CHECKOUT_NOTIFIED,
         NotificationReason.CUSTOMER_APPROVED,
         NotificationReason.SUBSCRIPTION_NOTED,
+        NotificationReason.OTHER_SCHEDULE_STOPPED,
         NotificationReason.CHARGEBACK_KEPT,
     }
 )
@@ -349,6 +356,7 @@ PUT_OFF_BY: Final = frozenset(
         NotificationReason.NOT_SHOWN,
         NotificationReason.CHARGEBACK_NOT_SHOWN,
         NotificationReason.UNSEEN,
+        NotificationReason.SEARCH_WAITS,
         NotificationReason.ACCOUNT_GONE,
         NotificationReason.STORE_DOWN,
         NotificationReason.OUR_FAULT,
@@ -360,6 +368,7 @@ DOUBTED_BY: Final = frozenset(
     {
         NotificationReason.OTHER_AMOUNT,
         NotificationReason.OTHER_KIND,
+        NotificationReason.OTHER_SCHEDULE,
         NotificationReason.OTHER_TOKEN,
         NotificationReason.OTHER_TEXT,
         NotificationReason.SECOND_PAYMENT,
@@ -382,10 +391,13 @@ def step_of(reason: NotificationReason) -> NotificationStep:
     return NotificationStep(event=event, reason=reason)
 
 
-def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -> Notification:
+def advance(
+    notification: Notification, step: NotificationStep, *, at_ms: int, next_at_ms: int | None = None
+) -> Notification:
     """Gives the notification after a step.
 
-    A notification that has waited for WAITS_FOR_MS is ignored in place of being put off again, or needs attention where
+    Where it is put off, it is worked on next at ``next_at_ms``; at None, after the pause of its attempt. A
+    notification that has waited for WAITS_FOR_MS is ignored in place of being put off again, or needs attention where
     it contradicts what is known. A replay begins the wait anew. Raises IllegalTransition where the table knows no such
     step.
     """
@@ -399,16 +411,16 @@ def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -
         raise IllegalTransition(f"a notification that is {notification.state} can't take the event {event}") from None
     is_replayed = event is NotificationEvent.REPLAYED
     attempts = 0 if is_replayed else notification.attempts + 1
-    next_at_ms = at_ms if is_replayed else None
+    due_ms = at_ms if is_replayed else None
     if state is NotificationState.WAITING:
-        next_at_ms = at_ms + RETRY_DELAYS_MS[min(notification.attempts, len(RETRY_DELAYS_MS) - 1)]
+        due_ms = next_at_ms or at_ms + RETRY_DELAYS_MS[min(notification.attempts, len(RETRY_DELAYS_MS) - 1)]
     return msgspec.structs.replace(
         notification,
         state=state,
         reason=step.reason,
         version=notification.version + 1,
         attempts=attempts,
-        next_at_ms=next_at_ms,
+        next_at_ms=due_ms,
         gives_up_at_ms=at_ms + WAITS_FOR_MS if is_replayed else notification.gives_up_at_ms,
         updated_at_ms=at_ms,
     )
@@ -431,6 +443,7 @@ _UNPROVED: Final = frozenset(
     {
         NotificationReason.NOT_SHOWN,
         NotificationReason.UNSEEN,
+        NotificationReason.SEARCH_WAITS,
         NotificationReason.UNKNOWN_PAYMENT,
         NotificationReason.ACCOUNT_GONE,
         NotificationReason.STORE_DOWN,

@@ -25,6 +25,7 @@ from payrelay.core.notifications.notification import (
     ReportedStatus,
 )
 from payrelay.core.payments.payment import Payment
+from payrelay.core.subscriptions.schedule import Schedule
 
 
 class SubscriptionState(StrEnum):
@@ -62,6 +63,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
         state: its state, and ``paid`` how many installments were paid by then.
         next_on: the date of the next installment.
         began_at_ms: when it began, by the gateway's date.
+        schedule: how often it is charged and for how long, as far as the gateway's record can be read.
         is_seen: the gateway's records showed it at ``at_ms``; else a notification reported it, which came at that time.
         payment: the id of an installment that was tried.
         is_paid: whether that installment was paid, or failed.
@@ -78,6 +80,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     paid: int | None = None
     next_on: str | None = None
     began_at_ms: int | None = None
+    schedule: Schedule | None = None
     payment: str | None = None
     is_paid: bool = False
     payment_minor: int | None = None

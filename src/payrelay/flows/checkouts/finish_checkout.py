@@ -21,9 +21,11 @@ from payrelay.core.checkouts.checkout import (
     is_inquired,
     next_inquiry_ms,
 )
+from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import Outdated, Refusal, StoreError
-from payrelay.flows.checkouts.search_for_checkout import NoObservationError, search_for_checkout
+from payrelay.flows.checkouts.search_for_checkout import NoObservationError, paid_by, search_for_checkout
+from payrelay.flows.order_search import search_of
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import FlowPoint
 
@@ -36,6 +38,9 @@ ENDING_AT_ONCE_MAX: Final = 5
 LEASE_MS: Final = 240_000
 """Lease of an overdue checkout: longer than an inquiry with its three calls usually takes. A second inquiry beside it
 has the same result."""
+RETURNED: Final = "returned"
+ENDED: Final = "ended"
+"""What happens to a checkout and begins the schedule of its order's searches anew."""
 FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 """How long the customer's data and the Idempotency-Key are kept after the outcome: as long as an operation's answer."""
 
@@ -68,10 +73,25 @@ async def note_abandoned(relay: Relay, checkout: Checkout) -> Checkout:
     return await _apply_event(relay, checkout, CheckoutEvent.ABANDONED, None)
 
 
-async def inquire(relay: Relay, checkout: Checkout) -> Checkout:
-    """Returns a checkout after a status inquiry where one is due, which is at most every few seconds.
+async def finish_by_search(relay: Relay, merchant: str, order_id: str, payments: tuple[Payment, ...]) -> None:
+    """Completes the checkouts of an order that are paid by what a search of the order showed.
 
-    Waits for the inquiry no longer than INQUIRY_WAIT_S, and then returns the checkout as it was. An inquiry that fails
+    For checkouts for one payment; a subscription is proved by more. May be repeated. Raises StoreError.
+    """
+    for checkout in await relay.checkouts.of_order(merchant, order_id):
+        if checkout.kind is not CheckoutKind.PAYMENT or checkout.state is CheckoutState.COMPLETED:
+            continue
+        result = await paid_by(relay, checkout, payments)
+        if result is not None:
+            with suppress(Outdated):  # the payment belongs to another checkout or operation by now
+                await _apply_event(relay, checkout, CheckoutEvent.COMPLETED, result)
+
+
+async def inquire(relay: Relay, checkout: Checkout, *, occasion: str | None = None) -> Checkout:
+    """Returns a checkout after a status inquiry where one is due, which is at most once in each slot of its order.
+
+    ``occasion`` is what has happened to the checkout; the first time, it begins the schedule of the order anew. Waits
+    for the inquiry no longer than INQUIRY_WAIT_S, and then returns the checkout as it was. An inquiry that fails
     changes nothing. Raises StoreError where the store can't be used.
     """
     now_ms = relay.clock.now_ms()
@@ -79,7 +99,7 @@ async def inquire(relay: Relay, checkout: Checkout) -> Checkout:
         return checkout
     if not await relay.checkouts.lease_inquiry(checkout.id, now_ms, next_ms=next_inquiry_ms(checkout, now_ms)):
         return checkout
-    inquiry = relay.background.start(_inquire_safely(relay, checkout))
+    inquiry = relay.background.start(_inquire_safely(relay, checkout, occasion))
     await asyncio.wait({inquiry}, timeout=INQUIRY_WAIT_S)
     return inquiry.result() if inquiry.done() else checkout
 
@@ -171,28 +191,40 @@ async def _log_second_checkout(relay: Relay, checkout: Checkout) -> None:
             relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=checkout.payment_id)
 
 
-async def _inquire_safely(relay: Relay, checkout: Checkout) -> Checkout:
+async def _inquire_safely(relay: Relay, checkout: Checkout, occasion: str | None) -> Checkout:
     try:
-        return await _inquire_at_gateway(relay, checkout)
+        return await _inquire_at_gateway(relay, checkout, occasion)
     except (StoreError, Refusal) as error:
         relay.log.warning("checkout_inquiry_failed", checkout_id=checkout.id, reason=str(error))
         return checkout
 
 
-async def _inquire_at_gateway(relay: Relay, checkout: Checkout, *, needs_observation: bool = False) -> Checkout:
+async def _inquire_at_gateway(
+    relay: Relay, checkout: Checkout, occasion: str | None, *, needs_observation: bool = False
+) -> Checkout:
     """Searches the gateway for the result of a checkout, and completes the checkout where it finds one.
 
-    Where the gateway can't be asked, returns the checkout as it was; raises NoObservationError where
-    ``needs_observation``. Raises StoreError, and Refusal for an account that isn't configured any more.
+    Where the gateway can't be asked, or not before the order's next slot, returns the checkout as it was; raises
+    NoObservationError where ``needs_observation``. Raises StoreError, and Refusal for an account that isn't configured
+    any more.
     """
+    account = relay.account(checkout.account)
+    if account.merchant != checkout.merchant:
+        return checkout  # the account now belongs to another merchant
+    search = search_of(relay, account, checkout, occasion)
     try:
-        result = await search_for_checkout(relay, checkout)
+        result = await search_for_checkout(relay, checkout, search)
     except NoObservationError:
+        await search.end()
         if needs_observation:
             raise
         return checkout
-    if result is None:
-        return checkout
+    finished = checkout if result is None else await _completed(relay, checkout, result)
+    await search.end()
+    return finished
+
+
+async def _completed(relay: Relay, checkout: Checkout, result: Result) -> Checkout:
     completed = await _apply_event(relay, checkout, CheckoutEvent.COMPLETED, result)
     if None not in (plans := {completed.subscription_id, result.subscription_id}) and len(plans) > 1:
         relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=result.payment_id)
@@ -205,7 +237,7 @@ async def _end(relay: Relay, checkout: Checkout) -> Checkout:
         if checkout.kind in SHOWN:
             # While the gateway is down, the checkout stays open: the worker leases it again every four minutes.
             needs_observation = relay.clock.now_ms() < checkout.expires_at_ms + INQUIRED_FOR_MS
-            checkout = await _inquire_at_gateway(relay, checkout, needs_observation=needs_observation)
+            checkout = await _inquire_at_gateway(relay, checkout, ENDED, needs_observation=needs_observation)
         return await expire(relay, checkout) if checkout.is_open else checkout
     except (StoreError, Refusal) as error:
         relay.log.warning("checkout_not_ended", checkout_id=checkout.id, reason=str(error))

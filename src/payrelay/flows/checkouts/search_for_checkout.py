@@ -9,68 +9,72 @@ Rules:
    notifications tell them apart.
 3. A plan that begins on a later day has no payment yet. Its subscription is searched for at once. An active one has
    begun. One that began on its own first day must show its payment.
-4. The subscription and its events are stored before the checkout is completed; after a crash in between, both are done
+4. A subscription on another schedule than was asked for completes nothing: an operator is called.
+5. The subscription and its events are stored before the checkout is completed; after a crash in between, both are done
    again. A notification that comes before, meanwhile or later adds only what it alone reports.
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 import msgspec
 
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, Result, begins_after
-from payrelay.core.checkouts.checkout_proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
+from payrelay.core.checkouts.checkout_proof import (
+    first_payment,
+    has_begun,
+    is_as_asked,
+    is_on_other_schedule,
+    may_be_paid_by,
+    plans_of,
+)
 from payrelay.core.moments import day_at
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
-from payrelay.core.subscriptions.subscription import Fact, fact_of_installment
+from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment
 from payrelay.errors import Code, Refusal
+from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
-from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.hooks import FlowPoint
 from payrelay.store.subscriptions import SubscriptionOwner
-
-INQUIRE_WITHIN_S: Final = 10.0
-"""How long each call waits for a permit of the gateway's rate limiter."""
 
 
 class NoObservationError(Refusal):
     """The gateway could not be asked, which proves nothing."""
 
 
-async def search_for_checkout(relay: Relay, checkout: Checkout) -> Result | None:
+async def search_for_checkout(relay: Relay, checkout: Checkout, search: OrderSearch) -> Result | None:
     """Returns the result of a checkout that the gateway proves; a plan's subscription is stored before that.
 
     Returns None where the gateway shows no result, or one that may be of something else. Raises NoObservationError
-    where the gateway can't be asked, and StoreError.
+    where the gateway can't be asked, or not before the order's next slot, and StoreError.
     """
-    account = relay.account(checkout.account)
-    if account.merchant != checkout.merchant:
-        return None  # the account now belongs to another merchant
-    gateway = _InquiringGateway(relay, account, checkout)
+    gateway = _InquiringGateway(search, checkout)
     if checkout.kind is not CheckoutKind.RECURRING:
-        unowned = await _unowned(relay, checkout, await gateway.payments(PaymentsOfOrder(order_id=checkout.order_id)))
-        first = min(unowned, key=lambda payment: payment.at_ms or 0, default=None)
-        return None if first is None else Result(payment_id=first.payment_id)
+        return await paid_by(relay, checkout, await gateway.payments(PaymentsOfOrder(order_id=checkout.order_id)))
     return await _search_for_plan(relay, checkout, gateway)
 
 
-class _InquiringGateway:
-    """Inquires at the gateway about one checkout, with the priority of a read: below all effects and their resolution.
+async def paid_by(relay: Relay, checkout: Checkout, payments: Iterable[Payment]) -> Result | None:
+    """Returns the result of a checkout for one payment, among the payments that the gateway shows of its order.
 
-    Pages that are refreshed must not take the permits of charges.
+    Returns None where none of them proves it. Raises StoreError.
     """
+    unowned = await _unowned(relay, checkout, payments)
+    first = min(unowned, key=lambda payment: payment.at_ms or 0, default=None)
+    return None if first is None else Result(payment_id=first.payment_id)
 
-    def __init__(self, relay: Relay, account: Gateway, checkout: Checkout) -> None:
-        self._relay = relay
-        self._account = account
+
+class _InquiringGateway:
+    """Inquires at the gateway about one checkout, as far as the slot of its order goes."""
+
+    def __init__(self, search: OrderSearch, checkout: Checkout) -> None:
+        self._search = search
         self._checkout = checkout
 
     @property
     def timezone(self) -> str:
         """The zone of the gateway's dates."""
-        return self._account.timezone
+        return self._search.account.timezone
 
     async def installments(self, plan: Fact, *, may_lack: bool) -> tuple[Payment, ...]:
         """Returns a subscription's payments; ``may_lack`` takes "not found" for none. Raises NoObservationError."""
@@ -84,9 +88,7 @@ class _InquiringGateway:
 
     async def payments(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> tuple[Payment, ...]:
         """Returns the payments of an order or of a subscription. Raises NoObservationError."""
-        self._passed(FlowPoint.INQUIRING)
-        observation = await self._account.inquire(call, until_s=self._until_s, priority=Priority.READ)
-        self._passed(FlowPoint.INQUIRED)
+        observation = await self._search.inquire(call, for_id=self._checkout.id)
         if isinstance(observation, NoObservation):
             raise _no_observation(observation.code)
         return observation.payments if isinstance(observation, PaymentsSeen) else ()
@@ -97,23 +99,16 @@ class _InquiringGateway:
         Raises NoObservationError, also where the gateway finds none although ``is_any`` says that one was paid: how the
         gateway says "none" is not documented, and its reply may be an error.
         """
-        asked_ms = self._relay.clock.now_ms()
-        self._passed(FlowPoint.INQUIRING)
-        reading = await self._account.read(AllSubscriptions(), until_s=self._until_s, priority=Priority.READ)
-        self._passed(FlowPoint.INQUIRED)
+        read = await self._search.read(AllSubscriptions(), for_id=self._checkout.id)
+        if isinstance(read, NoObservation):
+            raise _no_observation(read.code)
+        reading, asked_ms = read
         if reading.code is Code.NOT_FOUND and not is_any:
             return ()
         if reading.code is not None:
             raise _no_observation(reading.code)
-        order_id = self._checkout.order_id
-        return self._account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms, order_id=order_id)
-
-    @property
-    def _until_s(self) -> float:
-        return self._relay.clock.boot_s() + INQUIRE_WITHIN_S
-
-    def _passed(self, crash_point: FlowPoint) -> None:
-        self._relay.hooks.passed(crash_point, self._checkout.id)
+        order_id, account = self._checkout.order_id, self._search.account
+        return account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms, order_id=order_id)
 
 
 def _no_observation(code: Code) -> NoObservationError:
@@ -141,7 +136,13 @@ async def _search_for_plan(relay: Relay, checkout: Checkout, gateway: _Inquiring
     first = first_payment(checkout, plan, await _unowned(relay, checkout, candidates))
     if not has_begun(plan, first, begins_later=is_later) or await relay.checkouts.has_competing(checkout):
         return None
+    is_otherwise = is_on_other_schedule(details, plan)
+    if is_otherwise and plan.state is not SubscriptionState.STOPPED:
+        await _doubt(relay, checkout, plan)
+        return None
     await _note_subscription(relay, checkout, plan, installments)
+    if is_otherwise:
+        return None  # it was stopped, perhaps by an operator
     return Result(subscription_id=plan.subscription_id, payment_id=None if first is None else first.payment_id)
 
 
@@ -162,6 +163,15 @@ def _only_one(relay: Relay, checkout: Checkout, shown: Iterable[Fact]) -> Fact |
         relay.log.warning("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=ids)
         return None
     return next(iter(plans), None)
+
+
+async def _doubt(relay: Relay, checkout: Checkout, plan: Fact) -> None:
+    """Calls an operator to a subscription on another schedule, once, unless its notification has called one."""
+    relay.hooks.passed(FlowPoint.NOTING, checkout.id)
+    is_new = await relay.checkouts.doubt(checkout, plan.subscription_id, at_ms=relay.clock.now_ms())
+    relay.hooks.passed(FlowPoint.NOTED, checkout.id)
+    if is_new:
+        relay.log.error("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=[plan.subscription_id])
 
 
 async def _note_subscription(relay: Relay, checkout: Checkout, plan: Fact, installments: Iterable[Payment]) -> None:

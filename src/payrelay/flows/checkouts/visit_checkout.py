@@ -9,7 +9,7 @@ import msgspec
 
 from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, Checkout, CheckoutState, Details
 from payrelay.core.checkouts.return_links import with_outcome
-from payrelay.flows.checkouts.finish_checkout import end_overdue, inquire, note_abandoned
+from payrelay.flows.checkouts.finish_checkout import RETURNED, end_overdue, inquire, note_abandoned
 from payrelay.flows.checkouts.open_checkout import link_to_gateway, secret_hash_of
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect
@@ -77,7 +77,10 @@ async def return_to_checkout(
     checkout = await _found(relay, account, checkout_id, secret)
     if checkout is None:
         return None
-    checkout = await (note_abandoned(relay, checkout) if is_cancelled else inquire(relay, checkout))
+    if is_cancelled:
+        checkout = await note_abandoned(relay, checkout)
+    else:
+        checkout = await inquire(relay, checkout, occasion=RETURNED)
     return _returned(checkout, await relay.checkouts.details_of(checkout.id), is_cancelled=is_cancelled)
 
 

@@ -4,6 +4,9 @@ Erased are the caller's names, the name on the card, its mask and expiry, and th
 for each other noun with personal data: cached readings, sealed bodies of notifications with the accepted token, the
 form data of checkouts, and client tokens.
 
+All that is sealed of it has data keys, which are destroyed with it, and the files of the database are cleared of those
+keys (``store.data_keys.keys``). So what was erased can't be opened in copies that remain of it either.
+
 Kept are the row with its id and times, so that operations, events and the audit still refer to something; operations
 with their amounts, currencies and ids; and their sealed calls and answers. Those are the proof of what was requested
 and answered, and name a person only where the merchant put one into ``items``, ``custom_1`` or ``custom_2``. Published
@@ -22,7 +25,7 @@ from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OperationFilter
 from payrelay.flows.checkouts.finish_checkout import expire
 from payrelay.flows.customers.change_customer import changed_by
-from payrelay.flows.customers.show_customer import answer_of, visible_customer
+from payrelay.flows.customers.show_customer import answer_of, answer_of_erasure, visible_customer
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.checkouts import CheckoutsOfCustomer
 
@@ -42,6 +45,19 @@ class CustomerOrders(msgspec.Struct, frozen=True, kw_only=True):
     order_ids: tuple[str, ...]
 
 
+class Erasure(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of an erasure.
+
+    Attributes:
+        customer: what is left of it.
+        files_cleared: whether the database's files are cleared of every data key that was destroyed until now. Where
+            something is in the way, the worker goes on trying.
+    """
+
+    customer: Customer
+    files_cleared: bool
+
+
 Forgetter = Callable[[Relay, CustomerOrders], Awaitable[None]]
 """Erases the personal data that one noun has of a customer; may be repeated. Raises StoreError."""
 
@@ -52,9 +68,12 @@ async def _forget_cached_readings(relay: Relay, batch: CustomerOrders) -> None:
 
 
 async def _forget_notifications(relay: Relay, batch: CustomerOrders) -> None:
-    """Deletes the bodies of notifications, with card holder, card mask and token, and the accepted tokens."""
+    """Deletes the bodies of notifications, with card holder, card mask and token, and the accepted tokens.
+
+    Bodies of another principal's notifications stay: it may have an order of an equal id, with a customer of its own.
+    """
     for order_id in batch.order_ids:
-        await relay.inbox.forget_bodies_of_order(batch.customer.merchant, order_id)
+        await relay.inbox.forget_bodies_of_order(batch.customer.merchant, order_id, batch.customer.principal)
         await relay.inbox.destroy_token(batch.customer.merchant, order_id, NotificationKind.PREAPPROVAL)
 
 
@@ -97,11 +116,12 @@ async def erase_customer(relay: Relay, request: Request, customer_id: str) -> An
 
     Raises Refusal (not_found) for a customer that the caller may not see.
     """
-    return answer_of(await erase(relay, await visible_customer(relay, request, customer_id)))
+    erasure = await erase(relay, await visible_customer(relay, request, customer_id))
+    return answer_of_erasure(erasure.customer, files_cleared=erasure.files_cleared)
 
 
-async def erase(relay: Relay, customer: Customer) -> Customer:
-    """Erases a customer of any principal, and returns what is left of it.
+async def erase(relay: Relay, customer: Customer) -> Erasure:
+    """Erases a customer of any principal, destroys its keys, and clears the files of the database of them.
 
     The row comes last, so that an erased customer has no personal data left, except what came in during the erasure.
     A repeat deletes that too. Raises StoreError; the erasure must then be repeated.
@@ -112,14 +132,20 @@ async def erase(relay: Relay, customer: Customer) -> Customer:
     changed = await changed_by(relay, customer, CustomerEvent.ERASED, partial(_erased, relay))
     # A client token may have been issued meanwhile.
     await _revoke_client_tokens(relay, CustomerOrders(customer=changed, order_ids=()))
-    return changed
+    return Erasure(customer=changed, files_cleared=await relay.customers.clear_files())
+
+
+async def clear_residues(relay: Relay) -> None:
+    """Clears the database's files of keys that were destroyed by removals, and by erasures that could not do so."""
+    await relay.customers.clear_files()
 
 
 async def remove(relay: Relay, customer: Customer) -> Customer:
     """Removes a customer of any principal, and returns what is left of it. No charge begins with it from then on.
 
     Destroys the gateway's token, revokes the client tokens, and then deletes the inbox's copies of the gateway's token.
-    May be repeated, and must be where this raises StoreError.
+    The worker clears the database's files of the keys under which these were sealed. May be repeated, and must be where
+    this raises StoreError.
     """
     changed = await changed_by(relay, customer, CustomerEvent.REMOVED, partial(_removed, relay))
     await _revoke_client_tokens(relay, CustomerOrders(customer=changed, order_ids=()))

@@ -31,6 +31,12 @@ class CustomerView(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str
 
 
+class ErasedCustomerView(CustomerView, frozen=True, kw_only=True):
+    """What is left of an erased customer, and whether the database's files are cleared of the keys of the rest."""
+
+    files_cleared: bool
+
+
 async def show_customer(relay: Relay, request: Request, customer_id: str) -> Answer:
     """Answers with one customer; raises Refusal (not_found) for a customer that the caller may not see."""
     return answer_of(await visible_customer(relay, request, customer_id))
@@ -47,6 +53,12 @@ async def visible_customer(relay: Relay, request: Request, customer_id: str) -> 
 def answer_of(customer: Customer) -> Answer:
     """Answers with a customer."""
     return found(view(customer))
+
+
+def answer_of_erasure(customer: Customer, *, files_cleared: bool) -> Answer:
+    """Answers with what is left of an erased customer."""
+    left = msgspec.structs.asdict(view(customer))
+    return found(ErasedCustomerView(**left, files_cleared=files_cleared))
 
 
 def view(customer: Customer) -> CustomerView:

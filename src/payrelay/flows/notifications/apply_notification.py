@@ -24,10 +24,12 @@ from payrelay.flows.notifications.apply_to_operations import apply_to_operations
 from payrelay.flows.notifications.context import GOOD, NotificationContext, shown_installment
 from payrelay.flows.notifications.keep_chargeback import keep_chargeback
 from payrelay.flows.notifications.note_subscription import note_subscription
-from payrelay.flows.resolution.resolve import resolve_one
 
 OPERATIONS_MAX: Final = 50
 """Operations of one order, or of one subscription, that a notification is compared with: the newest."""
+_WHILE_OPEN: Final = frozenset(
+    {NotificationReason.OPERATION_INQUIRED, NotificationReason.SEARCH_WAITS, NotificationReason.OPERATION_OPEN}
+)
 _HINTS: Final = {ReportedStatus.CANCELLED: CheckoutState.CANCELLED, ReportedStatus.FAILED: CheckoutState.FAILED}
 
 
@@ -71,7 +73,7 @@ async def _pass_on(
     """Passes on that nothing was charged: to the checkout as a hint, to operations as a reason to inquire."""
     for operation in operations:
         if operation.state in INQUIRED:
-            await resolve_one(context.relay, operation, is_urgent=True)
+            await context.inquire_about(operation)
     outcome = _HINTS.get(context.content.reported)
     is_hint = checkout is not None and outcome is not None and context.content.message_type in OF_FIRST
     if is_hint and outcome is not None:
@@ -109,7 +111,7 @@ async def _reason_beside_checkout(
     if payment_id is not None:
         if await context.relay.inbox.owner_of_payment(merchant, payment_id) is not None:
             return reason
-        is_open = reason in {NotificationReason.OPERATION_INQUIRED, NotificationReason.OPERATION_OPEN}
+        is_open = reason in _WHILE_OPEN
         return while_open if is_open and checkout.payment_id != payment_id else None
     return None
 

@@ -13,9 +13,12 @@ from payrelay.core.notifications.notification import (
     ReportedStatus,
     payment_shown,
 )
+from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.payment import NoObservation, Observation, Payment, PaymentsSeen
 from payrelay.core.payments.proof import TOLERANCE_MS
+from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
+from payrelay.flows.resolution.resolve import resolve_one
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.hooks import FlowPoint
 
@@ -35,12 +38,14 @@ class NotificationContext:
     Attributes:
         relay: gives access to stores, gateways and hooks.
         account: the gateway account that the notification is for.
+        search: the search for the order, which all its notifications share.
         notification, content: the stored notification, and the content of its body.
         checkouts: those of its order, the one that holds the order first; empty before they were read.
     """
 
     relay: Relay
     account: Gateway
+    search: OrderSearch
     notification: Notification
     content: NotificationContent
     checkouts: tuple[Checkout, ...] = ()
@@ -51,12 +56,22 @@ class NotificationContext:
         return min((each.created_at_ms for each in self.checkouts), default=None)
 
     async def inquire(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:
-        """Asks the gateway for payments; waits for a permit as long as an effect may."""
-        until_s = self.relay.clock.boot_s() + self.account.queue_s
-        self.relay.hooks.passed(FlowPoint.INQUIRING, self.notification.id)
-        observation = await self.account.inquire(call, until_s=until_s)
-        self.relay.hooks.passed(FlowPoint.INQUIRED, self.notification.id)
-        return observation
+        """Gives the payments that the gateway shows, by one call for all that waits for the order.
+
+        Gives NoObservation where the gateway can't be asked, or not before the order's next slot. Raises StoreError.
+        """
+        notification = self.notification
+        return await self.search.inquire(call, for_id=notification.id, since_ms=notification.received_at_ms)
+
+    async def inquire_about(self, operation: Operation) -> bool:
+        """Makes a status inquiry about an operation of the order out of turn; False where the order has no slot for it.
+
+        The operation's own schedule brings its next inquiry in any case. Raises StoreError.
+        """
+        if not await self.search.has_slot():
+            return False
+        await resolve_one(self.relay, operation, is_urgent=True, inquire=self.inquire)
+        return True
 
     async def accepts_token(self, kind: NotificationKind, token: str) -> bool:
         """Accepts a token for the order, once for each kind; False where another token was accepted before.
@@ -113,13 +128,11 @@ async def _shown(
     context: NotificationContext, call: PaymentsOfOrder | PaymentsOfSubscription
 ) -> Payment | NotificationReason:
     relay, account, content = context.relay, context.account, context.content
-    asked_ms = relay.clock.now_ms()
     observation = await context.inquire(call)
     if isinstance(observation, NoObservation):
         return NotificationReason.UNSEEN
     if not isinstance(observation, PaymentsSeen):
         return NotificationReason.NOT_SHOWN
-    await relay.read_cache.note_payments(account.merchant, observation.payments, seen_at_ms=asked_ms)
     owners = {
         payment.payment_id
         for payment in observation.payments

@@ -96,7 +96,7 @@ def _new(relay: Relay, account: Gateway, received: ReceivedNotification, body: b
     now_ms, content, authenticity = relay.clock.now_ms(), received.content, received.authenticity
     is_genuine = authenticity is Authenticity.GENUINE
     # This process works on it right after the answer; if it dies before that, the worker does when the lease ends.
-    next_at_ms = now_ms + LEASE_MS if has_room(relay) else now_ms
+    next_at_ms = now_ms + LEASE_MS if has_room(relay, account.merchant, content.order_id) else now_ms
     return Notification(
         id=relay.new_id("ntf", now_ms),
         account=account.name,

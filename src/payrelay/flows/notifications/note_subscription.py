@@ -4,14 +4,13 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.calls import OneSubscription, PaymentsOfSubscription
+from payrelay.core.calls import PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind
+from payrelay.core.checkouts.checkout_proof import is_on_other_schedule
 from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment, fact_of_notification
-from payrelay.errors import Code
 from payrelay.flows.notifications.context import NotificationContext
-from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.hooks import FlowPoint
 from payrelay.store.subscriptions import SubscriptionOwner
 
@@ -27,6 +26,9 @@ async def note_subscription(
     notification's order. An end counts when it is shown, and paid installments as far as they are shown. A late
     notification doesn't make an ended subscription active again.
 
+    A subscription on another schedule than its checkout asked for is for an operator. Once the gateway shows that it
+    was stopped, as an operator may do there, it is stored, and completes nothing.
+
     ``checkout`` is that of the order, and names the subscription's principal. ``payment`` is the charged payment, where
     the gateway showed it. Returns the notification's reason; None where it reports no subscription. May be repeated.
     Raises StoreError.
@@ -38,11 +40,14 @@ async def note_subscription(
     plan = await _shown_plan(context)
     if isinstance(plan, NotificationReason):
         return plan
-    is_of_plan = checkout is not None and checkout.kind is CheckoutKind.RECURRING
-    if is_of_plan and checkout is not None and plan.amount_minor not in {None, checkout.amount_minor}:
+    of_plan = checkout if checkout is not None and checkout.kind is CheckoutKind.RECURRING else None
+    if of_plan is not None and plan.amount_minor not in {None, of_plan.amount_minor}:
         return NotificationReason.OTHER_AMOUNT
     if fact.state in _ENDS and plan.state is SubscriptionState.ACTIVE:
         return NotificationReason.NOT_SHOWN
+    is_otherwise = of_plan is not None and await _is_on_other_schedule(context, of_plan, plan)
+    if is_otherwise and plan.state is not SubscriptionState.STOPPED:
+        return NotificationReason.OTHER_SCHEDULE
     if plan.state in _ENDS and fact.state not in _ENDS:
         # The notification was sent before the end and came after it: its payment counts, its state doesn't.
         fact = msgspec.structs.replace(fact, state=plan.state)
@@ -59,25 +64,27 @@ async def note_subscription(
         relay.hooks.passed(FlowPoint.NOTING, context.notification.id)
         await relay.subscriptions.note(owner, [each], now_ms=now_ms)
         relay.hooks.passed(FlowPoint.NOTED, context.notification.id)
-    return NotificationReason.SUBSCRIPTION_NOTED
+    return NotificationReason.OTHER_SCHEDULE_STOPPED if is_otherwise else NotificationReason.SUBSCRIPTION_NOTED
+
+
+async def _is_on_other_schedule(context: NotificationContext, checkout: Checkout, plan: Fact) -> bool:
+    """Tells whether a subscription, which its checkout doesn't have yet, has another schedule than was asked for."""
+    if checkout.subscription_id == plan.subscription_id:
+        return False  # an earlier notification completed the checkout with it
+    schedule = plan.schedule
+    if schedule is None or not schedule.is_known:
+        context.relay.log.warning("subscription_schedule_not_read", subscription_id=plan.subscription_id)
+    return is_on_other_schedule(await context.relay.checkouts.details_of(checkout.id), plan)
 
 
 async def _shown_plan(context: NotificationContext) -> Fact | NotificationReason:
     """Reads the notification's subscription at the gateway; returns its fact, or the reason why it proves nothing."""
-    relay, account, content = context.relay, context.account, context.content
-    asked_ms = relay.clock.now_ms()
-    until_s = relay.clock.boot_s() + account.queue_s
-    call = OneSubscription(subscription_id=int(content.subscription_id or 0))
-    relay.hooks.passed(FlowPoint.INQUIRING, context.notification.id)
-    reading = await account.read(call, priority=Priority.RESOLUTION, until_s=until_s)
-    relay.hooks.passed(FlowPoint.INQUIRED, context.notification.id)
-    if reading.code is not None:
-        return NotificationReason.NOT_SHOWN if reading.code is Code.NOT_FOUND else NotificationReason.UNSEEN
-    for fact in account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms):
-        is_of_order = fact.order_id == content.order_id and fact.currency == content.currency
-        if fact.subscription_id == content.subscription_id and is_of_order:
-            return fact
-    return NotificationReason.NOT_SHOWN
+    content = context.content
+    fact = await context.search.subscription(content.subscription_id or "0", for_id=context.notification.id)
+    if isinstance(fact, NoObservation):
+        return NotificationReason.UNSEEN
+    is_of_order = fact is not None and fact.order_id == content.order_id and fact.currency == content.currency
+    return fact if fact is not None and is_of_order else NotificationReason.NOT_SHOWN
 
 
 async def _paid_installments(

@@ -23,6 +23,8 @@ class NotReplayedError(PayrelayError):
 async def replay(relay: Relay, notification_id: str) -> Notification:
     """Makes a notification due at once for any serving process; returns it in its new state.
 
+    Its order may be searched for at once, too.
+
     May be repeated, and changes nothing for an applied notification: its effects are known already. The authenticity of
     a refused one is checked again. Raises UnknownNotificationError, NotReplayedError, StoreError.
     """
@@ -40,4 +42,5 @@ async def replay(relay: Relay, notification_id: str) -> Notification:
         await inbox.record(replayed)
     except Outdated:
         raise NotReplayedError("it was changed at this moment; read it again") from None
+    await relay.order_searches.bring_forward(replayed.merchant, replayed.order_id, now_ms=replayed.updated_at_ms)
     return replayed

@@ -5,6 +5,8 @@ Rules:
 1. The effects of a notification are stored before its final state, and may be repeated. After a crash in between,
    another process repeats them, and no effect happens twice.
 2. A notification on which Payrelay fails delays no other one.
+3. Those of one order are worked on one after the other, and share one search at the gateway. However many they are,
+   they take one place among AT_ONCE_MAX. What the search does not show waits for the next slot of the order.
 """
 
 from typing import Final
@@ -17,18 +19,24 @@ from payrelay.core.notifications.notification import (
     NotificationState,
     NotificationStep,
     advance,
+    occasion_of,
     step_of,
 )
+from payrelay.core.payments.order_search import SearchSchedule
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import IllegalTransition, Outdated, Refusal, StoreError, StoreUnusable
+from payrelay.flows.checkouts.finish_checkout import finish_by_search
 from payrelay.flows.notifications.apply_notification import apply_notification
 from payrelay.flows.notifications.context import NotificationContext
+from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import NO_HEADERS, Gateway, UnreadableNotification
 from payrelay.runtime.hooks import FlowPoint
 
 AT_ONCE_MAX: Final = 20
-"""Notifications that are worked on at the same time: each may cost a call to the gateway."""
+"""Orders whose notifications are worked on at the same time: each may cost a call to the gateway."""
+OF_AN_ORDER_MAX: Final = 100
+"""Notifications of one order that are leased at a time."""
 LEASE_MS: Final = 180_000
 """Lease of a notification: longer than an inquiry at the gateway takes, with all its waits."""
 REFUSED_KEPT_MS: Final = 30 * DAY_MS
@@ -51,7 +59,7 @@ async def begin_inbox(relay: Relay) -> int:
     due_ms = await inbox.next_due_ms()
     if due_ms is None or due_ms > now_ms:
         return 0
-    due = await inbox.lease_due(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=room)
+    due = await inbox.lease_due(now_ms, leased_until_ms=now_ms + LEASE_MS, orders=room, of_an_order=OF_AN_ORDER_MAX)
     for notification in due:
         work_later(relay, notification)
     return len(due)
@@ -64,39 +72,109 @@ async def forget_notifications(relay: Relay) -> int:
     return refused + await relay.inbox.forget_bodies(now_ms - BODY_KEPT_MS, FORGOTTEN_MAX)
 
 
-def has_room(relay: Relay) -> bool:
-    """Tells whether this process can work on one more notification now."""
-    return len(relay.being_worked_on) < AT_ONCE_MAX
+def has_room(relay: Relay, merchant: str, order_id: str) -> bool:
+    """Tells whether this process can work on a notification of an order now."""
+    return (merchant, order_id) in relay.being_worked_on or len(relay.being_worked_on) < AT_ONCE_MAX
 
 
 def work_later(relay: Relay, notification: Notification) -> None:
-    """Works on a notification in the background; where too many are being worked on, the worker leases it later."""
-    if has_room(relay) and notification.id not in relay.being_worked_on:
-        relay.being_worked_on.add(notification.id)
-        relay.background.start(work_on(relay, notification))
+    """Works on a notification in the background, after those of its order that came before.
+
+    Where too many orders are being worked on, the worker leases it later.
+    """
+    order = (notification.merchant, notification.order_id)
+    waiting = relay.being_worked_on.get(order)
+    if waiting is not None:
+        waiting.setdefault(notification.id, notification)
+    elif has_room(relay, *order):
+        relay.being_worked_on[order] = {notification.id: notification}
+        relay.background.start(_work_on_order(relay, order))
 
 
-async def work_on(relay: Relay, notification: Notification) -> None:
+async def _work_on_order(relay: Relay, order: tuple[str, str]) -> None:
+    """Works on the notifications of an order until none is left to this process."""
+    waiting = relay.being_worked_on[order]
+    try:
+        while waiting:
+            batch = list(waiting.values())
+            waiting.clear()
+            try:
+                await _work_on_batch(relay, batch)
+            except StoreError as error:  # what is left is due again when its lease ends
+                relay.log.warning("order_not_searched", order_id=order[1], reason=str(error))
+            except Exception:  # a fault of Payrelay in one order must not end the work on what comes after
+                relay.log.exception("order_failed", order_id=order[1])
+    finally:
+        del relay.being_worked_on[order]
+
+
+async def _work_on_batch(relay: Relay, batch: list[Notification]) -> None:
+    """Works on notifications of one order, and after a search on all others that wait for it. Raises StoreError.
+
+    The checkouts of the order get the result of the search too.
+    """
+    first = batch[0]
+    accounts = (relay.account_of(each.account, each.merchant) for each in batch)
+    account = next((each for each in accounts if each is not None), None)
+    if account is None:
+        for notification in batch:
+            await work_on(relay, notification, None)
+        return
+    occasions = frozenset(occasion_of(each) for each in batch if each.authenticity is Authenticity.GENUINE)
+    search = OrderSearch(
+        relay=relay, account=account, order_id=first.order_id, occasions=occasions, wait_s=account.queue_s
+    )
+    for notification in batch:
+        await work_on(relay, notification, search)
+    if search.slot is None:
+        return
+    known = {each.id for each in batch}
+    while left := await _lease_others(relay, search.slot, known):
+        for notification in left:
+            await work_on(relay, notification, search)
+    if search.payments:
+        await finish_by_search(relay, account.merchant, first.order_id, search.payments)
+    await search.end()
+
+
+async def _lease_others(relay: Relay, slot: SearchSchedule, known: set[str]) -> list[Notification]:
+    """Leases notifications of the order that wait, and were not worked on since its search began."""
+    now_ms = relay.clock.now_ms()
+    leased = await relay.inbox.lease_waiting(
+        slot.merchant,
+        slot.order_id,
+        before_ms=slot.asked_at_ms,
+        leased_until_ms=now_ms + LEASE_MS,
+        limit=OF_AN_ORDER_MAX,
+    )
+    left = [each for each in leased if each.id not in known]
+    known.update(each.id for each in left)
+    return left
+
+
+async def work_on(relay: Relay, notification: Notification, search: OrderSearch | None) -> None:
     """Works on one notification once, and stores its new state; raises nothing but a cancellation.
 
-    May be repeated, at any time and after any crash.
+    ``search`` is that of its order; None where its account is gone. May be repeated, at any time and after any crash.
     """
     try:
-        await _work(relay, notification)
+        await _work(relay, notification, search)
     except (Outdated, IllegalTransition):
         pass  # another process has worked on it meanwhile
     except StoreError as error:  # it is due again when the lease ends
         relay.log.warning("notification_not_stored", notification_id=notification.id, reason=str(error))
     except Exception:  # a fault of Payrelay in one notification must not delay the others
         relay.log.exception("notification_failed", notification_id=notification.id)
-    finally:
-        relay.being_worked_on.discard(notification.id)
 
 
-async def _work(relay: Relay, notification: Notification) -> None:
+async def _work(relay: Relay, notification: Notification, search: OrderSearch | None) -> None:
+    step, next_at_ms = step_of(NotificationReason.ACCOUNT_GONE), None
     account = relay.account_of(notification.account, notification.merchant)
-    step = step_of(NotificationReason.ACCOUNT_GONE) if account is None else await _step(relay, account, notification)
-    changed = advance(notification, step, at_ms=relay.clock.now_ms())
+    if account is not None and search is not None:
+        search.is_needed = False
+        step = await _step(relay, account, notification, search)
+        next_at_ms = search.next_at_ms
+    changed = advance(notification, step, at_ms=relay.clock.now_ms(), next_at_ms=next_at_ms)
     relay.hooks.passed(FlowPoint.CLOSING, changed.id)
     await relay.inbox.record(changed)
     relay.hooks.passed(FlowPoint.CLOSED, changed.id)
@@ -114,7 +192,7 @@ async def _work(relay: Relay, notification: Notification) -> None:
     )
 
 
-async def _step(relay: Relay, account: Gateway, notification: Notification) -> NotificationStep:
+async def _step(relay: Relay, account: Gateway, notification: Notification, search: OrderSearch) -> NotificationStep:
     """Checks and applies a notification; returns the step to its new state. Raises StoreError."""
     try:
         body = await relay.inbox.body_of(notification.id)
@@ -130,8 +208,13 @@ async def _step(relay: Relay, account: Gateway, notification: Notification) -> N
         return NotificationStep(
             event=NotificationEvent.REFUSED, reason=NotificationReason(notification.authenticity.value)
         )
-    context = NotificationContext(relay=relay, account=account, notification=notification, content=received.content)
-    return step_of(await _apply(context))
+    context = NotificationContext(
+        relay=relay, account=account, search=search, notification=notification, content=received.content
+    )
+    reason = await _apply(context)
+    if reason is NotificationReason.UNSEEN and search.slot is None:
+        reason = NotificationReason.SEARCH_WAITS
+    return step_of(reason)
 
 
 async def _apply(context: NotificationContext) -> NotificationReason:

@@ -1,10 +1,11 @@
-"""The messages that alert channels get about an operation, a notification or an endpoint: JSON without secrets."""
+"""The messages that alert channels get, for each kind of subject: JSON without secrets."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
 
+from payrelay.core.checkouts.checkout import STATE_SENTENCES, CheckoutState
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
@@ -18,6 +19,16 @@ from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 STOPPED_SENTENCE: Final = (
     "Events are no longer sent to this endpoint: start it again once its receiver works, and replay what it missed"
+)
+CONTRADICTED_SENTENCE: Final = (
+    "A customer subscribed on another schedule than the checkout asked for: cancel that subscription at the gateway"
+)
+ROW_SENTENCE: Final = (
+    "The service treats this row as not existing: run `payrelay audit verify`, find out who wrote to the database, and"
+    " bring the row back from a backup, or remove it"
+)
+ANCHOR_SENTENCE: Final = (
+    "Keep it where nobody can change it together with the database, and give it to `payrelay audit verify --anchor`"
 )
 _LOGGED: Final = ("kind", "state", "account", "order_id", "payment_id", "subscription_id", "amount_minor", "currency")
 """What the log line of an alert has of an operation, beside its id and the reason."""
@@ -68,6 +79,22 @@ class NotificationMessage(AlertMessage, frozen=True, kw_only=True):
     received_at: str
 
 
+class RowMessage(AlertMessage, frozen=True, kw_only=True):
+    """An alert about a stored row whose digest is wrong; ``row`` is its table and id."""
+
+    kind: str = "row_changed"
+    row: str
+    explanation: str
+
+
+class AnchorMessage(AlertMessage, frozen=True, kw_only=True):
+    """The newest anchor of the audit, to be kept where nobody can change it together with the database."""
+
+    kind: str = "audit_anchor"
+    anchor: str
+    explanation: str
+
+
 class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
     """An alert about an endpoint that was stopped; of its address only the host, because the rest may be secret."""
 
@@ -79,6 +106,21 @@ class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
     principal: str
     host: str
     label: str | None
+
+
+class CheckoutMessage(AlertMessage, frozen=True, kw_only=True):
+    """An alert about a checkout whose subscription contradicts what was asked for."""
+
+    kind: str = "checkout_contradicted"
+    checkout_id: str
+    state: str
+    account: str
+    principal: str
+    order_id: str
+    subscription_id: str
+    amount: msgspec.Raw
+    currency: str
+    explanation: str
 
 
 async def _of_operation(relay: Relay, alert: Alert) -> bytes:
@@ -148,10 +190,61 @@ async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
     return msgspec.json.encode(message)
 
 
+async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
+    """Writes an alert about a checkout; its log line was written when the subscription was found."""
+    checkout = await relay.checkouts.get(alert.subject_id)
+    if checkout is None or checkout.state is CheckoutState.COMPLETED:
+        return None
+    message = CheckoutMessage(
+        alert=alert.id,
+        raised_at=rfc3339(alert.created_at_ms),
+        why=CONTRADICTED_SENTENCE,
+        checkout_id=checkout.id,
+        state=checkout.state,
+        account=checkout.account,
+        principal=checkout.principal,
+        order_id=checkout.order_id,
+        subscription_id=str(alert.version),
+        amount=amount_json(checkout.amount_minor),
+        currency=checkout.currency,
+        explanation=STATE_SENTENCES[checkout.state],
+    )
+    return msgspec.json.encode(message)
+
+
+async def _of_row(relay: Relay, alert: Alert) -> bytes:
+    """Writes an alert about a row whose digest is wrong; before the first attempt a line of the log says the same."""
+    if alert.attempts == 0:
+        relay.log.error("row_digest_wrong", row=alert.subject_id)
+    message = RowMessage(
+        alert=alert.id,
+        raised_at=rfc3339(alert.created_at_ms),
+        why="A stored row was changed, or written, by somebody who lacks the key",
+        row=alert.subject_id,
+        explanation=ROW_SENTENCE,
+    )
+    return msgspec.json.encode(message)
+
+
+async def _of_anchor(_: Relay, alert: Alert) -> bytes:
+    """Writes the anchor of the day; the log has had it since it was made."""
+    message = AnchorMessage(
+        alert=alert.id,
+        raised_at=rfc3339(alert.created_at_ms),
+        why="The newest anchor of the audit",
+        anchor=alert.subject_id,
+        explanation=ANCHOR_SENTENCE,
+    )
+    return msgspec.json.encode(message)
+
+
 MESSAGES: Final[dict[AlertSubject, Callable[[Relay, Alert], Awaitable[bytes | None]]]] = {
     AlertSubject.OPERATION: _of_operation,
     AlertSubject.NOTIFICATION: _of_notification,
     AlertSubject.ENDPOINT: _of_endpoint,
+    AlertSubject.CHECKOUT: _of_checkout,
+    AlertSubject.ROW: _of_row,
+    AlertSubject.ANCHOR: _of_anchor,
 }
 """The functions that write the messages; each returns None where no alert is needed any more. They raise LookupError
 where what the alert is about is gone, and StoreError."""

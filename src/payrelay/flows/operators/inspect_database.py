@@ -6,6 +6,9 @@ import msgspec
 
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.notifications.notification import Authenticity, NotificationFilter
+from payrelay.flows.operators.manage_principals import pair_in_words
+from payrelay.store.access.principals import Principals
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.pauses import Pauses
@@ -23,12 +26,13 @@ class DatabaseState(msgspec.Struct, frozen=True, kw_only=True):
     pauses: list[Pause]
 
 
-async def last_notification_ms(database: Database, seal: Seal, account: str) -> int | None:
+async def last_notification_ms(database: Database, seal: Seal, rows: RowDigests, account: str) -> int | None:
     """Tells when the last genuine notification for an account came, in ms since 1970, UTC.
 
     None where none of the newest NEWEST_READ was genuine. Raises StoreUnavailable.
     """
-    newest = await Inbox(database, seal).list(NotificationFilter(account=account), before=None, limit=NEWEST_READ)
+    of_account = NotificationFilter(account=account)
+    newest = await Inbox(database, seal, rows).list(of_account, before=None, limit=NEWEST_READ)
     return next((each.last_at_ms for each in newest if each.authenticity is Authenticity.GENUINE), None)
 
 
@@ -36,3 +40,11 @@ async def inspect_database(database: Database) -> DatabaseState:
     """Reads the state of a database, after a check that it can be written to. Raises StoreUnavailable."""
     await database.ping()
     return DatabaseState(schema_version=await schema_version(database), pauses=await Pauses(database).list())
+
+
+async def undecided_in_words(database: Database, secret: bytes) -> list[str]:
+    """Returns a text for each pair of principals that nobody decided about, with the commands that decide.
+
+    ``secret`` is that of all keyed digests. Raises StoreUnavailable.
+    """
+    return [pair_in_words(pair) for pair in await Principals(database, secret).grandfathered()]

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.errors import wrong_field
+from payrelay.flows.access.ownership import is_foreign
 from payrelay.flows.relay import Relay, Request
 
 _HANDLE: Final = "chk_"
@@ -31,8 +32,8 @@ async def authorization_of_checkout(
     checkout = await relay.checkouts.get(token_or_checkout_id)
     is_own = (
         checkout is not None
-        and checkout.principal == request.principal
         and checkout.merchant == relay.account(request.account).merchant
+        and not await is_foreign(relay, request, frozenset({checkout.principal}))
     )
     if checkout is None or not is_own or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, "names no checkout of yours that asked for an authorization")

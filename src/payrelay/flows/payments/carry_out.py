@@ -29,6 +29,7 @@ from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
+from payrelay.flows.access.ownership import require_own
 from payrelay.flows.apply_change import OverruledError, apply
 from payrelay.flows.payments.answer_repeat import answer_blocked, answer_of_state, answer_repeat, with_operation_headers
 from payrelay.flows.payments.intent import Intent
@@ -73,8 +74,9 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
     """Carries out an intent, unless the request is a repeat: at most one effect at the gateway for one claim.
 
     Returns the finished answer; for a repeat the earlier answer byte for byte; or a 202 that says what is known.
-    Raises Refusal where an earlier operation blocks this one or the account is paused, StillRunning for a repeat of a
-    request that is under way, and StoreUnavailable where the intent could not be stored. Nothing was sent then.
+    Raises Refusal where its subject is foreign to the caller, where an earlier operation blocks this one, and where the
+    account is paused. Raises StillRunning for a repeat of a request that is under way, StoreUnavailable where the
+    intent could not be stored, and what the intent's condition raises. Nothing was sent then.
     """
     fingerprint = fingerprint_of(request.account, intent.call)
     claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
@@ -83,6 +85,7 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
         if earlier is not None:
             return answer_repeat(relay, earlier, request, fingerprint)
     await relay.paused.require_open(request.account)
+    await require_own(relay, request, intent.subject)
     if prepare is not None:
         intent = await prepare(intent)
         # The preparation may last longer than the second in which a pause takes effect.
@@ -134,6 +137,7 @@ class Attempt:
             _release(permit)
             return answer_blocked(self._relay, acceptance, self._request, fingerprint)
         self.operation = acceptance.operation
+        await self._require_still_own(permit)
         if permit is None:
             permit = await self._wait_for_permit()
             if permit is None:
@@ -216,6 +220,7 @@ class Attempt:
             conflicts_with=intent.conflicts_with,
             now_ms=now_ms,
             beside=self._relay.signed_texts.of_call(self.operation, signed_texts),
+            condition=intent.condition,
         )
         self._reach(OperationPoint.ACCEPTED)
         return acceptance
@@ -244,6 +249,22 @@ class Attempt:
             return await self._account.rate_limiter.take(until_s, priority=priority_of(self._intent.call))
         except StoreError:
             self._withdraw_later("no_place")
+            raise
+
+    async def _require_still_own(self, permit: Permit | None) -> None:
+        """Raises Refusal where another principal took the order just before this operation got its guard.
+
+        It may have charged the order since its owner was asked for. From here on the guard keeps all others out.
+        The permit is released and the intent withdrawn, as where the store fails.
+        """
+        if self._intent.order_id is None or self._intent.subject != f"order/{self._intent.order_id}":
+            return
+        try:
+            await require_own(self._relay, self._request, self._intent.subject)
+        except BaseException as error:  # as in run: the permit must not be lost
+            _release(permit)
+            if isinstance(error, Refusal | StoreError):
+                await self._withdraw_soon("order_taken")
             raise
 
     async def _require_still_open(self, permit: Permit) -> None:

@@ -19,12 +19,13 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
 
     An operation in ``accepted`` was not sent. One in ``sending`` may have been sent, and becomes unknown. The sole
     owner of the store, at its start, recovers all operations in these states. Where other processes share the store,
-    only those are recovered whose time is over. Leased notifications are due at once for the sole owner, else when
-    their lease ends. May be repeated; an operation that changes meanwhile is left alone. Raises StoreError.
+    only those are recovered whose time is over. Leased notifications and searches are due at once for the sole owner,
+    else when their lease ends. May be repeated; an operation that changes meanwhile is left alone. Raises StoreError.
     """
     now_ms = relay.clock.now_ms()
     if is_sole_owner:
         await relay.inbox.expire_leases(now_ms)
+        await relay.order_searches.expire_leases(now_ms)
     timeouts_ms = {name: int(account.timeout_s * 1000) for name, account in relay.accounts.items()}
     before_ms = NEVER_MS if is_sole_owner else now_ms - min(timeouts_ms.values(), default=0) - GRACE_MS
     longest_ms = max(timeouts_ms.values(), default=0)

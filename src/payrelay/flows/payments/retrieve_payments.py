@@ -12,6 +12,7 @@ from payrelay.core.checkouts.checkout import is_within
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import OperationFilter
 from payrelay.errors import Code
+from payrelay.flows.access.ownership import answer_as_unknown, foreign_among, is_foreign_order
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway
 
@@ -22,13 +23,18 @@ ATTEMPTS_MAX: Final = 1_000
 async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrder) -> Answer:
     """Answers with the gateway's records; 404 with an empty list where the order has no payment.
 
-    A credential for one customer isn't shown payments that are known to be another customer's: two customers may have
-    tried to pay one order. Raises Refusal (not_found) for an unknown account, and StoreError.
+    A foreign order is answered as an unknown one. Payments that are known to be foreign are left out. A credential for
+    one customer isn't shown payments that are known to be another customer's either: two customers may have tried to
+    pay one order. Raises Refusal (not_found) for an unknown account, and StoreError.
     """
+    if await is_foreign_order(relay, request, call.order_id):
+        return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
     cached = await relay.read(request, call)
-    bound = request.credential.bound
-    if bound is not None and is_personal(bound) and cached.reading.code is None:
-        others = await _of_others(relay, request, call.order_id, bound)
+    if cached.reading.code is None:
+        # A payment that the gateway shows has an owner by now: its operation was stored before it was sent.
+        if await is_foreign_order(relay, request, call.order_id):
+            return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
+        others = await _of_others(relay, request, call.order_id)
         own = _without(relay.account(request.account), cached.reading, others)
         cached = msgspec.structs.replace(cached, reading=own)
     return cached.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
@@ -36,13 +42,26 @@ async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrde
 
 def _without(account: Gateway, reading: Reading, payment_ids: frozenset[str]) -> Reading:
     """Returns a reading without some payments; with none left it is the reading of an order without payments."""
-    raw_data = account.without(reading.raw_data or b"[]", payment_ids) if payment_ids else reading.raw_data
+    if not payment_ids:
+        return reading
+    raw_data = account.without(reading.raw_data or b"[]", payment_ids)
     if raw_data is not None:
-        return msgspec.structs.replace(reading, raw_data=raw_data)
+        # The gateway's own sentence may say how many there are.
+        return msgspec.structs.replace(reading, msg="Found payments", raw_msg=None, raw_data=raw_data)
     return Reading(code=Code.NOT_FOUND, msg="No payments found", evidence=reading.evidence)
 
 
-async def _of_others(relay: Relay, request: Request, order_id: str, bound: Bound) -> frozenset[str]:
+async def _of_others(relay: Relay, request: Request, order_id: str) -> frozenset[str]:
+    """Returns the payments of an order that are foreign to the caller, or another customer's."""
+    merchant, bound = relay.account(request.account).merchant, request.credential.bound
+    owners = await relay.owners.payments_of_order(merchant, order_id)
+    foreign = await foreign_among(relay, request, owners)
+    if bound is None or not is_personal(bound):
+        return foreign
+    return foreign | await _of_other_customers(relay, request, order_id, bound)
+
+
+async def _of_other_customers(relay: Relay, request: Request, order_id: str, bound: Bound) -> frozenset[str]:
     """Returns the payments of an order that operations or checkouts of other customers have made."""
     on_order = OperationFilter(account=request.account, order_id=order_id)
     operations = await relay.journal.list(on_order, before=None, limit=ATTEMPTS_MAX)

@@ -16,7 +16,7 @@ from payrelay.core.payments.operation import INQUIRED, Event, Operation
 from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, MatchResult, sending_window_of
 from payrelay.errors import IllegalTransition, Outdated, StoreError
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.case import Case, apply_resolution, is_inquired
+from payrelay.flows.resolution.case import Case, Inquire, apply_resolution, is_inquired
 from payrelay.flows.resolution.resolvers import resolve_case
 from payrelay.gateways.gateway import Gateway
 
@@ -67,10 +67,13 @@ async def _lease_due(relay: Relay, limit: int) -> list[Operation]:
     return await relay.resolution.lease_due(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=limit)
 
 
-async def resolve_one(relay: Relay, operation: Operation, *, is_urgent: bool = False) -> None:
+async def resolve_one(
+    relay: Relay, operation: Operation, *, is_urgent: bool = False, inquire: Inquire | None = None
+) -> None:
     """Makes one try to resolve an operation, and stores the result. May be repeated; raises nothing but a cancellation.
 
     ``is_urgent`` is for a try out of turn: it doesn't wait for a permit, and stores nothing where it proves nothing.
+    ``inquire`` asks for payments in place of the gateway, for a try that shares its inquiry with others of the order.
     """
     if operation.id in relay.being_resolved:
         if not is_urgent:  # an inquiry out of turn is under way: the one by schedule follows soon
@@ -79,7 +82,7 @@ async def resolve_one(relay: Relay, operation: Operation, *, is_urgent: bool = F
         return
     relay.being_resolved[operation.id] = is_urgent
     try:
-        await _resolve(relay, operation, is_urgent=is_urgent)
+        await _resolve(relay, operation, is_urgent=is_urgent, inquire=inquire)
     except (Outdated, IllegalTransition):
         pass  # the operation was changed meanwhile
     except StoreError as error:
@@ -110,7 +113,7 @@ def inquire_now(relay: Relay, operation: Operation) -> None:
     relay.background.start(resolve_one(relay, operation, is_urgent=True))
 
 
-async def _resolve(relay: Relay, operation: Operation, *, is_urgent: bool) -> None:
+async def _resolve(relay: Relay, operation: Operation, *, is_urgent: bool, inquire: Inquire | None) -> None:
     account = relay.account_of(operation.account, operation.merchant)
     if account is None:
         relay.log.warning("resolution_without_account", operation_id=operation.id, account=operation.account)
@@ -118,6 +121,7 @@ async def _resolve(relay: Relay, operation: Operation, *, is_urgent: bool) -> No
         return
     until_s = relay.clock.boot_s() + (0 if is_urgent else account.queue_s)
     case = await open_case(relay, account, operation, is_urgent=is_urgent, until_s=until_s)
+    case.inquire_elsewhere = inquire
     if is_inquired(case.operation):
         await resolve_case(case)
 

@@ -1,23 +1,38 @@
 """Reads subscriptions and their payments from the gateway, or from the read cache."""
 
+from typing import TypeAlias
+
 import msgspec
 
 from payrelay.core.answers import Answer, Trace, with_member
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfSubscription
+from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
+from payrelay.flows.access.ownership import answer_as_unknown, foreign_among, is_foreign_order, is_foreign_plan
 from payrelay.flows.relay import Relay, Request
+
+_OfOne: TypeAlias = OneSubscription | PaymentsOfSubscription
 
 
 async def list_subscriptions(relay: Relay, request: Request, call: AllSubscriptions) -> Answer:
-    """Answers with the gateway's records of all subscriptions of the merchant, in its order."""
-    reading = await relay.read(request, call)
-    return reading.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
+    """Answers with the gateway's records of the merchant's subscriptions, in its order, without foreign ones."""
+    cached = await relay.read(request, call)
+    if cached.reading.code is None:
+        cached = msgspec.structs.replace(cached, reading=await _without_foreign(relay, request, cached.reading))
+    return cached.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
 
 
 async def list_subscription_payments(relay: Relay, request: Request, call: PaymentsOfSubscription) -> Answer:
-    """Answers with the gateway's records of a subscription's payments; 404 with an empty list where there are none."""
-    reading = await relay.read(request, call)
-    return reading.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
+    """Answers with the gateway's records of a subscription's payments; 404 with an empty list where there are none.
+
+    A foreign subscription is answered as an unknown one.
+    """
+    if await is_foreign_plan(relay, request, call.subscription_id):
+        return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
+    cached = await relay.read(request, call)
+    if await _shows_foreign(relay, request, call, cached.reading):
+        return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
+    return cached.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
 
 
 async def retrieve_subscription(
@@ -25,10 +40,15 @@ async def retrieve_subscription(
 ) -> Answer:
     """Answers with one subscription; ``with_payments`` adds a member ``payments``, empty where there are none.
 
-    That takes two calls to the gateway. Where either fails, its failure is the answer.
+    That takes two calls to the gateway. Where either fails, its failure is the answer. A foreign subscription is
+    answered as an unknown one.
     """
+    if await is_foreign_plan(relay, request, call.subscription_id):
+        return await answer_as_unknown(relay, request, call)
     trace = Trace(request_id=request.request_id)
     subscription = await relay.read(request, call)
+    if await _shows_foreign(relay, request, call, subscription.reading):
+        return await answer_as_unknown(relay, request, call)
     if not with_payments or subscription.reading.code is not None:
         return subscription.answer(trace)
     payments = await relay.read(request, PaymentsOfSubscription(subscription_id=call.subscription_id))
@@ -38,3 +58,32 @@ async def retrieve_subscription(
     raw_data = with_member(subscription.reading.raw_data or b"{}", "payments", raw_payments)
     both = msgspec.structs.replace(subscription.reading, raw_data=raw_data)
     return subscription.beside(payments, both).answer(trace)
+
+
+async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: Reading) -> bool:
+    """Tells whether what the gateway shows is foreign after all: by its order, or because it became known meanwhile."""
+    if reading.code is not None:
+        return False
+    if await is_foreign_plan(relay, request, call.subscription_id):
+        return True
+    account, raw_data = relay.account(request.account), reading.raw_data or b""
+    if isinstance(call, OneSubscription):
+        orders = {fact.order_id for fact in account.subscriptions_in(raw_data, seen_at_ms=relay.clock.now_ms())}
+    else:
+        orders = {payment.order_id for payment in account.payments_in(raw_data) or ()}
+    if await relay.owners.of_plan(account.merchant, str(call.subscription_id)):
+        return False  # it has an owner that isn't foreign, whoever owns the order
+    return any([await is_foreign_order(relay, request, order_id) for order_id in orders if order_id is not None])
+
+
+async def _without_foreign(relay: Relay, request: Request, reading: Reading) -> Reading:
+    """Returns a reading of all subscriptions without the foreign ones."""
+    account = relay.account(request.account)
+    others = await relay.owners.plans_of_others(account.merchant, request.principal)
+    foreign_ids = await foreign_among(relay, request, others.of_ids)
+    foreign_orders = await foreign_among(relay, request, others.of_orders)
+    if not foreign_ids and not foreign_orders:
+        return reading
+    raw_data = account.without_plans(reading.raw_data or b"[]", foreign_ids, foreign_orders)
+    # The gateway's own sentence may say how many there are.
+    return msgspec.structs.replace(reading, msg="Found subscriptions", raw_msg=None, raw_data=raw_data)

@@ -9,6 +9,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Code, Refusal
+from payrelay.flows.access.ownership import is_foreign_plan, visible_principals
 from payrelay.flows.pagination import answer_page
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.subscriptions import Installment, SubscriptionSummary
@@ -51,10 +52,10 @@ class SubscriptionStateView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def show_subscription_state(relay: Relay, request: Request, subscription_id: str) -> Answer:
-    """Answers with one subscription; raises Refusal (not_found) where no state of it is stored."""
+    """Answers with one subscription; raises Refusal (not_found) where no state of it is stored, or it is foreign."""
     merchant = relay.account(request.account).merchant
     summary = await relay.subscriptions.summary(merchant, subscription_id)
-    if summary is None:
+    if summary is None or await is_foreign_plan(relay, request, int(subscription_id)):
         raise Refusal(
             Code.NOT_FOUND, "nothing is known of such a subscription here; GET subscriptions asks the gateway"
         )
@@ -62,9 +63,8 @@ async def show_subscription_state(relay: Relay, request: Request, subscription_i
 
 
 async def list_subscription_states(relay: Relay, request: Request, *, after: str, limit: int) -> Answer:
-    """Answers a page of subscriptions, by id; a Link header leads to a next page."""
-    merchant = relay.account(request.account).merchant
-    summaries = await relay.subscriptions.list(merchant, after=after, limit=limit + 1)
+    """Answers a page of the subscriptions that aren't foreign, by id; a Link header leads to a next page."""
+    summaries = await _visible(relay, request, after, limit + 1)
     return answer_page(
         request,
         "subscription-states",
@@ -74,6 +74,24 @@ async def list_subscription_states(relay: Relay, request: Request, *, after: str
         id_of=lambda each: each.subscription.subscription_id,
         query={},
     )
+
+
+async def _visible(relay: Relay, request: Request, after: str, limit: int) -> list[SubscriptionSummary]:
+    """Reads the next subscriptions that aren't foreign; the owner of some is found by their order only."""
+    merchant, principals = relay.account(request.account).merchant, await visible_principals(relay, request)
+    visible: list[SubscriptionSummary] = []
+    while len(visible) < limit:
+        page = await relay.subscriptions.list(merchant, after=after, limit=limit, principals=principals)
+        for summary in page:
+            subscription = summary.subscription
+            if subscription.principal is not None or not await is_foreign_plan(
+                relay, request, int(subscription.subscription_id)
+            ):
+                visible.append(summary)
+        if len(page) < limit:
+            break
+        after = page[-1].subscription.subscription_id
+    return visible[:limit]
 
 
 def view(summary: SubscriptionSummary) -> SubscriptionStateView:

@@ -35,7 +35,7 @@ from payrelay.gateways.payhere.wire.checkout_forms import approval_minor, build_
 from payrelay.gateways.payhere.wire.notifications import received
 from payrelay.gateways.payhere.wire.payment_records import observation_of, payments_in, records_without
 from payrelay.gateways.payhere.wire.reply_shapes import RejectedCall, WrongShape
-from payrelay.gateways.payhere.wire.subscriptions import facts_in, records_of
+from payrelay.gateways.payhere.wire.subscriptions import facts_in, plans_without, records_of
 from payrelay.gateways.token_store import TokenStore
 
 CHECKED_ORDER: Final = "payrelay-check"
@@ -129,6 +129,10 @@ class PayHere:
     def without(self, raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
         """Removes payments from a list of records; None where none is left."""
         return records_without(raw_data, payment_ids)
+
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
+        """Removes subscriptions from a list of records; may leave an empty list."""
+        return plans_without(raw_data, subscription_ids, order_ids)
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | NoCheckout:
         """Gives the signed form, without a call to the gateway."""

@@ -9,6 +9,7 @@ Rules:
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -56,6 +57,9 @@ _UNIQUE_VIOLATION: Final = "23505"
 _LOST: Final = ("08", "57P")
 """Of those that pass: the connection or the server was lost, perhaps at the commit."""
 
+_NAME: Final = re.compile("[a-z][a-z0-9_]*")
+"""What a table may be called that is written anew."""
+
 _ENSURE_DURABLE: Final = """
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
 
@@ -86,6 +90,17 @@ class Postgresql:
         with _translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
                 return await _read(connection, unit)
+
+    async def clear_files(self, table: str | None) -> bool:
+        """Writes a table anew, without what was deleted from it; see ``Database.clear_files``."""
+        if table is None:
+            return False
+        if _NAME.fullmatch(table) is None:
+            raise StoreUnavailable("this is not the name of a table")
+        with _translated():
+            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
+                await connection.execute(f"VACUUM (FULL) {table}")
+        return True
 
     async def ping(self) -> None:
         """Asks the server whether it accepts writes; see ``Database.ping``."""

@@ -3,6 +3,10 @@
 A sealed value is ``01 | key id (4) | salt (16) | nonce (12) | AES-256-GCM ciphertext and tag``. Each process draws a
 new salt, from which HMAC-SHA256 derives a key of its own. So random nonces stay safe far beyond the 2**32 values that
 one AES-GCM key may seal. A process that was forked or restored from a snapshot draws other nonces.
+
+What can be erased on request is sealed with a *data key* of its own in place of the store's key, as
+``02 | nonce (12) | AES-256-GCM ciphertext and tag``. The data key is stored sealed elsewhere, and is destroyed when the
+value is erased (``store.data_keys.keys``).
 """
 
 import hashlib
@@ -18,11 +22,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from payrelay.core.seal_keys import KEY_BYTES, key_text, parse_keys
 from payrelay.errors import StoreUnusable
 
-_FORMAT: Final = b"\x01"
+FORMAT: Final = b"\x01"
+"""The first byte of a value that is sealed with the store's key."""
+DATA_KEY_FORMAT: Final = b"\x02"
+"""The first byte of a value that is sealed with a data key."""
 _KEY_ID_BYTES: Final = 4
 _SALT_BYTES: Final = 16
 _NONCE_BYTES: Final = 12
-_SALT_START: Final = len(_FORMAT) + _KEY_ID_BYTES
+_SALT_START: Final = len(FORMAT) + _KEY_ID_BYTES
 _NONCE_START: Final = _SALT_START + _SALT_BYTES
 _SEALED_START: Final = _NONCE_START + _NONCE_BYTES
 _SEALS_PER_SALT_MAX: Final = 2**30
@@ -54,7 +61,7 @@ class Seal:
     def _begin(self) -> None:
         """Draws a salt, and derives the key for the next seals from it."""
         self._seals = 0
-        self._head = _FORMAT + self._key_id + secrets.token_bytes(_SALT_BYTES)
+        self._head = FORMAT + self._key_id + secrets.token_bytes(_SALT_BYTES)
         self._cipher = self._derive(self._head)
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
@@ -68,7 +75,7 @@ class Seal:
     def open(self, sealed: bytes, context: bytes) -> bytes:
         """Decrypts a value. Raises StoreUnusable where its key is missing, or value or context are not as sealed."""
         head = sealed[:_NONCE_START]
-        if sealed[: len(_FORMAT)] != _FORMAT or head[len(_FORMAT) : _SALT_START] not in self._keys:
+        if sealed[: len(FORMAT)] != FORMAT or head[len(FORMAT) : _SALT_START] not in self._keys:
             raise StoreUnusable(
                 "a sealed value can't be opened: it was sealed with a key that PAYRELAY_ENCRYPTION_KEY lacks"
             )
@@ -87,8 +94,28 @@ class Seal:
         return cipher
 
     def _derive(self, head: bytes) -> AESGCM:
-        key = self._keys[head[len(_FORMAT) : _SALT_START]]
+        key = self._keys[head[len(FORMAT) : _SALT_START]]
         return AESGCM(hmac.digest(key, b"payrelay seal\0" + head, "sha256"))
+
+
+class DataKey:
+    """A key that seals what can be erased of one row, and is destroyed with it. Only few values have the same one."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+
+    def seal(self, plain: bytes, context: bytes) -> bytes:
+        """Encrypts a value; ``context`` names its place, and must be equal to open it."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return DATA_KEY_FORMAT + nonce + self._cipher.encrypt(nonce, plain, context)
+
+    def open(self, sealed: bytes, context: bytes) -> bytes:
+        """Decrypts a value. Raises StoreUnusable where key, value or context are not as sealed."""
+        start = len(DATA_KEY_FORMAT)
+        try:
+            return self._cipher.decrypt(sealed[start : start + _NONCE_BYTES], sealed[start + _NONCE_BYTES :], context)
+        except (InvalidTag, ValueError):
+            raise StoreUnusable("a sealed value can't be opened: it was changed, or belongs elsewhere") from None
 
 
 def _key_id(key: bytes) -> bytes:

@@ -73,6 +73,13 @@ class _Outcome(NamedTuple, Generic[T]):
     error: BaseException | None
 
 
+class _Clearing(NamedTuple):
+    """A caller that wants the files cleared: of what is in the log, or of everything that was ever deleted."""
+
+    waiter: "asyncio.Future[bool]"
+    is_whole: bool
+
+
 class _HalfDone(Exception):
     """A unit without a savepoint failed in the middle, so only the whole batch can be undone."""
 
@@ -102,6 +109,7 @@ class Sqlite:
         self._lock = lock
         self._busy_s = busy_s
         self._waiting: deque[_Job[Any]] = deque()  # each job knows its own type
+        self._clearing: list[_Clearing] = []
         self._is_idle = asyncio.Event()
         self._is_idle.set()
         self._is_closed = False
@@ -114,9 +122,7 @@ class Sqlite:
             raise StoreUnavailable("too many writes are waiting for the database")
         waiter: asyncio.Future[T] = self._loop.create_future()
         self._waiting.append(_Job(unit, waiter))
-        if self._is_idle.is_set():
-            self._is_idle.clear()
-            self._loop.call_soon(self._begin)
+        self._wake()
         return await waiter
 
     async def read(self, unit: Unit[T]) -> T:
@@ -127,6 +133,18 @@ class Sqlite:
             return _drive(self._reader, unit)
         except sqlite3.Error as error:
             raise _translated(error) from error
+
+    async def clear_files(self, table: str | None) -> bool:
+        """Copies the log into the file and empties it; see ``Database.clear_files``.
+
+        The file itself has no deleted rows, because SQLite overwrites them (``secure_delete``).
+        """
+        if self._is_closed:
+            raise StoreUnavailable("the database is closed")
+        waiter: asyncio.Future[bool] = self._loop.create_future()
+        self._clearing.append(_Clearing(waiter, is_whole=table is None))
+        self._wake()
+        return await waiter
 
     async def ping(self) -> None:
         """Takes the write lock and releases it; see ``Database.ping``."""
@@ -145,8 +163,17 @@ class Sqlite:
         if self._lock is not None:
             self._lock.release()
 
+    def _wake(self) -> None:
+        if self._is_idle.is_set():
+            self._is_idle.clear()
+            self._loop.call_soon(self._begin)
+
     def _begin(self) -> None:
         """Begins a transaction for all waiting units; the writer is idle where there are none."""
+        if self._clearing:
+            clearings, self._clearing = self._clearing, []
+            self._executor.submit(self._clear, clearings)
+            return
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
         if not batch:
             self._is_idle.set()
@@ -160,6 +187,22 @@ class Sqlite:
                 self._fail(batch, error)
         else:
             self._carry_out_all(batch)
+
+    def _clear(self, clearings: list[_Clearing]) -> None:
+        """Copies the log into the file and empties it, between two batches. Runs in the executor."""
+        error: StoreError | None = None
+        is_empty = False
+        try:
+            self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_s * 1000)}")
+            if any(clearing.is_whole for clearing in clearings):
+                self._writer.execute("VACUUM")
+            [[is_busy, *_]] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            is_empty = not is_busy
+        except sqlite3.Error as trouble:
+            error = _translated(trouble)
+        finally:
+            self._writer.execute("PRAGMA busy_timeout = 0")
+        self._loop.call_soon_threadsafe(self._deliver, [_Outcome(each.waiter, is_empty, error) for each in clearings])
 
     def _wait_to_begin(self, batch: list[_Job[Any]]) -> None:
         """Waits until another process releases the write lock. Runs in the executor."""

@@ -101,6 +101,7 @@ def _connect(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
         "synchronous = FULL",
         "foreign_keys = ON",
         "trusted_schema = OFF",
+        "secure_delete = ON",
         "temp_store = MEMORY",
         f"cache_size = {-_CACHE_KIB}",
         f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",

@@ -4,6 +4,9 @@ A *version* stands for everything that may have changed what a read would show. 
 operations on an order or a subscription, and of a count of the changes that may affect every reading. The version is
 read before the gateway is asked. An answer is as good as new to a caller that finds an equal version again. The last
 known status of each payment is stored here too.
+
+An answer names customers. It is sealed with a data key of its own (``store.data_keys.keys``), which is destroyed with
+it.
 """
 
 from collections.abc import Iterable
@@ -15,7 +18,8 @@ from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrd
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import StoreUnusable
-from payrelay.store.engine.database import Database, Statement, Unit, count_rows, first_row
+from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.engine.database import Database, Statement, Unit, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements.gateways import readings as statements
 
@@ -54,7 +58,7 @@ class ReadingStore:
 
     def __init__(self, database: Database, seal: Seal) -> None:
         self._database = database
-        self._seal = seal
+        self._data_keys = DataKeys(seal)
 
     async def version(self, merchant: str, call: Read) -> Version:
         """Gives the version of a read's subject, with everything that was committed before. Raises StoreUnavailable."""
@@ -64,14 +68,15 @@ class ReadingStore:
     async def last(self, merchant: str, call: Read) -> StoredReading | None:
         """Gives the stored answer; None also where it can't be opened. Raises StoreUnavailable."""
         subject = subject_of(call)
-        row = await self._database.read(first_row(Statement(statements.LAST_READING, (merchant, subject))))
+        owner = owner_of(merchant, subject)
+        row = await self._database.read(first_row(Statement(statements.LAST_READING, (merchant, subject, owner))))
         if row is None:
             return None
-        sealed, read_at_ms = row
-        assert isinstance(sealed, bytes)  # noqa: S101, a column that is not null
+        sealed, sealed_key, read_at_ms = row
         assert isinstance(read_at_ms, int)  # noqa: S101, a column that is not null
         try:
-            sealed_part = _decode(self._seal.open(sealed, context_of(merchant, subject)))
+            plain = self._data_keys.open(sealed, context_of(merchant, subject), owner, sealed_key)
+            sealed_part = _decode(plain or b"")
         except (StoreUnusable, msgspec.DecodeError):
             return None  # sealed with a missing key or by another release: the next answer replaces it
         reading = Reading(code=None, msg=sealed_part.msg, raw_msg=sealed_part.raw_msg, raw_data=sealed_part.raw_data)
@@ -91,8 +96,10 @@ class ReadingStore:
             await self._database.write(_all_of(noted))
             return
         subject = subject_of(call)
-        sealed = self._seal.seal(plain, context_of(merchant, subject))
-        stored = Statement(statements.KEEP_READING, (merchant, subject, sealed, read_at_ms), is_whole=not noted)
+        own = self._data_keys.new(owner_of(merchant, subject))
+        sealed = own.key.seal(plain, context_of(merchant, subject))
+        parameters = (merchant, subject, sealed, read_at_ms, own.owner, own.sealed)
+        stored = Statement(statements.KEEP_READING, parameters, is_whole=not noted)
         await self._database.write(_all_of([stored, *noted]))
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int) -> None:
@@ -100,17 +107,12 @@ class ReadingStore:
         await self._database.write(_all_of(_notes(merchant, payments, now_ms)))
 
     async def forget(self, merchant: str, calls: Iterable[Read]) -> None:
-        """Forgets the answers to these reads. Raises StoreUnavailable."""
-        subjects = sorted({subject_of(call) for call in calls})
-        forgotten = [Statement(statements.FORGET_READING, (merchant, subject)) for subject in subjects]
-        await self._database.write(_all_of(forgotten))
+        """Forgets the answers to these reads, on request. Raises StoreUnavailable."""
+        await self._database.write(_forget(merchant, sorted({subject_of(call) for call in calls})))
 
     async def prune(self, before_ms: int, limit: int) -> int:
         """Forgets at most ``limit`` answers from before a time, the oldest first; gives their number."""
-        parameters = (before_ms, min(limit, PRUNED_MAX))
-        return await self._database.write(
-            count_rows(Statement(statements.PRUNE_CACHED_READINGS, parameters, is_whole=True))
-        )
+        return await self._database.write(_prune(before_ms, min(limit, PRUNED_MAX)))
 
 
 def subject_of(call: Read) -> str:
@@ -140,6 +142,23 @@ def context_of(merchant: str, subject: str) -> bytes:
     """Gives the seal context of an answer."""
     # A merchant is a hash in hex: no slash in it, so that no other pair of the two reads the same.
     return f"reading/{merchant}/{subject}".encode()
+
+
+def owner_of(merchant: str, subject: str) -> str:
+    """Names an answer as the owner of its data key."""
+    return f"reading/{merchant}/{subject}"
+
+
+def _forget(merchant: str, subjects: list[str]) -> Unit[None]:
+    for subject in subjects:
+        yield Statement(statements.FORGET_READING, (merchant, subject))
+    yield from destroyed_on_request(owner_of(merchant, subject) for subject in subjects)
+
+
+def _prune(before_ms: int, limit: int) -> Unit[int]:
+    rows = yield Statement(statements.PRUNE_CACHED_READINGS, (before_ms, limit))
+    yield from destroyed(owner_of(str(merchant), str(subject)) for merchant, subject in rows)
+    return len(rows)
 
 
 def _notes(merchant: str, payments: Iterable[Payment], at_ms: int) -> list[Statement]:

@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.data_keys import key_of
 from payrelay.store.statements.pagination import Listing
 from payrelay.store.statements.payment_owners import OPERATION_OWNS
 
@@ -14,35 +15,37 @@ NOTIFICATION_COLUMNS: Final = (
     " updated_at_ms"
 )
 
+READ_COLUMNS: Final = f"{NOTIFICATION_COLUMNS}, row_digest"
+
 PUT_NOTIFICATION: Final = query(
     f"""
-    INSERT INTO notifications ({NOTIFICATION_COLUMNS}, sealed_body)
+    INSERT INTO notifications ({NOTIFICATION_COLUMNS}, sealed_body, row_digest)
     SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text,
            $11::text, $12::text, $13::text, $14::bigint, $15::text, $16::text, $17::bigint, $18::bigint, $19::bigint,
-           $20::bigint, $21::bigint, $22::bigint, $23::bigint, $24::bytea
+           $20::bigint, $21::bigint, $22::bigint, $23::bigint, $24::bytea, $25::text
     WHERE CASE WHEN $6::text = 'refused'
         THEN (SELECT count(*) FROM (
-            SELECT 1 FROM notifications WHERE merchant = $3::text AND state = 'refused' LIMIT $25
-        ) AS kept) < $25
+            SELECT 1 FROM notifications WHERE merchant = $3::text AND state = 'refused' LIMIT $26
+        ) AS kept) < $26
         ELSE (SELECT count(*) FROM (
             SELECT 1 FROM notifications
-            WHERE merchant = $3::text AND order_id = $11::text AND received_at_ms > $26::bigint AND state <> 'refused'
+            WHERE merchant = $3::text AND order_id = $11::text AND received_at_ms > $27::bigint AND state <> 'refused'
               AND told = $10::text
-            LIMIT $27
-        ) AS kept) < $27
+            LIMIT $28
+        ) AS kept) < $28
     END
     ON CONFLICT (merchant, digest) DO NOTHING
     RETURNING id""",
 )
 """Stores a notification and its sealed body. Gives no row, and writes nothing, where it is there already, or where a
 flood is likely. That is where too many refused ones are stored, or too many of its order and reported status since
-$26."""
+$27."""
 
 REPEAT_NOTIFICATION: Final = query(
     f"""
     UPDATE notifications SET repeats = repeats + 1, last_at_ms = $3
     WHERE merchant = $1 AND digest = $2
-    RETURNING {NOTIFICATION_COLUMNS}""",
+    RETURNING {READ_COLUMNS}""",
 )
 """Counts a repeat of a notification; gives no row where it is not there."""
 
@@ -50,27 +53,55 @@ RECORD_NOTIFICATION: Final = query(
     """
     UPDATE notifications
     SET verdict = $3, state = $4, why = $5, version = $2::bigint, attempts = $6, next_at_ms = $7, gives_up_at_ms = $8,
-        updated_at_ms = $9
+        updated_at_ms = $9, row_digest = $10
     WHERE id = $1 AND version = $2::bigint - 1
     RETURNING id""",
 )
 """Changes a notification; gives no row, and writes nothing, where it has another version."""
 
-GET_NOTIFICATION: Final = query(f"SELECT {NOTIFICATION_COLUMNS} FROM notifications WHERE id = $1")
+GET_NOTIFICATION: Final = query(f"SELECT {READ_COLUMNS} FROM notifications WHERE id = $1")
 """Reads one notification."""
 
-BODY_OF_NOTIFICATION: Final = query("SELECT sealed_body FROM notifications WHERE id = $1")
-"""Reads the sealed body of a notification; null once it was forgotten."""
+BODY_OF_NOTIFICATION: Final = query(
+    f"SELECT sealed_body, {key_of('notifications.id')} FROM notifications WHERE id = $1",
+)
+"""Reads the sealed body of a notification, null once it was forgotten, and its key."""
 
 LEASE_NOTIFICATIONS: Final = query(
     f"""
     UPDATE notifications SET next_at_ms = $2::bigint
     WHERE id IN (
-        SELECT id FROM notifications WHERE next_at_ms <= $1::bigint ORDER BY next_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
+        SELECT id FROM notifications
+        WHERE next_at_ms <= $1::bigint AND id IN (
+            SELECT id FROM (
+                SELECT id, row_number() OVER (PARTITION BY merchant, order_id ORDER BY next_at_ms, id) AS place
+                FROM notifications
+                WHERE next_at_ms <= $1::bigint AND (merchant, order_id) IN (
+                    SELECT merchant, order_id FROM notifications WHERE next_at_ms <= $1::bigint
+                    GROUP BY merchant, order_id ORDER BY min(next_at_ms), merchant, order_id LIMIT $3
+                )
+            ) AS due
+            WHERE place <= $4
+        )
+        FOR UPDATE SKIP LOCKED
     )
-    RETURNING {NOTIFICATION_COLUMNS}""",
+    RETURNING {READ_COLUMNS}""",
 )
-"""Leases due notifications until $2, so that no other process works on them meanwhile."""
+"""Leases due notifications of some orders until $2, so that no other process works on them meanwhile. Those of one
+order can't keep out those of another, however many they are."""
+
+LEASE_WAITING: Final = query(
+    f"""
+    UPDATE notifications SET next_at_ms = $4::bigint
+    WHERE id IN (
+        SELECT id FROM notifications
+        WHERE merchant = $1 AND order_id = $2 AND state = 'waiting'
+          AND (updated_at_ms < $3 OR why = 'search_waits')
+        ORDER BY received_at_ms, id LIMIT $5 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {READ_COLUMNS}""",
+)
+"""Leases notifications of an order that wait, until $4. They were not worked on since $3, or wait for a search."""
 
 NEXT_NOTIFICATION: Final = query("SELECT min(next_at_ms) FROM notifications WHERE next_at_ms IS NOT NULL")
 """Reads when the next notification is to be worked on."""
@@ -99,15 +130,46 @@ FORGET_BODIES: Final = query(
 )
 """Forgets the bodies of finished notifications from before a time, a limited number at a time."""
 
+_MADE_BY: Final = """
+      SELECT 1 FROM operations
+      WHERE operations.payment_id = notifications.payment_id AND merchant = $1 AND principal {is_theirs} $3
+        AND {operation_owns}
+      UNION ALL
+      SELECT 1 FROM checkouts
+      WHERE checkouts.payment_id = notifications.payment_id AND merchant = $1 AND principal {is_theirs} $3
+      UNION ALL
+      SELECT 1 FROM installments
+      JOIN subscriptions ON subscriptions.merchant = installments.merchant
+        AND subscriptions.subscription_id = installments.subscription_id
+      WHERE installments.payment = notifications.payment_id AND installments.merchant = $1
+        AND subscriptions.principal {is_theirs} $3"""
+_LAST_TAKEN: Final = """coalesce((
+      SELECT max(created_at_ms) FROM (
+        SELECT created_at_ms FROM operations
+        WHERE operations.order_id = $2 AND merchant = $1 AND principal {is_theirs} $3 AND {operation_owns}
+          AND created_at_ms <= received_at_ms
+        UNION ALL
+        SELECT created_at_ms FROM checkouts
+        WHERE checkouts.order_id = $2 AND merchant = $1 AND principal {is_theirs} $3
+          AND created_at_ms <= received_at_ms
+      ) AS taken
+    ), 0)"""
+_OWN: Final = {"is_theirs": "=", "operation_owns": OPERATION_OWNS}
+_FOREIGN: Final = {"is_theirs": "<>", "operation_owns": OPERATION_OWNS}
+
 FORGET_BODIES_OF_ORDER: Final = query(
-    """
+    f"""
     UPDATE notifications SET sealed_body = NULL
     WHERE merchant = $1 AND order_id = $2 AND sealed_body IS NOT NULL AND next_at_ms IS NULL
+      AND (EXISTS ({_MADE_BY.format(**_OWN)})
+        OR NOT EXISTS ({_MADE_BY.format(**_FOREIGN)})
+        AND {_LAST_TAKEN.format(**_FOREIGN)} <= {_LAST_TAKEN.format(**_OWN)})
     RETURNING id""",
 )
-"""Forgets the bodies of all finished notifications of an order."""
+"""Forgets the bodies of an order's finished notifications: those of payments that principal $3 made, and those of
+payments that nobody is known to have made, unless another principal had taken the order last before they came."""
 
-LIST_NOTIFICATIONS: Final = Listing("notifications", NOTIFICATION_COLUMNS)
+LIST_NOTIFICATIONS: Final = Listing("notifications", READ_COLUMNS)
 """The listed columns of notifications."""
 
 ACCEPT_TOKEN: Final = query(
@@ -138,3 +200,24 @@ OWNER_OF_PAYMENT: Final = query(
     ORDER BY id LIMIT 1""",
 )
 """Finds the operation that a payment belongs to, where an operation made it."""
+
+ADD_NOTIFICATION_ALERT: Final = query(
+    """
+    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6::bigint, $6::bigint)
+    ON CONFLICT DO NOTHING""",
+)
+"""Writes, beside the change, the alert that a notification came to need attention; once a day for one subject."""
+
+ADD_REFUSALS_ALERT: Final = query(
+    """
+    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
+    SELECT $1::text, $2::bigint, $3::text, '', $4::bigint, $5::bigint, $5::bigint
+    WHERE (SELECT count(*) FROM (
+        SELECT 1 FROM notifications
+        WHERE merchant = $3::text AND state = 'refused' AND received_at_ms > $6::bigint LIMIT $7
+    ) AS refused) >= $7
+    ON CONFLICT DO NOTHING""",
+)
+"""Writes the alert that so many notifications were refused since $6 that an operator should find the cause; once a day.
+"""

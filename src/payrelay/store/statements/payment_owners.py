@@ -29,7 +29,7 @@ IS_OPEN_OR_FAILED: Final = f"state IN {listed(OPEN_STATES | {State.FAILED})}"
 OPERATION_OWNS: Final = f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}"
 """An operation that owns the payment that it names. A refund names a payment too, and owns none."""
 
-_CHECKOUT_OWNS: Final = "kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL"
+CHECKOUT_OWNS: Final = "kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL"
 """A checkout whose payment the gateway shows."""
 
 
@@ -45,5 +45,5 @@ def owners_of_payment(asking: Literal["operations", "checkouts"]) -> str:
     UNION ALL
     SELECT id FROM checkouts
     WHERE payment_id = $1 AND merchant = $2 AND id <> $3
-      AND ({_CHECKOUT_OWNS} OR order_id = (SELECT order_id FROM {asking} WHERE id = $3))
+      AND ({CHECKOUT_OWNS} OR order_id = (SELECT order_id FROM {asking} WHERE id = $3))
     LIMIT 1"""

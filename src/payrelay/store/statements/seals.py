@@ -1,6 +1,6 @@
 """Sealed values of all tables: counted by key, read page by page, and replaced by themselves under another key.
 
-The first byte of a sealed value is its format, the next four name its key.
+The first byte of a sealed value is its format. In a value that is sealed with the store's key the next four name it.
 """
 
 # ruff: noqa: S608 - only tables and columns named in ``store.seals`` are put into the texts; values are parameters
@@ -12,21 +12,22 @@ from payrelay.store.engine.queries import Query, query
 
 @cache
 def count_by_key(table: str, column: str) -> Query:
-    """Composes the query that counts the sealed values of a column by the ids of their keys."""
-    return query(
-        f"SELECT substr({column}, 2, 4), count(*) FROM {table} WHERE {column} IS NOT NULL GROUP BY 1",
-    )
+    """Composes the query that counts the values of a column with format $1 by the ids of their keys."""
+    return query(f"SELECT substr({column}, 2, 4), count(*) FROM {table} WHERE substr({column}, 1, 1) = $1 GROUP BY 1")
 
 
 @cache
 def page_of_others(table: str, column: str, keys: tuple[str, ...]) -> Query:
-    """Composes the query of one page: values not sealed with key $1, behind the row named by $2, …; then limit."""
-    names, last = ", ".join(keys), len(keys) + 1
-    behind = ", ".join(f"${number}" for number in range(2, last + 1))
+    """Composes the query of one page: values with format $1 and another key than $2, behind a row; then limit.
+
+    The row is named by $3, …
+    """
+    names, last = ", ".join(keys), len(keys) + 2
+    behind = ", ".join(f"${number}" for number in range(3, last + 1))
     return query(
         f"""
         SELECT {column}, {names} FROM {table}
-        WHERE {column} IS NOT NULL AND substr({column}, 2, 4) <> $1 AND ({names}) > ({behind})
+        WHERE substr({column}, 1, 1) = $1 AND substr({column}, 2, 4) <> $2 AND ({names}) > ({behind})
         ORDER BY {names} LIMIT ${last + 1}""",
     )
 

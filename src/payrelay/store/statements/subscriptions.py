@@ -73,6 +73,23 @@ LAST_INSTALLMENT: Final = query(
 )
 """Reads the last installment that was paid, or that failed. Ids grow; payments without one sort before all others."""
 
+LIST_OWN_SUBSCRIPTIONS: Final = query(
+    f"""
+    SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
+    WHERE merchant = $1 AND subscription_id > $2
+      AND (principal IS NULL
+           OR principal = ANY (ARRAY(SELECT wanted FROM json_array_elements_text($4::json) AS wanted)))
+    ORDER BY subscription_id LIMIT $3""",
+    sqlite=(
+        f"""
+        SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
+        WHERE merchant = $1 AND subscription_id > $2
+          AND (principal IS NULL OR principal IN (SELECT value FROM json_each($4)))
+        ORDER BY subscription_id LIMIT $3""",
+    ),
+)
+"""Reads one page of the known facts of subscriptions that have no known principal, or one of a JSON list."""
+
 LIST_SUBSCRIPTIONS: Final = query(
     f"""
     SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions

@@ -15,9 +15,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from payrelay.errors import DatabaseNotReady
+from payrelay.store.access.principals import sign_grandfathered
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
+from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
+from payrelay.store.upgrades.data_keys import seal_with_data_keys
 from payrelay.store.upgrades.signed_texts import fill_signed_texts
 
 
@@ -48,16 +51,37 @@ async def _begin_chain(_: UpgradeContext) -> None:
     """Does nothing: that it is finished says that the audit chain has a key, which may not be missing any more."""
 
 
+async def _cover_earlier_rows(context: UpgradeContext) -> None:
+    """Gives rows their digests; a row that a process of the version before writes later counts as not existing."""
+    await cover_earlier_rows(context.database, context.seal, context.secret, at_ms=context.now_ms)
+
+
 async def _fill_signed_texts(context: UpgradeContext) -> None:
     """Fills in the signed texts; what a process of the version before stores meanwhile counts with every amount."""
     await fill_signed_texts(context.database, context.secret, at_ms=context.now_ms)
 
 
+async def _seal_with_data_keys(context: UpgradeContext) -> None:
+    await seal_with_data_keys(context.database, context.seal)
+
+
+async def _sign_grandfathered(context: UpgradeContext) -> None:
+    """Signs the pairs of principals that migration 14 found acting on each other's things.
+
+    A process of the version before writes no such pair.
+    """
+    await sign_grandfathered(context.database, context.secret)
+
+
 STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("audit chain", _begin_chain),
     UpgradeStep("signed texts", _fill_signed_texts),
+    UpgradeStep("data keys", _seal_with_data_keys),
+    UpgradeStep("owners", _sign_grandfathered),
+    UpgradeStep("row digests", _cover_earlier_rows),
 )
-"""All steps, in the order in which they run; a new one is added at the end."""
+"""All steps, in the order in which they run. ``row digests`` comes last, because it covers what the others wrote; a
+later version adds its steps behind it, and they write digests themselves."""
 
 
 async def require_upgraded(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> None:

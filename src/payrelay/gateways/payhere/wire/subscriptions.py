@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from payrelay.core.subscriptions.schedule import schedule_shown
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.gateways.payhere.wire.payment_records import moment_in
 from payrelay.gateways.payhere.wire.reply_shapes import NO_AMOUNT, WrongShape, amount_in, id_in, members_of, text_in
@@ -48,6 +49,32 @@ def records_of(order_id: str, raw_data: bytes) -> bytes:
     )
 
 
+def plans_without(raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
+    """Removes records from a list, by their numbers or their orders, and leaves the others byte for byte. Never raises.
+
+    A record whose number or order can't be read is removed too, because its owner can't be found.
+    """
+    try:
+        records = [bytes(record) for record in _records.decode(raw_data)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return b"[]"
+    left = [
+        record
+        for record in records
+        if (names := _names(record)) is not None and names[0] not in subscription_ids and names[1] not in order_ids
+    ]
+    return b"[" + b",".join(left) + b"]"
+
+
+def _names(raw: bytes) -> tuple[str, str] | None:
+    try:
+        members = members_of(raw)
+        subscription_id, order_id = id_in(members, "subscription_id"), text_in(members, "order_id")
+    except (WrongShape, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return None if subscription_id is None or order_id is None else (subscription_id, order_id)
+
+
 def facts_in(raw_data: bytes, timezone: str, *, seen_at_ms: int) -> tuple[Fact, ...]:
     """Gives the facts in a record or a list of records, as of the time of the question. Never raises."""
     try:
@@ -78,8 +105,17 @@ def _fact(raw: bytes, zone: ZoneInfo, seen_at_ms: int) -> Fact | None:
         currency=currency,
         amount_minor=None if amount_minor == NO_AMOUNT else amount_minor,
         began_at_ms=_began_at_ms(members, zone),
+        schedule=schedule_shown(_text(members, "recurring") or ""),
         state=STATES.get(" ".join((status or "").upper().split())),
     )
+
+
+def _text(members: dict[str, bytes], name: str) -> str | None:
+    """Reads a text; None where it is none, which leaves the other facts valid."""
+    try:
+        return text_in(members, name)
+    except WrongShape:
+        return None
 
 
 def _began_at_ms(members: dict[str, bytes], zone: ZoneInfo) -> int | None:

@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.data_keys import key_of, put_key_after
 
 _INVALIDATES: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
 
@@ -20,16 +21,19 @@ ever removed, and each change raises its version."""
 VERSION_OF_SUBSCRIPTION: Final = query(_OPERATIONS_WITH + "subscription_id = $2 AND merchant = $1")
 """Reads the version of the merchant account, and the number and versions of the operations on a subscription."""
 
-LAST_READING: Final = query("SELECT sealed, read_at_ms FROM readings WHERE merchant = $1 AND subject = $2")
-"""Reads the last answer to a read."""
+LAST_READING: Final = query(
+    f"SELECT sealed, {key_of('$3::text')}, read_at_ms FROM readings WHERE merchant = $1 AND subject = $2",
+)
+"""Reads the last answer to a read, and the data key of $3."""
 
-KEEP_READING: Final = query(
-    """
+_KEEP: Final = """
     INSERT INTO readings (merchant, subject, sealed, read_at_ms) VALUES ($1, $2, $3, $4)
     ON CONFLICT (merchant, subject) DO UPDATE SET sealed = excluded.sealed, read_at_ms = excluded.read_at_ms
-    WHERE readings.read_at_ms <= excluded.read_at_ms""",
-)
-"""Stores an answer to a read in place of an earlier one."""
+    WHERE readings.read_at_ms <= excluded.read_at_ms"""
+_KEEP_BOTH, _KEEP_KEY = put_key_after(_KEEP, owner="$5", sealed_key="$6")
+
+KEEP_READING: Final = query(_KEEP_BOTH, sqlite=(_KEEP, _KEEP_KEY))
+"""Stores an answer to a read in place of an earlier one, and its data key in place of that one's."""
 
 NOTE_PAYMENT: Final = query(
     """
@@ -50,6 +54,6 @@ PRUNE_CACHED_READINGS: Final = query(
     DELETE FROM readings WHERE (merchant, subject) IN (
         SELECT merchant, subject FROM readings WHERE read_at_ms < $1 ORDER BY read_at_ms LIMIT $2
     )
-    RETURNING subject""",
+    RETURNING merchant, subject""",
 )
 """Forgets the oldest answers to reads, a limited number at a time."""

@@ -1,0 +1,66 @@
+"""Who owns what among the principals of one merchant: what a caller may act on and see besides its own.
+
+Rules:
+
+1. Owner of a payment is the principal whose operation, checkout or plan made it. Owner of a plan is the principal whose
+   checkout began it. Owner of an authorization is the principal that requested it.
+2. Owner of an order is whoever made a payment of it, or holds it by an open operation or checkout. An attempt that took
+   no effect owns nothing.
+3. What Payrelay knows no maker of belongs to the owner of its order. Where the order has none either, it is open to all
+   keys of the account.
+4. A caller may act on what its own principal owns, and on what the principals own that it acts for: those of its group,
+   and those that it acted for before owners were asked for, until an operator decides. A key with the scope
+   ``any-principal`` may act on everything.
+5. To everyone else a thing is foreign: the service answers as if it didn't exist.
+"""
+
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+import msgspec
+
+from payrelay.core.access.credential import Credential, Scope
+
+NOBODY: Final[frozenset[str]] = frozenset()
+"""The owners of what has no known owner."""
+
+
+class OrderOwners(msgspec.Struct, frozen=True, kw_only=True):
+    """The owners of an order.
+
+    Attributes:
+        settled: those that made a payment of it, or hold it by a checkout.
+        charging: those whose charge or authorization of it is open; its guard keeps others out meanwhile.
+    """
+
+    settled: frozenset[str] = NOBODY
+    charging: frozenset[str] = NOBODY
+
+    @property
+    def all(self) -> frozenset[str]:
+        """All owners."""
+        return self.settled | self.charging
+
+
+class ActsFor(msgspec.Struct, frozen=True, kw_only=True):
+    """The other principals whose things a principal may act on: those of its group, and its grandfathered ones."""
+
+    group: frozenset[str] = NOBODY
+    grandfathered: frozenset[str] = NOBODY
+
+    @property
+    def all(self) -> frozenset[str]:
+        """All of them."""
+        return self.group | self.grandfathered
+
+
+def acts_for_any(credential: Credential) -> bool:
+    """True for a key with the scope ``any-principal``; never for a token, whatever its scopes say."""
+    return Scope.ANY_PRINCIPAL in credential.scopes and credential.bound is None
+
+
+def may_act(credential: Credential, owners: AbstractSet[str], acts_for: AbstractSet[str] = NOBODY) -> bool:
+    """True where a thing with these owners isn't foreign to the caller; ``acts_for`` are the others it acts for."""
+    if not owners or acts_for_any(credential) or credential.principal in owners:
+        return True
+    return not owners.isdisjoint(acts_for)

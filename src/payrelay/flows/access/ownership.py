@@ -1,0 +1,121 @@
+"""Asks for the owner of what a request names, and answers for a foreign thing as for one that doesn't exist.
+
+Rules:
+
+1. A repeat is answered before its owner is asked for.
+2. Nothing is sent to change a foreign thing.
+3. A foreign thing is read at the gateway under a number that nobody has. So the caller gets the very answer that it
+   would get for an unknown one: in the gateway's words, after a call, from the same budget, and never from a cache.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from payrelay.core.access.ownership import acts_for_any, may_act
+from payrelay.core.answers import Answer, Trace, of_reading
+from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.outcomes import Reading
+from payrelay.errors import Code, Refusal
+from payrelay.flows.relay import Relay, Request
+
+TAKEN_SENTENCE: Final = "this order id is taken; use another one"
+_NUMBERS_FROM: Final = 10**18
+"""Subscription numbers that no gateway has given: they have 19 digits, and the gateway's have 12."""
+
+
+async def is_foreign(relay: Relay, request: Request, owners: frozenset[str]) -> bool:
+    """Tells whether a thing with these owners is foreign to the caller. Raises StoreError."""
+    if may_act(request.credential, owners):
+        return False
+    acts_for = await relay.principals.acts_for(request.principal)
+    return not may_act(request.credential, owners, acts_for.all)
+
+
+async def foreign_among(relay: Relay, request: Request, owned: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Returns those of some things that are foreign to the caller; each thing has its owners. Raises StoreError."""
+    suspected = {id_: owners for id_, owners in owned.items() if not may_act(request.credential, owners)}
+    if not suspected:
+        return frozenset()
+    acts_for = (await relay.principals.acts_for(request.principal)).all
+    return frozenset(id_ for id_, owners in suspected.items() if not may_act(request.credential, owners, acts_for))
+
+
+async def visible_principals(relay: Relay, request: Request) -> frozenset[str] | None:
+    """Returns the principals whose things the caller may see; None for a caller who may see everything.
+
+    Raises StoreError.
+    """
+    if acts_for_any(request.credential):
+        return None
+    return (await relay.principals.acts_for(request.principal)).all | {request.principal}
+
+
+async def require_own(relay: Relay, request: Request, subject: str) -> None:
+    """Raises Refusal where the subject of an effect is foreign: conflict for an order, not_found for anything else.
+
+    An order that another principal is charging at this moment is left to its guard, which tells when to try again.
+    ``subject`` is that of an operation. Raises StoreError.
+    """
+    noun, _, id_ = subject.partition("/")
+    merchant, owners = relay.account(request.account).merchant, relay.owners
+    if noun == "order":
+        if await is_foreign(relay, request, (await owners.of_order(merchant, id_)).settled):
+            raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
+        return
+    finders = {"payment": owners.of_payment, "authorization": owners.of_authorization, "subscription": owners.of_plan}
+    if await is_foreign(relay, request, await finders[noun](merchant, id_)):
+        raise Refusal(Code.NOT_FOUND, f"there is no such {noun}")
+
+
+async def require_free_order(relay: Relay, request: Request, order_id: str) -> bool:
+    """Raises Refusal (conflict) where a checkout can't be opened for an order because the order is foreign.
+
+    Returns True where nobody owns the order, so that another principal may take it at the same moment. Raises
+    StoreError.
+    """
+    owners = await relay.owners.of_order(relay.account(request.account).merchant, order_id)
+    if await is_foreign(relay, request, owners.all):
+        raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
+    return not owners.all
+
+
+async def is_shared_order(relay: Relay, request: Request, order_id: str) -> bool:
+    """Tells whether an order has owners besides the caller that are foreign to the caller. Raises StoreError."""
+    owners = await relay.owners.of_order(relay.account(request.account).merchant, order_id)
+    return await is_foreign(relay, request, owners.all - {request.principal})
+
+
+async def is_foreign_order(relay: Relay, request: Request, order_id: str) -> bool:
+    """Tells whether an order is foreign to the caller. Raises StoreError."""
+    owners = await relay.owners.of_order(relay.account(request.account).merchant, order_id)
+    return await is_foreign(relay, request, owners.all)
+
+
+async def is_foreign_plan(relay: Relay, request: Request, subscription_id: int) -> bool:
+    """Tells whether a subscription is foreign to the caller. Raises StoreError."""
+    merchant = relay.account(request.account).merchant
+    return await is_foreign(relay, request, await relay.owners.of_plan(merchant, str(subscription_id)))
+
+
+async def answer_as_unknown(
+    relay: Relay,
+    request: Request,
+    call: PaymentsOfOrder | OneSubscription | PaymentsOfSubscription,
+    *,
+    data_when_missing: bytes = b"null",
+) -> Answer:
+    """Answers a read of a foreign thing, after a call to the gateway about a thing that nobody has."""
+    id_ = relay.new_id("none", relay.clock.now_ms())
+    number = _NUMBERS_FROM + int.from_bytes(id_.encode()) % _NUMBERS_FROM
+    asked: PaymentsOfOrder | OneSubscription | PaymentsOfSubscription
+    match call:
+        case PaymentsOfOrder():
+            asked = PaymentsOfOrder(order_id=id_)
+        case OneSubscription():
+            asked = OneSubscription(subscription_id=number)
+        case PaymentsOfSubscription():
+            asked = PaymentsOfSubscription(subscription_id=number)
+    reading = await relay.read_uncached(request, asked)
+    if reading.code is None:  # a gateway that has a record for every number
+        reading = Reading(code=Code.NOT_FOUND, msg="nothing was found", evidence=reading.evidence)
+    return of_reading(reading, Trace(request_id=request.request_id), data_when_missing=data_when_missing)

@@ -1,0 +1,102 @@
+"""Data keys: what can be erased on request is sealed with a key of its own, and destroying the key erases it.
+
+Deleting a value doesn't remove its bytes. They stay in the database's log, in pages that were freed, in dead rows, and
+on other servers. So each customer, checkout, notification and cached answer has a data key, which seals what names a
+person in it. All data keys lie in one small table, each sealed with the store's key. Only that table must lose its
+bytes, and the two databases can be made to do that.
+
+Rules:
+
+1. A key is stored by the unit of work that stores the value, and destroyed by the one that forgets the value.
+2. A key that is destroyed on request leaves a note about its place, which is removed once the files of that place were
+   cleared (``store.data_keys.residues``).
+3. A value of an earlier version is sealed with the store's key, until the upgrade has sealed it anew. It is opened too.
+"""
+
+import secrets
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from payrelay.core.seal_keys import KEY_BYTES
+from payrelay.errors import StoreUnusable
+from payrelay.store.engine.database import Statement, Unit, Value
+from payrelay.store.engine.sealing import FORMAT, DataKey, Seal
+from payrelay.store.statements import data_keys as statements
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class OwnKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The data key of an owner: the key itself, and how it is stored."""
+
+    owner: str
+    key: DataKey
+    sealed: bytes
+
+    def __repr__(self) -> str:
+        return f"OwnKey(owner={self.owner!r})"
+
+
+class DataKeys:
+    """Makes data keys, and opens what they seal. An owner is named by the id of its row."""
+
+    def __init__(self, seal: Seal) -> None:
+        self._seal = seal
+
+    def new(self, owner: str) -> OwnKey:
+        """Draws a key for an owner."""
+        key = secrets.token_bytes(KEY_BYTES)
+        return OwnKey(owner=owner, key=DataKey(key), sealed=self._seal.seal(key, key_context(owner)))
+
+    def known(self, owner: str, sealed_key: Value) -> OwnKey | None:
+        """Opens the stored key of an owner; None where there is none, or it was destroyed. Raises StoreUnusable."""
+        if not isinstance(sealed_key, bytes) or sealed_key[: len(FORMAT)] != FORMAT:
+            return None
+        key = self._seal.open(sealed_key, key_context(owner))
+        return OwnKey(owner=owner, key=DataKey(key), sealed=sealed_key)
+
+    def open(self, sealed: Value, context: bytes, owner: str, sealed_key: Value) -> bytes | None:
+        """Opens a value with the stored key of its owner; None where there is no value.
+
+        Raises StoreUnusable where it can't be opened, as where its key was destroyed.
+        """
+        if not isinstance(sealed, bytes):
+            return None
+        if sealed[: len(FORMAT)] == FORMAT:
+            return self._seal.open(sealed, context)
+        own = self.known(owner, sealed_key)
+        if own is None:
+            raise StoreUnusable("a sealed value can't be opened: its data key is not in the database")
+        return own.key.open(sealed, context)
+
+
+def key_context(owner: str) -> bytes:
+    """Gives the seal context of a data key."""
+    return f"data key/{owner}".encode()
+
+
+def stored(own: OwnKey) -> Statement:
+    """Gives the statement that stores the key of a new owner."""
+    return Statement(statements.PUT_KEY, (own.owner, own.sealed))
+
+
+def replaced(own: OwnKey) -> Unit[None]:
+    """Stores another key for an owner, and so destroys the one before on request."""
+    yield from _noted((yield stored(own)))
+
+
+def destroyed(owners: Iterable[Value]) -> Unit[None]:
+    """Destroys the keys of owners whose values are old enough to be forgotten."""
+    yield Statement(statements.DESTROY_KEYS, (_encode(list(owners)).decode(),))
+
+
+def destroyed_on_request(owners: Iterable[Value]) -> Unit[None]:
+    """Destroys the keys of owners, and notes their places, whose files are to be cleared."""
+    yield from _noted((yield Statement(statements.DESTROY_KEYS, (_encode(list(owners)).decode(),))))
+
+
+def _noted(places: Iterable[Iterable[Value]]) -> Unit[None]:
+    for place in sorted({str(name) for (name,) in places}):
+        yield Statement(statements.ADD_RESIDUE, (place,))

@@ -1,0 +1,114 @@
+"""The schedules of the searches for orders, shared by all processes, and what the last search of each showed.
+
+Rules:
+
+1. Of several processes that ask for one slot, one gets it.
+2. What a search showed is stored with the end of its slot, and whatever waits for the order becomes due with it. A
+   reading has no description and no name, so it is stored in clear like the payments of operations.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from payrelay.core.payments.order_search import SearchSchedule, Slot, take_slot
+from payrelay.core.payments.payment import Payment
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
+from payrelay.store.statements.payments import order_searches as statements
+
+READING_MAX: Final = 500
+"""Payments of a reading that is stored. No order has so many; without a reading, each process waits for a slot."""
+
+_SEPARATOR: Final = "\n"
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(tuple[Payment, ...]).decode
+
+
+class OrderReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What the last search of an order showed: its payments, without descriptions, and when the search began."""
+
+    payments: tuple[Payment, ...]
+    read_at_ms: int
+
+
+class OrderSearches:
+    """Stores the schedules in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def take(self, merchant: str, order_id: str, occasions: Iterable[str], *, now_ms: int) -> Slot:
+        """Takes the slot of an order that is due, for one search; see ``core.payments.order_search.take_slot``.
+
+        Of several callers at once, one gets it, and has it until it ends the search or the lease ends.
+        """
+        return await self._database.write(_take((merchant, order_id), tuple(occasions), now_ms))
+
+    async def end(self, taken: SearchSchedule, payments: tuple[Payment, ...] | None, *, now_ms: int) -> None:
+        """Ends the search of a slot that was taken, and stores the payments that it showed; None where it showed none.
+
+        With a reading, every notification that waits for the order, and was not compared with it, is due at once; else
+        with the next slot. Does nothing where the lease has ended and another process has the slot. May be repeated.
+        """
+        await self._database.write(_end(taken, payments, now_ms))
+
+    async def reading(self, merchant: str, order_id: str) -> OrderReading | None:
+        """Reads what the last search of an order showed; None where no reading is stored."""
+        row = await self._database.read(first_row(Statement(statements.GET, (merchant, order_id))))
+        if row is None or not isinstance(row[-1], str):
+            return None
+        read_at_ms = _schedule_of(row[:-1]).read_at_ms
+        return None if read_at_ms is None else OrderReading(payments=_decode(row[-1]), read_at_ms=read_at_ms)
+
+    async def get(self, merchant: str, order_id: str) -> SearchSchedule | None:
+        """Reads the schedule of an order; None where it has none."""
+        row = await self._database.read(first_row(Statement(statements.GET, (merchant, order_id))))
+        return None if row is None else _schedule_of(row[:-1])
+
+    async def bring_forward(self, merchant: str, order_id: str, *, now_ms: int) -> None:
+        """Makes the next slot of an order due, for an operator. May be repeated."""
+        statement = Statement(statements.BRING_FORWARD, (merchant, order_id, now_ms), is_whole=True)
+        await self._database.write(all_rows(statement))
+
+    async def expire_leases(self, now_ms: int) -> None:
+        """Frees the slots whose searches a dead process had begun. Only for the sole owner of the store, at its start.
+
+        May be repeated.
+        """
+        await self._database.write(all_rows(Statement(statements.EXPIRE_LEASES, (now_ms,), is_whole=True)))
+
+    async def forget(self, before_ms: int, limit: int) -> int:
+        """Removes at most ``limit`` schedules whose last search was before a time; gives their number."""
+        return await self._database.write(count_rows(Statement(statements.FORGET, (before_ms, limit), is_whole=True)))
+
+
+def _take(order: tuple[str, str], occasions: tuple[str, ...], now_ms: int) -> Unit[Slot]:
+    yield Statement(statements.BEGIN, order)
+    rows = yield Statement(statements.LOCK, order)
+    known = _schedule_of(rows[0])
+    slot = take_slot(known, order, occasions, now_ms=now_ms)
+    if slot.schedule != known:
+        *plain, names = msgspec.structs.astuple(slot.schedule)
+        yield Statement(statements.CHANGE, (*plain, _SEPARATOR.join(names)))
+    return slot
+
+
+def _end(taken: SearchSchedule, payments: tuple[Payment, ...] | None, now_ms: int) -> Unit[None]:
+    order = (taken.merchant, taken.order_id)
+    if not (yield Statement(statements.END, (*order, taken.asked_at_ms))):
+        return
+    due_ms = taken.next_at_ms
+    if payments is not None and len(payments) <= READING_MAX:
+        # What customers bought stays out of the database.
+        plain = [msgspec.structs.replace(each, description="") for each in payments]
+        yield Statement(statements.KEEP_READING, (*order, taken.asked_at_ms, _encode(plain).decode()))
+        due_ms = now_ms
+    yield Statement(statements.WAKE, (*order, taken.asked_at_ms, due_ms))
+
+
+def _schedule_of(row: Row) -> SearchSchedule:
+    *plain, names = row
+    members = dict(zip(SearchSchedule.__struct_fields__, plain, strict=False))
+    occasions = tuple(each for each in str(names).split(_SEPARATOR) if each)
+    return msgspec.convert({**members, "occasions": occasions}, SearchSchedule)

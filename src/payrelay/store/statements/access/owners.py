@@ -1,0 +1,138 @@
+"""The owners of payments, authorizations, plans and orders: found in the rows of what made them."""
+
+# ruff: noqa: S608 - only our own states and kinds are put into the texts; values are always parameters
+
+from typing import Final
+
+from payrelay.core.checkouts.checkout import HOLDING_ORDER
+from payrelay.core.payments.operation import PAYMENT_KINDS, Kind
+from payrelay.store.engine.queries import query
+from payrelay.store.statements.payment_owners import (
+    CHECKOUT_OWNS,
+    IS_OPEN,
+    OPERATION_OWNS,
+    TOOK_NO_EFFECT,
+    listed,
+)
+
+_HOLDS: Final = f"(state IN {listed(HOLDING_ORDER)} OR payment_id IS NOT NULL OR subscription_id IS NOT NULL)"
+"""A checkout that holds its order, or that was paid."""
+_IS_PROVED: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND NOT {TOOK_NO_EFFECT}"
+"""An operation whose payment the gateway's reply or records named."""
+_SEEN_ELSEWHERE: Final = """EXISTS (
+        SELECT 1 FROM payments_seen AS seen
+        WHERE seen.merchant = $2 AND seen.payment_id = $1 AND seen.order_id <> {table}.order_id
+      )"""
+
+MAKERS_OF_PAYMENT: Final = query(
+    f"""
+    SELECT principal FROM operations WHERE payment_id = $1 AND merchant = $2 AND {_IS_PROVED}
+    UNION
+    SELECT principal FROM checkouts WHERE payment_id = $1 AND merchant = $2 AND ({CHECKOUT_OWNS})
+    UNION
+    SELECT subscriptions.principal FROM installments
+    JOIN subscriptions ON subscriptions.merchant = installments.merchant
+      AND subscriptions.subscription_id = installments.subscription_id
+    WHERE installments.payment = $1 AND installments.merchant = $2 AND installments.is_paid = 1
+      AND subscriptions.principal IS NOT NULL""",
+)
+"""Finds the principals whose operation, checkout or plan made payment $1 of merchant $2, as the gateway showed."""
+
+REPORTED_MAKERS_OF_PAYMENT: Final = query(
+    f"""
+    SELECT principal FROM operations
+    WHERE payment_id = $1 AND merchant = $2 AND {OPERATION_OWNS} AND NOT {_SEEN_ELSEWHERE.format(table="operations")}
+    UNION
+    SELECT principal FROM checkouts
+    WHERE payment_id = $1 AND merchant = $2 AND NOT {_SEEN_ELSEWHERE.format(table="checkouts")}""",
+)
+"""Finds the principals of authorizations and approvals for which a report named payment $1. No record of the gateway's
+shows such a payment, and the number could be that of another order. So it counts where nobody proved the payment his,
+and the gateway did not show it for another order."""
+
+ORDER_OF_PAYMENT: Final = query("SELECT order_id FROM payments_seen WHERE payment_id = $1 AND merchant = $2")
+"""Finds the order for which the gateway showed a payment."""
+
+OWNERS_OF_ORDER: Final = query(
+    f"""
+    SELECT principal, CASE WHEN {IS_OPEN} THEN 1 ELSE 0 END FROM operations
+    WHERE order_id = $1 AND merchant = $2 AND kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}
+    UNION
+    SELECT principal, 0 FROM checkouts WHERE order_id = $1 AND merchant = $2 AND {_HOLDS}""",
+)
+"""Finds the principals that made a payment of order $1 or hold it, and whether they do so by an open operation."""
+
+PAYMENTS_OF_ORDER: Final = query(
+    f"""
+    SELECT payment_id, principal FROM operations
+    WHERE order_id = $1 AND merchant = $2 AND payment_id IS NOT NULL AND {OPERATION_OWNS}
+    UNION
+    SELECT payment_id, principal FROM checkouts WHERE order_id = $1 AND merchant = $2 AND payment_id IS NOT NULL
+    UNION
+    SELECT installments.payment, checkouts.principal FROM checkouts
+    JOIN installments ON installments.merchant = checkouts.merchant
+      AND installments.subscription_id = checkouts.subscription_id
+    WHERE checkouts.order_id = $1 AND checkouts.merchant = $2""",
+)
+"""Finds the known payments of order $1, each with its principal."""
+
+MAKERS_OF_AUTHORIZATION: Final = query(
+    "SELECT DISTINCT principal FROM operations WHERE result_ref = $1 AND merchant = $2",
+)
+"""Finds the principals whose operation yielded the authorization token with hash $1."""
+
+ACCEPTED_BY: Final = query(
+    """
+    SELECT checkouts.principal FROM accepted_tokens
+    JOIN checkouts ON checkouts.merchant = accepted_tokens.merchant AND checkouts.order_id = accepted_tokens.order_id
+    WHERE accepted_tokens.token_hash = $1 AND accepted_tokens.merchant = $2 AND accepted_tokens.kind = 'authorization'
+      AND checkouts.kind = 'authorization'
+    ORDER BY accepted_tokens.accepted_at_ms, (checkouts.guard IS NULL), checkouts.id DESC LIMIT 1""",
+)
+"""Finds the principal whose checkout first had the authorization token with hash $1 accepted."""
+
+MAKERS_OF_PLAN: Final = query(
+    """
+    SELECT principal FROM subscriptions WHERE subscription_id = $1 AND merchant = $2 AND principal IS NOT NULL
+    UNION
+    SELECT principal FROM checkouts WHERE subscription_id = $1 AND merchant = $2""",
+)
+"""Finds the principals whose checkout began subscription $1."""
+
+ORDER_OF_PLAN: Final = query(
+    """
+    SELECT order_id FROM subscriptions
+    WHERE subscription_id = $1 AND merchant = $2 AND order_id IS NOT NULL""",
+)
+"""Finds the order of a subscription."""
+
+PLANS_OF_OTHERS: Final = query(
+    f"""
+    SELECT subscription_id, NULL, principal FROM subscriptions
+    WHERE merchant = $1 AND principal IS NOT NULL AND principal <> $2::text AND NOT EXISTS (
+        SELECT 1 FROM checkouts AS own
+        WHERE own.subscription_id = subscriptions.subscription_id AND own.merchant = $1 AND own.principal = $2::text
+    )
+    UNION
+    SELECT subscription_id, NULL, principal FROM checkouts
+    WHERE merchant = $1 AND subscription_id IS NOT NULL AND principal <> $2::text AND NOT EXISTS (
+        SELECT 1 FROM subscriptions AS own
+        WHERE own.subscription_id = checkouts.subscription_id AND own.merchant = $1 AND own.principal = $2::text
+    )
+    UNION
+    SELECT NULL, order_id, principal FROM checkouts
+    WHERE merchant = $1 AND kind = 'recurring' AND subscription_id IS NULL AND state IN {listed(HOLDING_ORDER)}
+      AND principal <> $2::text""",
+)
+"""Finds the subscriptions that others than principal $2 began, and the orders for which they hold a plan that isn't
+known yet."""
+
+KNOWN_PRINCIPALS: Final = query(
+    """
+    SELECT principal FROM credentials
+    UNION SELECT principal FROM operations
+    UNION SELECT principal FROM checkouts
+    UNION SELECT principal FROM customers
+    ORDER BY principal LIMIT $1""",
+)
+"""Finds the names under which anything is stored."""

@@ -1,0 +1,119 @@
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import GATEWAY, Ran, Run
+from tests.upgrades.books import VERSIONS, copy_database, read_books
+from tests.upgrades.test_owners import OF_SHOP, REFUNDED
+
+BOOKS = read_books(VERSIONS[0])
+
+
+@pytest.fixture
+def named(run: Run) -> Run:
+    """Gives commands beside keys of three principals."""
+    for name in ("web", "support desk", "kiosk"):
+        assert run("keys", "create", "--name", name).code == 0
+    return run
+
+
+def listed(run: Run) -> dict[str, dict[str, object]]:
+    """Gives what the list tells, by the stored name."""
+    ran = run("principals", "list", "--json")
+    assert ran.code == 0, ran.err
+    return {row["stored_as"]: row for row in json.loads(ran.out)["principals"]}
+
+
+def test_principals_are_put_into_a_group_and_taken_out(named: Run) -> None:
+    """Who acts together is seen in one list."""
+    grouped = named("principals", "group", "shop", "web", "support desk")
+    assert (grouped.code, grouped.err) == (0, "The group shop has 2 principals: support desk, web.\n")
+    rows = listed(named)
+    assert [rows[name]["group"] for name in ("web", "support desk", "kiosk")] == ["shop", "shop", None]
+    assert "support desk" in named("principals", "list").out
+
+    ungrouped = named("principals", "ungroup", "support desk")
+    assert (ungrouped.code, ungrouped.err) == (0, "Taken out of their group: support desk.\n")
+    assert named("principals", "ungroup", "support desk").err == "Nothing changed: none of them was in a group.\n"
+    assert listed(named)["support desk"]["group"] is None
+
+
+def test_a_mistyped_principal_is_named(named: Run) -> None:
+    """A group with a name that nobody has would look right, and do nothing."""
+    ran = named("principals", "group", "shop", "web", "suport")
+
+    assert ran.code != 0
+    assert "there is no principal 'suport'" in ran.err
+    assert listed(named)["web"]["group"] is None
+
+
+def test_a_name_must_be_readable(named: Run) -> None:
+    """It stands in lists and in commands to copy."""
+    for name in ("", "a\nb", "x" * 101):
+        assert named("principals", "group", name, "web").code != 0, name
+        assert named("principals", "rename", "web", name).code != 0, name
+
+
+def test_a_renamed_principal_is_found_by_both_names(named: Run) -> None:
+    """Keys for either name act as one, and the list shows the new name beside the stored one."""
+    renamed = named("principals", "rename", "web", "shop")
+    assert (renamed.code, "keys that are made for either name act as web" in renamed.err) == (0, True)
+    assert named("principals", "rename", "shop", "shop").code == 0
+    assert named("keys", "create", "--name", "shop").code == 0
+
+    assert listed(named)["web"]["name"] == "shop"
+    assert "shop" not in listed(named)
+    rows = json.loads(named("keys", "list", "--json").out)
+    assert [row["name"] for row in rows].count("web") == 2
+    assert named("principals", "group", "both", "shop", "kiosk").code == 0
+
+
+def test_a_name_of_another_principal_is_refused(named: Run) -> None:
+    """Two principals under one name would be one without anybody having said so."""
+    ran = named("principals", "rename", "web", "kiosk")
+
+    assert ran.code != 0
+    assert "put both into a group" in ran.err
+
+
+@pytest.fixture
+def upgraded(run: Run, tmp_path: Path) -> Run:
+    """Gives commands beside a database of an earlier version in which a principal refunded another's payment."""
+    path = tmp_path / "payrelay.db"
+    copy_database(BOOKS.version, path)
+    with closing(sqlite3.connect(path)) as database:
+        payment_id = database.execute(OF_SHOP).fetchone()[0]
+        database.execute(REFUNDED, (payment_id, "succeeded"))
+        database.commit()
+
+    def ran(*arguments: str) -> Ran:
+        return run(*arguments, PAYRELAY_ENCRYPTION_KEY=BOOKS.encryption_key, **GATEWAY)
+
+    return ran
+
+
+def test_an_upgrade_names_those_who_acted_on_each_others_payments(upgraded: Run) -> None:
+    """With the very commands that decide, so that nobody has to look them up; once decided, it is silent."""
+    command = "payrelay principals group shop-kiosk shop kiosk"
+    told = upgraded("db", "upgrade")
+    assert told.code == 0, told.err
+    assert command in told.err
+    assert command in upgraded("principals", "list").err
+    assert command in " ".join(upgraded("check").out.split())
+    [pair] = json.loads(upgraded("principals", "list", "--json").out)["undecided"]
+    assert (pair["principal"], pair["owner"], pair["reason"]) == ("kiosk", "shop", "acted")
+
+    grouped = upgraded(*command.split()[1:])
+    assert grouped.code == 0, grouped.err
+    assert json.loads(upgraded("principals", "list", "--json").out)["undecided"] == []
+    assert command not in upgraded("db", "upgrade").err
+
+
+def test_principals_are_kept_apart_by_one_command(upgraded: Run) -> None:
+    """The other decision: from then on each has only its own."""
+    upgraded("db", "upgrade")
+    assert "Each of them acts on its own things alone now" in upgraded("principals", "separate", "shop", "kiosk").err
+    assert "nothing to decide" in upgraded("principals", "separate", "shop", "kiosk").err
+    assert json.loads(upgraded("principals", "list", "--json").out)["undecided"] == []

@@ -1,0 +1,81 @@
+"""The verdict on hostility: nobody got at what isn't theirs, and a phone paid what it was given, once."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from tests.simulation.clients import Told
+from tests.simulation.fate import Fate
+from tests.simulation.hostility import PHONE_AMOUNT, PHONE_ORDERS, RIVAL
+from tests.simulation.network import Gateway
+
+from payrelay_simulator.money import cents_of
+
+SEARCHES_MAX: Final = 150
+"""Of one order in one life. A schedule of searches has some 25 slots, and few things of an order have one each."""
+
+
+class Judged(Protocol):
+    """A run that is over."""
+
+    fate: Fate
+    gateway: Gateway
+    told: list[Told]
+
+    def blame(self, text: str) -> None:
+        """Keeps what never should have happened."""
+        ...
+
+    def count(self, what: str) -> None:
+        """Counts."""
+        ...
+
+
+def judge_hostility(run: Judged) -> None:
+    """Looks at all of it, and blames."""
+    hostile = run.fate.hostile
+    if hostile is None:
+        return
+    faults: list[str] = []
+    if hostile.meddlers:
+        faults += _faults_of_owning(run)
+    if hostile.phone_orders:
+        faults += _faults_of_phones(run)
+    if hostile.disguises:
+        faults += _faults_of_searching(run)
+    for fault in faults:
+        run.blame(fault)
+
+
+def _faults_of_owning(run: Judged) -> Iterator[str]:
+    """A principal that has nothing of its own gets at nothing, by whatever id it was told."""
+    for told in run.told:
+        if told.ask.principal != RIVAL or told.heard is None:
+            continue
+        run.count(f"meddled: {told.heard.http_status}")
+        if told.heard.http_status in {200, 202}:
+            yield f"{told.ask.method} {told.ask.path} of another principal was answered {told.heard.http_status}"
+
+
+def _faults_of_phones(run: Judged) -> Iterator[str]:
+    """An order that phones may pay once is paid once at most, and with the amount that they were given."""
+    wanted_cents = cents_of(PHONE_AMOUNT)
+    paid = defaultdict(list)
+    for entry in run.gateway.world.ledger.entries():
+        if entry.kind == "charge" and entry.order_id in PHONE_ORDERS:
+            paid[entry.order_id].append(entry.amount_cents)
+    for order_id, amounts in paid.items():
+        run.count(f"paid by phones: {len(amounts)}")
+        if len(amounts) > 1:
+            yield f"phones paid {order_id} {len(amounts)} times: {amounts}"
+        if set(amounts) != {wanted_cents}:
+            yield f"phones paid {order_id} with {amounts}, and may pay {wanted_cents}"
+
+
+def _faults_of_searching(run: Judged) -> Iterator[str]:
+    """However many pieces of news name an order, it is searched for as often as its own schedule says."""
+    records = run.gateway.world.calls.records()
+    searches = Counter(record.order_id for record in records if record.endpoint == "search")
+    for order_id, number in searches.items():
+        if number > SEARCHES_MAX:
+            yield f"{order_id} was searched for {number} times"

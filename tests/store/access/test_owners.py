@@ -1,0 +1,256 @@
+from typing import Final
+
+import msgspec
+import pytest
+from tests.digests import digests_of
+from tests.samples import CHECKOUT, NOTIFICATION, OPERATION, PAYMENT
+from tests.store.conftest import Book
+from tests.store.test_checkouts import DETAILS
+from tests.store.test_subscriptions import paid
+
+from payrelay.core.access.ownership import OrderOwners
+from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
+from payrelay.core.notifications.notification import NotificationKind
+from payrelay.core.payments.operation import OPEN_STATES, WITHOUT_EFFECT, Kind, Operation, State
+from payrelay.core.secret import secret_hash
+from payrelay.runtime.ids import new_id
+from payrelay.store.access.owners import OwnedPlans, Owners
+from payrelay.store.checkouts import Checkouts
+from payrelay.store.engine.database import Database
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.gateways.readings import ReadingStore
+from payrelay.store.inbox import Inbox
+from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
+
+MERCHANT: Final = OPERATION.merchant
+SEAL: Final = Seal((b"k" * 32,))
+PAYMENT_ID: Final = "320025000001"
+PLAN_ID: Final = "420075044317"
+NONE: Final[frozenset[str]] = frozenset()
+SHOP: Final = frozenset({"shop"})
+
+
+class Shelf:
+    """A database, and short words for putting there what has an owner."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self.owners = Owners(book.database)
+        self.checkouts = Checkouts(book.database, SEAL, digests_of(book.database))
+        self.inbox = Inbox(book.database, SEAL, digests_of(book.database))
+        self.subscriptions = Subscriptions(book.database, new_id)
+        self.readings = ReadingStore(book.database, SEAL)
+        self._number = 0
+
+    async def operation(self, **members: object) -> Operation:
+        """Stores an operation that has succeeded, but for what is named."""
+        self._number += 1
+        own = {"state": State.SUCCEEDED, "guard": None, "claim": None, "idempotency_key": None, "order_id": "A-1"}
+        operation = self.book.new(self._number, **(own | members))
+        await self.book.accept(operation)
+        return operation
+
+    async def checkout(self, **members: object) -> None:
+        """Stores a checkout."""
+        self._number += 1
+        own = {"id": f"chk_{self._number:026}", "guard": None}
+        assert await self.checkouts.add(msgspec.structs.replace(CHECKOUT, **(own | members)), DETAILS)
+
+    async def seen(self, order_id: str, payment_id: str = PAYMENT_ID) -> None:
+        """Notes that the gateway showed a payment for an order."""
+        payment = msgspec.structs.replace(PAYMENT, payment_id=payment_id, order_id=order_id)
+        await self.readings.note_payments(MERCHANT, [payment], 1_000)
+
+
+@pytest.fixture
+def shelf(book: Book) -> Shelf:
+    """Gives an empty database."""
+    return Shelf(book)
+
+
+async def test_what_nobody_made_has_no_owner(shelf: Shelf) -> None:
+    """So it stays open to all keys of the account."""
+    owners = shelf.owners
+
+    assert await owners.of_payment(MERCHANT, PAYMENT_ID) == NONE
+    assert await owners.of_authorization(MERCHANT, secret_hash("token")) == NONE
+    assert await owners.of_plan(MERCHANT, PLAN_ID) == NONE
+    assert await owners.of_order(MERCHANT, "A-1") == OrderOwners()
+    assert await owners.payments_of_order(MERCHANT, "A-1") == {}
+    assert await owners.plans_of_others(MERCHANT, "shop") == OwnedPlans(of_ids={}, of_orders={})
+
+
+@pytest.mark.parametrize("kind", [Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.AUTHORIZATION])
+async def test_an_operation_owns_its_payment(shelf: Shelf, kind: Kind) -> None:
+    """Of its own merchant account only: numbers of two gateways may be equal."""
+    await shelf.operation(kind=kind, payment_id=PAYMENT_ID)
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    assert await shelf.owners.of_payment("f" * 16, PAYMENT_ID) == NONE
+    assert await shelf.owners.payments_of_order(MERCHANT, "A-1") == {PAYMENT_ID: SHOP}
+
+
+@pytest.mark.parametrize("kind", [Kind.REFUND, Kind.VOID, Kind.CANCEL])
+async def test_whoever_refunds_owns_nothing(shelf: Shelf, kind: Kind) -> None:
+    """Otherwise one refund would shut out the others from an old payment, or from an order."""
+    await shelf.operation(kind=kind, payment_id=PAYMENT_ID)
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == NONE
+    assert await shelf.owners.of_order(MERCHANT, "A-1") == OrderOwners()
+
+
+@pytest.mark.parametrize("state", sorted(WITHOUT_EFFECT))
+async def test_an_attempt_without_effect_owns_nothing(shelf: Shelf, state: State) -> None:
+    """Whoever could own an order by a declined charge could spoil any order of another's."""
+    await shelf.operation(state=state, payment_id=PAYMENT_ID)
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == NONE
+    assert await shelf.owners.of_order(MERCHANT, "A-1") == OrderOwners()
+
+
+@pytest.mark.parametrize("state", sorted(OPEN_STATES))
+async def test_an_open_charge_holds_its_order(shelf: Shelf, state: State) -> None:
+    """It may have been paid already, and the gateway may show the payment before anybody knows its number here."""
+    await shelf.operation(state=state)
+    await shelf.seen("A-1")
+
+    assert await shelf.owners.of_order(MERCHANT, "A-1") == OrderOwners(charging=SHOP)
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+
+
+@pytest.mark.parametrize("state", list(CheckoutState))
+async def test_a_checkout_holds_its_order_while_it_may_be_paid_or_was(shelf: Shelf, state: CheckoutState) -> None:
+    """One that expired, failed or was cancelled lets go of it."""
+    await shelf.checkout(state=state)
+    holds = state in {CheckoutState.OPEN, CheckoutState.NOTIFIED, CheckoutState.COMPLETED}
+
+    assert (await shelf.owners.of_order(MERCHANT, "A-1")).settled == (SHOP if holds else NONE)
+
+
+async def test_a_late_payment_of_an_ended_checkout_owns_its_order(shelf: Shelf) -> None:
+    """A customer may pay after the checkout lost its order to another one."""
+    await shelf.checkout(state=CheckoutState.EXPIRED, payment_id=PAYMENT_ID)
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    assert await shelf.owners.of_order(MERCHANT, "A-1") == OrderOwners(settled=SHOP)
+
+
+async def test_a_reported_number_gives_nobody_anothers_payment(shelf: Shelf) -> None:
+    """The payment id of a notification isn't signed: a customer could write that of another shop's order there."""
+    await shelf.checkout(
+        principal="kiosk", kind=CheckoutKind.AUTHORIZATION, state=CheckoutState.COMPLETED, payment_id=PAYMENT_ID
+    )
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == {"kiosk"}
+    await shelf.seen("A-2")
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == NONE
+    await shelf.operation(payment_id=PAYMENT_ID, order_id="A-2")
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+
+
+async def test_whoever_began_a_plan_owns_it_and_its_installments(shelf: Shelf) -> None:
+    """No operation makes an installment; the gateway showed it as one of the plan."""
+    owner = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="shop")
+    await shelf.subscriptions.note(owner, [paid(1)], now_ms=1_000)
+
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    assert (await shelf.owners.plans_of_others(MERCHANT, "kiosk")).of_ids == {PLAN_ID: SHOP}
+    assert (await shelf.owners.plans_of_others(MERCHANT, "shop")).of_ids == {}
+
+
+async def test_a_plan_that_was_only_read_belongs_to_its_orders_owner(shelf: Shelf) -> None:
+    """The gateway may show it before its notification came; without a known order it stays open."""
+    owner = SubscriptionOwner(account="gateway", merchant=MERCHANT)
+    await shelf.subscriptions.note(owner, [paid(1)], now_ms=1_000)
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == NONE
+    await shelf.checkout(kind=CheckoutKind.RECURRING)
+
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
+    assert (await shelf.owners.plans_of_others(MERCHANT, "kiosk")).of_orders == {"A-1": SHOP}
+    assert (await shelf.owners.plans_of_others(MERCHANT, "shop")).of_orders == {}
+
+
+async def test_an_installment_that_failed_is_nobodys_payment(shelf: Shelf) -> None:
+    """Its number was only reported."""
+    owner = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="shop")
+    await shelf.subscriptions.note(owner, [paid(1, is_paid=False)], now_ms=1_000)
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == NONE
+
+
+async def test_whoever_asked_for_an_authorization_owns_it(shelf: Shelf) -> None:
+    """By an operation whose reply had the token; a token that is reported for another's order later changes nothing."""
+    token_hash = secret_hash("token")
+    await shelf.operation(kind=Kind.AUTHORIZATION, result_ref=token_hash)
+    await shelf.checkout(principal="kiosk", kind=CheckoutKind.AUTHORIZATION, order_id="A-2")
+    notification = msgspec.structs.replace(NOTIFICATION, order_id="A-2")
+    assert await shelf.inbox.accept_token(notification, NotificationKind.AUTHORIZATION, "token", at_ms=2_000)
+
+    assert await shelf.owners.of_authorization(MERCHANT, token_hash) == SHOP
+
+
+async def test_the_first_order_that_a_token_was_accepted_for_owns_it(shelf: Shelf) -> None:
+    """A hosted authorization has no operation: its checkout had the token accepted."""
+    for number, principal in ((1, "shop"), (2, "kiosk")):
+        await shelf.checkout(principal=principal, kind=CheckoutKind.AUTHORIZATION, order_id=f"A-{number}")
+        notification = msgspec.structs.replace(NOTIFICATION, order_id=f"A-{number}")
+        kind = NotificationKind.AUTHORIZATION
+        assert await shelf.inbox.accept_token(notification, kind, "token", at_ms=1_000 * number)
+
+    assert await shelf.owners.of_authorization(MERCHANT, secret_hash("token")) == SHOP
+
+
+async def test_several_may_own_what_they_made_together(shelf: Shelf, database: Database) -> None:
+    """In books of before: an authorization of one principal that another captured, and an order that both charged."""
+    assert shelf.book.database is database
+    await shelf.operation(payment_id=PAYMENT_ID)
+    await shelf.operation(principal="kiosk", kind=Kind.CAPTURE, payment_id=PAYMENT_ID)
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == {"shop", "kiosk"}
+    assert (await shelf.owners.of_order(MERCHANT, "A-1")).settled == {"shop", "kiosk"}
+
+
+async def notified(shelf: Shelf, number: int, **members: object) -> str:
+    """Stores a notification of the order that has been worked on; gives its id."""
+    own = {"id": f"ntf_{number:04}", "digest": f"{number:064x}", "next_at_ms": None, "payment_id": None}
+    notification = msgspec.structs.replace(NOTIFICATION, **(own | members))
+    await shelf.inbox.put(notification, b"card_holder_name=S+Perera")
+    return notification.id
+
+
+async def left_of(shelf: Shelf, principal: str, *ids: str) -> list[bool]:
+    """Forgets a principal's bodies of the order; tells for each notification whether its body is left."""
+    await shelf.inbox.forget_bodies_of_order(MERCHANT, "A-1", principal)
+    return [await shelf.inbox.body_of(id_) is not None for id_ in ids]
+
+
+async def test_what_was_paid_is_its_makers_to_forget(shelf: Shelf) -> None:
+    """By the operation, the checkout or the plan that made the payment, whoever had the order first."""
+    await shelf.checkout(principal="kiosk", state=CheckoutState.EXPIRED, payment_id="320025000009", created_at_ms=1)
+    await shelf.operation(payment_id=PAYMENT_ID, created_at_ms=2)
+    owner = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="shop")
+    await shelf.subscriptions.note(owner, [paid(2)], now_ms=1_000)
+    numbers = (PAYMENT_ID, "320025000002", "320025000009")
+    ids = [await notified(shelf, each, payment_id=number) for each, number in enumerate(numbers)]
+
+    assert await left_of(shelf, "kiosk", *ids) == [True, True, False]
+    assert await left_of(shelf, "shop", *ids) == [False, False, False]
+
+
+async def test_what_was_not_paid_is_for_who_had_taken_the_order_last(shelf: Shelf) -> None:
+    """A failed attempt names a customer too: its shop must be able to erase it, and no other shop can."""
+    await shelf.checkout(principal="kiosk", state=CheckoutState.FAILED, created_at_ms=1_000)
+    await shelf.checkout(state=CheckoutState.FAILED, created_at_ms=3_000)
+    ids = [await notified(shelf, at_ms, received_at_ms=at_ms) for at_ms in (500, 2_000, 4_000)]
+
+    assert await left_of(shelf, "kiosk", *ids) == [False, False, True]
+    assert await left_of(shelf, "shop", *ids) == [False, False, False]
+
+
+async def test_a_declined_attempt_takes_no_order_to_be_forgotten(shelf: Shelf) -> None:
+    """Else whoever has one charge declined could have another shop's notifications deleted."""
+    await shelf.checkout(created_at_ms=1_000)
+    await shelf.operation(principal="kiosk", state=State.DECLINED, created_at_ms=2_000)
+    id_ = await notified(shelf, 1, received_at_ms=3_000)
+
+    assert await left_of(shelf, "kiosk", id_) == [True]

@@ -1,0 +1,158 @@
+"""A database of today after the upgrade: who acted on whose payments goes on, is named, and ends by a decision."""
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.scenarios.gateway_double import GatewayDouble
+from tests.upgrades.books import VERSIONS, Books, copy_database, effects_at, read_books
+from tests.upgrades.service import Opened, opened, settings_over
+
+from payrelay.flows.operators.manage_principals import (
+    command_that_groups,
+    command_that_separates,
+    list_principals,
+    pair_in_words,
+    separate_principals,
+)
+
+OF_SHOP: Final = """
+    SELECT payment_id, order_id FROM operations
+    WHERE principal = 'shop' AND kind = 'charge' AND state = 'succeeded'"""
+REFUNDED: Final = "UPDATE operations SET principal = 'kiosk', payment_id = ?, state = ? WHERE kind = 'refund'"
+SHARED: Final = "UPDATE operations SET order_id = ? WHERE principal = 'kiosk' AND kind = 'charge'"
+SPLIT_KEY: Final = """
+    INSERT INTO credentials
+    SELECT '0000000{0}', '{1}', key_hash, '{2}', accounts, NULL, NULL, NULL, created_at_ms, NULL, {3} FROM credentials
+    WHERE principal = 'shop' LIMIT 1"""
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[GatewayDouble]:
+    """Gives a gateway that would do everything that it is asked."""
+    with GatewayDouble() as double:
+        yield double
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def books(request: pytest.FixtureRequest) -> Books:
+    """Gives the books of an earlier version."""
+    return read_books(request.param)
+
+
+class Shelf:
+    """A copy of an earlier database, which a test may change before this version opens it."""
+
+    def __init__(self, books: Books, gateway: GatewayDouble, path: Path) -> None:
+        copy_database(books.version, path)
+        self.books = books
+        self.path = path
+        self._settings = settings_over(f"sqlite:///{path}", gateway, books.encryption_key)
+        with closing(sqlite3.connect(path)) as database:
+            self.payments = database.execute(OF_SHOP).fetchall()
+
+    def change(self, statement: str, *parameters: str) -> None:
+        """Changes what the earlier version left behind."""
+        with closing(sqlite3.connect(self.path)) as database:
+            assert database.execute(statement, parameters).rowcount > 0, statement
+            database.commit()
+
+    async def opened(self) -> AsyncIterator[Opened]:
+        """Opens it with this version."""
+        async with opened(self._settings, self.books.left_at_ms) as world:
+            yield world
+
+
+@pytest.fixture
+def shelf(books: Books, gateway: GatewayDouble, tmp_path: Path) -> Shelf:
+    """Gives a copy that nothing has opened yet."""
+    return Shelf(books, gateway, tmp_path / "payrelay.db")
+
+
+@pytest.fixture
+async def world(shelf: Shelf, request: pytest.FixtureRequest) -> AsyncIterator[Opened]:
+    """Opens it, after what the test names is done to it: ``refunded`` has the kiosk refund a payment of the shop's."""
+    if getattr(request, "param", None) == "refunded":
+        shelf.change(REFUNDED, shelf.payments[0][0], "succeeded")
+    async for world in shelf.opened():
+        yield world
+
+
+async def refund(world: Opened, key: str, payment_id: str) -> Any:  # noqa: ANN401, of any answer
+    """Asks for a refund of a part."""
+    body = json.dumps({"payment_id": payment_id, "description": "back", "amount": 1}).encode()
+    headers = {"Authorization": f"Bearer {key}"}
+    return await world.call("POST", "/gateway/api/payments/refund", headers=headers, body=body)
+
+
+async def test_principals_that_kept_to_their_own_are_kept_apart_at_once(
+    world: Opened, shelf: Shelf, gateway: GatewayDouble
+) -> None:
+    """Nothing has to be decided, and the payments of the one are closed to the other from the first request on."""
+    before = effects_at(gateway)
+    reply = await refund(world, shelf.books.keys["kiosk"], shelf.payments[0][0])
+
+    assert await world.relay.principals.grandfathered() == []
+    assert reply.status == 404
+    assert effects_at(gateway) == before
+    assert {each.stored_as for each in await list_principals(world.relay.principals)} >= {"shop", "kiosk"}
+
+
+@pytest.mark.parametrize("world", ["refunded"], indirect=True)
+async def test_who_refunded_anothers_payments_still_may_until_somebody_decides(world: Opened, shelf: Shelf) -> None:
+    """An upgrade breaks no shop whose support key gives back what its web key took; it says how to decide."""
+    kiosk, principals = shelf.books.keys["kiosk"], world.relay.principals
+    [pair] = await principals.grandfathered()
+    reply = await refund(world, kiosk, shelf.payments[1][0])
+
+    assert (pair.principal, pair.owner) == ("kiosk", "shop")
+    assert reply.status == 200, reply.body
+    assert command_that_groups(pair) == "payrelay principals group shop-kiosk shop kiosk"
+    assert command_that_separates(pair) == "payrelay principals separate shop kiosk"
+    assert command_that_groups(pair) in pair_in_words(pair)
+    assert command_that_separates(pair) in pair_in_words(pair)
+    assert await separate_principals(principals, ["shop", "kiosk"]) == 1
+    assert (await refund(world, kiosk, shelf.payments[2][0])).status == 404
+
+
+async def test_it_goes_one_way(shelf: Shelf) -> None:
+    """The shop never touched what is the kiosk's: that the kiosk refunds for the shop opens nothing of the kiosk's."""
+    shelf.change(REFUNDED, shelf.payments[0][0], "succeeded")
+    with closing(sqlite3.connect(shelf.path)) as database:
+        of_kiosk = "SELECT payment_id FROM operations WHERE principal = 'kiosk' AND kind = 'charge'"
+        [(kiosks, *_), *_] = database.execute(of_kiosk).fetchall()
+    async for world in shelf.opened():
+        assert (await refund(world, shelf.books.keys["shop"], kiosks)).status == 404
+
+
+async def test_who_shares_an_order_may_go_on_with_it(shelf: Shelf) -> None:
+    """Two keys of one shop charged one order: both still may, and both are asked about."""
+    shelf.change(SHARED, shelf.payments[0][1])
+    async for world in shelf.opened():
+        pairs = await world.relay.principals.grandfathered()
+        assert [(each.principal, each.owner) for each in pairs] == [("kiosk", "shop"), ("shop", "kiosk")]
+
+
+async def test_a_key_that_has_made_nothing_is_asked_about(shelf: Shelf) -> None:
+    """Reads leave no trace: a key for reports would find nothing any more, and nobody would have been told."""
+    shelf.change(SPLIT_KEY.format(1, "reports", '["payments:read"]', "NULL"))
+    shelf.change(SPLIT_KEY.format(2, "till", '["payments:charge","operations:read"]', "NULL"))
+    shelf.change(SPLIT_KEY.format(3, "gone", '["payments:read"]', "1"))
+    async for world in shelf.opened():
+        pairs = await world.relay.principals.grandfathered()
+        assert {(each.principal, each.owner, each.reason) for each in pairs} == {
+            ("reports", "shop", "unseen"),
+            ("reports", "kiosk", "unseen"),
+        }
+        assert "has made nothing yet" in pair_in_words(pairs[0])
+
+
+async def test_a_refund_that_was_refused_earns_nothing(shelf: Shelf) -> None:
+    """An attacker who tried before the upgrade must not be let in because of the trying."""
+    shelf.change(REFUNDED, shelf.payments[0][0], "refused")
+    async for world in shelf.opened():
+        assert await world.relay.principals.grandfathered() == []
