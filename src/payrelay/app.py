@@ -59,7 +59,6 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import KeyResidues
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.sealing import Seal
@@ -236,7 +235,6 @@ async def opened_relay(
             return_links=settings.return_links,
             client_tokens=ClientTokens(database),
             signing_keys=SigningKeys(database, seal, clock),
-            key_residues=KeyResidues(database),
             owners=Owners(database),
             principals=Principals(database, chain_secret),
         )

@@ -15,7 +15,7 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
@@ -161,10 +161,15 @@ class Checkouts:
         """Tells whether a charge of the order, or another checkout, may turn out to own a payment of the order."""
         return bool(await self._database.read(all_rows(_competing_with(checkout))))
 
-    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> None:
-        """Stores the alert that a subscription contradicts what a checkout asked for. May be repeated."""
-        statement = Statement(ADD_CHECKOUT_ALERT, (checkout.id, int(subscription_id), at_ms), is_whole=True)
-        await self._database.write(all_rows(statement))
+    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> bool:
+        """Stores the alert that a subscription contradicts what a checkout asked for.
+
+        May be repeated. False where there is one, or a notification of the subscription needs attention already.
+        """
+        of_subscription = (checkout.merchant, checkout.order_id, subscription_id)
+        parameters = (checkout.id, int(subscription_id), at_ms, *of_subscription)
+        statement = Statement(ADD_CHECKOUT_ALERT, parameters, is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
 
     async def _one(self, statement: Statement) -> Checkout | None:
         row = await self._database.read(first_row(statement))
