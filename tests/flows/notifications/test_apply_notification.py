@@ -348,7 +348,7 @@ async def test_an_authorization_that_may_be_of_a_checkout_proves_no_operation(wo
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
 
-    assert taken.reason is NotificationReason.CHECKOUT_FINISHED
+    assert taken.reason is NotificationReason.CHECKOUT_NOTIFIED
     stored = await world.relay.journal.get(operation.id)
     assert stored is not None
     assert stored.state is OperationState.NEEDS_ATTENTION
