@@ -171,6 +171,18 @@ def test_an_identity_provider_needs_four_settings(tmp_path: Path) -> None:
             {"IDENTITY__SCOPES": "payments:read,payments:charge"},
             "PAYRELAY_IDENTITY__SCOPES has payments:charge, which needs PAYRELAY_IDENTITY__ORDER_CLAIM",
         ),
+        (
+            {"IDENTITY__SCOPES": "checkouts:create", "IDENTITY__ORDER_CLAIM": "order"},
+            "PAYRELAY_IDENTITY__SCOPES has checkouts:create, which needs PAYRELAY_IDENTITY__AMOUNT_CLAIM",
+        ),
+        (
+            {
+                "IDENTITY__SCOPES": "checkouts:create",
+                "IDENTITY__ORDER_CLAIM": "order",
+                "IDENTITY__AMOUNT_CLAIM": "amount",
+            },
+            "PAYRELAY_IDENTITY__SCOPES has checkouts:create, which needs PAYRELAY_IDENTITY__CURRENCY_CLAIM",
+        ),
         ({"IDENTITY__CUSTOMER_CLAIM_IS": "email"}, "PAYRELAY_IDENTITY__CUSTOMER_CLAIM_IS must be "),
         ({"IDENTITY__SECRET": "x"}, "PAYRELAY_IDENTITY__SECRET is not a setting"),
         ({"IDENTITY__A__B": "x"}, "PAYRELAY_IDENTITY__A__B is not a setting"),
