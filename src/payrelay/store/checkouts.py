@@ -15,11 +15,12 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
+from payrelay.store.payments.journal import Condition
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT
 
@@ -58,13 +59,16 @@ class Checkouts:
         self._database = database
         self._data_keys = DataKeys(seal)
 
-    async def add(self, checkout: Checkout, details: Details) -> bool:
-        """Stores a new checkout; False where another one holds its order or has its idempotency key."""
+    async def add(self, checkout: Checkout, details: Details, condition: Condition | None = None) -> bool:
+        """Stores a new checkout; False where another one holds its order or has its idempotency key.
+
+        What ``condition`` raises comes out here, and nothing is stored.
+        """
         own = self._data_keys.new(checkout.id)
         sealed = own.key.seal(_encode(details), context_of(checkout.id))
         parameters = (*msgspec.structs.astuple(checkout), sealed, own.sealed)
-        statement = Statement(statements.ADD, parameters, is_whole=True)
-        return bool(await self._database.write(all_rows(statement)))
+        statement = Statement(statements.ADD, parameters, is_whole=condition is None)
+        return await self._database.write(_add(statement, checkout.id, condition))
 
     async def get(self, checkout_id: str) -> Checkout | None:
         """Reads one checkout."""
@@ -178,6 +182,13 @@ class Checkouts:
 def context_of(checkout_id: str) -> bytes:
     """Gives the seal context of a checkout's details."""
     return f"checkout/{checkout_id}".encode()
+
+
+def _add(statement: Statement, checkout_id: str, condition: Condition | None) -> Unit[bool]:
+    is_added = bool((yield statement))
+    if is_added and condition is not None:
+        yield from condition(checkout_id)
+    return is_added
 
 
 def _forget(forgetting: Statement) -> Unit[int]:
