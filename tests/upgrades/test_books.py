@@ -163,11 +163,18 @@ async def test_every_signed_text_is_filled_in(world: Opened, books: Books) -> No
 
 
 async def test_the_audit_finds_nothing(world: Opened, books: Books) -> None:
-    """Chains and anchors of the earlier version hold: otherwise nobody could tell tampering from an upgrade."""
+    """Chains and anchors of the earlier version hold: otherwise nobody could tell tampering from an upgrade.
+
+    The rows are trusted as they stood at the upgrade, and that is told; from then on they have digests.
+    """
     start = await chain_key(world.database, Seal(parse_keys(books.encryption_key)), world.clock)
-    audit = Audit(world.relay.journal.trail, start.since_ms, lambda *_: None)
+    trail, now_ms = world.relay.journal.trail, world.clock.now_ms()
+    audit = Audit(trail, start.since_ms, lambda *_: None, rows=world.relay.checkouts.rows, now_ms=now_ms)
 
     assert [finding async for finding in audit.findings()] == []
+    assert audit.summary.is_verified
+    assert audit.summary.trusted_since_ms == now_ms
+    assert audit.summary.rows_trusted == audit.summary.rows > 0
 
 
 async def test_everything_that_is_sealed_opens(world: Opened, books: Books) -> None:
