@@ -196,6 +196,8 @@ async def test_everything_that_is_sealed_opens(world: Opened, books: Books) -> N
     erasable = {column.name for column in SEALED if column.owner is not None}
     assert {each.column.name for each in exchanged} == set(books.sealed) - erasable | {"data_keys.sealed_key"}
     assert [each.unopened for each in exchanged if each.unopened] == []
+    counted = await seals.count()
+    assert {column.name for column, counts in counted.items() if counts} & erasable == set()
 
 
 async def test_an_open_checkout_is_given_again(world: Opened, books: Books) -> None:
