@@ -140,6 +140,16 @@ class Principals:
         """Reads the pairs about which no operator has decided."""
         return await self._all(Statement(statements.LIST_GRANDFATHERED, (PRINCIPALS_MAX,)), GrandfatheredPair)
 
+    async def forged(self) -> list[str]:
+        """Names the rows that were not written with the secret, by table and key. Raises StoreUnavailable."""
+        return [
+            *await self._forged(Statement(statements.LIST_NAMES, (PRINCIPALS_MAX,)), PrincipalName, "principal_names"),
+            *await self._forged(Statement(statements.LIST_GROUPS, (PRINCIPALS_MAX,)), GroupMember, "principal_groups"),
+            *await self._forged(
+                Statement(statements.LIST_GRANDFATHERED, (PRINCIPALS_MAX,)), GrandfatheredPair, "grandfathered"
+            ),
+        ]
+
     async def add_name(self, principal: str, name: str, *, now_ms: int) -> bool:
         """Gives a principal another name; False where the name is another name already."""
         row = self._digests.signed(PrincipalName(name=name, principal=principal, since_ms=now_ms))
@@ -161,6 +171,11 @@ class Principals:
     async def separate(self, principals: Sequence[str]) -> int:
         """Ends the grandfathered pairs among these principals; gives their number. May be repeated."""
         return await self._database.write(_end_pairs(principals))
+
+    async def _forged(self, statement: Statement, kind: type[_RowT], table: str) -> list[str]:
+        rows = [struct_of(row, kind) for row in await self._database.read(all_rows(statement))]
+        proved = self._digests.proved(rows)
+        return [f"{table}/{msgspec.structs.astuple(row)[0]}" for row in rows if row not in proved]
 
     async def _all(self, statement: Statement, kind: type[_RowT]) -> list[_RowT]:
         rows = [struct_of(row, kind) for row in await self._database.read(all_rows(statement))]
