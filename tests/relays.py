@@ -28,7 +28,6 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import KeyResidues
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.deliveries import Deliveries
@@ -83,7 +82,6 @@ def relay_over(
         signed_texts=SignedTexts(database, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
-        key_residues=KeyResidues(database),
         owners=Owners(database),
         principals=Principals(database, CHAIN_KEY),
         dispatch=Dispatch(

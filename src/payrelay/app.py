@@ -60,7 +60,6 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import KeyResidues
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
@@ -171,6 +170,8 @@ def identity_token_reader(
         customer_claim=identity.customer_claim,
         claim_is=identity.customer_claim_is,
         order_claim=identity.order_claim,
+        amount_claim=identity.amount_claim,
+        currency_claim=identity.currency_claim,
         principal=identity.principal,
         scopes=identity.scopes,
         accounts=identity.accounts or None,
@@ -238,7 +239,6 @@ async def opened_relay(
             return_links=settings.return_links,
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
-            key_residues=KeyResidues(database),
             owners=Owners(database),
             principals=Principals(database, chain_secret),
         )

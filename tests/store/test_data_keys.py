@@ -22,7 +22,8 @@ from payrelay.core.secret import Secret
 from payrelay.errors import StoreUnusable
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import DataKeys, KeyResidues, OwnKey, destroyed, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.queries import Query, query
@@ -43,7 +44,7 @@ DROP_KEY: Final = query("DELETE FROM data_keys WHERE owner = $1 RETURNING owner"
 MOVE_KEY: Final = query(
     "UPDATE data_keys SET sealed_key = (SELECT o.sealed_key FROM data_keys AS o WHERE o.owner = $2) WHERE owner = $1",
 )
-ERASABLE: Final = tuple(column for column in SEALED if column.is_erasable)
+ERASABLE: Final = tuple(column for column in SEALED if column.owner is not None)
 
 
 def _rows(wanted: Query, *parameters: Value) -> Unit[list[Row]]:

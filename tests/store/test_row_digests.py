@@ -14,6 +14,7 @@ from tests.store.test_inbox import NOTIFICATION
 from tests.store.test_seals import ENDPOINT
 
 from payrelay.clock import Clock
+from payrelay.core.access.allowance import before_allowances
 from payrelay.core.access.client_token import ClientToken
 from payrelay.core.access.credential import Credential, Rate, Scope
 from payrelay.core.secret import Secret
@@ -52,8 +53,7 @@ TOKEN: Final = ClientToken(
     account="gateway",
     customer_id="cus_1",
     order_id="A-1",
-    amount_max_minor=100,
-    currency="LKR",
+    allowance=before_allowances(100, "LKR"),
     scopes=frozenset({Scope.PAYMENTS_CHARGE}),
     issued_at_ms=1,
     expires_at_ms=2,

@@ -25,7 +25,7 @@ from payrelay.flows.operators.audit import Audit
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import key_context
+from payrelay.store.data_keys.keys import key_context
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Database, Row, Statement, T, Unit
 from payrelay.store.engine.queries import query
@@ -61,9 +61,9 @@ ENDPOINT: Final = Endpoint(
 READING: Final = Reading(code=None, msg="", raw_msg=b'""', raw_data=b"[]")
 SPOIL: Final = query("UPDATE data_keys SET sealed_key = $2 WHERE owner = $1 RETURNING owner")
 SEALED_KEY: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
-STORED: Final = tuple(column for column in SEALED if not column.is_erasable)
+STORED: Final = tuple(column for column in SEALED if column.owner is None)
 """The columns whose values are sealed with the store's key."""
-ERASABLE: Final = tuple(column for column in SEALED if column.is_erasable)
+ERASABLE: Final = tuple(column for column in SEALED if column.owner is not None)
 VALUES: Final = len(STORED) + 2 + 3
 """The values in them: meta has three, and a customer, a checkout, a notification and a reading have a data key each."""
 

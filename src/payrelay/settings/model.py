@@ -108,6 +108,8 @@ class IdentitySettings(BaseModel):
     customer_claim: Annotated[str, Field(min_length=1)] = "sub"
     customer_claim_is: Literal["reference", "customer"] = "reference"
     order_claim: Annotated[str, Field(min_length=1)] | None = None
+    amount_claim: Annotated[str, Field(min_length=1)] | None = None
+    currency_claim: Annotated[str, Field(min_length=1)] | None = None
     scopes: Annotated[frozenset[Scope], PlainValidator(parse.client_scopes)] = USUAL_SCOPES
     accounts: Annotated[frozenset[str], BeforeValidator(parse.parts)] = frozenset()
     """The accounts that its tokens may use; empty for all."""

@@ -16,12 +16,13 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
 from payrelay.store.digests.rows import CHECKOUTS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
+from payrelay.store.payments.journal import Condition
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT
 
@@ -61,14 +62,17 @@ class Checkouts:
         self.rows = rows
         self._data_keys = DataKeys(seal)
 
-    async def add(self, checkout: Checkout, details: Details) -> bool:
-        """Stores a new checkout; False where another one holds its order or has its idempotency key."""
+    async def add(self, checkout: Checkout, details: Details, condition: Condition | None = None) -> bool:
+        """Stores a new checkout; False where another one holds its order or has its idempotency key.
+
+        What ``condition`` raises comes out here, and nothing is stored.
+        """
         own = self._data_keys.new(checkout.id)
         sealed = own.key.seal(_encode(details), context_of(checkout.id))
         members = msgspec.structs.astuple(checkout)
         parameters = (*members, sealed, self.rows.of(CHECKOUTS, members), own.sealed)
-        statement = Statement(statements.ADD, parameters, is_whole=True)
-        return bool(await self._database.write(all_rows(statement)))
+        statement = Statement(statements.ADD, parameters, is_whole=condition is None)
+        return await self._database.write(_add(statement, checkout.id, condition))
 
     async def get(self, checkout_id: str) -> Checkout | None:
         """Reads one checkout."""
@@ -162,10 +166,15 @@ class Checkouts:
         """Tells whether a charge of the order, or another checkout, may turn out to own a payment of the order."""
         return bool(await self._database.read(all_rows(_competing_with(checkout))))
 
-    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> None:
-        """Stores the alert that a subscription contradicts what a checkout asked for. May be repeated."""
-        statement = Statement(ADD_CHECKOUT_ALERT, (checkout.id, int(subscription_id), at_ms), is_whole=True)
-        await self._database.write(all_rows(statement))
+    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> bool:
+        """Stores the alert that a subscription contradicts what a checkout asked for.
+
+        May be repeated. False where there is one, or a notification of the subscription needs attention already.
+        """
+        of_subscription = (checkout.merchant, checkout.order_id, subscription_id)
+        parameters = (checkout.id, int(subscription_id), at_ms, *of_subscription)
+        statement = Statement(ADD_CHECKOUT_ALERT, parameters, is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
 
     async def _one(self, statement: Statement) -> Checkout | None:
         found = await self._many(statement)
@@ -181,6 +190,13 @@ class Checkouts:
 def context_of(checkout_id: str) -> bytes:
     """Gives the seal context of a checkout's details."""
     return f"checkout/{checkout_id}".encode()
+
+
+def _add(statement: Statement, checkout_id: str, condition: Condition | None) -> Unit[bool]:
+    is_added = bool((yield statement))
+    if is_added and condition is not None:
+        yield from condition(checkout_id)
+    return is_added
 
 
 def _forget(forgetting: Statement) -> Unit[int]:

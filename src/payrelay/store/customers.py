@@ -10,8 +10,8 @@ Rules:
 4. A row whose digest is wrong counts as not existing: nobody who lacks the key gives a customer to another principal.
 5. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
    customer. Alone it reveals nothing, to Payrelay as little as to others.
-6. The sealed values of a customer have one data key (``store.data_keys``). Erasure destroys it. Removal destroys it
-   too, and seals what stays with a new one, so that the token can't be opened any more.
+6. The sealed values of a customer have one data key (``store.data_keys.keys``). Erasure destroys it. Removal destroys
+   it too, and seals what stays with a new one, so that the token can't be opened any more.
 """
 
 import hmac
@@ -30,7 +30,8 @@ from payrelay.core.customers.customer import (
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.digests.rows import CUSTOMERS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
@@ -130,6 +131,13 @@ class Customers:
         sealed, sealed_key = row or (None, None)
         token = self._data_keys.open(sealed, token_context(customer_id), customer_id, sealed_key)
         return None if token is None else Secret(token.decode())
+
+    async def clear_files(self) -> bool:
+        """Clears the database's files of data keys that were destroyed on request, of whatever noun.
+
+        False where something is in the way, so that it must be tried again. May be repeated. Raises StoreUnavailable.
+        """
+        return await KeyResidues(self._database).clear()
 
     async def list(self, filters: CustomerFilter, *, before: str | None, limit: int) -> _Customers:
         """Reads one page, newest first: at most ``limit`` customers with ids below ``before``."""

@@ -25,7 +25,7 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, OwnKey, destroyed, destroyed_on_request, stored
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, stored
 from payrelay.store.digests.rows import NOTIFICATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import moment_in, struct_of

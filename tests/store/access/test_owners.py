@@ -122,7 +122,7 @@ async def test_an_open_charge_holds_its_order(shelf: Shelf, state: State) -> Non
 async def test_a_checkout_holds_its_order_while_it_may_be_paid_or_was(shelf: Shelf, state: CheckoutState) -> None:
     """One that expired, failed or was cancelled lets go of it."""
     await shelf.checkout(state=state)
-    holds = state in {CheckoutState.OPEN, CheckoutState.COMPLETED}
+    holds = state in {CheckoutState.OPEN, CheckoutState.NOTIFIED, CheckoutState.COMPLETED}
 
     assert (await shelf.owners.of_order(MERCHANT, "A-1")).settled == (SHOP if holds else NONE)
 

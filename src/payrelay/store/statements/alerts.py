@@ -84,9 +84,16 @@ ADD_ENDPOINT_ALERT: Final = query(
 ADD_CHECKOUT_ALERT: Final = query(
     """
     INSERT INTO checkout_alerts (checkout_id, version, created_at_ms, next_try_at_ms)
-    VALUES ($1, $2, $3::bigint, $3::bigint) ON CONFLICT DO NOTHING""",
+    SELECT $1::text, $2::bigint, $3::bigint, $3::bigint
+    WHERE NOT EXISTS (
+        SELECT 1 FROM notifications
+        WHERE merchant = $4 AND order_id = $5 AND subscription_id = $6 AND state = 'needs_attention'
+    )
+    ON CONFLICT DO NOTHING
+    RETURNING version""",
 )
-"""Writes the alert that a subscription contradicts what its checkout asked for; once for each subscription."""
+"""Writes the alert that a subscription contradicts what its checkout asked for, once for each subscription. Gives no
+row where there is an alert, or a notification of the subscription needs attention already."""
 
 FORGET_ENDPOINT_ALERTS: Final = query("DELETE FROM endpoint_alerts WHERE endpoint_id = $1")
 """Forgets the alerts about an endpoint."""
