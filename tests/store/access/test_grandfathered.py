@@ -138,18 +138,3 @@ async def test_two_merchants_have_nothing_to_do_with_each_other(shelf: Shelf, en
     await shelf.operation(principal="kiosk", merchant="f" * 16)
 
     assert await found(shelf, engine) == []
-
-
-async def test_what_was_not_written_by_this_program_is_named(shelf: Shelf, engine: str) -> None:
-    """An operator must learn of a row that somebody put there to be let in."""
-    await MADE["a charge"](shelf)
-    await shelf.operation(**ACTS["refund"])
-    await found(shelf, engine)
-    principals = Principals(shelf.book.database, SECRET)
-    assert await principals.unproved() == []
-    await shelf.book.database.write(_run("UPDATE grandfathered SET actions = 7"))
-    await shelf.book.database.write(_run("INSERT INTO principal_groups VALUES ('thief', 'shop', 1, 'd')"))
-    await shelf.book.database.write(_run("INSERT INTO principal_names VALUES ('other', 'shop', 1, 'd')"))
-
-    named = [type(each).__name__ for each in await principals.unproved()]
-    assert named == ["PrincipalName", "GroupMember", "GrandfatheredPair"]

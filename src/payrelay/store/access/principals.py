@@ -145,13 +145,13 @@ class Principals:
         """Reads the pairs about which no operator has decided."""
         return self._digests.proved(await self._read(statements.LIST_GRANDFATHERED, GrandfatheredPair))
 
-    async def unproved(self) -> list[PrincipalName | GroupMember | GrandfatheredPair]:
-        """Reads the rows that weren't written with the secret, and therefore count for nothing."""
-        unproved: list[PrincipalName | GroupMember | GrandfatheredPair] = []
-        unproved += self._digests.unproved(await self._read(statements.LIST_NAMES, PrincipalName))
-        unproved += self._digests.unproved(await self._read(statements.LIST_GROUPS, GroupMember))
-        unproved += self._digests.unproved(await self._read(statements.LIST_GRANDFATHERED, GrandfatheredPair))
-        return unproved
+    async def forged(self) -> list[str]:
+        """Names the rows that were not written with the secret, by table and key. Raises StoreUnavailable."""
+        return [
+            *await self._forged(statements.LIST_NAMES, PrincipalName, "principal_names"),
+            *await self._forged(statements.LIST_GROUPS, GroupMember, "principal_groups"),
+            *await self._forged(statements.LIST_GRANDFATHERED, GrandfatheredPair, "grandfathered"),
+        ]
 
     async def add_name(self, principal: str, name: str, *, now_ms: int) -> bool:
         """Gives a principal another name; False where the name is another name already."""
@@ -178,6 +178,10 @@ class Principals:
     async def _read(self, listing: Query, kind: type[_RowT]) -> list[_RowT]:
         rows = await self._database.read(all_rows(Statement(listing, (PRINCIPALS_MAX,))))
         return [struct_of(row, kind) for row in rows]
+
+    async def _forged(self, listing: Query, kind: type[_RowT], table: str) -> list[str]:
+        unproved = self._digests.unproved(await self._read(listing, kind))
+        return [f"{table}/{msgspec.structs.astuple(row)[0]}" for row in unproved]
 
 
 async def sign_grandfathered(database: Database, secret: bytes) -> None:
