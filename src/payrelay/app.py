@@ -22,6 +22,7 @@ from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
+from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.manage_principals import pair_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
@@ -226,7 +227,7 @@ async def opened_relay(
                 start=background.start,
                 note=ReadingNotes(subscriptions, accounts),
             ),
-            order_searches=OrderSearches(database),
+            order_searches=OrderSearches(database, chain_secret),
             inbox=Inbox(database, seal, rows),
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
@@ -332,11 +333,30 @@ async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator
 
 
 @asynccontextmanager
-async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, "SharedResources"]]:
-    """Opens the audit trail beside a running server; gives it with the keys of the database."""
+async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[Trail]:
+    """Opens the audit trail beside a running server, for the command that prints the newest anchor."""
     async with opened_database(settings, clock, may_upgrade=False) as database:
         shared = await resources_of(settings, database, clock, may_upgrade=False)
-        yield Trail(database, shared.seal, ChainKey(shared.chain.secret)), shared
+        yield Trail(database, shared.seal, ChainKey(shared.chain.secret))
+
+
+@asynccontextmanager
+async def opened_audit(
+    settings: Settings, clock: Clock, progress: Progress, noted: Mapping[int, str]
+) -> AsyncIterator[Audit]:
+    """Opens the audit beside a running server; ``noted`` are digests of anchors by their numbers."""
+    async with opened_database(settings, clock, may_upgrade=False) as database:
+        shared = await resources_of(settings, database, clock, may_upgrade=False)
+        secret = shared.chain.secret
+        yield Audit(
+            Trail(database, shared.seal, ChainKey(secret)),
+            shared.chain.since_ms,
+            progress,
+            rows=shared.rows,
+            principals=Principals(database, secret),
+            noted=noted,
+            now_ms=clock.now_ms(),
+        )
 
 
 async def upgraded_version(settings: Settings, clock: Clock) -> int:

@@ -190,6 +190,15 @@ async def test_a_checkout_is_not_paid_by_hand(
     assert (await audited()).code == FINDINGS
 
 
+async def test_a_checkout_that_lost_its_order_is_found(file: Path, audited: Audited) -> None:
+    """Without it a second checkout could be opened for the order, and the customer would pay twice."""
+    forge(file, "UPDATE checkouts SET guard = NULL WHERE state = 'open'")
+    found = await audited()
+
+    assert found.code == FINDINGS
+    assert "it doesn't hold its order as it should" in found.out
+
+
 async def test_a_decision_about_a_notification_is_not_made_by_hand(file: Path, audited: Audited) -> None:
     """A notification that was refused as forged, and is genuine and applied now, was written by somebody else."""
     forge(file, "UPDATE notifications SET verdict = 'genuine', state = 'received' WHERE state = 'refused'")
