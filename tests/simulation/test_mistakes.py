@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 from tests.simulation.fate import Fate, PageFate
+from tests.simulation.hostility import HostileFate
 from tests.simulation.mistakes import MISTAKES
 from tests.simulation.template import Template
 from tests.simulation.universe import run
@@ -30,6 +31,7 @@ SIGNS: Final = {
     "an unsigned chargeback is believed": "a notification of forger",
     "a chargeback needs no record": "kept as charged back, and no",
     "a chargeback is told again": "kept as charged back is",
+    "each disguise is searched for": "was searched for",
     "an installment is counted twice": "among its paid installments",
 }
 FALSE_NEWS: Final = PageFate(
@@ -61,6 +63,7 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "an unsigned chargeback is believed": {"pages": FALSE_NEWS},
     "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
+    "each disguise is searched for": {"pages": FALSE_NEWS, "hostile": HostileFate(disguises=30)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
 }
 
