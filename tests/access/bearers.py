@@ -13,12 +13,16 @@ from payrelay.core.access.credential import DEFAULT_SCOPES, Scope
 Bearer = Callable[[Bench, Route, Ids], Awaitable[str | None]]
 """Makes a credential for a request on a route; the ids are those of the caller's own thing."""
 
-PAYS: Final = {"amount_max": AMOUNT, "currency": "LKR"}
-"""What a token that may pay says of the amount."""
+PAYS: Final = {"amount": AMOUNT, "currency": "LKR", "payments": 2}
+"""What a token that may pay says of the amount; of an order with a checkout it pays a second payment."""
 
 
 async def _key(bench: Bench, route: Route, own: Ids) -> str | None:  # noqa: ARG001 - a bearer
     return bench.keys[SHOP]
+
+
+async def _of_any_principal(bench: Bench, route: Route, own: Ids) -> str | None:  # noqa: ARG001 - a bearer
+    return await bench.new_key(SHOP, scopes=DEFAULT_SCOPES | {Scope.ANY_PRINCIPAL})
 
 
 async def _without_scope(bench: Bench, route: Route, own: Ids) -> str | None:  # noqa: ARG001 - a bearer
@@ -85,7 +89,7 @@ async def _expired_identity(bench: Bench, route: Route, own: Ids) -> str | None:
     return bench.provider.token(own["reference"], exp=1, order=own["order"])
 
 
-OF_KEYS: Final[Mapping[str, Bearer]] = {"key": _key}
+OF_KEYS: Final[Mapping[str, Bearer]] = {"key": _key, "key of any principal": _of_any_principal}
 """Credentials that know principals: to them a thing is their own, another principal's, the gateway's or nobody's."""
 
 OF_PHONES: Final[Mapping[str, Bearer]] = {

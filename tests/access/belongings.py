@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import quote
 
-from tests.access.bench import RIVAL, SHOP, Bench
+from tests.access.bench import MATE, RIVAL, SHOP, Bench
 from tests.draws import drawn_uuid
 from tests.hostile_browser import HostileBrowser
 
@@ -65,6 +65,8 @@ class Whose(StrEnum):
     """The same principal's, of another customer and another order."""
     FOREIGN = "foreign"
     """Another principal's of the same merchant."""
+    GROUP = "group"
+    """That of another principal in the same group."""
     UNKNOWN = "unknown"
     """The gateway's alone: it was made without Payrelay."""
     NOWHERE = "nowhere"
@@ -82,7 +84,7 @@ async def belongings(bench: Bench, noun: Noun, whose: Whose) -> Ids:
         return _nothing()
     if whose is Whose.UNKNOWN:
         return {**_nothing(), **_planted(bench, noun)}
-    owner = RIVAL if whose is Whose.FOREIGN else SHOP
+    owner = {Whose.FOREIGN: RIVAL, Whose.GROUP: MATE}.get(whose, SHOP)
     if noun is Noun.NEW_ORDER and whose is not Whose.OWN:
         noun = Noun.ORDER
     ids = {**_nothing(), **await _customer(bench, owner), "order": fresh("order")}

@@ -31,8 +31,11 @@ ACCOUNT: Final = "gateway"
 OTHER_ACCOUNT: Final = "second"
 SHOP: Final = "shop"
 RIVAL: Final = "rival"
+MATE: Final = "web"
+"""In one group with the shop."""
 PATIENCE_S: Final = 20.0
-ORDER_CLAIM: Final = "order"
+CLAIMS: Final = {"order_claim": "order", "amount_claim": "amount", "currency_claim": "currency"}
+"""The claims with which an identity provider's token could pay; the tokens of the table name no amount."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,7 +180,8 @@ async def opened_bench(folder: Path) -> AsyncIterator[Bench]:
             settings = _settings(folder, gateway.base_url, provider)
             async with running(settings, clock=clock, log=json_log(io.BytesIO(), clock)) as service:
                 bench = Bench(service=service, world=simulator.world, provider=provider)
-                bench.keys = {name: await bench.new_key(name) for name in (SHOP, RIVAL)}
+                bench.keys = {name: await bench.new_key(name) for name in (SHOP, RIVAL, MATE)}
+                await service.relay.principals.put_into_group("ours", (SHOP, MATE), now_ms=clock.now_ms())
                 yield bench
 
 
@@ -195,6 +199,6 @@ def _settings(folder: Path, base_url: str, provider: IdentityProvider) -> Settin
     return Settings(
         database_url=Secret(sqlite_url(folder / "payrelay.db")),
         gateways={name: gateway_settings(members) for name in (ACCOUNT, OTHER_ACCOUNT)},
-        identity=IdentitySettings.model_validate(identity | {"order_claim": ORDER_CLAIM, "scopes": scopes}),
+        identity=IdentitySettings.model_validate(identity | CLAIMS | {"scopes": scopes}),
         public_url="http://127.0.0.1:9",
     )

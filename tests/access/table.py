@@ -3,15 +3,17 @@
 A row is a route and a noun that its requests can name. Its cells stand in groups, one for each credential of
 `bearers.py` that sees a difference:
 
-    key: own, foreign, unknown, nowhere
+    key: own, foreign, unknown, nowhere, group
     customer's token, order's token, token of both, identity, identity with order: own, other
 
 *foreign* is another principal's thing of the same merchant, *unknown* one that was made at the gateway without
-Payrelay, *nowhere* nothing at all. To a phone everything but its own is *other*: its shop's other customers' things,
-another principal's, unknown ones and none. All of these get one answer, so that nobody learns which ids there are.
+Payrelay, *nowhere* nothing at all, and *group* that of another principal in the caller's group. A key with the scope
+`any-principal` sees each foreign thing as one of its group. To a phone everything but its own is *other*: its shop's
+other customers' things, another principal's, unknown ones and none. All of these get one answer, so that nobody learns
+which ids there are.
 
 A cell is the HTTP status, whose error code is that of `CODES`; or `+` for 200 with the thing in the answer, `-` for 200
-without it, and `.` where the case makes no sense. `200>404D` is 200 today, and 404 once part D has landed: see LANDED.
+without it, and `.` where the case makes no sense. `401>404E` is 401 today, and 404 once part E has landed: see LANDED.
 """
 
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from typing import Any, Final
 
 from tests.access.belongings import AMOUNT, PERSON, Noun
 
-LANDED: Final[frozenset[str]] = frozenset()
+LANDED: Final = frozenset("DE")
 """The parts of which the later answer holds: D, who owns what; E, what a phone may do. Then their marks can go."""
 
 CODES: Final = {
@@ -27,7 +29,6 @@ CODES: Final = {
     "403": "forbidden",
     "404": "not_found",
     "409": "conflict",
-    "409open": "in_progress",
     "422": "invalid_request",
 }
 
@@ -68,14 +69,14 @@ _OPENS: Final = "403 403 | 200 403 | 200 403 | 401>403E 401>403E | 200>403E 403"
 
 ROWS: Final = (
     Row(
-        route="retrievePayments", noun=Noun.ORDER, path="payments/{order}", key="200 200>404D 200 404", phones=_OWN_ONLY
+        route="retrievePayments", noun=Noun.ORDER, path="payments/{order}", key="200 404 200 404 200", phones=_OWN_ONLY
     ),
     Row(
         route="charge",
         noun=Noun.NEW_ORDER,
         path="payments/charge",
         body=_CHARGE | {"order_id": "{order}", "customer_token": "{own_customer}"},
-        key="200 200>404D 200 200",
+        key="200 409 200 200 200",
         phones=_PAYS,
     ),
     Row(
@@ -83,7 +84,7 @@ ROWS: Final = (
         noun=Noun.CHECKOUT,
         path="payments/charge",
         body=_CHARGE | {"order_id": "{order}", "customer_token": "{own_customer}"},
-        key="200 200>404D . 200",
+        key="200 409 . 200 200",
         phones=_PAYS,
     ),
     Row(
@@ -91,7 +92,7 @@ ROWS: Final = (
         noun=Noun.CUSTOMER,
         path="payments/charge",
         body=_CHARGE | {"order_id": "{own_order}", "customer_token": "{customer}"},
-        key="200 422 422 422",
+        key="200 422 422 422 422",
         phones=_PAYS,
     ),
     Row(
@@ -99,7 +100,7 @@ ROWS: Final = (
         noun=Noun.AUTHORIZATION,
         path="payments/capture",
         body={"authorization_token": "{authorization}", "amount": AMOUNT, "description": "sent"},
-        key="200 200>404D 200 422",
+        key="200 404 200 422 200",
         phones=_CLOSED,
     ),
     Row(
@@ -107,7 +108,7 @@ ROWS: Final = (
         noun=Noun.AUTHORIZED_CHECKOUT,
         path="payments/capture",
         body={"authorization_token": "{checkout}", "amount": AMOUNT, "description": "sent"},
-        key="200 422 . 422",
+        key="200 422 . 422 200",
         phones=_CLOSED,
     ),
     Row(
@@ -115,7 +116,7 @@ ROWS: Final = (
         noun=Noun.ORDER,
         path="payments/refund",
         body=_REFUND | {"payment_id": "{payment}"},
-        key="200 200>404D 200 422",
+        key="200 404 200 422 200",
         phones=_CLOSED,
     ),
     Row(
@@ -123,7 +124,7 @@ ROWS: Final = (
         noun=Noun.AUTHORIZATION,
         path="payments/refund",
         body=_REFUND | {"authorization_token": "{authorization}"},
-        key="200 200>404D 200 422",
+        key="200 404 200 422 200",
         phones=_CLOSED,
     ),
     Row(
@@ -131,7 +132,7 @@ ROWS: Final = (
         noun=Noun.AUTHORIZED_CHECKOUT,
         path="payments/refund",
         body=_REFUND | {"authorization_token": "{checkout}"},
-        key="200 422 . 422",
+        key="200 422 . 422 200",
         phones=_CLOSED,
     ),
     Row(
@@ -139,35 +140,35 @@ ROWS: Final = (
         noun=Noun.SUBSCRIPTION,
         path="subscriptions",
         shows="{subscription}",
-        key="+ +>-D + -",
+        key="+ - + - +",
         phones=_CLOSED,
     ),
     Row(
         route="retrieveSubscription",
         noun=Noun.SUBSCRIPTION,
         path="subscriptions/{subscription}",
-        key="200 200>404D 200 404",
+        key="200 404 200 404 200",
         phones=_OWN_ONLY,
     ),
     Row(
         route="listSubscriptionPayments",
         noun=Noun.SUBSCRIPTION,
         path="subscriptions/{subscription}/payments",
-        key="200 200>404D 200 404",
+        key="200 404 200 404 200",
         phones=_OWN_ONLY,
     ),
     Row(
         route="retrySubscription",
         noun=Noun.SUBSCRIPTION,
         path="subscriptions/{subscription}/retry",
-        key="409 409>404D 409 404",
+        key="409 404 409 404 409",
         phones=_CLOSED,
     ),
     Row(
         route="cancelSubscription",
         noun=Noun.SUBSCRIPTION,
         path="subscriptions/{subscription}",
-        key="200 200>404D 200 404",
+        key="200 404 200 404 200",
         phones=_OWN_ONLY,
     ),
     Row(
@@ -175,14 +176,14 @@ ROWS: Final = (
         noun=Noun.SUBSCRIPTION,
         path="subscription-states",
         shows="{subscription}",
-        key="+ +>-D - -",
+        key="+ - - - +",
         phones=_CLOSED,
     ),
     Row(
         route="showSubscriptionState",
         noun=Noun.SUBSCRIPTION,
         path="subscription-states/{subscription}",
-        key="200 200>404D 404 404",
+        key="200 404 404 404 200",
         phones=_OWN_ONLY,
     ),
     Row(
@@ -190,7 +191,7 @@ ROWS: Final = (
         noun=Noun.NEW_ORDER,
         path="checkouts",
         body=_CHECKOUT | {"order_id": "{order}"},
-        key="200 200>404D 200 200",
+        key="200 409 200 200 200",
         phones=_OPENS,
     ),
     Row(
@@ -198,16 +199,18 @@ ROWS: Final = (
         noun=Noun.CHECKOUT,
         path="checkouts",
         body=_CHECKOUT | {"order_id": "{order}"},
-        key="409 409>404D . 200",
+        key="409 409 . 200 409",
         phones="403 403 | 409 403 | 409 403 | 401>403E 401>403E | 409>403E 403",
     ),
-    Row(route="showCheckout", noun=Noun.CHECKOUT, path="checkouts/{checkout}", key="200 404 . 404", phones=_OWN_ONLY),
+    Row(
+        route="showCheckout", noun=Noun.CHECKOUT, path="checkouts/{checkout}", key="200 404 . 404 404", phones=_OWN_ONLY
+    ),
     Row(
         route="listCustomers",
         noun=Noun.CUSTOMER,
         path="customers",
         shows="{customer}",
-        key="+ - . -",
+        key="+ - . - -",
         phones="+ - | - - | + - | 401>+E 401>-E | + -",
     ),
     Row(
@@ -215,7 +218,7 @@ ROWS: Final = (
         noun=Noun.CUSTOMER,
         path="customers?reference={reference}",
         shows="{customer}",
-        key="+ - . -",
+        key="+ - . - -",
         phones="+ - | - - | + - | 401>+E 401>-E | + -",
     ),
     Row(
@@ -223,14 +226,14 @@ ROWS: Final = (
         noun=Noun.CUSTOMER,
         path="customers",
         body={"customer_token": "{gateway_token}"},
-        key="200 200 200 .",
+        key="200 200 200 . 200",
         phones=_CLOSED,
     ),
     Row(
         route="showCustomer",
         noun=Noun.CUSTOMER,
         path="customers/{customer}",
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones="200 404 | 404 404 | 200 404 | 401>200E 401>404E | 200 404",
     ),
     Row(
@@ -238,15 +241,17 @@ ROWS: Final = (
         noun=Noun.CUSTOMER,
         path="customers/{customer}",
         body={"label": "other"},
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_CLOSED,
     ),
-    Row(route="removeCustomer", noun=Noun.CUSTOMER, path="customers/{customer}", key="200 404 . 404", phones=_CLOSED),
+    Row(
+        route="removeCustomer", noun=Noun.CUSTOMER, path="customers/{customer}", key="200 404 . 404 404", phones=_CLOSED
+    ),
     Row(
         route="eraseCustomer",
         noun=Noun.CUSTOMER,
         path="customers/{customer}/erase",
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_CLOSED,
     ),
     Row(
@@ -254,7 +259,7 @@ ROWS: Final = (
         noun=Noun.ORDER,
         path="operations?limit=100",
         shows="{operation}",
-        key="+ - . -",
+        key="+ - . - -",
         phones=_LISTED,
     ),
     Row(
@@ -262,7 +267,7 @@ ROWS: Final = (
         noun=Noun.ORDER,
         path="operations?order_id={order}",
         shows="{operation}",
-        key="+ - . -",
+        key="+ - . - -",
         phones=_LISTED,
     ),
     Row(
@@ -270,7 +275,7 @@ ROWS: Final = (
         noun=Noun.ORDER,
         path="operations?payment_id={payment}",
         shows="{operation}",
-        key="+ - . -",
+        key="+ - . - -",
         phones=_LISTED,
     ),
     Row(
@@ -278,7 +283,7 @@ ROWS: Final = (
         noun=Noun.ORDER,
         path="operations?customer_id={customer}",
         shows="{operation}",
-        key="+ - . -",
+        key="+ - . - -",
         phones=_LISTED,
     ),
     Row(
@@ -286,15 +291,17 @@ ROWS: Final = (
         noun=Noun.CANCELLED_SUBSCRIPTION,
         path="operations?subscription_id={subscription}",
         shows="{operation}",
-        key="+ - . -",
+        key="+ - . - -",
         phones="- - | - - | - - | 401>-E 401>-E | - -",
     ),
-    Row(route="showOperation", noun=Noun.ORDER, path="operations/{operation}", key="200 404 . 404", phones=_OWN_ONLY),
+    Row(
+        route="showOperation", noun=Noun.ORDER, path="operations/{operation}", key="200 404 . 404 404", phones=_OWN_ONLY
+    ),
     Row(
         route="showOperationByKey",
         noun=Noun.ORDER,
         path="operations/by-key/{key}",
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones="404 404 | 404 404 | 404 404 | 401>404E 401>404E | 404 404",
     ),
     Row(
@@ -302,7 +309,7 @@ ROWS: Final = (
         noun=Noun.CUSTOMER,
         path="client-tokens",
         body={"customer_id": "{customer}"},
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_CLOSED,
     ),
     Row(
@@ -310,18 +317,23 @@ ROWS: Final = (
         noun=Noun.ORDER,
         path="client-tokens",
         body={"order_id": "{order}"},
-        key="200 200>404D 200 200",
+        key="200 200 200 200 200",
         phones=_CLOSED,
     ),
     Row(
-        route="listClientTokens", noun=Noun.TOKEN, path="client-tokens", shows="{token}", key="+ - . -", phones=_CLOSED
+        route="listClientTokens",
+        noun=Noun.TOKEN,
+        path="client-tokens",
+        shows="{token}",
+        key="+ - . - -",
+        phones=_CLOSED,
     ),
     Row(
         route="listClientTokens",
         noun=Noun.TOKEN,
         path="client-tokens?customer_id={customer}",
         shows="{token}",
-        key="+ - . -",
+        key="+ - . - -",
         phones=_CLOSED,
     ),
     Row(
@@ -329,7 +341,7 @@ ROWS: Final = (
         noun=Noun.TOKEN,
         path="client-tokens?customer_id={customer}",
         shows='"revoked":[1-9]',
-        key="+ - . -",
+        key="+ - . - -",
         phones=_CLOSED,
     ),
     Row(
@@ -337,31 +349,39 @@ ROWS: Final = (
         noun=Noun.TOKEN,
         path="client-tokens?credential_id={credential}",
         shows='"revoked":[1-9]',
-        key="+ - . -",
+        key="+ - . - -",
         phones=_CLOSED,
     ),
-    Row(route="revokeClientToken", noun=Noun.TOKEN, path="client-tokens/{token}", key="200 404 . 404", phones=_CLOSED),
-    Row(route="listEvents", noun=Noun.EVENT, path="events?limit=1000", shows="{event}", key="+ - . -", phones=_CLOSED),
+    Row(
+        route="revokeClientToken",
+        noun=Noun.TOKEN,
+        path="client-tokens/{token}",
+        key="200 404 . 404 404",
+        phones=_CLOSED,
+    ),
+    Row(
+        route="listEvents", noun=Noun.EVENT, path="events?limit=1000", shows="{event}", key="+ - . - -", phones=_CLOSED
+    ),
     Row(
         route="listEvents",
         noun=Noun.EVENT,
         path="events?subject=operation%3A{operation}",
         shows="{event}",
-        key="+ - . -",
+        key="+ - . - -",
         phones=_CLOSED,
     ),
     Row(
         route="followEvents",
         noun=Noun.EVENT,
         path="events/stream?subject=operation%3A{operation}",
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_OWN_ONLY,
     ),
     Row(
         route="followEvents",
         noun=Noun.CHECKOUT,
         path="events/stream?subject=checkout%3A{checkout}",
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_OWN_ONLY,
     ),
     Row(
@@ -369,36 +389,44 @@ ROWS: Final = (
         noun=Noun.NOTHING,
         path="endpoints",
         body={"url": "https://{own_reference}.example/"},
-        key="200 . . .",
+        key="200 . . . .",
         phones="403 . | 403 . | 403 . | 401>403E . | 403 .",
     ),
-    Row(route="listEndpoints", noun=Noun.ENDPOINT, path="endpoints", shows="{endpoint}", key="+ - . -", phones=_CLOSED),
-    Row(route="showEndpoint", noun=Noun.ENDPOINT, path="endpoints/{endpoint}", key="200 404 . 404", phones=_CLOSED),
+    Row(
+        route="listEndpoints", noun=Noun.ENDPOINT, path="endpoints", shows="{endpoint}", key="+ - . - -", phones=_CLOSED
+    ),
+    Row(route="showEndpoint", noun=Noun.ENDPOINT, path="endpoints/{endpoint}", key="200 404 . 404 404", phones=_CLOSED),
     Row(
         route="changeEndpoint",
         noun=Noun.ENDPOINT,
         path="endpoints/{endpoint}",
         body={"label": "other"},
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_CLOSED,
     ),
-    Row(route="removeEndpoint", noun=Noun.ENDPOINT, path="endpoints/{endpoint}", key="200 404 . 404", phones=_CLOSED),
+    Row(
+        route="removeEndpoint", noun=Noun.ENDPOINT, path="endpoints/{endpoint}", key="200 404 . 404 404", phones=_CLOSED
+    ),
     Row(
         route="rotateEndpoint",
         noun=Noun.ENDPOINT,
         path="endpoints/{endpoint}/rotate",
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_CLOSED,
     ),
     Row(
-        route="sendTestEvent", noun=Noun.ENDPOINT, path="endpoints/{endpoint}/test", key="200 404 . 404", phones=_CLOSED
+        route="sendTestEvent",
+        noun=Noun.ENDPOINT,
+        path="endpoints/{endpoint}/test",
+        key="200 404 . 404 404",
+        phones=_CLOSED,
     ),
     Row(
         route="replayEvents",
         noun=Noun.ENDPOINT,
         path="endpoints/{endpoint}/replay",
         body={"since": "2026-01-01T00:00:00Z"},
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_CLOSED,
     ),
     Row(
@@ -406,14 +434,14 @@ ROWS: Final = (
         noun=Noun.EVENT,
         path="endpoints/{own_endpoint}/replay",
         body={"ids": ["{event}"]},
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_CLOSED,
     ),
     Row(
         route="listDeliveries",
         noun=Noun.ENDPOINT,
         path="endpoints/{endpoint}/deliveries",
-        key="200 404 . 404",
+        key="200 404 . 404 404",
         phones=_CLOSED,
     ),
 )

@@ -17,7 +17,7 @@ from payrelay.api.routes.table import ROUTES
 from payrelay_simulator import DEFAULT_MERCHANT
 
 BY_NAME: Final = {route.name: route for route in ROUTES}
-SEEN_BY_KEYS: Final = (Whose.OWN, Whose.FOREIGN, Whose.UNKNOWN, Whose.NOWHERE)
+SEEN_BY_KEYS: Final = (Whose.OWN, Whose.FOREIGN, Whose.UNKNOWN, Whose.NOWHERE, Whose.GROUP)
 OTHERS: Final = (Whose.SIBLING, Whose.FOREIGN, Whose.UNKNOWN, Whose.NOWHERE)
 NAMING: Final = frozenset(
     {
@@ -60,9 +60,11 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 def cells_of(row: Row) -> Iterator[Cell]:
     """All cells of a row; what a phone may not have is asked for in every way that it may be another's."""
-    for whose, cell in zip(SEEN_BY_KEYS, row.key.split(), strict=True):
-        for bearer in OF_KEYS:
-            yield Cell(row, bearer, whose, now(cell))
+    of_keys = dict(zip(SEEN_BY_KEYS, map(now, row.key.split()), strict=True))
+    for whose, cell in of_keys.items():
+        yield Cell(row, "key", whose, cell)
+        of_group = of_keys[Whose.GROUP] if whose is Whose.FOREIGN else cell
+        yield Cell(row, "key of any principal", whose, of_group)
     for bearer, group in zip(OF_PHONES, row.phones.split("|"), strict=True):
         own, other = map(now, group.split())
         yield Cell(row, bearer, Whose.OWN, own)
