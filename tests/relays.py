@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
+from tests.digests import digests_of
 
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
@@ -56,7 +57,7 @@ def relay_over(
     ids: Callable[[str, int], str] = new_id,
 ) -> Relay:
     """Gives a relay with every room that production sets; nothing is read or begun by making it, and nobody called."""
-    background = Background()
+    background, rows = Background(), digests_of(database, clock=clock)
     feed, subscriptions = Feed(database), Subscriptions(database, ids)
     return Relay(
         journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
@@ -72,20 +73,20 @@ def relay_over(
         read_cache=ReadCache(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
-        order_searches=OrderSearches(database),
-        inbox=Inbox(database, SEAL),
+        order_searches=OrderSearches(database, CHAIN_KEY),
+        inbox=Inbox(database, SEAL, rows),
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
-        customers=Customers(database, SEAL, chain_key=CHAIN_KEY),
-        checkouts=Checkouts(database, SEAL),
+        customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
+        checkouts=Checkouts(database, SEAL, rows),
         signed_texts=SignedTexts(database, secret=CHAIN_KEY),
-        client_tokens=ClientTokens(database),
+        client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
         owners=Owners(database),
         principals=Principals(database, CHAIN_KEY),
         dispatch=Dispatch(
             feed=feed,
-            endpoints=Endpoints(database, SEAL),
+            endpoints=Endpoints(database, SEAL, rows),
             deliveries=Deliveries(database),
             sender=WebhookSender(AllowedDestinations(), clock),
             followers=Followers(feed, limit=FOLLOWERS_MAX),

@@ -21,13 +21,8 @@ from typing import Any, Final
 
 from tests.access.belongings import AMOUNT, PERSON, Noun
 
-<<<<<<< HEAD
-LANDED: Final[frozenset[str]] = frozenset()
-"""The parts of which the later answer holds: E, what a phone may do. Then its marks can go."""
-=======
 LANDED: Final = frozenset("DE")
 """The parts of which the later answer holds: D, who owns what; E, what a phone may do. Then their marks can go."""
->>>>>>> 7aafdac5fe3ca1754f6ba36c7dfeceff7d74bee2
 
 CODES: Final = {
     "401": "unauthenticated",
@@ -81,11 +76,7 @@ ROWS: Final = (
         noun=Noun.NEW_ORDER,
         path="payments/charge",
         body=_CHARGE | {"order_id": "{order}", "customer_token": "{own_customer}"},
-<<<<<<< HEAD
         key="200 409 200 200 200",
-=======
-        key="200 200>409D 200 200",
->>>>>>> 7aafdac5fe3ca1754f6ba36c7dfeceff7d74bee2
         phones=_PAYS,
     ),
     Row(
@@ -93,11 +84,7 @@ ROWS: Final = (
         noun=Noun.CHECKOUT,
         path="payments/charge",
         body=_CHARGE | {"order_id": "{order}", "customer_token": "{own_customer}"},
-<<<<<<< HEAD
         key="200 409 . 200 200",
-=======
-        key="200 200>409D . 200",
->>>>>>> 7aafdac5fe3ca1754f6ba36c7dfeceff7d74bee2
         phones=_PAYS,
     ),
     Row(
@@ -204,11 +191,7 @@ ROWS: Final = (
         noun=Noun.NEW_ORDER,
         path="checkouts",
         body=_CHECKOUT | {"order_id": "{order}"},
-<<<<<<< HEAD
         key="200 409 200 200 200",
-=======
-        key="200 200>409D 200 200",
->>>>>>> 7aafdac5fe3ca1754f6ba36c7dfeceff7d74bee2
         phones=_OPENS,
     ),
     Row(
@@ -216,11 +199,7 @@ ROWS: Final = (
         noun=Noun.CHECKOUT,
         path="checkouts",
         body=_CHECKOUT | {"order_id": "{order}"},
-<<<<<<< HEAD
         key="409 409 . 200 409",
-=======
-        key="409 409 . 200",
->>>>>>> 7aafdac5fe3ca1754f6ba36c7dfeceff7d74bee2
         phones="403 403 | 409 403 | 409 403 | 401>403E 401>403E | 409>403E 403",
     ),
     Row(
@@ -338,11 +317,7 @@ ROWS: Final = (
         noun=Noun.ORDER,
         path="client-tokens",
         body={"order_id": "{order}"},
-<<<<<<< HEAD
         key="200 200 200 200 200",
-=======
-        key="200 200 200 200",
->>>>>>> 7aafdac5fe3ca1754f6ba36c7dfeceff7d74bee2
         phones=_CLOSED,
     ),
     Row(

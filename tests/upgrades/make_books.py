@@ -230,7 +230,7 @@ def _keyed(key: str | None) -> str:
 
 async def make_keys(shop: Shop) -> None:
     """Makes the callers' keys, one of them narrow."""
-    credentials, clock = Credentials(shop.world.database), shop.world.clock
+    credentials, clock = Credentials(shop.world.database, shop.world.relay.checkouts.rows), shop.world.clock
     wide = KeyRequest(principal="shop", environment="sandbox", scopes=DEFAULT_SCOPES)
     narrow = KeyRequest(
         principal="kiosk",
@@ -398,7 +398,7 @@ async def make_phone(shop: Shop, handle: str) -> None:
     wanted = {
         "customer_id": handle,
         "order_id": "order-of-a-phone",
-        "amount_max": 1000,
+        "amount": 345.67,
         "currency": "LKR",
         "scopes": ["payments:charge", "payments:read", "operations:read"],
         "expires_in_s": 3600,

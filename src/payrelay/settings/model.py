@@ -134,6 +134,10 @@ class Settings(BaseModel):
     """The program for alerts, with its arguments; not printed, because they may contain a secret."""
     alert_url: Annotated[_Secret, AfterValidator(parse.alert_address)] | None = None
     """The address that alerts are posted to; a secret because it often contains one."""
+    anchor_path: Path | None = None
+    """The file that gets the audit's newest anchor once a day; None for none."""
+    anchor_alerts: bool = False
+    """Whether the alert channels get the audit's newest anchor once a day."""
     public_url: Annotated[str, AfterValidator(parse.web_address)] | None = None
     trusted_proxies: _Networks = ()
     metrics_networks: _Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))

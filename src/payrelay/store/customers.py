@@ -7,9 +7,10 @@ Rules:
 2. Values to search by are stored as keyed hashes. A token has 128 random bits, and wouldn't need the key. A reference
    may be an e-mail address, which a plain hash would reveal to a guess.
 3. A change names the version on which it was decided, and is written with its event or not at all.
-4. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
+4. A row whose digest is wrong counts as not existing: nobody who lacks the key gives a customer to another principal.
+5. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
    customer. Alone it reveals nothing, to Payrelay as little as to others.
-5. The sealed values of a customer have one data key (``store.data_keys.keys``). Erasure destroys it. Removal destroys
+6. The sealed values of a customer have one data key (``store.data_keys.keys``). Erasure destroys it. Removal destroys
    it too, and seals what stays with a new one, so that the token can't be opened any more.
 """
 
@@ -31,6 +32,7 @@ from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
 from payrelay.store.data_keys.residues import KeyResidues
+from payrelay.store.digests.rows import CUSTOMERS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -69,8 +71,9 @@ _Customers: TypeAlias = list[Customer]
 class Customers:
     """Stores customers in a database. The key of the hashes is derived from the store's ``chain_key``."""
 
-    def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests, *, chain_key: bytes) -> None:
         self._database = database
+        self._rows = rows
         self._data_keys = DataKeys(seal)
         self._lookup_key = hmac.digest(chain_key, _LOOKUP_KEY_OF, "sha256")
 
@@ -81,12 +84,13 @@ class Customers:
         """
         token, own = approval.token.reveal(), self._data_keys.new(customer.id)
         parameters: tuple[Value, ...] = (
-            *(None if name in _CARD else getattr(customer, name) for name in _MEMBERS),
+            *_columns(customer),
             self._hash("token", token),
             self._reference_hash(customer),
             _sealed_names(customer, own),
             _sealed_holder(approval.card_holder, own),
             own.key.seal(token.encode(), token_context(customer.id)),
+            self._digest(customer),
         )
         return await self._database.write(_add(customer, parameters, own))
 
@@ -108,6 +112,7 @@ class Customers:
             self._reference_hash(customer),
             _sealed_names(customer, own),
             _sealed_holder(card_holder, own),
+            self._digest(customer),
         )
         await self._database.write(_change(customer, parameters, event, None if own is known else own))
 
@@ -141,18 +146,25 @@ class Customers:
             del equal["reference"]
             equal["reference_hash"] = self._hash("reference", filters.reference)
         page = page_of(statements.LIST_CUSTOMERS, equal, before=before, limit=limit)
-        return [self._of(row) for row in await self._database.read(all_rows(page))]
+        return await self._many(page)
 
     async def _one(self, statement: Statement) -> Customer | None:
-        row = await self._database.read(first_row(statement))
-        return None if row is None else self._of(row)
+        found = await self._many(statement)
+        return found[0] if found else None
+
+    async def _many(self, statement: Statement) -> _Customers:
+        rows = await self._database.read(all_rows(statement))
+        return [self._of(row) for row in rows if await self._is_right(row)]
+
+    async def _is_right(self, row: Row) -> bool:
+        return await self._rows.is_right(CUSTOMERS, (*row[: len(_MEMBERS)], *row[-2:]))
 
     async def _known_key(self, customer: Customer) -> OwnKey | None:
         row = await self._database.read(first_row(Statement(KEY_OF, (customer.id,))))
         return None if row is None else self._data_keys.known(customer.id, row[0])
 
     def _of(self, row: Row) -> Customer:
-        *columns, sealed, sealed_key, has_holder = row
+        *columns, sealed, sealed_key, has_holder, _reference_hash, _digest = row
         members: dict[str, object] = dict(zip(_MEMBERS, columns, strict=True))
         customer_id = str(members["id"])
         plain = self._data_keys.open(sealed, names_context(customer_id), customer_id, sealed_key)
@@ -164,8 +176,15 @@ class Customers:
     def _reference_hash(self, customer: Customer) -> str | None:
         return None if customer.reference is None else self._hash("reference", customer.reference)
 
+    def _digest(self, customer: Customer) -> str:
+        return self._rows.of(CUSTOMERS, (*_columns(customer), self._reference_hash(customer)))
+
     def _hash(self, kind: str, text: str) -> str:
         return hmac.digest(self._lookup_key, f"{kind}\0{text}".encode(), "sha256").hex()
+
+
+def _columns(customer: Customer) -> tuple[Value, ...]:
+    return tuple(None if name in _CARD else getattr(customer, name) for name in _MEMBERS)
 
 
 def token_context(customer_id: str) -> bytes:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 from tests.core.access.test_client_token import NOW_MS, PARENT, TOKEN
+from tests.digests import digests_of
 
 from payrelay.core.access.allowance import before_allowances
 from payrelay.core.access.client_token import ClientToken
@@ -24,8 +25,8 @@ def token(number: int, **members: object) -> ClientToken:
 @pytest.fixture
 async def tokens(database: Database) -> ClientTokens:
     """Gives the stored tokens, with the key that issues them."""
-    await Credentials(database).add(PARENT)
-    return ClientTokens(database)
+    await Credentials(database, digests_of(database)).add(PARENT)
+    return ClientTokens(database, digests_of(database))
 
 
 async def test_a_token_is_stored_as_it_was_issued(tokens: ClientTokens) -> None:
@@ -59,7 +60,7 @@ async def test_a_token_leads_to_its_parent(tokens: ClientTokens, database: Datab
     assert found is not None
     assert (found.revoked_at_ms, found.parent) == (None, PARENT)
 
-    await Credentials(database).revoke(PARENT.id, NOW_MS)
+    await Credentials(database, digests_of(database)).revoke(PARENT.id, NOW_MS)
     again = await tokens.parentage(TOKEN.id)
     assert again is not None
     assert again.parent.revoked_at_ms == NOW_MS

@@ -2,6 +2,7 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.samples import CHECKOUT, NOTIFICATION, OPERATION, PAYMENT
 from tests.store.conftest import Book
 from tests.store.test_checkouts import DETAILS
@@ -35,8 +36,8 @@ class Shelf:
     def __init__(self, book: Book) -> None:
         self.book = book
         self.owners = Owners(book.database)
-        self.checkouts = Checkouts(book.database, SEAL)
-        self.inbox = Inbox(book.database, SEAL)
+        self.checkouts = Checkouts(book.database, SEAL, digests_of(book.database))
+        self.inbox = Inbox(book.database, SEAL, digests_of(book.database))
         self.subscriptions = Subscriptions(book.database, new_id)
         self.readings = ReadingStore(book.database, SEAL)
         self._number = 0

@@ -6,6 +6,7 @@ from itertools import product
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.samples import ASKED
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import CHARGE, Book
@@ -35,7 +36,7 @@ AT_ONCE = 4
 @pytest.fixture
 def checkouts(database: Database) -> Checkouts:
     """Gives the stored checkouts."""
-    return Checkouts(database, Seal((b"k" * 32,)))
+    return Checkouts(database, Seal((b"k" * 32,)), digests_of(database))
 
 
 def limit_of(operation: Operation, payments_max: int = 1) -> PaymentLimit:

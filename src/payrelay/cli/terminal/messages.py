@@ -17,6 +17,8 @@ UNUSABLE: Final = 2
 """The exit code of a command that could not begin: a wrong option, setting or database."""
 NOT_FOUND: Final = 2
 """The exit code where nothing of the given name or id exists."""
+UNCOVERED: Final = 3
+"""The exit code of a command that found no fault, but could not look at everything."""
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C: 128 and the number of SIGINT, as of every program in a shell."""
 PIPE_CLOSED: Final = 141
@@ -70,6 +72,15 @@ def show_version() -> None:
     from importlib import metadata
 
     show(f"payrelay {metadata.version('payrelay')}")
+
+
+def require_answerable(*, is_sure: bool, undone: str) -> None:
+    """Raises CommandError where a question must be answered and nobody can: without ``--yes`` and without a terminal.
+
+    ``undone`` says what was not done, such as ``nothing was erased``.
+    """
+    if not is_sure and not sys.stdin.isatty():
+        raise CommandError(f"--yes is missing, and there is no terminal to ask on: {undone}")
 
 
 def is_confirmed(question: str) -> bool:

@@ -23,7 +23,7 @@ from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
-from payrelay.store.payments.consequences import may_have_consequences, store_consequences
+from payrelay.store.payments.consequences import Consequences
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, operation_of
 from payrelay.store.statements.pagination import columns_of, page_of
 from payrelay.store.statements.payments import operations as statements
@@ -82,6 +82,7 @@ class Journal:
     def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
         self._database = database
         self._entries = OperationRows(seal, chain_key)
+        self._consequences = Consequences(chain_key)
         self.trail = Trail(database, seal, self._entries.key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
@@ -130,7 +131,7 @@ class Journal:
         version and the chain before.
         """
         chained, statement = self._entries.changed(operation, entry, answer)
-        await self._database.write(_record(statement, chained, entry))
+        await self._database.write(_record(statement, chained, entry, self._consequences))
         return chained
 
     async def get(self, operation_id: str) -> Operation | None:
@@ -245,13 +246,13 @@ def _guard_of(operation: Operation, guard: str | None) -> Statement:
     return Statement(statements.FIND_GUARD, (operation.merchant, guard))
 
 
-def _record(statement: Statement, operation: Operation, entry: JournalEntry) -> Unit[None]:
-    has_consequences, invalidates = may_have_consequences(operation), _invalidates_reads(operation)
+def _record(statement: Statement, operation: Operation, entry: JournalEntry, consequences: Consequences) -> Unit[None]:
+    has_consequences, invalidates = consequences.may_follow(operation), _invalidates_reads(operation)
     changed = yield statement._replace(is_whole=False) if has_consequences or invalidates else statement
     if not changed:
         raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
     if has_consequences:
-        yield from store_consequences(operation, entry)
+        yield from consequences.store(operation, entry)
     if invalidates:
         yield Statement(statements.INVALIDATE, (operation.merchant,))
 
