@@ -311,8 +311,8 @@ class Accusing(GatewayFacade):
 class Talkative(Chargebacks):
     """Tells of a chargeback as often as it comes."""
 
-    async def of_payment(self, merchant: str, payment_id: str) -> Chargeback | None:  # noqa: ARG002, it knows of none
-        """Takes each for the first."""
+    async def of_payment(self, merchant: str, payment_id: str) -> Chargeback | None:  # noqa: ARG002, forgotten
+        """Finds none, so that each is looked into anew."""
         return None
 
     async def keep(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
