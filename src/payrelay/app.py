@@ -239,7 +239,7 @@ async def opened_relay(
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
             owners=Owners(database),
-            principals=Principals(database, chain_secret),
+            principals=Principals(database, rows),
         )
 
 
@@ -297,7 +297,7 @@ async def opened_credentials(settings: Settings, clock: Clock) -> AsyncIterator[
 async def opened_principals(settings: Settings, clock: Clock) -> AsyncIterator[Principals]:
     """Opens the database beside a running server, for the commands about principals that need no gateway."""
     async with opened_database(settings, clock, is_owner=False) as database:
-        yield Principals(database, (await resources_of(settings, database, clock)).chain.secret)
+        yield Principals(database, (await resources_of(settings, database, clock)).rows)
 
 
 @asynccontextmanager
