@@ -15,7 +15,9 @@ from tests.simulation.process import ACCOUNT, SEAL, Parts
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, event_of
+from payrelay.core.checkouts.text_holders import TextHolder
 from payrelay.core.events.event import OutgoingEvent
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import (
     Authenticity,
     Notification,
@@ -41,6 +43,7 @@ from payrelay.store.events import outbox
 from payrelay.store.inbox import Inbox, StoredNotification
 from payrelay.store.payments.journal import Acceptance, AcceptedOperation, ClaimedOperation, Condition, Journal
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
 SOMETHING: Final = Payment(
@@ -347,6 +350,14 @@ class Believing(Checkouts):
         await super().change(checkout, has_event=has_event, is_paid=is_paid)
 
 
+class Unaware(SignedTexts):
+    """Takes a signature for that of what the notification says."""
+
+    async def holders(self, merchant: str, readings: Sequence[SignedText]) -> list[TextHolder]:  # noqa: ARG002, unaware
+        """Finds nothing else that it may be of."""
+        return []
+
+
 async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
     """Takes what a dead process was sending for not sent."""
     stranded = await relay.journal.stranded(before_ms=NEVER_MS if is_sole_owner else 0)
@@ -394,6 +405,10 @@ def _believing(relay: Relay, database: Database) -> Relay:
     return replace(relay, checkouts=Believing(database, SEAL, relay.checkouts.rows))
 
 
+def _unaware(relay: Relay, database: Database) -> Relay:
+    return replace(relay, signed_texts=Unaware(database, secret=b"u" * 32))
+
+
 def _gullible(relay: Relay, database: Database) -> Relay:
     return replace(relay, inbox=Gullible(database, SEAL, relay.checkouts.rows))
 
@@ -432,6 +447,7 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "a notification is proof": lambda: Parts(change=_trusting),
     "answered before it is kept": lambda: Parts(change=_dropping),
     "told in another commit": lambda: Parts(change=_twofold),
+    "a signature has one reading": lambda: Parts(change=_unaware),
     "a reported authorization is believed": lambda: Parts(change=_believing),
     "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
     "a chargeback needs no record": lambda: Parts(change=_accusing),

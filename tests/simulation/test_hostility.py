@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from tests.simulation.fate import Fate, PageFate
-from tests.simulation.hostility import ALL, DISGUISES, FORMS, PRINCIPALS, SWITCHED_ON, HostileFate
+from tests.simulation.hostility import ALL, DISGUISES, PRINCIPALS, SWITCHED_ON, HostileFate
 from tests.simulation.template import Template
 from tests.simulation.universe import run
 
@@ -49,20 +49,7 @@ class Weakness:
     pages: PageFate | None = None
 
 
-CUSTOMER: Final = HostileFate(customers=1)
 WEAKNESSES: Final = {
-    "a split text proves an authorization of the API": Weakness(
-        kind=FORMS, hostile=CUSTOMER, seed=34, pages=BANKS_AND_NEWS, sign="(succeeded): took no effect"
-    ),
-    "a split text completes an authorization on the page": Weakness(
-        kind=FORMS, hostile=CUSTOMER, seed=14, pages=BANKS_AND_NEWS, sign="and the ledger has nothing like it"
-    ),
-    "a split text takes an approval over": Weakness(
-        kind=FORMS, hostile=CUSTOMER, seed=41, pages=BANKS_AND_NEWS, sign="for which nobody approved anything"
-    ),
-    "a split text marks a payment as charged back": Weakness(
-        kind=FORMS, hostile=CUSTOMER, seed=8, pages=BANKS_AND_NEWS, sign="no bank took it back"
-    ),
     "each disguise is searched for": Weakness(
         kind=DISGUISES, hostile=HostileFate(disguises=30), seed=3, sign="was searched for"
     ),

@@ -28,6 +28,7 @@ SIGNS: Final = {
     "a notification is proof": "is of another payment than was made",
     "answered before it is kept": "was answered 200 and is not there",
     "told in another commit": "in a commit without its event",
+    "a signature has one reading": "(succeeded): took no effect",
     "a reported authorization is believed": "nobody captured its authorization",
     "an unsigned chargeback is believed": "a notification of forger",
     "a chargeback needs no record": "kept as charged back, and no",
@@ -47,6 +48,7 @@ FALSE_NEWS: Final = PageFate(
     are_orders_shared=False,
     chargeback_share=0.0,
 )
+NEWS: Final = replace(FALSE_NEWS, forged_share=0.0, late_share=0.3)
 BENT: Final[dict[str, dict[str, Any]]] = {
     "phones' payments are not counted": {"hostile": HostileFate(phone_orders=1)},
     "another's payment is proof": {"is_narrow": True, "fault_share": 0.5, "spares_reads": True, "clients": 4},
@@ -60,6 +62,7 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a notification is proof": {"pages": FALSE_NEWS},
     "answered before it is kept": {"pages": FALSE_NEWS},
     "told in another commit": {"pages": FALSE_NEWS},
+    "a signature has one reading": {"pages": NEWS, "hostile": HostileFate(customers=1)},
     "a reported authorization is believed": {"pages": FALSE_NEWS},
     "an unsigned chargeback is believed": {"pages": FALSE_NEWS},
     "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},

@@ -31,6 +31,8 @@ STATEMENT_TIMEOUT_S: Final = 5.0
 """Our statements take milliseconds. One that takes longer waits for a lock or a failing disk."""
 LOCK_TIMEOUT_S: Final = 2.0
 """Equals the wait of the embedded database for another process."""
+CLEARING_LOCK_TIMEOUT_S: Final = 0.1
+"""How long the writing anew of a table waits for it: everybody else waits behind it, and a dump holds it for hours."""
 IDLE_IN_TRANSACTION_TIMEOUT_S: Final = 10.0
 """After this the server releases the locks of a process that hangs in the middle of a unit."""
 MIGRATION_TIMEOUT_S: Final = 600.0
@@ -99,7 +101,11 @@ class Postgresql:
             raise StoreUnavailable("this is not the name of a table")
         with _translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
-                await connection.execute(f"VACUUM (FULL) {table}")
+                await connection.execute(f"SET lock_timeout = {int(CLEARING_LOCK_TIMEOUT_S * 1000)}")
+                try:
+                    await connection.execute(f"VACUUM (FULL) {table}")
+                finally:
+                    await connection.execute("RESET lock_timeout")
         return True
 
     async def ping(self) -> None:
