@@ -167,9 +167,10 @@ async def _end_of_span(trail: Trail, from_ms: int, until_ms: int) -> int | None:
 class Audit:
     """One run of the audit; ``summary`` counts what it has checked so far.
 
-    ``rows`` checks the rows that have digests; None leaves them out. ``noted`` are digests of anchors by their numbers,
-    noted where nobody can change them with the database. Only they show that the newest anchors, and the entries that
-    these covered, are still there. ``now_ms`` tells which entries should be anchored by now; 0 for none.
+    ``rows`` checks the rows that have digests; None leaves them out.
+    ``noted`` are digests of anchors by their numbers, noted where nobody can change them with the database. Only they
+    show that the newest anchors, and the entries that these covered, are still there. ``now_ms`` tells which entries
+    should be anchored by now; 0 for none.
     """
 
     def __init__(
