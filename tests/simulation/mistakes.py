@@ -1,7 +1,7 @@
 """Mistakes that nobody made, to see that the simulation would notice them: each is one part in another's place."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -27,6 +27,7 @@ from payrelay.core.notifications.notification import (
 )
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Operation, State, advance
+from payrelay.core.payments.order_search import SearchSchedule, Slot
 from payrelay.core.payments.payment import Observation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.subscriptions.subscription import Fact
@@ -42,6 +43,7 @@ from payrelay.store.engine.database import Database, Statement
 from payrelay.store.events import outbox
 from payrelay.store.inbox import Inbox, StoredNotification
 from payrelay.store.payments.journal import Acceptance, AcceptedOperation, ClaimedOperation, Condition, Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
@@ -309,6 +311,10 @@ class Accusing(GatewayFacade):
 class Talkative(Chargebacks):
     """Tells of a chargeback as often as it comes."""
 
+    async def of_payment(self, merchant: str, payment_id: str) -> Chargeback | None:  # noqa: ARG002, it knows of none
+        """Takes each for the first."""
+        return None
+
     async def keep(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
         """Tells of it although it is kept already."""
         is_new = await super().keep(chargeback, event)
@@ -370,6 +376,18 @@ async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
     return len(stranded)
 
 
+class Tireless(OrderSearches):
+    """Gives a slot to whoever asks, and every few minutes; keeps no reading for the others."""
+
+    async def take(self, merchant: str, order_id: str, occasions: Iterable[str], *, now_ms: int) -> Slot:
+        """Gives one, due or not."""
+        slot = await super().take(merchant, order_id, occasions, now_ms=now_ms)
+        return Slot(msgspec.structs.replace(slot.schedule, next_at_ms=now_ms + 300_000), is_given=True)
+
+    async def end(self, taken: SearchSchedule, payments: tuple[Payment, ...] | None, *, now_ms: int) -> None:
+        """Forgets what was shown."""
+
+
 def with_journal(kind: type[Journal]) -> Parts:
     """Puts another journal in the place of the real one."""
 
@@ -425,6 +443,12 @@ def _recounting(relay: Relay, database: Database) -> Relay:
     return replace(relay, subscriptions=Recounting(database, relay.new_id))
 
 
+def _tireless(relay: Relay, _: Database) -> Relay:
+    searches = Tireless.__new__(Tireless)
+    vars(searches).update(vars(relay.order_searches))
+    return replace(relay, order_searches=searches)
+
+
 def _lavish(relay: Relay, _: Database) -> Relay:
     account = relay.accounts[ACCOUNT]
     assert isinstance(account, PayHere)
@@ -452,5 +476,6 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
     "a chargeback needs no record": lambda: Parts(change=_accusing),
     "a chargeback is told again": lambda: Parts(change=_talkative),
+    "each disguise is searched for": lambda: Parts(change=_tireless),
     "an installment is counted twice": lambda: Parts(change=_recounting),
 }

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from tests.simulation.fate import Fate, PageFate
-from tests.simulation.hostility import ALL, DISGUISES, PRINCIPALS, SWITCHED_ON, HostileFate
+from tests.simulation.hostility import ALL, PRINCIPALS, SWITCHED_ON, HostileFate
 from tests.simulation.template import Template
 from tests.simulation.universe import run
 
@@ -50,9 +50,6 @@ class Weakness:
 
 
 WEAKNESSES: Final = {
-    "each disguise is searched for": Weakness(
-        kind=DISGUISES, hostile=HostileFate(disguises=30), seed=3, sign="was searched for"
-    ),
     "another principal's payment is given back": Weakness(
         kind=PRINCIPALS, hostile=HostileFate(meddlers=1), seed=9, sign="payments/refund of another principal"
     ),

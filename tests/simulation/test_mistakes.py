@@ -33,6 +33,7 @@ SIGNS: Final = {
     "an unsigned chargeback is believed": "a notification of forger",
     "a chargeback needs no record": "kept as charged back, and no",
     "a chargeback is told again": "kept as charged back is",
+    "each disguise is searched for": "was searched for",
     "an installment is counted twice": "among its paid installments",
 }
 FALSE_NEWS: Final = PageFate(
@@ -67,6 +68,7 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "an unsigned chargeback is believed": {"pages": FALSE_NEWS},
     "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
+    "each disguise is searched for": {"pages": FALSE_NEWS, "hostile": HostileFate(disguises=30)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
 }
 
