@@ -15,6 +15,8 @@ from tests.simulation.postman import Posted
 from tests.simulation.process import START_MS
 
 from payrelay_simulator.ledger import LedgerEntry
+from payrelay_simulator.money import text_of
+from payrelay_simulator.pages.forms import PREAPPROVAL_LKR
 
 ORDER: Final = ("open", "expired", "cancelled", "failed", "notified", "completed")
 WAITS_FOR_S: Final = 3 * DAY_S
@@ -90,7 +92,7 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
     inbox = {row[0]: Noted(*row) for row in run.auditor.execute(_NOTIFICATIONS)}
     for faults in (
         _faults_of_steps(run),
-        _faults_of_success(checkouts, paid),
+        _faults_of_success(run, checkouts, paid),
         _faults_of_authorizations(run, checkouts, paid),
         _faults_of_owning(run, checkouts),
         _faults_of_inbox(inbox, posted),
@@ -119,7 +121,7 @@ def _faults_of_steps(run: Judged) -> Iterator[str]:
         before[subject] = after
 
 
-def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
+def _faults_of_success(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
     """What is completed was paid, approved or held on the gateway's page, for what was asked."""
     for checkout in checkouts:
         if checkout.state == "open":
@@ -129,7 +131,7 @@ def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[
         # What else was taken for the same order shows itself in no other way than the payment that was asked for.
         is_of = _is_like if checkout.kind == "payment" else _fits
         fitting = [each for each in paid if is_of(checkout, each)]
-        if not fitting:
+        if not fitting and not _is_believed(run, checkout, checkouts):
             yield f"{checkout} is {checkout.state}, and the ledger has nothing like it"
         if checkout.kind == "preapproval" and checkout.customer_id is None:
             yield f"{checkout} was completed without a customer"
@@ -156,6 +158,26 @@ def _faults_of_authorizations(run: Judged, checkouts: list[Checkout], paid: list
             yield f"{checkout} was completed, and nobody captured its authorization"
         if checkout.state == "notified" and (checkout.order_id, checkout.amount_minor) in proved:
             yield f"{checkout} is not completed, although the whole of it was captured"
+
+
+def _is_believed(run: Judged, checkout: Checkout, checkouts: list[Checkout]) -> bool:
+    """Tells whether a customer who edits what is signed together may have brought a checkout to its state.
+
+    A reported authorization is told as that, and is nothing more until it is captured. An approval's token is signed
+    nowhere: it is believed where the order's own form is the only one with its text.
+    """
+    if run.fate.hostile is None or run.fate.hostile.customers == 0:
+        return False
+    if checkout.kind == "authorization":
+        return checkout.state == "notified"
+    texts = [_text_of(each) for each in checkouts if each.created_at_ms <= checkout.updated_at_ms]
+    return checkout.kind == "preapproval" and texts.count(_text_of(checkout)) == 1
+
+
+def _text_of(checkout: Checkout) -> str:
+    """Gives the run of characters that a checkout's form is signed over."""
+    amount = PREAPPROVAL_LKR if checkout.amount_minor is None else text_of(checkout.amount_minor)
+    return checkout.order_id + amount + checkout.currency
 
 
 def _fits(checkout: Checkout, paid: Paid) -> bool:
@@ -305,7 +327,8 @@ def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid
             yield f"the approval of {order_id} made {number} customers"
     known = {checkout.customer_id for checkout in checkouts}
     for customer_id, order_id in customers:
-        if order_id not in approved:
+        asked = [each for each in checkouts if each.customer_id == customer_id]
+        if order_id not in approved and not any(_is_believed(run, each, checkouts) for each in asked):
             yield f"{customer_id} is of {order_id}, for which nobody approved anything"
         if customer_id not in known and order_id not in given_up:
             yield f"{customer_id} is of no checkout"
