@@ -25,6 +25,7 @@ import asyncpg
 import structlog
 import uvloop
 from aiohttp import web
+from tests.digests import digests_of
 
 import postgresql
 import programs
@@ -165,7 +166,7 @@ async def opened(database: Database) -> AsyncIterator[Dispatch]:
     clock, feed = Clock(), Feed(database)
     dispatch = Dispatch(
         feed=feed,
-        endpoints=Endpoints(database, Seal((b"k" * 32,))),
+        endpoints=Endpoints(database, Seal((b"k" * 32,)), digests_of(database)),
         deliveries=Deliveries(database),
         sender=WebhookSender(LOOPBACK, clock),
         followers=Followers(feed),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
+from tests.digests import digests_of
 
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
@@ -27,7 +28,6 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import KeyResidues
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.deliveries import Deliveries
@@ -57,7 +57,7 @@ def relay_over(
     ids: Callable[[str, int], str] = new_id,
 ) -> Relay:
     """Gives a relay with every room that production sets; nothing is read or begun by making it, and nobody called."""
-    background = Background()
+    background, rows = Background(), digests_of(database, clock=clock)
     feed, subscriptions = Feed(database), Subscriptions(database, ids)
     return Relay(
         journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
@@ -74,20 +74,19 @@ def relay_over(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
         order_searches=OrderSearches(database),
-        inbox=Inbox(database, SEAL),
+        inbox=Inbox(database, SEAL, rows),
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
-        customers=Customers(database, SEAL, chain_key=CHAIN_KEY),
-        checkouts=Checkouts(database, SEAL),
+        customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
+        checkouts=Checkouts(database, SEAL, rows),
         signed_texts=SignedTexts(database, secret=CHAIN_KEY),
-        client_tokens=ClientTokens(database),
+        client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
-        key_residues=KeyResidues(database),
         owners=Owners(database),
         principals=Principals(database, CHAIN_KEY),
         dispatch=Dispatch(
             feed=feed,
-            endpoints=Endpoints(database, SEAL),
+            endpoints=Endpoints(database, SEAL, rows),
             deliveries=Deliveries(database),
             sender=WebhookSender(AllowedDestinations(), clock),
             followers=Followers(feed, limit=FOLLOWERS_MAX),

@@ -121,7 +121,7 @@ async def order(request: web.Request) -> web.Response:
     bounds = {
         "customer_id": wanted["customer"],
         "order_id": order_id,
-        "amount_max": float(amount),
+        "amount": float(amount),
         "currency": CURRENCY,
         "scopes": ["payments:charge"],
     }

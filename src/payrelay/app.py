@@ -30,7 +30,7 @@ from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS
-from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels, Command
+from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
@@ -59,7 +59,7 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import KeyResidues
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.sealing import Seal
@@ -131,7 +131,7 @@ async def running(
         await stack.enter_async_context(worker.working(relay))
         for pair in await relay.principals.grandfathered():
             log.warning("principals_undecided", text=pair_in_words(pair))
-        credentials = Credentials(database)
+        credentials = Credentials(database, (await resources_of(settings, database, clock)).rows)
         context = ApiContext(
             relay=relay,
             credentials=credentials,
@@ -169,6 +169,8 @@ def identity_token_reader(
         customer_claim=identity.customer_claim,
         claim_is=identity.customer_claim_is,
         order_claim=identity.order_claim,
+        amount_claim=identity.amount_claim,
+        currency_claim=identity.currency_claim,
         principal=identity.principal,
         scopes=identity.scopes,
         accounts=identity.accounts or None,
@@ -194,7 +196,7 @@ async def opened_relay(
     Raises SettingsError, StoreUnusable.
     """
     shared = await resources_of(settings, database, clock)
-    seal, chain_secret = shared.seal, shared.chain.secret
+    seal, rows, chain_secret = shared.seal, shared.rows, shared.chain.secret
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
         opened_accounts(settings, clock, shared, kinds) as accounts,
@@ -211,7 +213,9 @@ async def opened_relay(
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
             alerting=AlertChannels(
-                alerts=tuple(Alerts(database, about) for about in AlertSubject), channels=alert_channels_of(settings)
+                alerts=tuple(Alerts(database, about) for about in AlertSubject),
+                channels=alert_channels_of(settings),
+                anchors=AnchorsOutside(settings.anchor_path, is_told=settings.anchor_alerts),
             ),
             held_responses=held_responses,
             read_cache=ReadCache(
@@ -222,19 +226,18 @@ async def opened_relay(
                 note=ReadingNotes(subscriptions, accounts),
             ),
             order_searches=OrderSearches(database),
-            inbox=Inbox(database, seal),
+            inbox=Inbox(database, seal, rows),
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
             background=background,
             hooks=hooks.also_on_change(held_responses.notify).also_on_change(lambda _: dispatch.wake()),
             dispatch=dispatch,
-            customers=Customers(database, seal, chain_key=chain_secret),
-            checkouts=Checkouts(database, seal),
+            customers=Customers(database, seal, rows, chain_key=chain_secret),
+            checkouts=Checkouts(database, seal, rows),
             signed_texts=SignedTexts(database, secret=chain_secret),
             return_links=settings.return_links,
-            client_tokens=ClientTokens(database),
+            client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
-            key_residues=KeyResidues(database),
             owners=Owners(database),
             principals=Principals(database, chain_secret),
         )
@@ -248,7 +251,7 @@ async def opened_dispatch(
     feed = Feed(shared.database)
     dispatch = Dispatch(
         feed=feed,
-        endpoints=Endpoints(shared.database, shared.seal),
+        endpoints=Endpoints(shared.database, shared.seal, shared.rows),
         deliveries=Deliveries(shared.database),
         sender=WebhookSender(settings.events.allowed_hosts, clock),
         followers=Followers(feed, limit=held_max(files_max())),
@@ -287,7 +290,7 @@ async def opened_database(settings: Settings, clock: Clock, *, is_owner: bool) -
 async def opened_credentials(settings: Settings, clock: Clock) -> AsyncIterator[Credentials]:
     """Opens the database beside a running server, for the commands about keys."""
     async with opened_database(settings, clock, is_owner=False) as database:
-        yield Credentials(database)
+        yield Credentials(database, (await resources_of(settings, database, clock)).rows)
 
 
 @asynccontextmanager
@@ -319,11 +322,11 @@ async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator
 
 
 @asynccontextmanager
-async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, int]]:
-    """Opens the audit trail beside a running server; gives it with the start of its chain, in ms since 1970, UTC."""
+async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, "SharedResources"]]:
+    """Opens the audit trail beside a running server; gives it with the keys of the database."""
     async with opened_database(settings, clock, is_owner=False) as database:
         shared = await resources_of(settings, database, clock)
-        yield Trail(database, shared.seal, ChainKey(shared.chain.secret)), shared.chain.since_ms
+        yield Trail(database, shared.seal, ChainKey(shared.chain.secret)), shared
 
 
 async def upgraded_version(settings: Settings, clock: Clock, *, is_data_upgraded: bool) -> int:
@@ -356,7 +359,7 @@ async def resources_of(settings: Settings, database: Database, clock: Clock) -> 
     seal = await seal_of(settings, database)
     chain = await chain_key(database, seal, clock)
     await upgrade(UpgradeContext(database, seal, chain.secret, clock.now_ms()))
-    return SharedResources(database, seal, chain)
+    return SharedResources(database, seal, chain, RowDigests(database, chain.secret, clock))
 
 
 async def seal_of(settings: Settings, database: Database) -> Seal:
@@ -384,11 +387,13 @@ class SharedResources:
         database: migrated and upgraded.
         seal: of the encryption key.
         chain: the key of the audit chain, of which all keyed digests are made, and when the chain began.
+        rows: makes and checks the digests of rows.
     """
 
     database: Database
     seal: Seal
     chain: ChainStart
+    rows: RowDigests
 
 
 @asynccontextmanager

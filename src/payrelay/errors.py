@@ -87,7 +87,9 @@ MEANINGS: Final[dict[Code, Meaning]] = {
         402, Retry.NEVER, "The gateway declined the charge; the service passes on its msg and data."
     ),
     Code.FORBIDDEN: Meaning(
-        403, Retry.NEVER, "The credential lacks the scope or the account for this, or its limit is too low."
+        403,
+        Retry.NEVER,
+        "The credential lacks the scope or the account for this, its limit is too low, or it is for another payment.",
     ),
     Code.NOT_FOUND: Meaning(
         404,
@@ -101,8 +103,8 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.CONFLICT: Meaning(
         409,
         Retry.NEVER,
-        "It is already captured, refunded, cancelled or completed, or not eligible for what was asked; or the order id"
-        " is taken.",
+        "It is already paid, captured, refunded, cancelled or completed, or not eligible for what was asked; or the"
+        " order id is taken.",
     ),
     Code.TOO_LARGE: Meaning(413, Retry.NEVER, "The body is over 64 KiB."),
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, Retry.NEVER, "The body is not application/json in UTF-8."),
@@ -113,8 +115,8 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.RATE_LIMITED: Meaning(
         429,
         Retry.AFTER,
-        "The caller has used up its own quota, or follows events in as many requests as it may; or too many wrong keys"
-        " came from its address.",
+        "The caller has used up its own quota or one that it shares, or follows events in as many requests as it may;"
+        " or too many wrong keys came from its address.",
         1,
     ),
     Code.INTERNAL: Meaning(500, Retry.SAME_KEY, "The service made a mistake; the log has it under the request id."),

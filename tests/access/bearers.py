@@ -13,8 +13,8 @@ from payrelay.core.access.credential import DEFAULT_SCOPES, Scope
 Bearer = Callable[[Bench, Route, Ids], Awaitable[str | None]]
 """Makes a credential for a request on a route; the ids are those of the caller's own thing."""
 
-PAYS: Final = {"amount_max": AMOUNT, "currency": "LKR"}
-"""What a token that may pay says of the amount."""
+PAYS: Final = {"amount": AMOUNT, "currency": "LKR", "payments": 2}
+"""What a token that may pay says of the amount; of an order with a checkout it pays a second payment."""
 
 
 async def _key(bench: Bench, route: Route, own: Ids) -> str | None:  # noqa: ARG001 - a bearer

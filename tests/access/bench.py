@@ -34,7 +34,8 @@ RIVAL: Final = "rival"
 MATE: Final = "web"
 """In one group with the shop."""
 PATIENCE_S: Final = 20.0
-ORDER_CLAIM: Final = "order"
+CLAIMS: Final = {"order_claim": "order", "amount_claim": "amount", "currency_claim": "currency"}
+"""The claims with which an identity provider's token could pay; the tokens of the table name no amount."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,6 +199,6 @@ def _settings(folder: Path, base_url: str, provider: IdentityProvider) -> Settin
     return Settings(
         database_url=Secret(sqlite_url(folder / "payrelay.db")),
         gateways={name: gateway_settings(members) for name in (ACCOUNT, OTHER_ACCOUNT)},
-        identity=IdentitySettings.model_validate(identity | {"order_claim": ORDER_CLAIM, "scopes": scopes}),
+        identity=IdentitySettings.model_validate(identity | CLAIMS | {"scopes": scopes}),
         public_url="http://127.0.0.1:9",
     )

@@ -1,3 +1,5 @@
+# ruff: noqa: S608 - what is put into the texts are our own words
+
 import io
 import json
 import sqlite3
@@ -10,7 +12,7 @@ from rich.progress import Progress
 from tests import samples
 from tests.cli.commands import Ran, Run
 
-from payrelay.app import opened_database, seal_of
+from payrelay.app import opened_database, resources_of
 from payrelay.cli.audit import ProgressBars
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
@@ -19,7 +21,6 @@ from payrelay.core.payments.operation import JournalEntry, Kind, State
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.audit import Phase
 from payrelay.settings import Settings
-from payrelay.store.meta import chain_key
 from payrelay.store.payments.journal import Journal
 
 OPERATION = msgspec.structs.replace(
@@ -41,18 +42,27 @@ OPERATION = msgspec.structs.replace(
 )
 
 
-@pytest.fixture
-async def file(tmp_path: Path) -> Path:
-    """Gives a database with one operation in it, where the commands look for one."""
-    path = tmp_path / "payrelay.db"
+async def fill(path: Path, at_ms: int) -> Path:
+    """Makes a database with one operation in it, which was accepted at that time."""
     settings = Settings(database_url=Secret(f"sqlite:///{path}"))
     async with opened_database(settings, Clock(), is_owner=True) as database:
-        seal = await seal_of(settings, database)
-        key = (await chain_key(database, seal, Clock())).secret
-        line = JournalEntry(version=1, at_ms=0, event=None, state=State.SENDING, evidence=Evidence())
-        journal = Journal(database, seal, chain_key=key)
-        await journal.accept(OPERATION, line, CancelSubscription(subscription_id=1), conflicts_with=None, now_ms=0)
+        shared = await resources_of(settings, database, Clock())
+        line = JournalEntry(version=1, at_ms=at_ms, event=None, state=State.SENDING, evidence=Evidence())
+        journal = Journal(database, shared.seal, chain_key=shared.chain.secret)
+        await journal.accept(OPERATION, line, CancelSubscription(subscription_id=1), conflicts_with=None, now_ms=at_ms)
     return path
+
+
+@pytest.fixture
+async def file(tmp_path: Path) -> Path:
+    """Gives a database with one operation of just now, where the commands look for one."""
+    return await fill(tmp_path / "payrelay.db", Clock().now_ms())
+
+
+@pytest.fixture
+async def old_file(tmp_path: Path) -> Path:
+    """Gives a database with one operation of long ago, which should be anchored."""
+    return await fill(tmp_path / "payrelay.db", 0)
 
 
 def verify(run: Run, file: Path, *options: str) -> Ran:
@@ -72,9 +82,71 @@ def test_a_database_that_nobody_touched_is_right(run: Run, file: Path) -> None:
     ran = verify(run, file)
 
     assert (ran.code, ran.err) == (0, "")
-    assert "1 operations with 1 journal entries, 0 anchors" in ran.out
+    assert "1 operations with 1 journal entries, 0 anchors, 0 other rows" in ran.out
     assert "1 journal entries are not anchored yet" in ran.out
-    assert ran.out.endswith("Nothing was changed or removed.\n")
+    assert ran.out.endswith("Verified: nothing was changed or removed.\n")
+
+
+def test_what_should_be_anchored_and_is_not_is_no_clean_bill(run: Run, old_file: Path) -> None:
+    """Without an anchor nobody can say that nothing was removed: exit code 3, and not that of a clean bill."""
+    ran = verify(run, old_file)
+
+    assert ran.code == 3
+    assert "1 journal entries should be anchored by now, and are not" in ran.out
+    assert ran.out.endswith("Not verified: nothing wrong was found, but not everything is covered.\n")
+    assert json.loads(verify(run, old_file, "--json").out)["summary"]["is_verified"] is False
+
+
+def test_a_row_that_was_written_by_hand_is_named(run: Run, file: Path) -> None:
+    """By its table and id, as the alert about it names it."""
+    change(
+        file,
+        "INSERT INTO credentials (id, principal, key_hash, scopes, created_at_ms) VALUES ('k1', 'p', x'00', '[]', 1)",
+    )
+    ran = verify(run, file)
+
+    assert ran.code == 1
+    assert ran.out.startswith("credentials/k1: its digest is missing or wrong")
+    assert [each["row"] for each in json.loads(verify(run, file, "--json").out)["findings"]] == ["credentials/k1"]
+
+
+def test_the_newest_anchor_is_printed_to_be_kept_elsewhere(run: Run, file: Path) -> None:
+    """With its time, in one line; where there is none yet, exit code 2 and nothing that looks like one."""
+    variables = {"PAYRELAY_DATABASE_URL": f"sqlite:///{file}"}
+    none = run("audit", "anchor", **variables)
+    change(file, f"INSERT INTO anchors VALUES (1, 0, 5000, 2, '{'a' * 64}', 9)")
+
+    assert (none.code, none.out) == (2, "")
+    assert run("audit", "anchor", **variables).out == f"1970-01-01T00:00:05Z 1:{'a' * 64}\n"
+
+
+def test_anchors_that_a_file_has_must_be_there(run: Run, file: Path, tmp_path: Path) -> None:
+    """The file is what a running service adds a line to each day, and what an operator appends to."""
+    noted = tmp_path / "anchors.txt"
+    noted.write_text(f"2026-01-01T00:00:00Z 1:{'0' * 64}\n\n2:{'1' * 64}\n")
+    ran = verify(run, file, "--anchors", str(noted))
+
+    assert ran.code == 1
+    assert ran.out.startswith("anchor 1: it was noted, and is gone\nanchor 2: it was noted, and is gone\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("no anchor\n", "doesn't end with an anchor"),
+        (f"1:{'0' * 64}\n1:{'1' * 64}\n", "two different anchors"),
+        (None, "can't be read"),
+    ],
+)
+def test_a_file_without_anchors_is_refused(run: Run, file: Path, tmp_path: Path, text: str | None, fault: str) -> None:
+    """Whoever names the wrong file must not believe that anything was compared."""
+    noted = tmp_path / "anchors.txt"
+    if text is not None:
+        noted.write_text(text)
+    ran = verify(run, file, "--anchors", str(noted))
+
+    assert (ran.code, ran.out) == (2, "")
+    assert fault in ran.err
 
 
 def test_what_was_changed_is_named(run: Run, file: Path) -> None:
@@ -144,19 +216,6 @@ def test_a_mistyped_anchor_is_refused(run: Run, file: Path, noted: str) -> None:
 
     assert (ran.code, ran.out) == (2, "")
     assert "--anchor takes a number" in ran.err
-
-
-def test_what_is_from_before_the_chain_is_told(run: Run, file: Path) -> None:
-    """Nobody is to believe that those lines were checked."""
-    change(
-        file,
-        "DROP TRIGGER history_is_not_changed; UPDATE history SET hash = '', row_digest = '';"
-        "UPDATE operations SET chain = ''",
-    )
-    ran = verify(run, file)
-
-    assert ran.code == 0
-    assert "1 journal entries are from before the chain.\n" in ran.out
 
 
 def test_a_person_sees_how_far_it_is() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pty
+import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -131,7 +132,23 @@ def test_one_is_erased(run: Run, seeded: list[Customer]) -> None:
 
     assert (ran.code, ran.err.startswith(f"Erased: {seeded[1].id}.")) == (0, True)
     assert (shown["state"], shown["card_no_masked"], shown["reference"]) == ("erased", None, None)
+    assert "Destroyed: the keys" in ran.err
+    assert "tables are cleared of these keys. Backups still have them" in ran.err
     assert customers(run, "erase", seeded[1].id).code == 0
+
+
+def test_an_erasure_that_could_not_clear_the_files_says_so(run: Run, tmp_path: Path, seeded: list[Customer]) -> None:
+    """A backup is being made: the operator must not write to the person that nothing is left."""
+    [file] = tmp_path.rglob("payrelay.db")
+    reader = sqlite3.connect(file, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM data_keys").fetchall()
+    ran = customers(run, "erase", seeded[1].id)
+    reader.close()
+
+    assert ran.code == 0
+    assert "not cleared of these keys yet" in ran.err
+    assert "tables are cleared of these keys" in customers(run, "erase", seeded[1].id).err
 
 
 @pytest.mark.story

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.answers import (
+    HIDDEN_FROM_APPS,
     Answer,
     Trace,
     failed,
@@ -15,6 +16,7 @@ from payrelay.core.answers import (
     of_refusal,
     succeeded,
     with_member,
+    without_signatures,
 )
 from payrelay.core.outcomes import CODES_OF_KIND, Outcome, OutcomeKind, Reading
 from payrelay.errors import MEANINGS, Code, FieldError, Refusal
@@ -181,3 +183,42 @@ def test_adding_a_member_leaves_every_other_value_as_it_was() -> None:
 def test_a_member_that_is_there_already_is_replaced() -> None:
     """Two members of one name would be read differently by different clients."""
     assert with_member(b'{"payments":null,"a":1}', "payments", b"[]") == b'{"payments":[],"a":1}'
+
+
+def is_shown(value: object) -> bool:
+    """Tells whether a hidden member has a value anywhere."""
+    if isinstance(value, dict):
+        return any(is_shown(each) or (name in HIDDEN_FROM_APPS and each is not None) for name, each in value.items())
+    return isinstance(value, list) and any(map(is_shown, value))
+
+
+names = st.sampled_from(["md5sig", "authorization_token", "data", "amount", "answer"])
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(documents)
+def test_an_app_gets_no_signature_at_any_depth(document: object) -> None:
+    """In a charge's data, in a stored answer inside an operation, in a list: it is null, and the member stays."""
+    hidden = without_signatures(found(document))
+    again = without_signatures(hidden)
+
+    assert not is_shown(parsed(hidden))
+    assert again.body == hidden.body
+    if not is_shown(document):
+        assert parsed(hidden)["data"] == document
+
+
+def test_what_is_not_hidden_stays_byte_for_byte() -> None:
+    """1000.0 stays 1000.0 for an app too, and so does a name that is written with an escape."""
+    raw = b'{ "amount":1000.0, "md5\\u0073ig":"A0", "new":[1E5,{"authorization_token":"t"}],"msg":"md5sig" }'
+
+    hidden = without_signatures(succeeded(RAW_MSG, raw))
+    assert hidden.body == (
+        b'{"status":1,"msg":'
+        + RAW_MSG
+        + b',"data":{"amount":1000.0,"md5sig":null,"new":[1E5,{"authorization_token":null}],"msg":"md5sig"}}'
+    )

@@ -110,3 +110,10 @@ def test_an_amount_is_a_number_of_json_with_both_decimals() -> None:
         b"1000.00",
         b"null",
     ]
+
+
+@given(st.integers(1, AMOUNT_MINOR_MAX))
+def test_an_amount_below_zero_is_the_same_with_a_sign(amount_minor: int) -> None:
+    """A discount on a first payment is shown as it was given."""
+    assert decimal_text(-amount_minor) == f"-{decimal_text(amount_minor)}"
+    assert Decimal(decimal_text(-amount_minor)) * 100 == -amount_minor

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
+from tests.digests import digests_of
 from tests.flows.world import CHARGE, ScriptedAccount, Steps, World, asked, opened, outcome_of
 from tests.samples import PAYMENT
 
@@ -226,10 +227,10 @@ class InboxWorld:
         self.account.now_ms = world.clock.now_ms
         self.account.begin()
         self.account.payments = self.payments
-        self.inbox = Inbox(self.database, seal)
+        self.inbox = Inbox(self.database, seal, digests_of(self.database))
         self.chargebacks = Chargebacks(self.database)
-        self.checkouts = Checkouts(self.database, seal)
-        self.customers = Customers(self.database, seal, chain_key=b"c" * 32)
+        self.checkouts = Checkouts(self.database, seal, digests_of(self.database))
+        self.customers = Customers(self.database, seal, digests_of(self.database), chain_key=b"c" * 32)
         self.subscriptions = Subscriptions(self.database, world.relay.new_id)
         self.relay: Relay = replace(
             world.relay,

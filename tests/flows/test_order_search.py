@@ -175,9 +175,10 @@ async def test_disguises_of_a_lost_charge_make_one_inquiry(world: InboxWorld, st
         await world.take(disguise(number, status))
     assert kinds_of(world) == [PaymentsOfOrder]
     world.payments.append(payment_of(at_ms=world.clock.now_ms()))
-    world.clock.passed_ms += PAUSE_MS_MIN
-    await world.take(disguise(DISGUISES, "2"))
+    await world.later(PAUSE_MS_MIN)
+    await world.take(body_of())
 
+    assert len(kinds_of(world)) == 2
     found = await world.relay.journal.get(operation.id)
     assert found is not None
     assert found.payment_id == PAYMENT_ID

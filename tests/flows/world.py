@@ -38,7 +38,7 @@ from payrelay.gateways.gateway import ExpectedReply, Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Priority, TimerHandle
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Statement
-from payrelay.store.payments.journal import STRANDED_MAX, Acceptance, ClaimedOperation, Journal
+from payrelay.store.payments.journal import STRANDED_MAX, Acceptance, ClaimedOperation, Condition, Journal
 
 START_MS: Final = 1_700_000_000_000
 KEYED_MS: Final = 30 * 86_400_000
@@ -180,11 +180,18 @@ class SteppingJournal(Journal):
         conflicts_with: str | None,
         now_ms: int,
         beside: Sequence[Statement] = (),
+        condition: Condition | None = None,
     ) -> Acceptance:
         """Stores, between two steps."""
         await self._steps.reach("accept")
         acceptance = await super().accept(
-            operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside
+            operation,
+            entry,
+            call,
+            conflicts_with=conflicts_with,
+            now_ms=now_ms,
+            beside=beside,
+            condition=condition,
         )
         await self._steps.reach("accepted")
         return acceptance

@@ -349,3 +349,23 @@ async def test_closing_may_be_repeated(bench: Bench) -> None:
     before = bench.done()
     outcome = await bench.gateway.effect(CHARGED, ExpectedReply(), sending)
     assert outcome.kind is not OutcomeKind.NOT_SENT or bench.done() == before
+
+
+async def test_what_is_signed_is_named_before_it_is_signed(bench: Bench) -> None:
+    """A text that is in no list is taken for proof, so that a form of today and a call have theirs each time."""
+    gateway = bench.gateway
+    for subject, order_id in ((page_of(), ASKED.order_id), (EFFECTS["hold"], CHARGED.order_id)):
+        texts = gateway.signed_texts(subject)
+
+        assert texts == gateway.signed_texts(subject)
+        assert {text.order_id for text in texts} <= {order_id}
+        assert bool(texts) is isinstance(await gateway.checkout(page_of()), CheckoutForm | NoCheckout)
+    assert gateway.signed_texts(EFFECTS["capture"]) == ()
+
+
+async def test_no_approval_has_an_unreadable_amount_where_order_and_amount_are_one_text(bench: Bench) -> None:
+    """Whatever can't be read is none of those that the gateway names."""
+    runs_together = bool(bench.gateway.signed_texts(page_of()))
+
+    assert bench.gateway.is_approval_amount(1_000, "LKR")
+    assert bench.gateway.is_approval_amount(None, "LKR") is not runs_together

@@ -15,6 +15,7 @@ from payrelay.core.payments.operation import TRANSITIONS, JournalEntry, Operatio
 from payrelay.flows.operators.audit import Audit
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.meta import chain_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.statements.pagination import PAGE_MAX
@@ -78,6 +79,7 @@ async def _read(settings: Settings) -> Books:
             histories = {operation.id: await relay.journal.history(operation.id) for operation in operations}
         seal = await seal_of(settings, database)
         start = await chain_key(database, seal, clock)
-        audit = Audit(Trail(database, seal, ChainKey(start.secret)), start.since_ms, lambda *_: None, noted={})
+        rows = RowDigests(database, start.secret, clock)
+        audit = Audit(Trail(database, seal, ChainKey(start.secret)), start.since_ms, lambda *_: None, rows=rows)
         findings = [finding.text async for finding in audit.findings()]
     return Books(operations=operations[::-1], histories=histories, findings=findings, notifications=notifications)

@@ -11,6 +11,7 @@ import msgspec
 import structlog
 from aiohttp import web
 from aiohttp.abc import AbstractResolver
+from tests.digests import digests_of
 
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
@@ -128,7 +129,7 @@ def dispatch_on(
     feed = Feed(database)
     return Dispatch(
         feed=feed,
-        endpoints=Endpoints(database, Seal((b"k" * 32,))),
+        endpoints=Endpoints(database, Seal((b"k" * 32,)), digests_of(database)),
         deliveries=Deliveries(database),
         sender=WebhookSender(allowed, clock, limit_s=limit_s, resolver=resolver),
         followers=Followers(feed),

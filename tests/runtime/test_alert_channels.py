@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from payrelay.runtime.alert_channels import Address, Command, NotGivenError
+from payrelay.runtime.alert_channels import Address, AnchorsOutside, Command, NotGivenError
 
 BODY = b'{"alert":"op_1/2"}'
 ENVIRONMENT = {"PATH": os.environ["PATH"], "COLOUR": "blue"}
@@ -154,3 +154,38 @@ async def test_a_hanging_address_has_not_accepted_the_alert() -> None:
         port = silent.getsockname()[1]
         with pytest.raises(NotGivenError, match=r"had not answered after 0\.2 s"):
             await Address(f"http://127.0.0.1:{port}/", limit_s=0.2)(BODY)
+
+
+DAY_MS = 86_400_000
+ANCHOR = f"1:{'a' * 64}"
+
+
+async def test_a_file_of_anchors_gets_a_line_a_day(tmp_path: Path) -> None:
+    """However many processes keep it, and however often they start; what stands there stays."""
+    file = tmp_path / "anchors.txt"
+    for now_ms in (0, 5, DAY_MS, DAY_MS + 5):
+        await AnchorsOutside(file).write(ANCHOR, now_ms)
+
+    assert file.read_text() == f"1970-01-01T00:00:00Z {ANCHOR}\n1970-01-02T00:00:00Z {ANCHOR}\n"
+
+
+async def test_a_line_that_was_cut_off_swallows_no_other(tmp_path: Path) -> None:
+    """A disk was full in the midst of a line: the next anchor has a line of its own."""
+    file = tmp_path / "anchors.txt"
+    file.write_text("1970-01-01T00:0")
+    await AnchorsOutside(file).write(ANCHOR, DAY_MS)
+
+    assert file.read_text() == f"1970-01-01T00:0\n1970-01-02T00:00:00Z {ANCHOR}\n"
+
+
+async def test_a_day_counts_as_kept_once_its_line_is_on_disk(tmp_path: Path) -> None:
+    """The worker asks each minute: it is told no until the next day, and yes where the file could not be written."""
+    outside = AnchorsOutside(tmp_path / "gone" / "anchors.txt")
+    with pytest.raises(FileNotFoundError):
+        await outside.write(ANCHOR, 0)
+    assert outside.is_due(0)
+    (tmp_path / "gone").mkdir()
+    await outside.write(ANCHOR, 0)
+
+    assert [outside.is_due(now_ms) for now_ms in (5, DAY_MS)] == [False, True]
+    assert not AnchorsOutside().is_due(0)

@@ -36,13 +36,14 @@ def anna(shop: Scene) -> Person:
 
 @pytest.fixture
 def phone(shop: Scene, anna: Person) -> Client:
-    """A phone that may do all that phones may, on one order."""
+    """A phone that may do all that phones may, on one order; the shop has opened a page for it too, which counts."""
     return token_for(
         shop.client,
         customer_id=anna.customer_id,
         order_id=anna.open_order,
-        amount_max=AMOUNT,
+        amount=AMOUNT,
         currency="LKR",
+        payments=2,
         scopes=ALL_SCOPES,
     )
 
@@ -117,6 +118,8 @@ def test_a_phone_can_not_charge_another_customer(shop: Scene, anna: Person, bert
     assert shop.gateway.count("payment/charge", anna.open_order) == 0
 
 
+PAYS: dict[str, object] = {"order_id": "A", "amount": 5, "currency": "LKR", "scopes": ["checkouts:create"]}
+MONTHLY = {"type": "recurring", "recurrence": "1 Month", "duration": "Forever"}
 UNKNOWN = {
     "customer_id": "cus_" + "0" * 32,
     "operation_id": "op_" + "0" * 32,
@@ -173,6 +176,8 @@ def test_no_route_tells_a_phone_of_anybody_else(
     """
     scopes = [scope for scope in ALL_SCOPES if kind == "order" or scope not in {"payments:charge", "checkouts:create"}]
     members: dict[str, object] = {"scopes": scopes}
+    if kind == "order":
+        members |= {"amount": AMOUNT, "currency": "LKR", "payments": 2}
     if kind != "order alone":
         members["customer_id"] = anna.customer_id
     if kind != "customer":
@@ -197,7 +202,12 @@ def test_equal_keys_of_two_phones_are_two_keys(shop: Scene, anna: Person, berta:
     """One phone neither gets another one's answer by its key nor is it kept from using it."""
     phones = {
         person: token_for(
-            shop.client, customer_id=person.customer_id, order_id=person.paid_order + "2", scopes=ALL_SCOPES
+            shop.client,
+            customer_id=person.customer_id,
+            order_id=person.paid_order + "2",
+            amount=AMOUNT,
+            currency="LKR",
+            scopes=ALL_SCOPES,
         )
         for person in (anna, berta)
     }
@@ -255,9 +265,31 @@ def test_what_another_person_paid_on_the_same_order_is_not_shown(shop: Scene, an
         ({"customer_id": 5}, "customer_id"),
         ({"order_id": ""}, "order_id"),
         ({"order_id": "A", "scopes": ["payments:charge"]}, "customer_id"),
-        ({"order_id": "A", "amount_max": 5}, "currency"),
-        ({"order_id": "A", "currency": "LKR"}, "amount_max"),
-        ({"order_id": "A", "amount_max": 0, "currency": "LKR"}, "amount_max"),
+        ({"order_id": "A", "amount": 5, "currency": "LKR"}, "amount"),
+        ({"order_id": "A", "amount": "open"}, "amount"),
+        ({"order_id": "A", "amount_max": 5}, "amount_max"),
+        ({"order_id": "A", "currency": "LKR"}, "currency"),
+        ({"order_id": "A", "payments": 2}, "payments"),
+        ({"order_id": "A", "type": "payment"}, "type"),
+        (PAYS | {"currency": None}, "currency"),
+        (PAYS | {"amount": None}, "amount"),
+        (PAYS | {"amount": None, "amount_max": 5}, "amount"),
+        (PAYS | {"amount": None, "amount_max": 5, "type": "preapproval"}, "amount"),
+        (PAYS | {"amount": 0}, "amount"),
+        (PAYS | {"amount": "all"}, "amount"),
+        (PAYS | {"amount_max": 5}, "amount_max"),
+        (PAYS | {"amount": "open", "amount_max": 0}, "amount_max"),
+        (PAYS | {"payments": 0}, "payments"),
+        (PAYS | {"payments": 101}, "payments"),
+        (PAYS | {"payments": "2"}, "payments"),
+        (PAYS | {"type": "AUTHORIZE"}, "type"),
+        (PAYS | {"recurrence": "1 Month"}, "recurrence"),
+        (PAYS | {"type": "recurring"}, "recurrence"),
+        (PAYS | {"type": "recurring", "recurrence": "1 Month"}, "duration"),
+        (PAYS | {"type": "recurring", "recurrence": "monthly", "duration": "Forever"}, "recurrence"),
+        (PAYS | MONTHLY | {"amount": "open"}, "recurrence"),
+        (PAYS | MONTHLY | {"startup_fee": -5}, "startup_fee"),
+        (PAYS | {"type": "preapproval", "customer_id": "cus_1", "scopes": ["payments:charge"]}, "type"),
         ({"order_id": "A", "scopes": ["payments:refund"]}, "scopes[0]"),
         ({"order_id": "A", "scopes": ["payments:read", "operations:read-all"]}, "scopes[1]"),
         ({"order_id": "A", "scopes": "payments:read"}, "scopes"),
@@ -270,7 +302,7 @@ def test_what_another_person_paid_on_the_same_order_is_not_shown(shop: Scene, an
 )
 def test_a_token_that_makes_no_sense_is_refused_by_name(shop: Scene, members: dict[str, object], path: str) -> None:
     """Whoever writes the app's backend is told which member is wrong."""
-    reply = shop.client.post("client-tokens", members)
+    reply = shop.client.post("client-tokens", {name: value for name, value in members.items() if value is not None})
 
     assert_refused(reply, 422, "invalid_request")
     assert path in [wrong["path"] for wrong in reply.error["fields"]], str(reply)
@@ -292,13 +324,19 @@ def test_no_token_may_more_than_its_key(shop: Scene) -> None:
     """Scopes, amount, account and end of the key are the most that it can give away."""
     narrow = shop.another(
         *("--scope", "payments:read", "--scope", "client-tokens:create", "--account", "gateway"),
+        *("--scope", "checkouts:create"),
         *("--max-amount", "10", "--expires", "20m"),
     )
     order = {"order_id": fresh("order")}
 
     assert_refused(narrow.post("client-tokens", order | {"scopes": ["operations:read"]}), 403, "forbidden")
-    too_much = order | {"amount_max": Raw(text="10.01"), "currency": "LKR"}
-    assert_refused(narrow.post("client-tokens", too_much), 403, "forbidden")
+    pays = order | {"currency": "LKR", "scopes": ["checkouts:create"]}
+    for too_much in (
+        {"amount": Raw(text="10.01")},
+        {"amount": "open", "amount_max": Raw(text="10.01")},
+        {"amount": Raw(text="9.50"), "startup_fee": Raw(text="0.51")} | MONTHLY,
+    ):
+        assert_refused(narrow.post("client-tokens", pays | too_much), 403, "forbidden")
     assert_refused(narrow.at("second").post("client-tokens", order), 403, "forbidden")
     made = data(narrow.post("client-tokens", order | {"expires_in_s": 3600}))
     assert made["scopes"] == ["payments:read"]
@@ -324,6 +362,8 @@ def test_a_token_has_the_printed_form(phone: Client, anna: Person) -> None:
     assert header["alg"] == "HS256"
     assert (payload["customer"], payload["order"], payload["account"]) == (anna.customer_id, anna.open_order, "gateway")
     assert payload["exp"] - payload["iat"] == 900
+    paying = {name: payload[name] for name in ("type", "amount", "currency", "payments")}
+    assert paying == {"type": "payment", "amount": 34_567, "currency": "LKR", "payments": 2}
 
 
 def test_a_revoked_token_is_dead_within_a_second(shop: Scene, anna: Person, phone: Client) -> None:
@@ -341,6 +381,33 @@ def test_a_revoked_token_is_dead_within_a_second(shop: Scene, anna: Person, phon
     assert revoked == {"revoked": 1}
     until(lambda: other.get("operations").status == 401, "the other is refused", deadline_s=1.5)
     assert_refused(other.get("operations"), 401, "unauthenticated")
+
+
+def test_a_list_says_what_each_token_may_pay(shop: Scene) -> None:
+    """Whoever looks for the token that paid too much sees what it was given."""
+    server = shop.another()
+    plan = MONTHLY | {"startup_fee": Raw(text="-0.50")}
+    for members in (
+        PAYS,
+        PAYS | plan,
+        PAYS | {"amount": "open", "amount_max": 7, "type": "authorization", "payments": 3},
+        {"order_id": "A"},
+    ):
+        assert server.post("client-tokens", members).status == 200
+
+    names = ("type", "amount", "amount_max", "currency", "payments", "recurrence", "duration", "startup_fee")
+    listed = [tuple(each[name] for name in names) for each in server.get("client-tokens").json["data"]]
+    assert sorted(map(str, listed)) == sorted(
+        map(
+            str,
+            [
+                ("payment", 5.0, None, "LKR", 1, None, None, None),
+                ("recurring", 5.0, None, "LKR", 1, "1 Month", "Forever", -0.5),
+                ("authorization", "open", 7.0, "LKR", 3, None, None, None),
+                (None,) * 8,
+            ],
+        )
+    )
 
 
 def test_another_principal_revokes_nothing(shop: Scene, anna: Person, phone: Client) -> None:

@@ -46,13 +46,13 @@ def post_edited(scene: Scene, number: int, changes: Mapping[str, str]) -> None:
 
 
 async def notification_of(scene: Scene, order_id: str, status: str) -> dict[str, Any]:
-    """Waits for the notification of an order with a reported status, until it was worked on once."""
+    """Waits for the first notification of an order with a reported status, until it was worked on once."""
 
     async def read() -> list[dict[str, Any]]:
         rows = await asyncio.to_thread(listed, scene.program)
         return [row for row in rows if (row["order_id"], row["reported"]) == (order_id, status)]
 
-    return (await until(read, lambda rows: [row["state"] != "received" for row in rows] == [True]))[0]
+    return (await until(read, lambda rows: bool(rows) and rows[-1]["state"] != "received"))[-1]
 
 
 async def captured(scene: Scene, checkout: dict[str, Any], amount: int) -> Reply:
@@ -107,3 +107,13 @@ async def test_a_chargeback_that_the_record_never_shows_waits(scene: Scene) -> N
 
     posted = await notification_of(scene, checkout["order_id"], "charged_back")
     assert (posted["state"], posted["reason"]) == ("waiting", "chargeback_not_shown")
+
+
+async def test_a_customer_who_edits_the_schedule_completes_no_checkout(scene: Scene) -> None:
+    """What is sold by the month would be paid once a year: recurrence and duration are in no signed text."""
+    checkout = await scene.opened("recurring", recurrence="1 Month", duration="1 Year")
+    pay_edited(scene, checkout, {"recurrence": "1 Year"})
+
+    noted = await notification_of(scene, checkout["order_id"], "succeeded")
+    assert (noted["state"], noted["reason"]) == ("needs_attention", "other_schedule")
+    assert (await scene.get(f"checkouts/{checkout['id']}"))["state"] == "open"

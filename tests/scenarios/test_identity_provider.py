@@ -14,6 +14,8 @@ from tests.scenarios.program import Program
 from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, settings_for
 from tests.scenarios.waiting import until
 
+WRONG_KEYS = 25  # more than an address may send
+PRICE: dict[str, Any] = {"amount": "345.67", "currency": "LKR"}
 SCOPES = "payments:charge,payments:read,operations:read,customers:read,checkouts:read"
 
 
@@ -28,7 +30,9 @@ def provider() -> Iterator[IdentityProvider]:
 def shop(folder: Path, gateway: GatewayDouble, provider: IdentityProvider) -> Iterator[Scene]:
     """A shop that takes its tokens, each for one order."""
     environment = settings_for(gateway) | {"PAYRELAY_PUBLIC_URL": "https://pay.example"}
-    environment |= provider.settings(ORDER_CLAIM="order", SCOPES=SCOPES, ACCOUNTS="gateway")
+    environment |= provider.settings(
+        ORDER_CLAIM="order", AMOUNT_CLAIM="amount", CURRENCY_CLAIM="currency", SCOPES=SCOPES, ACCOUNTS="gateway"
+    )
     program = Program(folder, environment)
     key = program.new_key("shop")
     program.start()
@@ -44,29 +48,66 @@ def anna(shop: Scene) -> Person:
 
 def test_a_person_pays_with_the_providers_token(shop: Scene, provider: IdentityProvider, anna: Person) -> None:
     """Nothing is asked of the shop's server: who it is says the provider, which card that is we know."""
-    phone = shop.client.holding(provider.token(anna.reference, order=anna.open_order))
-    body = charge_body(anna.open_order)
+    order_id = fresh("order")
+    phone = shop.client.holding(provider.token(anna.reference, order=order_id, **PRICE))
+    body = charge_body(order_id)
     del body["customer_token"]
     paid = phone.charge(body, key="pay")
 
     assert paid.status == 200, str(paid)
-    assert data(phone.get("operations/by-key/pay"))["order_id"] == anna.open_order
+    assert data(phone.get("operations/by-key/pay"))["order_id"] == order_id
     assert data(phone.get(f"customers/{anna.customer_id}"))["reference"] == anna.reference
-    assert data(phone.get(f"checkouts/{anna.checkout_id}"))["id"] == anna.checkout_id
-    asked = shop.gateway.calls("payment/charge", anna.open_order)
+    asked = shop.gateway.calls("payment/charge", order_id)
     assert [each.json["customer_token"].startswith("cus_") for each in asked] == [False]
 
 
 def test_a_repeat_does_not_charge_another_card(shop: Scene, provider: IdentityProvider, anna: Person) -> None:
     """The answer is lost, a second card comes, and the app sends the same again: nothing is paid twice."""
-    phone = shop.client.holding(provider.token(anna.reference, order=anna.open_order))
-    body = charge_body(anna.open_order)
+    order_id = fresh("order")
+    phone = shop.client.holding(provider.token(anna.reference, order=order_id, **PRICE))
+    body = charge_body(order_id)
     del body["customer_token"]
     assert phone.charge(body, key="once").status == 200
     data(shop.client.post("customers", {"customer_token": fresh("T"), "reference": anna.reference}))
 
     assert_refused(phone.charge(body, key="once"), 422, "idempotency_mismatch")
-    assert shop.gateway.count("payment/charge", anna.open_order) == 1
+    assert shop.gateway.count("payment/charge", order_id) == 1
+
+
+@pytest.mark.parametrize("claims", [{"amount": 1.0}, {"amount": 345.68}, {"currency": "USD"}], ids=str)
+def test_a_person_pays_what_the_provider_names(
+    shop: Scene, provider: IdentityProvider, anna: Person, claims: dict[str, Any]
+) -> None:
+    """And nothing less, and not twice: the app has no say in the price."""
+    order_id = fresh("order")
+    body = charge_body(order_id)
+    del body["customer_token"]
+    other = shop.client.holding(provider.token(anna.reference, **({"order": order_id} | PRICE | claims)))
+    right = shop.client.holding(provider.token(anna.reference, order=order_id, **PRICE))
+
+    assert_refused(other.charge(body), 403, "forbidden")
+    assert right.charge(body, key="1").status == 200
+    assert_refused(right.charge(body, key="2"), 409, "conflict")
+    assert shop.gateway.count("payment/charge", order_id) == 1
+
+
+@pytest.mark.parametrize("missing", ["order", "amount", "currency"])
+def test_a_token_without_a_price_reads_and_pays_nothing(
+    shop: Scene, provider: IdentityProvider, anna: Person, missing: str
+) -> None:
+    """A user who only looks on has no order; such a token is a good one, and counts as no wrong key."""
+    order_id = fresh("order")
+    claims = {name: value for name, value in ({"order": order_id} | PRICE).items() if name != missing}
+    phone = shop.client.holding(provider.token(anna.reference, **claims))
+
+    for _ in range(WRONG_KEYS):
+        assert data(phone.get(f"customers/{anna.customer_id}"))["reference"] == anna.reference
+    body = charge_body(order_id)
+    del body["customer_token"]
+    assert_refused(phone.charge(body), 403, "forbidden")
+    if missing == "order":
+        assert data(phone.get(f"operations/{anna.operation_id}"))["order_id"] == anna.paid_order
+    assert shop.gateway.count("payment/charge", order_id) == 0
 
 
 def test_a_person_sees_nothing_of_another(shop: Scene, provider: IdentityProvider, anna: Person) -> None:
@@ -103,14 +144,15 @@ def test_a_provider_allows_what_the_settings_say(shop: Scene, provider: Identity
         {"exp": 1_700_000_000},
         {"exp": None},
         {"nbf": 4_000_000_000},
-        {"order": None},
+        {"order": ""},
+        {"amount": "free"},
         {"sub": ""},
     ],
     ids=str,
 )
 def test_a_token_that_is_not_for_us_is_401(shop: Scene, provider: IdentityProvider, claims: dict[str, Any]) -> None:
     """Signed by the right provider, and still nothing here."""
-    phone = shop.client.holding(provider.token("user-1", **({"order": "A-1"} | claims)))
+    phone = shop.client.holding(provider.token("user-1", **({"order": "A-1"} | PRICE | claims)))
     assert_refused(phone.get("operations"), 401, "unauthenticated")
 
 

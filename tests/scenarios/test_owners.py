@@ -73,7 +73,7 @@ def authorized(scene: Scene) -> str:
     reply = scene.client.charge(charge_body(order_id, type="AUTHORIZE"))
     assert reply.status == 200, str(reply)
     token = str(reply.json["data"]["authorization_token"])
-    captures = payhere.captures_with(order_id=order_id, payment_id=payment_id)
+    captures = payhere.captures_with(order_id=order_id, payment_id=payment_id, amount=345.67)
     scene.gateway.always(payhere.CAPTURE, token, captures)
     return token
 

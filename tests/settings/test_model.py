@@ -117,6 +117,36 @@ def test_the_gateways_own_amounts_are_settings(tmp_path: Path, name: str, usual:
             read_settings({**GATEWAY, variable: wrong}, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "amounts"), [("", set()), ("0.00", {0}), ("0, 1.00,1.01", {0, 100, 101}), ("10.00,10.00", {1_000})]
+)
+def test_amounts_of_approvals_are_listed(tmp_path: Path, text: str, amounts: set[int]) -> None:
+    """An operator writes down what the gateway was seen to notify, and that may be nothing."""
+    variable = "PAYRELAY_GATEWAYS__GATEWAY__APPROVAL_AMOUNTS"
+    account = read_settings({**GATEWAY, variable: text}, tmp_path).gateways["gateway"]
+
+    assert account.approval_amounts == amounts  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("wrong", ["a rupee", "1.001", "-1", "1.00;2.00", ",".join(["1"] * 21)])
+def test_a_wrong_list_of_amounts_is_no_empty_one(tmp_path: Path, wrong: str) -> None:
+    """Approvals would go to an operator one by one, and nobody would know why."""
+    variable = "PAYRELAY_GATEWAYS__GATEWAY__APPROVAL_AMOUNTS"
+    with pytest.raises(SettingsError, match=f"{variable} must be"):
+        read_settings({**GATEWAY, variable: wrong}, tmp_path)
+
+
+@pytest.mark.parametrize(("text", "chosen"), [("", None), ("true", True), ("false", False)])
+def test_whether_others_sign_is_chosen_or_not(tmp_path: Path, text: str, chosen: object) -> None:
+    """Not chosen is no false: whoever says nothing is asked for nothing, and believed nothing."""
+    variable = "PAYRELAY_GATEWAYS__GATEWAY__SIGNS_ELSEWHERE"
+
+    assert (
+        getattr(read_settings({**GATEWAY, variable: text}, tmp_path).gateways["gateway"], variable[-15:].lower())
+        is chosen
+    )
+
+
 def test_an_identity_provider_needs_four_settings(tmp_path: Path) -> None:
     """With them, bearers of its tokens may read, and pay nothing; without them there is no identity provider."""
     identity = of(tmp_path, **PROVIDER).identity
@@ -140,6 +170,18 @@ def test_an_identity_provider_needs_four_settings(tmp_path: Path) -> None:
         (
             {"IDENTITY__SCOPES": "payments:read,payments:charge"},
             "PAYRELAY_IDENTITY__SCOPES has payments:charge, which needs PAYRELAY_IDENTITY__ORDER_CLAIM",
+        ),
+        (
+            {"IDENTITY__SCOPES": "checkouts:create", "IDENTITY__ORDER_CLAIM": "order"},
+            "PAYRELAY_IDENTITY__SCOPES has checkouts:create, which needs PAYRELAY_IDENTITY__AMOUNT_CLAIM",
+        ),
+        (
+            {
+                "IDENTITY__SCOPES": "checkouts:create",
+                "IDENTITY__ORDER_CLAIM": "order",
+                "IDENTITY__AMOUNT_CLAIM": "amount",
+            },
+            "PAYRELAY_IDENTITY__SCOPES has checkouts:create, which needs PAYRELAY_IDENTITY__CURRENCY_CLAIM",
         ),
         ({"IDENTITY__CUSTOMER_CLAIM_IS": "email"}, "PAYRELAY_IDENTITY__CUSTOMER_CLAIM_IS must be "),
         ({"IDENTITY__SECRET": "x"}, "PAYRELAY_IDENTITY__SECRET is not a setting"),

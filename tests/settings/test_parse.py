@@ -155,10 +155,12 @@ def test_return_links_may_stand_as_a_list(tmp_path: Path) -> None:
 
 
 def test_a_providers_keys_may_lie_on_this_machine_and_have_a_query(tmp_path: Path) -> None:
-    """For a test double, and for providers that name a policy there; with an order in the token it may be paid."""
+    """For a test double, and for providers that name a policy there; with order and price in the token it may pay."""
     changes = {
         "IDENTITY__JWKS_URL": "http://127.0.0.1:9/jwks?policy=1",
         "IDENTITY__ORDER_CLAIM": "order",
+        "IDENTITY__AMOUNT_CLAIM": "amount",
+        "IDENTITY__CURRENCY_CLAIM": "currency",
         "IDENTITY__SCOPES": " payments:charge , payments:read",
     }
     identity = of(tmp_path, **(PROVIDER | changes)).identity

@@ -33,6 +33,8 @@ PERSON: Final = {
 }
 PAUSES_S: Final = (0.0, 2.0, 2.0, 40.0, 600.0, 2_500.0, 9_000.0)
 """Between two things that a person does; the last two are longer than most pages are open."""
+EDITED_SHARE: Final = 0.2
+"""Of the forms for a subscription, those whose schedule the person edits: it is in no signed text."""
 PAGES: Final[dict[str, Page]] = {"checkout": "checkout", "preapprove": "preapprove", "authorize": "authorize"}
 TAKING: Final = frozenset({"charge", "authorization", "installment"})
 
@@ -46,12 +48,14 @@ class Paid:
         entry: what it did to the money.
         at_s: when.
         visible_at_s: when a search finds it.
+        is_edited: whether the person wrote another schedule into the form than was asked for.
     """
 
     kind: str
     entry: LedgerEntry
     at_s: float
     visible_at_s: float
+    is_edited: bool = False
 
 
 class Street(Town, Protocol):
@@ -133,6 +137,8 @@ class Buyer(Client):
     async def _be_asked(self, kind: str, opened: dict[str, object]) -> None:
         """Goes through our page to the gateway's, does something there, and comes back, or not."""
         page, form = urlsplit(str(opened["url"])).path, msgspec.convert(opened["form"], Form)
+        if kind == "recurring" and self._random.random() < EDITED_SHARE:
+            form = msgspec.structs.replace(form, fields=form.fields | {"recurrence": "2 Month"})
         if self._random.random() < 0.1:
             return
         if self._random.random() < 0.8:
@@ -177,7 +183,9 @@ class Buyer(Client):
         for entry in world.ledger.entries(after=before):
             if entry.kind in TAKING and entry.order_id == visit.form.order_id and visit.state == "paid":
                 at_s = loop.time()
-                self._street.paid.append(Paid(kind=kind, entry=entry, at_s=at_s, visible_at_s=at_s + late_s))
+                is_edited = visit.form.plan is not None and visit.form.plan.recurrence.count != 1
+                paid = Paid(kind=kind, entry=entry, at_s=at_s, visible_at_s=at_s + late_s, is_edited=is_edited)
+                self._street.paid.append(paid)
                 if entry.subscription_id is not None:
                     self._plans.append(entry.subscription_id)
         self._street.tell()

@@ -207,7 +207,7 @@ def token_request(customer_id: object, order_id: str) -> dict[str, object]:
     return {
         "customer_id": customer_id,
         "order_id": order_id,
-        "amount_max": msgspec.Raw(PHONE_AMOUNT.encode()),
+        "amount": msgspec.Raw(PHONE_AMOUNT.encode()),
         "currency": "LKR",
         "scopes": ["payments:charge", "operations:read"],
     }

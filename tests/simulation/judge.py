@@ -261,15 +261,15 @@ def _faults_of_answer(told: Told, books: dict[str, Book], by_request: dict[str, 
 def _faults_of_reads(run: Judged) -> Iterator[str]:
     """Who was told that an order is paid finds the payment from then on, as soon as the gateway shows it.
 
-    Another principal doesn't find it: the payment isn't its own.
+    No other principal ever finds it.
     """
     payments = run.gateway.world.state.payments
-    paid: dict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
+    paid: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
     for told in run.told:
         if told.ask.path == "payments/charge" and told.heard is not None and told.heard.http_status == 200:
             data = msgspec.json.decode(told.heard.body)["data"]
             if isinstance(data["payment_id"], int) and data["payment_id"] in payments:
-                paid[told.ask.principal, data["order_id"]].append((told.heard_at_s, data["payment_id"]))
+                paid[data["order_id"]].append((told.heard_at_s, data["payment_id"], told.ask.principal))
     for told in run.told:
         if not told.ask.path.startswith("payments/") or told.ask.method != "GET" or told.heard is None:
             continue
@@ -279,7 +279,11 @@ def _faults_of_reads(run: Judged) -> Iterator[str]:
         shown = {row["payment_id"] for row in msgspec.json.decode(told.heard.body)["data"]}
         if shown - payments.keys():
             yield f"{told.request_id} {told.ask.path} shows payments that there are none of: {shown}"
-        for heard_at_s, payment_id in paid[told.ask.principal, told.ask.path.removeprefix("payments/")]:
+        for heard_at_s, payment_id, principal in paid[told.ask.path.removeprefix("payments/")]:
+            if principal != told.ask.principal:
+                if payment_id in shown:
+                    yield f"{told.request_id} {told.ask.path} shows {payment_id} of another principal"
+                continue
             payment = payments[payment_id]
             is_there = (
                 payment.visible_at is None

@@ -181,7 +181,7 @@ def _text_of(checkout: Checkout) -> str:
 
 
 def _fits(checkout: Checkout, paid: Paid) -> bool:
-    return checkout.kind == paid.kind and _is_like(checkout, paid)
+    return checkout.kind == paid.kind and not paid.is_edited and _is_like(checkout, paid)
 
 
 def _is_like(checkout: Checkout, paid: Paid) -> bool:
@@ -247,6 +247,8 @@ def _faults_of_silence(
         asked = [checkout for checkout in checkouts if checkout.order_id == order_id]
         if each.entry.payment_id in taken_back or order_id in charged:
             continue
+        if each.is_edited and any(noted.reason == "subscription_noted" for noted in in_time):
+            yield f"{each} is on another schedule than was asked, and no operator is called: {in_time}"
         if not in_time or not any(_fits(checkout, each) for checkout in asked):
             continue
         if any(noted.state == "needs_attention" for noted in in_time):

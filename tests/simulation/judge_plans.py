@@ -29,7 +29,8 @@ _EVENTS: Final = (
     "SELECT subject, type, data, at_ms FROM seen_events WHERE subject LIKE 'subscription:%' ORDER BY number"
 )
 _APPLIED: Final = (
-    "SELECT digest FROM notifications WHERE state = 'applied' AND why IN ('subscription_noted', 'checkout_finished') "
+    "SELECT digest FROM notifications WHERE state = 'applied' "
+    "AND why IN ('subscription_noted', 'other_schedule_stopped', 'checkout_finished') "
     "OR why = 'second_payment'"
 )
 

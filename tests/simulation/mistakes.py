@@ -39,7 +39,7 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database, Statement
 from payrelay.store.events import outbox
 from payrelay.store.inbox import Inbox, StoredNotification
-from payrelay.store.payments.journal import Acceptance, AcceptedOperation, ClaimedOperation, Journal
+from payrelay.store.payments.journal import Acceptance, AcceptedOperation, ClaimedOperation, Condition, Journal
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
@@ -66,10 +66,37 @@ class Guardless(Journal):
         conflicts_with: str | None,
         now_ms: int,
         beside: Sequence[Statement] = (),
+        condition: Condition | None = None,
     ) -> Acceptance:
         """Takes a guard that nobody else has."""
         alone = msgspec.structs.replace(operation, guard=operation.id)
-        return await super().accept(alone, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside)
+        return await super().accept(
+            alone,
+            entry,
+            call,
+            conflicts_with=conflicts_with,
+            now_ms=now_ms,
+            beside=beside,
+            condition=condition,
+        )
+
+
+class Uncounting(Journal):
+    """Lets phones pay an order as often as they have tokens."""
+
+    async def accept(
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        beside: Sequence[Statement] = (),
+        condition: Condition | None = None,  # noqa: ARG002, not asked
+    ) -> Acceptance:
+        """Asks nothing about the order."""
+        return await super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside)
 
 
 class Claimless(Journal):
@@ -88,10 +115,19 @@ class Claimless(Journal):
         conflicts_with: str | None,
         now_ms: int,
         beside: Sequence[Statement] = (),
+        condition: Condition | None = None,
     ) -> Acceptance:
         """Takes a claim that nobody else has."""
         new = msgspec.structs.replace(operation, claim=f"key/{operation.id}")
-        return await super().accept(new, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside)
+        return await super().accept(
+            new,
+            entry,
+            call,
+            conflicts_with=conflicts_with,
+            now_ms=now_ms,
+            beside=beside,
+            condition=condition,
+        )
 
 
 class Hasty(Journal):
@@ -106,10 +142,19 @@ class Hasty(Journal):
         conflicts_with: str | None,
         now_ms: int,
         beside: Sequence[Statement] = (),
+        condition: Condition | None = None,
     ) -> Acceptance:
         """Stores in the background."""
         storing = asyncio.ensure_future(
-            super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms, beside=beside)
+            super().accept(
+                operation,
+                entry,
+                call,
+                conflicts_with=conflicts_with,
+                now_ms=now_ms,
+                beside=beside,
+                condition=condition,
+            )
         )
         storing.add_done_callback(lambda done: done.cancelled() or done.exception())
         return AcceptedOperation(operation)
@@ -338,19 +383,19 @@ def _trusting(relay: Relay, _: Database) -> Relay:
 
 
 def _dropping(relay: Relay, database: Database) -> Relay:
-    return replace(relay, inbox=Dropping(database, SEAL))
+    return replace(relay, inbox=Dropping(database, SEAL, relay.checkouts.rows))
 
 
 def _twofold(relay: Relay, database: Database) -> Relay:
-    return replace(relay, checkouts=Twofold(database, SEAL))
+    return replace(relay, checkouts=Twofold(database, SEAL, relay.checkouts.rows))
 
 
 def _believing(relay: Relay, database: Database) -> Relay:
-    return replace(relay, checkouts=Believing(database, SEAL))
+    return replace(relay, checkouts=Believing(database, SEAL, relay.checkouts.rows))
 
 
 def _gullible(relay: Relay, database: Database) -> Relay:
-    return replace(relay, inbox=Gullible(database, SEAL))
+    return replace(relay, inbox=Gullible(database, SEAL, relay.checkouts.rows))
 
 
 def _accusing(relay: Relay, _: Database) -> Relay:
@@ -374,6 +419,7 @@ def _lavish(relay: Relay, _: Database) -> Relay:
 
 MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "no guard": lambda: with_journal(Guardless),
+    "phones' payments are not counted": lambda: with_journal(Uncounting),
     "no claim": lambda: with_journal(Claimless),
     "sent before it is stored": lambda: with_journal(Hasty),
     "second sending not journaled": lambda: with_journal(Unjournaled),

@@ -208,7 +208,7 @@ class Process:
     def _context(self, database: Database, relay: Relay) -> ApiContext:
         return ApiContext(
             relay=relay,
-            credentials=Credentials(database),
+            credentials=Credentials(database, relay.checkouts.rows),
             database=database,
             counts=Counts(database),
             metrics=Metrics(),

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.digests import digests_of
 from tests.simulation import storage
 from tests.simulation.fate import chance
 from tests.simulation.hostility import RIVAL
@@ -48,9 +49,13 @@ class Template:
         disk = storage.Disk(random=chance(0, "template"), longest_s=0.0)
         engine = storage.open_engine(self.path, loop, clock, disk)
         await verify_key(engine, SEAL)
-        await chain_key(engine, SEAL, clock)
+        secret = (await chain_key(engine, SEAL, clock)).secret
         for principal in PRINCIPALS:
-            issued = await issue_key(Credentials(engine), clock, KeyRequest(principal=principal, environment="sandbox"))
+            issued = await issue_key(
+                Credentials(engine, digests_of(engine, secret)),
+                clock,
+                KeyRequest(principal=principal, environment="sandbox"),
+            )
             self.keys[principal] = issued.key
         await engine.close()
         watch_over(self.path)

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from tests.simulation.fate import Fate, PageFate
-from tests.simulation.hostility import ALL, DISGUISES, FORMS, PHONES, PRINCIPALS, SWITCHED_ON, HostileFate
+from tests.simulation.hostility import ALL, DISGUISES, FORMS, PRINCIPALS, SWITCHED_ON, HostileFate
 from tests.simulation.template import Template
 from tests.simulation.universe import run
 
@@ -71,12 +71,6 @@ WEAKNESSES: Final = {
     ),
     "another principal's payments are shown": Weakness(
         kind=PRINCIPALS, hostile=HostileFate(meddlers=1), seed=8, sign="GET payments/A-1 of another principal"
-    ),
-    "a phone pays another amount": Weakness(
-        kind=PHONES, hostile=HostileFate(phone_orders=1), seed=18, sign="and may pay"
-    ),
-    "phones pay an order twice": Weakness(
-        kind=PHONES, hostile=HostileFate(phone_orders=1), seed=17, sign="phones paid T-1 2 times"
     ),
 }
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 from tests.simulation.fate import Fate, PageFate
+from tests.simulation.hostility import HostileFate
 from tests.simulation.mistakes import MISTAKES
 from tests.simulation.template import Template
 from tests.simulation.universe import run
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.integration
 SEEDS_MAX: Final = 300
 SIGNS: Final = {
     "no guard": "while",
+    "phones' payments are not counted": "phones paid",
     "no claim": "times",
     "sent before it is stored": "is sent while its row says",
     "second sending not journaled": "is sent while its row says",
@@ -46,6 +48,7 @@ FALSE_NEWS: Final = PageFate(
     chargeback_share=0.0,
 )
 BENT: Final[dict[str, dict[str, Any]]] = {
+    "phones' payments are not counted": {"hostile": HostileFate(phone_orders=1)},
     "another's payment is proof": {"is_narrow": True, "fault_share": 0.5, "spares_reads": True, "clients": 4},
     "nothing found is proof": {
         "blind_s": (50.0, 864_000.0),

@@ -1,6 +1,7 @@
 """Chargebacks are stored once, with their events."""
 
 import msgspec
+from tests.digests import digests_of
 from tests.samples import NOTIFICATION, NOW_MS
 
 from payrelay.core.events.event import OutgoingEvent
@@ -45,5 +46,5 @@ async def test_a_chargeback_is_stored_once_with_its_event(database: Database) ->
     assert await chargebacks.of_operation("op_1") == [CHARGEBACK]
     assert await chargebacks.of_payment(CHARGEBACK.merchant, "320025000001") == CHARGEBACK
     assert [row[0] for row in await database.read(all_rows(Statement(EVENTS, ())))] == ["evt_1"]
-    inbox = Inbox(database, Seal((b"k" * 32,)))
+    inbox = Inbox(database, Seal((b"k" * 32,)), digests_of(database))
     assert await inbox.owner_of_payment(CHARGEBACK.merchant, "320025000001") is None

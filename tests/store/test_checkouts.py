@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.samples import ASKED, PAYMENT
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import Book
@@ -54,7 +55,7 @@ EVERYTHING: Final = query("SELECT * FROM checkouts")
 @pytest.fixture
 def checkouts(database: Database) -> Checkouts:
     """Gives what is under test."""
-    return Checkouts(database, Seal((b"k" * 32,)))
+    return Checkouts(database, Seal((b"k" * 32,)), digests_of(database))
 
 
 def other(number: int, **members: object) -> Checkout:

@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 
 from payrelay.core.customers.customer import (
     Approval,
@@ -61,7 +62,7 @@ async def _read(database: Database, wanted: object, *parameters: Value) -> list[
 @pytest.fixture
 def customers(database: Database) -> Customers:
     """Gives the customers of an empty database."""
-    return Customers(database, Seal((b"k" * 32,)), chain_key=CHAIN_KEY)
+    return Customers(database, Seal((b"k" * 32,)), digests_of(database), chain_key=CHAIN_KEY)
 
 
 def approval_of(number: int, **members: object) -> Approval:
@@ -235,7 +236,7 @@ async def test_each_filter_narrows(customers: Customers) -> None:
 async def test_hashes_are_of_no_use_without_the_key(database: Database, customers: Customers) -> None:
     """A reference may be an e-mail address, which a plain hash would tell to whoever guesses it."""
     await customers.add(CUSTOMER, APPROVAL)
-    other = Customers(database, Seal((b"k" * 32,)), chain_key=b"d" * 32)
+    other = Customers(database, Seal((b"k" * 32,)), digests_of(database), chain_key=b"d" * 32)
 
     assert await other.of_token(CUSTOMER.merchant, "shop", Secret(TOKEN)) is None
     assert await other.list(CustomerFilter(reference="nimal@example.com"), before=None, limit=2) == []

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 import pytest
 from tests.databases import sqlite_url
+from tests.digests import digests_of
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CHAIN_KEY, CUSTOMER, TOKEN
 from tests.store.test_inbox import BODY, NOTIFICATION
@@ -21,7 +22,8 @@ from payrelay.core.secret import Secret
 from payrelay.errors import StoreUnusable
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import DataKeys, KeyResidues, OwnKey, destroyed, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.queries import Query, query
@@ -42,7 +44,7 @@ DROP_KEY: Final = query("DELETE FROM data_keys WHERE owner = $1 RETURNING owner"
 MOVE_KEY: Final = query(
     "UPDATE data_keys SET sealed_key = (SELECT o.sealed_key FROM data_keys AS o WHERE o.owner = $2) WHERE owner = $1",
 )
-ERASABLE: Final = tuple(column for column in SEALED if column.is_erasable)
+ERASABLE: Final = tuple(column for column in SEALED if column.owner is not None)
 
 
 def _rows(wanted: Query, *parameters: Value) -> Unit[list[Row]]:
@@ -66,9 +68,9 @@ async def _key_of(database: Database, owner: str) -> Value:
 
 async def _fill(database: Database) -> None:
     """Stores one of each noun that has a data key."""
-    await Customers(database, SEAL, chain_key=CHAIN_KEY).add(CUSTOMER, APPROVAL)
-    await Checkouts(database, SEAL).add(CHECKOUT, DETAILS)
-    await Inbox(database, SEAL).put(NOTIFICATION, BODY)
+    await Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY).add(CUSTOMER, APPROVAL)
+    await Checkouts(database, SEAL, digests_of(database)).add(CHECKOUT, DETAILS)
+    await Inbox(database, SEAL, digests_of(database)).put(NOTIFICATION, BODY)
     await ReadingStore(database, SEAL).keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=1)
 
 
@@ -91,7 +93,11 @@ async def test_each_noun_has_a_key_of_its_own(database: Database) -> None:
 async def test_what_is_forgotten_by_its_age_takes_its_key_along(database: Database) -> None:
     """A key that stayed would open old copies of what everybody takes for forgotten."""
     await _fill(database)
-    checkouts, inbox, later = Checkouts(database, SEAL), Inbox(database, SEAL), 10**15
+    checkouts, inbox, later = (
+        Checkouts(database, SEAL, digests_of(database)),
+        Inbox(database, SEAL, digests_of(database)),
+        10**15,
+    )
     await checkouts.change(msgspec.structs.replace(CHECKOUT, state="expired", version=2), has_event=False)
     assert (await checkouts.forget(later), await inbox.forget_refused(later, 10)) == (1, 0)
     await inbox.record(msgspec.structs.replace(NOTIFICATION, version=2, next_at_ms=None))
@@ -116,15 +122,17 @@ async def test_a_reading_that_is_not_stored_leaves_the_key_of_the_one_that_is(da
 async def test_a_checkout_or_notification_that_is_not_stored_stores_no_key(database: Database) -> None:
     """A repeat must not leave keys behind that nothing destroys."""
     await _fill(database)
-    assert not await Checkouts(database, SEAL).add(msgspec.structs.replace(CHECKOUT, id="chk_other"), DETAILS)
-    await Inbox(database, SEAL).put(msgspec.structs.replace(NOTIFICATION, id="ntf_other"), BODY)
+    assert not await Checkouts(database, SEAL, digests_of(database)).add(
+        msgspec.structs.replace(CHECKOUT, id="chk_other"), DETAILS
+    )
+    await Inbox(database, SEAL, digests_of(database)).put(msgspec.structs.replace(NOTIFICATION, id="ntf_other"), BODY)
 
     assert set(await _owners(database)) & {"chk_other", "ntf_other"} == set()
 
 
 async def test_a_change_keeps_the_key_and_a_removal_replaces_it(database: Database) -> None:
     """The token stays readable through a change of names; after a removal its key exists nowhere."""
-    customers = Customers(database, SEAL, chain_key=CHAIN_KEY)
+    customers = Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY)
     await customers.add(CUSTOMER, APPROVAL)
     first = await _key_of(database, CUSTOMER.id)
     changed = renamed(CUSTOMER, Names(reference="person-8", label=None), at_ms=2)
@@ -147,7 +155,7 @@ async def test_a_value_whose_key_was_taken_away_or_exchanged_is_not_opened(datab
     await database.write(_rows(spoil, *parameters))
 
     with pytest.raises(StoreUnusable):
-        await Customers(database, SEAL, chain_key=CHAIN_KEY).token_of(CUSTOMER.id)
+        await Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY).token_of(CUSTOMER.id)
 
 
 async def test_only_what_is_destroyed_on_request_is_cleared_from_the_files(database: Database) -> None:
@@ -257,13 +265,13 @@ async def _age(database: Database) -> list[bytes]:
 
 async def _everything(database: Database) -> tuple[object, ...]:
     """Reads all that has a data key."""
-    customers = Customers(database, SEAL, chain_key=CHAIN_KEY)
+    customers = Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY)
     kept = await ReadingStore(database, SEAL).last(CUSTOMER.merchant, ORDER)
     return (
         await customers.get(CUSTOMER.id),
         await customers.token_of(CUSTOMER.id),
-        await Checkouts(database, SEAL).details_of(CHECKOUT.id),
-        await Inbox(database, SEAL).body_of(NOTIFICATION.id),
+        await Checkouts(database, SEAL, digests_of(database)).details_of(CHECKOUT.id),
+        await Inbox(database, SEAL, digests_of(database)).body_of(NOTIFICATION.id),
         None if kept is None else kept.reading.raw_data,
     )
 
@@ -293,7 +301,10 @@ async def test_what_the_version_before_has_sealed_is_read_and_sealed_anew(databa
 
 async def test_the_upgrade_goes_page_by_page_and_leaves_out_what_it_can_not_open(database: Database) -> None:
     """One spoilt row must not keep the service from starting, nor stay in the way of those behind it."""
-    customers, inbox = Customers(database, SEAL, chain_key=CHAIN_KEY), Inbox(database, SEAL)
+    customers, inbox = (
+        Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY),
+        Inbox(database, SEAL, digests_of(database)),
+    )
     for number in range(PAGE + 1):
         customer_id, notification_id = f"cus_{number:04}", f"ntf_{number:04}"
         seal = SEAL if number else Seal((b"x" * 32,))

@@ -5,6 +5,7 @@ from importlib import resources
 from typing import Final
 
 import pytest
+from tests.digests import digests_of
 from tests.store.conftest import Book
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER, TOKEN
@@ -24,7 +25,7 @@ from payrelay.flows.operators.audit import Audit
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import key_context
+from payrelay.store.data_keys.keys import key_context
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Database, Row, Statement, T, Unit
 from payrelay.store.engine.queries import query
@@ -60,9 +61,9 @@ ENDPOINT: Final = Endpoint(
 READING: Final = Reading(code=None, msg="", raw_msg=b'""', raw_data=b"[]")
 SPOIL: Final = query("UPDATE data_keys SET sealed_key = $2 WHERE owner = $1 RETURNING owner")
 SEALED_KEY: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
-STORED: Final = tuple(column for column in SEALED if not column.is_erasable)
+STORED: Final = tuple(column for column in SEALED if column.owner is None)
 """The columns whose values are sealed with the store's key."""
-ERASABLE: Final = tuple(column for column in SEALED if column.is_erasable)
+ERASABLE: Final = tuple(column for column in SEALED if column.owner is not None)
 VALUES: Final = len(STORED) + 2 + 3
 """The values in them: meta has three, and a customer, a checkout, a notification and a reading have a data key each."""
 
@@ -81,12 +82,12 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     book.journal = Journal(database, seal, chain_key=start.secret)
     await book.accept(book.new(1))
     await book.advance(book.new(1), Event.SUCCEEDED, answer)
-    await Customers(database, seal, chain_key=start.secret).add(CUSTOMER, APPROVAL)
-    await Checkouts(database, seal).add(CHECKOUT, DETAILS)
-    inbox = Inbox(database, seal)
+    await Customers(database, seal, digests_of(database), chain_key=start.secret).add(CUSTOMER, APPROVAL)
+    await Checkouts(database, seal, digests_of(database)).add(CHECKOUT, DETAILS)
+    inbox = Inbox(database, seal, digests_of(database))
     await inbox.put(NOTIFICATION, BODY)
     await inbox.accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, TOKEN, at_ms=1)
-    endpoints = Endpoints(database, seal)
+    endpoints = Endpoints(database, seal, digests_of(database))
     await endpoints.add(ENDPOINT, Secret("older"))
     await endpoints.rotate("end_1", Secret("newest"), older_ends_at_ms=2, now_ms=1)
     await AccessTokens(database, seal, Clock(), "merchant/app").put("access", 599.0)
@@ -154,13 +155,13 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     [operation] = [each async for each in _operations(journal)]
     assert await journal.answer_of(operation) == answer
     assert (await journal.call_of(operation)).customer_token == TOKEN  # type: ignore[union-attr]
-    customers = Customers(filled, seal, chain_key=start.secret)
+    customers = Customers(filled, seal, digests_of(filled), chain_key=start.secret)
     assert (await customers.get(CUSTOMER.id), await customers.token_of(CUSTOMER.id)) == (CUSTOMER, Secret(TOKEN))
-    assert await Checkouts(filled, seal).details_of(CHECKOUT.id) == DETAILS
-    inbox = Inbox(filled, seal)
+    assert await Checkouts(filled, seal, digests_of(filled)).details_of(CHECKOUT.id) == DETAILS
+    inbox = Inbox(filled, seal, digests_of(filled))
     assert await inbox.body_of(NOTIFICATION.id) == BODY
     assert await inbox.accepted_token(MERCHANT, "A-1", NotificationKind.AUTHORIZATION) == Secret(TOKEN)
-    target = await Endpoints(filled, seal).target("end_1")
+    target = await Endpoints(filled, seal, digests_of(filled)).target("end_1")
     assert target is not None
     assert (target.newest, target.older) == (Secret("newest"), Secret("older"))
     kept = await AccessTokens(filled, seal, Clock(), "merchant/app").read()
@@ -263,7 +264,7 @@ async def test_a_value_that_goes_away_meanwhile_is_no_fault(filled: Database) ->
     first = await anext(pages)
     assert first.column.name == "meta.value"
     start = await chain_key(filled, Seal((NEW, OLD)), Clock())
-    customers = Customers(filled, Seal((NEW, OLD)), chain_key=start.secret)
+    customers = Customers(filled, Seal((NEW, OLD)), digests_of(filled), chain_key=start.secret)
     await customers.change(removed(CUSTOMER, at_ms=2), CustomerEvent.REMOVED)
     assert all(not page.unopened for page in [page async for page in pages])
     assert await others(filled) == {}

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.samples import ASKED
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import CHAIN_KEY, CHARGE, Book
@@ -61,7 +62,7 @@ def call(operation: Operation) -> TextHolder:
 
 async def add(database: Database, *checkouts: Checkout) -> None:
     """Stores checkouts as an earlier version did: with no texts, and details that are forgotten later."""
-    store = Checkouts(database, Seal((b"k" * 32,)))
+    store = Checkouts(database, Seal((b"k" * 32,)), digests_of(database))
     for checkout in checkouts:
         assert await store.add(checkout, Details(secret="s", asked=ASKED))
 
@@ -260,6 +261,21 @@ async def test_what_has_no_text_counts_with_every_amount_that_it_may_have(
         form(plan),
         call(charge),
     ]
+
+
+async def test_an_erasure_leaves_the_list(database: Database, signed_texts: SignedTexts) -> None:
+    """The form is good at the gateway for ever, and the digest has nothing of the customer."""
+    done = msgspec.structs.replace(CHECKOUT, state=CheckoutState.COMPLETED)
+    await add(database, done)
+    await signed_texts.keep_form(done, [TEXT], at_ms=1)
+    assert (
+        await Checkouts(database, Seal((b"k" * 32,)), digests_of(database)).forget_order(
+            MERCHANT, done.principal, done.order_id
+        )
+        == 1
+    )
+
+    assert await signed_texts.holders(MERCHANT, [SPLIT]) == [form(done)]
 
 
 async def test_a_list_that_can_not_be_read_is_no_empty_one(database: Database, signed_texts: SignedTexts) -> None:

@@ -30,10 +30,12 @@ from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Code
 from payrelay.flows.checkouts.open_checkout import secret_hash_of
 from payrelay.gateways.payhere.account import Account, app_of, merchant_of, token_name_of
-from payrelay.store.engine.database import Database, Row, Statement, all_rows
+from payrelay.store.data_keys.keys import DataKeys
+from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
+from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.seals import SEALED
-from payrelay.store.statements.seals import page_of_others
+from payrelay.store.seals import SEALED, SealedColumn
 
 MINIMAL: Final = Charge(
     authorize=False, order_id="A-1", items="Tea", currency="LKR", amount_minor=34_567, customer_token="59AFEE022CC69CA3"
@@ -129,14 +131,12 @@ def chain_hashes() -> dict[str, str]:
 async def sealed_rows(database: Database) -> dict[str, list[Row]]:
     """Fills every sealed column, and gives each one's sealed values with the names of their rows."""
     await fill(database, (SEAL_KEY,), ANSWER)
-    return {
-        column.name: await database.read(
-            all_rows(
-                Statement(page_of_others(column.table, column.column, column.keys), (b"", *[""] * len(column.keys), 99))
-            )
-        )
-        for column in SEALED
-    }
+    return {column.name: await database.read(all_rows(Statement(_all_of(column), ()))) for column in SEALED}
+
+
+def _all_of(column: SealedColumn) -> Query:
+    names = f"{column.column}, {', '.join(column.keys)}"
+    return query(f"SELECT {names} FROM {column.table} WHERE {column.column} IS NOT NULL")  # noqa: S608, our own names
 
 
 def sealed_places() -> dict[str, str]:
@@ -148,10 +148,18 @@ def sealed_places() -> dict[str, str]:
 def opened_rows(found: dict[str, list[Row]]) -> dict[str, dict[str, bytes]]:
     """Opens sealed values; gives them by column and by the name of their row."""
     seal = Seal((SEAL_KEY,))
+    data_keys = {str(owner): sealed for sealed, owner in found["data_keys.sealed_key"]}
+
+    def opened(column: SealedColumn, sealed: Value, keys: list[Value]) -> bytes:
+        context = column.context(*keys)
+        if column.owner is None:
+            return seal.open(blob_of(sealed), context)
+        owner = column.owner(*keys)
+        plain = DataKeys(seal).open(sealed, context, owner, data_keys[owner])
+        assert plain is not None
+        return plain
+
     return {
-        column.name: {
-            "/".join(map(str, keys)): seal.open(bytes(sealed), column.context(*keys))  # type: ignore[arg-type]
-            for sealed, *keys in found[column.name]
-        }
+        column.name: {"/".join(map(str, keys)): opened(column, sealed, keys) for sealed, *keys in found[column.name]}
         for column in SEALED
     }

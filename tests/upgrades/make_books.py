@@ -230,7 +230,7 @@ def _keyed(key: str | None) -> str:
 
 async def make_keys(shop: Shop) -> None:
     """Makes the callers' keys, one of them narrow."""
-    credentials, clock = Credentials(shop.world.database), shop.world.clock
+    credentials, clock = Credentials(shop.world.database, shop.world.relay.checkouts.rows), shop.world.clock
     wide = KeyRequest(principal="shop", environment="sandbox", scopes=DEFAULT_SCOPES)
     narrow = KeyRequest(
         principal="kiosk",

@@ -81,7 +81,7 @@ async def opened(settings: Settings, at_ms: int) -> AsyncIterator[Opened]:
     ):
         context = ApiContext(
             relay=relay,
-            credentials=Credentials(database),
+            credentials=Credentials(database, relay.checkouts.rows),
             database=database,
             counts=Counts(database),
             metrics=Metrics(),

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.store.test_customers import APPROVAL, CUSTOMER
 from tests.upgrades import goldens
 from tests.upgrades.goldens import ANSWER, CALLS, SEAL_KEY
@@ -110,6 +111,6 @@ def holds(plain: bytes, golden: bytes) -> bool:
 
 async def test_the_keyed_hashes_of_customers(database: Database) -> None:
     """A second approval of the same card makes another customer, and a person isn't found by the shop's own name."""
-    await Customers(database, Seal((SEAL_KEY,)), chain_key=b"c" * 32).add(CUSTOMER, APPROVAL)
+    await Customers(database, Seal((SEAL_KEY,)), digests_of(database), chain_key=b"c" * 32).add(CUSTOMER, APPROVAL)
 
     assert await database.read(all_rows(Statement(IN_THE_CLEAR, ()))) == [tuple(GOLDENS["customer_hashes"])]

@@ -4,6 +4,7 @@ Rules:
 
 1. Nothing here answers without a credential, not even with "not found".
 2. A caller without permission is refused before the query or the body is read.
+3. A bound credential, an app's, gets no signature and no authorization token, whatever the route.
 """
 
 from collections.abc import Iterable
@@ -16,8 +17,8 @@ from payrelay.api.requests.reading import AddressedRequest, read_request
 from payrelay.api.requests.route import EmptyBody, Route, require_open
 from payrelay.api.requests.router import Router
 from payrelay.api.routes.policies import narrowed
-from payrelay.core.access.credential import require
-from payrelay.core.answers import Answer
+from payrelay.core.access.credential import Credential, require
+from payrelay.core.answers import Answer, without_signatures
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.await_outcome import answer_when_known
 from payrelay.flows.relay import Relay
@@ -44,6 +45,10 @@ class AccountRoutes:
     async def answered(self, visit: Visit, segments: list[bytes]) -> Answer:
         """Answers a request for this path, split at its slashes; raises Refusal, StoreUnavailable."""
         credential = await self._admission.begin(visit)
+        answer = await self._routed(visit, segments, credential)
+        return answer if credential.bound is None else without_signatures(answer)
+
+    async def _routed(self, visit: Visit, segments: list[bytes], credential: Credential) -> Answer:
         addressed = self._addressed(visit, segments)
         route, account = addressed.route, addressed.account
         visit.scope_needed = route.scope

@@ -1,8 +1,9 @@
-"""The command for the audit: looks whether anything was changed or removed, with a server running or without."""
+"""The commands for the audit: look whether anything was changed or removed, and print the newest anchor."""
 
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -10,7 +11,7 @@ import typer
 
 from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group
-from payrelay.cli.terminal.messages import DONE, FAULTY, CommandError, show, show_json
+from payrelay.cli.terminal.messages import DONE, FAULTY, NOT_FOUND, UNCOVERED, CommandError, show, show_json
 from payrelay.clock import Clock
 from payrelay.core.moments import rfc3339
 
@@ -32,15 +33,20 @@ async def verify(
     anchor: Annotated[
         list[str] | None, typer.Option(metavar="NUMBER:DIGEST", help="An anchor as it was noted; repeatable.")
     ] = None,
+    anchors: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A file of noted anchors, one in a line, as PAYRELAY_ANCHOR_PATH names it."),
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Find what was changed or removed of operations and histories.
+    """Find what was changed or removed of operations, histories and other rows.
 
-    Reads every operation, every journal entry and every stored answer, and changes nothing.
+    Reads every operation, every journal entry, every stored answer and every row with a digest, and changes nothing.
     """
     settings = read_settings()
+    noted = [*map(_noted, anchor or ()), *(each for path in anchors or () for each in _noted_in(path))]
     findings = []
-    async with _audit(settings, dict(map(_noted, anchor or ()))) as audit:
+    async with _audit(settings, _by_number(noted)) as audit:
         async for finding in audit.findings():
             if as_json:
                 findings.append(finding)
@@ -51,7 +57,23 @@ async def verify(
         show_json(shown)
     else:
         show("\n".join(_summary_lines(audit.summary)))
-    return FAULTY if audit.summary.findings else DONE
+    if audit.summary.findings:
+        return FAULTY
+    return DONE if audit.summary.is_verified else UNCOVERED
+
+
+@app.command("anchor", epilog=examples("payrelay audit anchor >> anchors-of-the-shop.txt"))
+@awaited
+async def print_anchor() -> int:
+    """Print the newest anchor, to be kept outside the database."""
+    from payrelay.app import opened_trail
+
+    async with opened_trail(read_settings(), Clock()) as (trail, _):
+        newest = await trail.last_anchor()
+    if newest is None:
+        raise CommandError("there is no anchor yet: a running service makes one each hour", NOT_FOUND)
+    show(f"{rfc3339(newest.until_ms, 'seconds')} {newest.text}")
+    return DONE
 
 
 @asynccontextmanager
@@ -61,9 +83,10 @@ async def _audit(settings: "Settings", noted: dict[int, str]) -> "AsyncIterator[
     from payrelay.cli.terminal.pages import Page, progress_bar
     from payrelay.flows.operators.audit import Audit
 
-    async with opened_trail(settings, Clock()) as (trail, since_ms):
+    async with opened_trail(settings, Clock()) as (trail, shared):
         with progress_bar(Page(stderr=True)) as bar:
-            yield Audit(trail, since_ms, ProgressBars(bar), noted=noted)
+            bars, now_ms = ProgressBars(bar), Clock().now_ms()
+            yield Audit(trail, shared.chain.since_ms, bars, rows=shared.rows, noted=noted, now_ms=now_ms)
 
 
 def _noted(text: str) -> tuple[int, str]:
@@ -71,6 +94,27 @@ def _noted(text: str) -> tuple[int, str]:
     if match is None:
         raise CommandError("--anchor takes a number, a colon and 64 hex digits, as the log and this command print them")
     return int(match[1]), match[2]
+
+
+def _noted_in(path: Path) -> list[tuple[int, str]]:
+    """Reads a file of anchors: each is the last word of its line."""
+    try:
+        words = [line.split()[-1] for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path}: the anchors can't be read: {error}") from None
+    wrong = next((word for word in words if _NOTED.fullmatch(word) is None), None)
+    if wrong is not None:
+        raise CommandError(f"{path}: a line doesn't end with an anchor, which is a number, a colon and 64 hex digits")
+    return [_noted(word) for word in words]
+
+
+def _by_number(noted: list[tuple[int, str]]) -> dict[int, str]:
+    """Raises CommandError where two digests were noted under one number: one of them is no anchor of this database."""
+    digests: dict[int, str] = {}
+    for number, digest in noted:
+        if digests.setdefault(number, digest) != digest:
+            raise CommandError(f"two different anchors were noted under the number {number}")
+    return digests
 
 
 class ProgressBars:
@@ -90,13 +134,14 @@ class ProgressBars:
 def _shown(summary: "Summary") -> dict[str, object]:
     """Gives the summary for programs; times are texts, as everywhere outside the database."""
     members = msgspec.structs.asdict(summary)
-    since_ms, until_ms = members.pop("chain_since_ms"), members.pop("anchored_until_ms")
-    until = None if until_ms is None else rfc3339(until_ms, "seconds")
-    return {"chain_since": rfc3339(since_ms, "seconds"), **members, "anchored_until": until}
+    times = {name: members.pop(f"{name}_ms") for name in ("chain_since", "trusted_since", "anchored_until")}
+    texts = {name: None if at_ms is None else rfc3339(at_ms, "seconds") for name, at_ms in times.items()}
+    return {"is_verified": summary.is_verified, **texts, **members}
 
 
 def _line(finding: "AuditFinding") -> str:
-    subject = finding.operation_id if finding.anchor is None else f"anchor {finding.anchor}"
+    subject = finding.row or finding.operation_id
+    subject = subject if finding.anchor is None else f"anchor {finding.anchor}"
     entry = "" if finding.version is None else f" entry {finding.version}:"
     return _printable(f"{subject}:{entry} {finding.text}")
 
@@ -108,15 +153,37 @@ def _printable(text: str) -> str:
 
 def _summary_lines(summary: "Summary") -> list[str]:
     compared = f"{summary.operations} operations with {summary.entries} journal entries, {summary.anchors} anchors"
-    lines = [f"{compared}; the chain began at {rfc3339(summary.chain_since_ms, 'seconds')}."]
-    if summary.entries_before_chain:
-        lines.append(f"{summary.entries_before_chain} journal entries are from before the chain.")
-    if summary.entries_unanchored:
-        unanchored = summary.entries_unanchored
-        lines.append(f"{unanchored} journal entries are not anchored yet: of these, removed ones can't be found.")
+    since = rfc3339(summary.chain_since_ms, "seconds")
+    lines = [f"{compared}, {summary.rows} other rows; the chain began at {since}.", *_gaps(summary)]
     if summary.newest_anchor is not None and summary.anchored_until_ms is not None:
         lines.append(
             f"The newest anchor, up to {rfc3339(summary.anchored_until_ms, 'seconds')}, is {summary.newest_anchor}."
         )
-    lines.append(f"{summary.findings} findings." if summary.findings else "Nothing was changed or removed.")
+    if summary.findings:
+        return [*lines, f"{summary.findings} findings."]
+    if summary.is_verified:
+        return [*lines, "Verified: nothing was changed or removed."]
+    return [*lines, "Not verified: nothing wrong was found, but not everything is covered."]
+
+
+def _gaps(summary: "Summary") -> list[str]:
+    """Says what the audit can't see, or sees only from some time on."""
+    lines = []
+    if summary.trusted_since_ms is not None and (summary.rows_trusted or summary.entries_before_chain):
+        when = rfc3339(summary.trusted_since_ms, "seconds")
+        lines.append(
+            f"{summary.rows_trusted} rows and {summary.entries_before_chain} journal entries are from before the"
+            f" upgrade of {when}, and are compared with what they were then."
+        )
+    if summary.operations_before_chain:
+        count = summary.operations_before_chain
+        lines.append(f"{count} operations are as they were before the chain: of these, only the states are compared.")
+    young = summary.entries_unanchored - summary.entries_overdue
+    if young:
+        lines.append(f"{young} journal entries are not anchored yet: of these, removed ones can't be found.")
+    if summary.entries_overdue:
+        lines.append(
+            f"{summary.entries_overdue} journal entries should be anchored by now, and are not: either no service was"
+            " running since, or anchors were removed."
+        )
     return lines

@@ -114,8 +114,7 @@ async def _of_database(
 ) -> "tuple[list[CheckResult], SharedResources | None]":
     """Checks the database, and gives it where it can be used; it stays open as long as the stack."""
     from payrelay.app import opened_database, resources_of
-    from payrelay.flows.operators.inspect_database import inspect_database
-    from payrelay.flows.operators.manage_principals import undecided_in_words
+    from payrelay.flows.operators.inspect_database import inspect_database, undecided_in_words
     from payrelay.flows.operators.pause_account import in_words
     from payrelay.gateways.gateway import CheckResult
 

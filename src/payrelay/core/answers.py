@@ -19,6 +19,11 @@ OPERATION_HEADER: Final = "Payrelay-Operation"
 REPLAYED: Final = ("Idempotent-Replayed", "true")
 """The header of an answer that is replayed."""
 
+HIDDEN_FROM_APPS: Final = frozenset({"md5sig", "authorization_token"})
+"""Members of the gateway's answers that no app gets. The signature is made with the merchant's secret, and equals the
+one that proves a notification; the token lets its holder capture."""
+
+_RAW_LIST: Final = list[msgspec.Raw]
 _JSON_NULL: Final = b"null"
 _encode = msgspec.json.Encoder().encode
 
@@ -135,6 +140,29 @@ def with_member(raw_object: bytes, name: str, raw_value: bytes) -> bytes:
     members = msgspec.json.decode(raw_object, type=dict[str, msgspec.Raw])
     members[name] = msgspec.Raw(raw_value)
     return _encode(members)
+
+
+def without_signatures(answer: Answer) -> Answer:
+    """Gives an answer as an app may have it: the members HIDDEN_FROM_APPS are null in it, wherever they stand.
+
+    Every other value stays byte for byte, so that a replay equals the first answer here too.
+    """
+    return msgspec.structs.replace(answer, body=_hidden(answer.body))
+
+
+def _hidden(raw_value: bytes) -> bytes:
+    begin = raw_value.lstrip()[:1]
+    if begin == b"{":
+        members = msgspec.json.decode(raw_value, type=dict[str, msgspec.Raw])
+        return _encode(
+            {
+                name: msgspec.Raw(_JSON_NULL if name in HIDDEN_FROM_APPS else _hidden(bytes(member)))
+                for name, member in members.items()
+            }
+        )
+    if begin == b"[":
+        return _encode([msgspec.Raw(_hidden(bytes(entry))) for entry in msgspec.json.decode(raw_value, type=_RAW_LIST)])
+    return raw_value
 
 
 def _envelope(status: int, raw_msg: bytes, raw_data: bytes, raw_error: bytes | None = None) -> bytes:

@@ -30,7 +30,7 @@ class DigestKey:
 
     def digest(self, *values: Value) -> str:
         """Gives the HMAC-SHA256 of the values as 64 hex digits; their order and their types count."""
-        return hmac.new(self._key, _pack(values), "sha256").hexdigest()
+        return hmac.digest(self._key, _pack(values), "sha256").hex()
 
     def fits(self, digest: str | None, *values: Value) -> bool:
         """True where a digest is that of the values, compared in constant time; a missing digest fits nothing."""

@@ -58,6 +58,6 @@ def amount_json(amount_minor: int | None) -> msgspec.Raw:
 
 
 def decimal_text(amount_minor: int) -> str:
-    """Writes hundredths as a decimal with two digits after the point: 34567 is ``345.67``."""
-    units, hundredths = divmod(amount_minor, MINOR_PER_UNIT)
-    return f"{units}.{hundredths:02d}"
+    """Writes hundredths as a decimal with two digits after the point: 34567 is ``345.67``, -50 is ``-0.50``."""
+    units, hundredths = divmod(abs(amount_minor), MINOR_PER_UNIT)
+    return f"{'-' if amount_minor < 0 else ''}{units}.{hundredths:02d}"

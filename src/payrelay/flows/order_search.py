@@ -110,7 +110,8 @@ class OrderSearch:
         if not await self.has_slot():
             return await self._stored_observation(call, since_ms)
         if call not in self._observations:
-            self._observations[call] = await self._observe(call, for_id)
+            self._observations[call] = _NO_SLOT  # also where the call fails by an error of ours: once in this slot
+            await self._observe(call, for_id)
         return self._observations[call]
 
     async def subscription(self, subscription_id: str, *, for_id: str) -> Fact | NoObservation | None:
@@ -173,19 +174,20 @@ class OrderSearch:
             return _NO_SLOT
         return PaymentsSeen(payments=reading.payments, evidence=Evidence()) if reading.payments else _NONE
 
-    async def _observe(self, call: PaymentsOfOrder | PaymentsOfSubscription, for_id: str) -> Observation:
+    async def _observe(self, call: PaymentsOfOrder | PaymentsOfSubscription, for_id: str) -> None:
         if isinstance(call, PaymentsOfSubscription):
             refused = await self._refused(str(call.subscription_id), for_id)
             if refused is not None:
-                return refused
+                self._observations[call] = refused
+                return
         relay = self.relay
         asked_ms = relay.clock.now_ms()
         relay.hooks.passed(FlowPoint.INQUIRING, for_id)
         observation = await self.account.inquire(call, until_s=self._until_s, priority=self.priority)
         relay.hooks.passed(FlowPoint.INQUIRED, for_id)
+        self._observations[call] = observation
         if isinstance(observation, PaymentsSeen):
             await relay.read_cache.note_payments(self.account.merchant, observation.payments, seen_at_ms=asked_ms)
-        return observation
 
     async def _refused(self, subscription_id: str, for_id: str) -> Observation | None:
         """Gives what is observed of a subscription whose payments aren't asked for; None where they are to be.

@@ -9,7 +9,6 @@ from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys import KeyResidues
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.order_searches import OrderSearches
@@ -33,7 +32,6 @@ class Stores:
         signed_texts: the texts that gateways sign once they get a form or a call.
         subscriptions: what is known of subscriptions.
         client_tokens, signing_keys: client tokens, and the keys that sign them.
-        key_residues: the places in the database's files that may still hold a destroyed data key.
         owners: who owns a payment, an authorization, a plan or an order.
         principals: the names and groups of principals.
     """
@@ -49,6 +47,5 @@ class Stores:
     subscriptions: Subscriptions
     client_tokens: ClientTokens
     signing_keys: SigningKeys
-    key_residues: KeyResidues
     owners: Owners
     principals: Principals

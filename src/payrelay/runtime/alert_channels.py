@@ -1,19 +1,23 @@
-"""Sends alerts to the alert channels: to a command, and to an address.
+"""Sends alerts to the alert channels, a command and an address; and keeps the audit's anchors in a file.
 
 No alert contains a secret. No failure quotes the command or the address, because the address may contain a secret.
 """
 
 import asyncio
+import fcntl
 import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 
 import aiohttp
 
+from payrelay.core.moments import rfc3339
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.store.alerts import Alerts
 
 COMMAND_MAX_S: Final = 30.0
@@ -21,6 +25,9 @@ COMMAND_MAX_S: Final = 30.0
 ADDRESS_MAX_S: Final = 10.0
 """How long an address may take, from the look-up of its name to the status of its answer."""
 
+_TAIL_BYTES: Final = 200
+"""More than a line of the file of anchors has: a time, a number of up to 18 digits, and a digest of 64."""
+_DATE: Final = slice(len("2026-01-01"))
 _HEADERS: Final = {"Content-Type": "application/json", "User-Agent": "payrelay"}
 
 
@@ -32,6 +39,31 @@ AlertChannel = Callable[[bytes], Awaitable[None]]
 """Sends an alert, as JSON; raises NotGivenError where the channel did not accept it."""
 
 
+class AnchorsOutside:
+    """Keeps the newest anchor of the audit outside the database, once a day.
+
+    ``path`` is the file that gets it, None for none. ``is_told`` says whether the alert channels get it too.
+    """
+
+    def __init__(self, path: Path | None = None, *, is_told: bool = False) -> None:
+        self._path = path
+        self.is_told = is_told
+        self._kept_on: int | None = None
+
+    def is_due(self, now_ms: int) -> bool:
+        """True where an anchor is to be kept on this day, and this process has kept none yet."""
+        return (self._path is not None or self.is_told) and self._kept_on != now_ms // DAY_MS
+
+    async def write(self, anchor: str, now_ms: int) -> None:
+        """Adds a line to the file, unless its last line is of this day; several processes may share the file.
+
+        The day counts as kept only once the line is on disk. Raises OSError where the file can't be written.
+        """
+        if self._path is not None:
+            await asyncio.to_thread(_append, self._path, rfc3339(now_ms, "seconds"), anchor)
+        self._kept_on = now_ms // DAY_MS
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AlertChannels:
     """The alert channels, and the stores of alerts.
@@ -39,11 +71,13 @@ class AlertChannels:
     Attributes:
         alerts: the store of each kind of alert.
         channels: by the names that the store has for them.
+        anchors: where the audit's anchors are kept.
         under_way: alerts that this process is sending now, by the id of their subject and its version.
     """
 
     alerts: tuple[Alerts, ...]
     channels: Mapping[str, AlertChannel]
+    anchors: AnchorsOutside = field(default_factory=AnchorsOutside)
     under_way: set[tuple[str, int]] = field(default_factory=set)
 
 
@@ -120,3 +154,18 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
+
+
+def _append(path: Path, moment: str, anchor: str) -> None:
+    with path.open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        tail = file.read()
+        last = tail.rstrip(b"\n").rpartition(b"\n")[2].decode("ascii", "replace")
+        if last[_DATE] == moment[_DATE]:
+            return
+        # A line that a full disk cut off must not swallow this one.
+        gap = "" if not tail or tail.endswith(b"\n") else "\n"
+        file.write(f"{gap}{moment} {anchor}\n".encode("ascii"))
+        file.flush()
+        os.fsync(file.fileno())

@@ -108,6 +108,8 @@ class IdentitySettings(BaseModel):
     customer_claim: Annotated[str, Field(min_length=1)] = "sub"
     customer_claim_is: Literal["reference", "customer"] = "reference"
     order_claim: Annotated[str, Field(min_length=1)] | None = None
+    amount_claim: Annotated[str, Field(min_length=1)] | None = None
+    currency_claim: Annotated[str, Field(min_length=1)] | None = None
     scopes: Annotated[frozenset[Scope], PlainValidator(parse.client_scopes)] = USUAL_SCOPES
     accounts: Annotated[frozenset[str], BeforeValidator(parse.parts)] = frozenset()
     """The accounts that its tokens may use; empty for all."""
@@ -132,6 +134,10 @@ class Settings(BaseModel):
     """The program for alerts, with its arguments; not printed, because they may contain a secret."""
     alert_url: Annotated[_Secret, AfterValidator(parse.alert_address)] | None = None
     """The address that alerts are posted to; a secret because it often contains one."""
+    anchor_path: Path | None = None
+    """The file that gets the audit's newest anchor once a day; None for none."""
+    anchor_alerts: bool = False
+    """Whether the alert channels get the audit's newest anchor once a day."""
     public_url: Annotated[str, AfterValidator(parse.web_address)] | None = None
     trusted_proxies: _Networks = ()
     metrics_networks: _Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))

@@ -88,14 +88,18 @@ def private_address_with_query(text: str) -> str:
 
 
 def client_scopes(value: object, info: ValidationInfo) -> frozenset[Scope]:
-    """Checks the scopes of an identity provider's tokens: those of client tokens; paying only with an order claim."""
+    """Checks the scopes of an identity provider's tokens: those of client tokens.
+
+    Paying needs the claims that name order, amount and currency.
+    """
     names = parts(value)
     if not isinstance(names, list | tuple) or not names or not all(name in CLIENT_SCOPES for name in names):
         raise ValueError(f"must be some of {', '.join(sorted(CLIENT_SCOPES))}")
     scopes = frozenset(map(Scope, names))
     paying = sorted(scopes & PAYING)
-    if paying and info.data.get("order_claim") is None:
-        raise ValueError(f"has {paying[0]}, which needs {PREFIX}IDENTITY__ORDER_CLAIM")
+    for claim in ("order_claim", "amount_claim", "currency_claim"):
+        if paying and info.data.get(claim) is None:
+            raise ValueError(f"has {paying[0]}, which needs {PREFIX}IDENTITY__{claim.upper()}")
     return scopes
 
 

@@ -1,8 +1,8 @@
 """Alerts in the store: one for each time that an operator is needed.
 
 An alert is about an operation, a notification or a checkout that came to need an operator, or an endpoint that was
-stopped. The unit of work that makes the change writes the alert. This module leases alerts, puts them off and ends
-them.
+stopped. The unit of work that makes the change writes the alert. ``store.digests`` writes those about rows. The audit's
+anchors go out in the same way, once a day where that is set. This module leases alerts, puts them off and ends them.
 """
 
 from enum import StrEnum
@@ -28,6 +28,10 @@ class AlertSubject(StrEnum):
     """An endpoint that was stopped."""
     CHECKOUT = "checkout"
     """A checkout of whose order a subscription began that contradicts what was asked for."""
+    ROW = "row"
+    """A stored row whose digest is wrong."""
+    ANCHOR = "anchor"
+    """The newest anchor of the audit, to be kept outside the database."""
 
 
 _QUERIES: Final = {
@@ -35,6 +39,8 @@ _QUERIES: Final = {
     AlertSubject.NOTIFICATION: statements.OF_NOTIFICATIONS,
     AlertSubject.ENDPOINT: statements.OF_ENDPOINTS,
     AlertSubject.CHECKOUT: statements.OF_CHECKOUTS,
+    AlertSubject.ROW: statements.OF_ROWS,
+    AlertSubject.ANCHOR: statements.OF_ANCHORS,
 }
 
 
@@ -42,8 +48,10 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One alert that this process has leased, to be given now.
 
     Attributes:
-        subject_id, version: the operation or notification, and its version that came to need attention; or the
-            endpoint, and the time of its stop, in milliseconds; or the checkout, and the number of the subscription.
+        subject_id, version: the operation or notification, and its version that came to need attention. Of an endpoint
+            it is the time of its stop, in milliseconds, and of a checkout the number of the subscription. Of a row it
+            is 1, and the row is named by its table and id. Of an anchor, named by its number and digest, it is the day
+            since 1970 on which it is told.
         created_at_ms: the time of that change.
         leased_until_ms: no other process leases it before this time.
         attempts: how often it was tried before.

@@ -23,8 +23,7 @@ class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
         account: the account under whose address the notification came.
         principal: the principal that gets the event: the owner of the operation or checkout that made the payment.
         operation_id: the operation that the payment belongs to; None where another way made the payment.
-        amount_minor, currency: of the payment as the gateway's record shows it. Earlier versions stored those of the
-            notification.
+        amount_minor, currency: as notified; of the payment as the gateway's record shows it.
         notification_id: the notification.
         noted_at_ms: the time at which it was stored.
     """

@@ -6,6 +6,7 @@ Rules:
 2. The unique indexes on order and key decide which checkout was first. A read before them is only a hint.
 3. The sealed data is forgotten when a checkout has had its outcome for a long time, and with it goes the data key
    under which it is sealed.
+4. A row whose digest is wrong counts as not existing, so that nobody who lacks the key tells an outcome.
 """
 
 from typing import Final, TypeAlias
@@ -15,11 +16,13 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, destroyed, destroyed_on_request
-from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
+from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.digests.rows import CHECKOUTS, RowDigests
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
+from payrelay.store.payments.journal import Condition
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT
 
@@ -52,19 +55,24 @@ class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checkouts:
-    """Stores checkouts in a database."""
+    """Stores checkouts in a database. ``rows`` are the digests, which all stores of a process share."""
 
-    def __init__(self, database: Database, seal: Seal) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests) -> None:
         self._database = database
+        self.rows = rows
         self._data_keys = DataKeys(seal)
 
-    async def add(self, checkout: Checkout, details: Details) -> bool:
-        """Stores a new checkout; False where another one holds its order or has its idempotency key."""
+    async def add(self, checkout: Checkout, details: Details, condition: Condition | None = None) -> bool:
+        """Stores a new checkout; False where another one holds its order or has its idempotency key.
+
+        What ``condition`` raises comes out here, and nothing is stored.
+        """
         own = self._data_keys.new(checkout.id)
         sealed = own.key.seal(_encode(details), context_of(checkout.id))
-        parameters = (*msgspec.structs.astuple(checkout), sealed, own.sealed)
-        statement = Statement(statements.ADD, parameters, is_whole=True)
-        return bool(await self._database.write(all_rows(statement)))
+        members = msgspec.structs.astuple(checkout)
+        parameters = (*members, sealed, self.rows.of(CHECKOUTS, members), own.sealed)
+        statement = Statement(statements.ADD, parameters, is_whole=condition is None)
+        return await self._database.write(_add(statement, checkout.id, condition))
 
     async def get(self, checkout_id: str) -> Checkout | None:
         """Reads one checkout."""
@@ -100,7 +108,8 @@ class Checkouts:
         payment is new to it: then it also raises Outdated where another checkout or an operation owns that payment by
         now. A checkout whose order another one holds by now is stored without a guard.
         """
-        await self._database.write(_change(checkout, has_event=has_event, is_paid=is_paid))
+        digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
+        await self._database.write(_change(checkout, digest, has_event=has_event, is_paid=is_paid))
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
         """Stores that the checkout's page was shown; False where it was shown before.
@@ -120,7 +129,7 @@ class Checkouts:
         if not await self._database.read(all_rows(Statement(statements.ANY_ENDING, (now_ms,)))):
             return []
         statement = Statement(statements.LEASE_ENDING, (now_ms, leased_until_ms, limit), is_whole=True)
-        return [struct_of(row, Checkout) for row in await self._database.write(all_rows(statement))]
+        return await self._trusted(await self._database.write(all_rows(statement)))
 
     async def lease_overdue(self, checkout_id: str, now_ms: int, *, leased_until_ms: int) -> bool:
         """Leases one open checkout whose time has ended; False where it is no such one, or another process has it."""
@@ -157,22 +166,37 @@ class Checkouts:
         """Tells whether a charge of the order, or another checkout, may turn out to own a payment of the order."""
         return bool(await self._database.read(all_rows(_competing_with(checkout))))
 
-    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> None:
-        """Stores the alert that a subscription contradicts what a checkout asked for. May be repeated."""
-        statement = Statement(ADD_CHECKOUT_ALERT, (checkout.id, int(subscription_id), at_ms), is_whole=True)
-        await self._database.write(all_rows(statement))
+    async def doubt(self, checkout: Checkout, subscription_id: str, *, at_ms: int) -> bool:
+        """Stores the alert that a subscription contradicts what a checkout asked for.
+
+        May be repeated. False where there is one, or a notification of the subscription needs attention already.
+        """
+        of_subscription = (checkout.merchant, checkout.order_id, subscription_id)
+        parameters = (checkout.id, int(subscription_id), at_ms, *of_subscription)
+        statement = Statement(ADD_CHECKOUT_ALERT, parameters, is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
 
     async def _one(self, statement: Statement) -> Checkout | None:
-        row = await self._database.read(first_row(statement))
-        return None if row is None else struct_of(row, Checkout)
+        found = await self._many(statement)
+        return found[0] if found else None
 
     async def _many(self, statement: Statement) -> _Checkouts:
-        return [struct_of(row, Checkout) for row in await self._database.read(all_rows(statement))]
+        return await self._trusted(await self._database.read(all_rows(statement)))
+
+    async def _trusted(self, rows: list[Row]) -> _Checkouts:
+        return [struct_of(row, Checkout) for row in await self.rows.trusted(CHECKOUTS, rows)]
 
 
 def context_of(checkout_id: str) -> bytes:
     """Gives the seal context of a checkout's details."""
     return f"checkout/{checkout_id}".encode()
+
+
+def _add(statement: Statement, checkout_id: str, condition: Condition | None) -> Unit[bool]:
+    is_added = bool((yield statement))
+    if is_added and condition is not None:
+        yield from condition(checkout_id)
+    return is_added
 
 
 def _forget(forgetting: Statement) -> Unit[int]:
@@ -187,13 +211,13 @@ def _forget_on_request(forgetting: Statement) -> Unit[int]:
     return len(rows)
 
 
-def _change(checkout: Checkout, *, has_event: bool, is_paid: bool) -> Unit[None]:
+def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) -> Unit[None]:
     if is_paid:
         # Two checkouts of an order may be about to claim one payment: the second one finds it owned.
         yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
         if (yield Statement(statements.PAYMENT_IS_OWNED, (checkout.payment_id, checkout.merchant, checkout.id))):
             raise Outdated(f"the payment of the checkout {checkout.id!r} belongs to another by now")
-    changed = yield Statement(statements.CHANGE, statements.change_parameters(checkout))
+    changed = yield Statement(statements.CHANGE, statements.change_parameters(checkout, digest))
     if not changed:
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
     if has_event:

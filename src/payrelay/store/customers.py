@@ -7,10 +7,11 @@ Rules:
 2. Values to search by are stored as keyed hashes. A token has 128 random bits, and wouldn't need the key. A reference
    may be an e-mail address, which a plain hash would reveal to a guess.
 3. A change names the version on which it was decided, and is written with its event or not at all.
-4. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
+4. A row whose digest is wrong counts as not existing: nobody who lacks the key gives a customer to another principal.
+5. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
    customer. Alone it reveals nothing, to Payrelay as little as to others.
-5. The sealed values of a customer have one data key (``store.data_keys``). Erasure destroys it. Removal destroys it
-   too, and seals what stays with a new one, so that the token can't be opened any more.
+6. The sealed values of a customer have one data key (``store.data_keys.keys``). Erasure destroys it. Removal destroys
+   it too, and seals what stays with a new one, so that the token can't be opened any more.
 """
 
 import hmac
@@ -29,7 +30,9 @@ from payrelay.core.customers.customer import (
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
+from payrelay.store.data_keys.residues import KeyResidues
+from payrelay.store.digests.rows import CUSTOMERS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -68,8 +71,9 @@ _Customers: TypeAlias = list[Customer]
 class Customers:
     """Stores customers in a database. The key of the hashes is derived from the store's ``chain_key``."""
 
-    def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests, *, chain_key: bytes) -> None:
         self._database = database
+        self._rows = rows
         self._data_keys = DataKeys(seal)
         self._lookup_key = hmac.digest(chain_key, _LOOKUP_KEY_OF, "sha256")
 
@@ -86,6 +90,7 @@ class Customers:
             _sealed_names(customer, own),
             _sealed_holder(approval.card_holder, own),
             own.key.seal(token.encode(), token_context(customer.id)),
+            self._digest(customer),
         )
         return await self._database.write(_add(customer, parameters, own))
 
@@ -107,6 +112,7 @@ class Customers:
             self._reference_hash(customer),
             _sealed_names(customer, own),
             _sealed_holder(card_holder, own),
+            self._digest(customer),
         )
         await self._database.write(_change(customer, parameters, event, None if own is known else own))
 
@@ -126,6 +132,13 @@ class Customers:
         token = self._data_keys.open(sealed, token_context(customer_id), customer_id, sealed_key)
         return None if token is None else Secret(token.decode())
 
+    async def clear_files(self) -> bool:
+        """Clears the database's files of data keys that were destroyed on request, of whatever noun.
+
+        False where something is in the way, so that it must be tried again. May be repeated. Raises StoreUnavailable.
+        """
+        return await KeyResidues(self._database).clear()
+
     async def list(self, filters: CustomerFilter, *, before: str | None, limit: int) -> _Customers:
         """Reads one page, newest first: at most ``limit`` customers with ids below ``before``."""
         equal = columns_of(filters)
@@ -133,18 +146,25 @@ class Customers:
             del equal["reference"]
             equal["reference_hash"] = self._hash("reference", filters.reference)
         page = page_of(statements.LIST_CUSTOMERS, equal, before=before, limit=limit)
-        return [self._of(row) for row in await self._database.read(all_rows(page))]
+        return await self._many(page)
 
     async def _one(self, statement: Statement) -> Customer | None:
-        row = await self._database.read(first_row(statement))
-        return None if row is None else self._of(row)
+        found = await self._many(statement)
+        return found[0] if found else None
+
+    async def _many(self, statement: Statement) -> _Customers:
+        rows = await self._database.read(all_rows(statement))
+        return [self._of(row) for row in rows if await self._is_right(row)]
+
+    async def _is_right(self, row: Row) -> bool:
+        return await self._rows.is_right(CUSTOMERS, (*row[: len(_MEMBERS)], *row[-2:]))
 
     async def _known_key(self, customer: Customer) -> OwnKey | None:
         row = await self._database.read(first_row(Statement(KEY_OF, (customer.id,))))
         return None if row is None else self._data_keys.known(customer.id, row[0])
 
     def _of(self, row: Row) -> Customer:
-        *columns, sealed, sealed_key, has_holder = row
+        *columns, sealed, sealed_key, has_holder, _reference_hash, _digest = row
         members: dict[str, object] = dict(zip(_MEMBERS, columns, strict=True))
         customer_id = str(members["id"])
         plain = self._data_keys.open(sealed, names_context(customer_id), customer_id, sealed_key)
@@ -155,6 +175,10 @@ class Customers:
 
     def _reference_hash(self, customer: Customer) -> str | None:
         return None if customer.reference is None else self._hash("reference", customer.reference)
+
+    def _digest(self, customer: Customer) -> str:
+        members = (getattr(customer, name) for name in _MEMBERS)
+        return self._rows.of(CUSTOMERS, (*members, self._reference_hash(customer)))
 
     def _hash(self, kind: str, text: str) -> str:
         return hmac.digest(self._lookup_key, f"{kind}\0{text}".encode(), "sha256").hex()

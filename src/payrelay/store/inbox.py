@@ -6,9 +6,11 @@ Rules:
    counted and changes nothing else.
 2. The body is sealed with a data key of its own, bound to its row. Members that support needs to find it are in clear.
    The body of a finished notification is forgotten after a while, and its key destroyed.
-3. Refused notifications, and those of one order, are stored up to a number, so that a flood of them fills no disk.
+3. A row whose digest is wrong counts as not existing, so that nobody who lacks the key has a notification believed.
+4. Refused notifications, and those of one order, are stored up to a number, so that a flood of them fills no disk.
 """
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -23,12 +25,12 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Outdated
-from payrelay.store.data_keys import DataKeys, OwnKey, destroyed, destroyed_on_request, stored
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, stored
+from payrelay.store.digests.rows import NOTIFICATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import inbox as statements
-from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
 from payrelay.store.statements.pagination import columns_of, page_of
 from payrelay.store.statements.payments.operations import INVALIDATE
 
@@ -62,26 +64,32 @@ class Inbox:
         self,
         database: Database,
         seal: Seal,
+        rows: RowDigests,
         *,
         refused_max: int = REFUSED_MAX,
         of_an_order_max: int = OF_AN_ORDER_MAX,
     ) -> None:
         self._database = database
         self._seal = seal
+        self._rows = rows
         self._data_keys = DataKeys(seal)
         self._refused_max = refused_max
         self._of_an_order_max = of_an_order_max
 
     async def put(self, notification: Notification, body: bytes) -> StoredNotification | None:
-        """Stores a notification, or counts its repeat; None where there are too many to store it.
+        """Stores a notification, or counts its repeat.
+
+        None where there are too many to store it, or where the stored one has a wrong digest.
 
         Of several callers that put it at once, one stores it. Raises StoreUnavailable.
         """
         own = self._data_keys.new(notification.id)
         sealed = own.key.seal(body, body_context(notification.id))
+        members = msgspec.structs.astuple(notification)
         parameters: tuple[Value, ...] = (
-            *msgspec.structs.astuple(notification),
+            *members,
             sealed,
+            self._rows.of(NOTIFICATIONS, members),
             self._refused_max,
             notification.received_at_ms - DAY_MS,
             self._of_an_order_max,
@@ -91,19 +99,22 @@ class Inbox:
             return None
         if not row:
             return StoredNotification(notification=notification, is_new=True)
-        return StoredNotification(notification=struct_of(row, Notification), is_new=False)
+        repeated = await self._trusted([row])
+        return StoredNotification(notification=repeated[0], is_new=False) if repeated else None
 
     async def record(self, notification: Notification) -> None:
         """Stores a changed notification. Raises Outdated, and writes nothing, where it was changed meanwhile.
 
         May be repeated only together with everything that led to the change.
         """
-        await self._database.write(_record(notification))
+        digest = self._rows.of(NOTIFICATIONS, msgspec.structs.astuple(notification))
+        await self._database.write(_record(notification, digest))
 
     async def get(self, notification_id: str) -> Notification | None:
         """Reads one notification."""
-        row = await self._database.read(first_row(Statement(statements.GET_NOTIFICATION, (notification_id,))))
-        return None if row is None else struct_of(row, Notification)
+        rows = await self._database.read(all_rows(Statement(statements.GET_NOTIFICATION, (notification_id,))))
+        found = await self._trusted(rows)
+        return found[0] if found else None
 
     async def body_of(self, notification_id: str) -> bytes | None:
         """Reads the body as it came; None where there is none, or it was forgotten. Raises StoreUnusable."""
@@ -114,7 +125,7 @@ class Inbox:
     async def list(self, filters: NotificationFilter, *, before: str | None, limit: int) -> _Notifications:
         """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
         page = page_of(statements.LIST_NOTIFICATIONS, columns_of(filters), before=before, limit=limit)
-        return [struct_of(row, Notification) for row in await self._database.read(all_rows(page))]
+        return await self._trusted(await self._database.read(all_rows(page)))
 
     async def next_due_ms(self) -> int | None:
         """Gives the time at which the next notification is due; None where none waits."""
@@ -141,7 +152,7 @@ class Inbox:
         return await self._leased(Statement(statements.LEASE_WAITING, parameters, is_whole=True))
 
     async def _leased(self, statement: Statement) -> _Notifications:
-        leased = [struct_of(row, Notification) for row in await self._database.write(all_rows(statement))]
+        leased = await self._trusted(await self._database.write(all_rows(statement)))
         return sorted(leased, key=lambda each: (each.received_at_ms, each.id))
 
     async def expire_leases(self, now_ms: int) -> int:
@@ -204,6 +215,9 @@ class Inbox:
         row = await self._database.read(first_row(Statement(statements.OWNER_OF_PAYMENT, (payment_id, merchant))))
         return None if row is None else str(row[0])
 
+    async def _trusted(self, rows: Sequence[Row]) -> _Notifications:
+        return [struct_of(row, Notification) for row in await self._rows.trusted(NOTIFICATIONS, rows)]
+
 
 def body_context(notification_id: str) -> bytes:
     """Gives the seal context of a notification's body."""
@@ -224,7 +238,9 @@ def _put(notification: Notification, parameters: tuple[Value, ...], own: OwnKey)
         else:
             at_ms = notification.received_at_ms
             since = (at_ms // DAY_MS, at_ms, at_ms - DAY_MS, REFUSED_ALERT_FROM)
-            yield Statement(ADD_REFUSALS_ALERT, (notification.id, notification.version, notification.merchant, *since))
+            yield Statement(
+                statements.ADD_REFUSALS_ALERT, (notification.id, notification.version, notification.merchant, *since)
+            )
         return ()
     repeat = (notification.merchant, notification.digest, notification.received_at_ms)
     rows = yield Statement(statements.REPEAT_NOTIFICATION, repeat)
@@ -243,7 +259,7 @@ def _forget_on_request(forgetting: Statement) -> Unit[int]:
     return len(rows)
 
 
-def _record(notification: Notification) -> Unit[None]:
+def _record(notification: Notification, digest: str) -> Unit[None]:
     parameters = (
         notification.id,
         notification.version,
@@ -254,6 +270,7 @@ def _record(notification: Notification) -> Unit[None]:
         notification.next_at_ms,
         notification.gives_up_at_ms,
         notification.updated_at_ms,
+        digest,
     )
     needs_attention = needs_operator(notification)
     if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=not needs_attention)):
@@ -261,7 +278,7 @@ def _record(notification: Notification) -> Unit[None]:
     if needs_attention:
         at_ms = notification.updated_at_ms
         subject = (notification.merchant, notification.order_id, at_ms // DAY_MS, at_ms)
-        yield Statement(ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
+        yield Statement(statements.ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
 
 
 def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:

@@ -1,7 +1,7 @@
 """Lists everything that is sealed, and seals it anew under another key while the service runs.
 
-What can be erased is sealed with data keys (``store.data_keys``). The data keys are sealed anew, and the values under
-them stay as they are.
+What can be erased is sealed with data keys (``store.data_keys.keys``). The data keys are sealed anew, and the values
+under them stay as they are.
 
 Rules:
 
@@ -20,7 +20,6 @@ from typing import Final, NamedTuple
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store import checkouts, customers, inbox
-from payrelay.store.data_keys import key_context
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import FORMAT, Seal
@@ -40,15 +39,15 @@ class SealedColumn(NamedTuple):
         table, column: their names.
         keys: the text columns of its primary key.
         context: gives the seal context of a value, from the values of the keys.
-        is_erasable: whether the values are sealed with data keys. Only a value that an earlier version has sealed is
-            still sealed with the store's key.
+        owner: for values that are sealed with data keys, gives the name of the data key's owner, from the values of the
+            keys. Only a value that an earlier version has sealed is still sealed with the store's key.
     """
 
     table: str
     column: str
     keys: tuple[str, ...]
     context: Callable[..., bytes]
-    is_erasable: bool = False
+    owner: Callable[..., str] | None = None
 
     @property
     def name(self) -> str:
@@ -58,6 +57,10 @@ class SealedColumn(NamedTuple):
 
 def _meta_context(name: str) -> bytes:
     return f"meta/{name}".encode()
+
+
+def _data_key_context(owner: str) -> bytes:
+    return f"data key/{owner}".encode()
 
 
 def _access_token_context(account: str) -> bytes:
@@ -70,19 +73,19 @@ def _accepted_token_context(merchant: str, order_id: str, kind: str) -> bytes:
 
 SEALED: Final[tuple[SealedColumn, ...]] = (
     SealedColumn("meta", "value", ("name",), _meta_context),
-    SealedColumn("data_keys", "sealed_key", ("owner",), key_context),
+    SealedColumn("data_keys", "sealed_key", ("owner",), _data_key_context),
     SealedColumn("operations", "sealed_call", ("id",), call_context),
     SealedColumn("operations", "sealed_answer", ("id",), answer_context),
-    SealedColumn("customers", "sealed_token", ("id",), customers.token_context, is_erasable=True),
-    SealedColumn("customers", "sealed_holder", ("id",), customers.holder_context, is_erasable=True),
-    SealedColumn("customers", "sealed_names", ("id",), customers.names_context, is_erasable=True),
-    SealedColumn("checkouts", "sealed", ("id",), checkouts.context_of, is_erasable=True),
-    SealedColumn("notifications", "sealed_body", ("id",), inbox.body_context, is_erasable=True),
+    SealedColumn("customers", "sealed_token", ("id",), customers.token_context, str),
+    SealedColumn("customers", "sealed_holder", ("id",), customers.holder_context, str),
+    SealedColumn("customers", "sealed_names", ("id",), customers.names_context, str),
+    SealedColumn("checkouts", "sealed", ("id",), checkouts.context_of, str),
+    SealedColumn("notifications", "sealed_body", ("id",), inbox.body_context, str),
     SealedColumn("accepted_tokens", "sealed_token", ("merchant", "order_id", "kind"), _accepted_token_context),
     SealedColumn("endpoints", "sealed_secret", ("id",), endpoints.secret_context),
     SealedColumn("endpoints", "sealed_older", ("id",), endpoints.secret_context),
     SealedColumn("access_tokens", "sealed_token", ("account",), _access_token_context),
-    SealedColumn("readings", "sealed", ("merchant", "subject"), readings.context_of, is_erasable=True),
+    SealedColumn("readings", "sealed", ("merchant", "subject"), readings.context_of, readings.owner_of),
 )
 """Every sealed column of the schema. The values that the store can't do without come first."""
 

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from tests.api.fakes import MovableClock
 
 from payrelay.api.auth.quota import CALLERS_MAX, MARKS_MAX, Quota
-from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate
+from payrelay.core.access.client_token import TOKENS_TOGETHER, shared_among_tokens
+from payrelay.core.access.credential import DEFAULT_SCOPES, Bound, Credential, Rate
 from payrelay.errors import Code, Refusal
 
 
@@ -92,7 +93,60 @@ def test_memory_is_bounded(clock: MovableClock) -> None:
     for _ in range(5000):
         clock.at_s += 0.7
         quota.take(caller)
-    assert len(quota._windows._windows[caller.id]._marks) <= MARKS_MAX + 1
+    assert len(quota._of_keys._windows[caller.id]._marks) <= MARKS_MAX + 1
     for number in range(CALLERS_MAX + 10):
         quota.take(limited(1, 60, f"{number:012d}"))
-    assert len(quota._windows._windows) == CALLERS_MAX
+    assert len(quota._of_keys._windows) == CALLERS_MAX
+
+
+def token(number: int, rate: Rate, parent: str = "abcdefghijkl") -> Credential:
+    """Makes the credential of a token of a key."""
+    return msgspec.structs.replace(
+        limited(rate.count, rate.window_s, f"ct_{number}"),
+        bound=Bound(order_id="A-1"),
+        shared_rate=shared_among_tokens(parent, rate),
+    )
+
+
+def takes(quota: Quota, credential: Credential) -> bool:
+    """Tells whether the credential may make another request, and makes it."""
+    try:
+        quota.take(credential)
+    except Refusal:
+        return False
+    return True
+
+
+def test_tokens_together_have_a_limit_beside_their_keys(clock: MovableClock) -> None:
+    """However many tokens somebody got hold of: the key goes on, and so do another key's tokens."""
+    quota, rate = Quota(clock), Rate(count=2, window_s=60)
+    taken = sum(takes(quota, token(number, rate)) for number in range(2 * TOKENS_TOGETHER) for _ in range(2))
+
+    assert taken == rate.count * TOKENS_TOGETHER
+    with pytest.raises(Refusal, match="tokens of its key together") as refused:
+        quota.take(token(9_999, rate))
+    assert ("RateLimit", '"client-tokens";r=0;t=60') in refused.value.headers
+    assert [takes(quota, limited(2, 60)) for _ in range(3)] == [True, True, False]
+    assert takes(quota, token(9_999, rate, parent="another00000"))
+    clock.at_s += 60
+    assert takes(quota, token(9_999, rate))
+
+
+def test_one_token_takes_its_own_rate_and_no_more_from_the_others(clock: MovableClock) -> None:
+    """A phone in a hurry leaves ninety-nine hundredths of what phones share to the others."""
+    quota, rate = Quota(clock), Rate(count=2, window_s=60)
+    assert [takes(quota, token(1, rate)) for _ in range(10 * TOKENS_TOGETHER)].count(True) == 2
+
+    assert sum(takes(quota, token(number, rate)) for number in range(2, 2 * TOKENS_TOGETHER) for _ in range(2)) == (
+        rate.count * (TOKENS_TOGETHER - 1)
+    )
+
+
+def test_tokens_make_no_key_forgotten(clock: MovableClock) -> None:
+    """A flood of tokens does not give a key its quota anew."""
+    quota, key = Quota(clock), limited(1, 3600)
+    quota.take(key)
+    for number in range(CALLERS_MAX + 1):
+        takes(quota, token(number, Rate(count=200, window_s=60)))
+
+    assert not takes(quota, key)

@@ -189,3 +189,5 @@ async def test_each_handler_leads_to_its_flow(tmp_path: Path) -> None:
 
     assert new == found == shown
     assert (named["label"], removed["state"], erased["state"], erased["version"]) == (None, "removed", "erased", 4)
+    assert erased["files_cleared"] is True
+    assert "files_cleared" not in shown

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.samples import OPERATION
 
+from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.bounds import has_customer, has_operation, has_order, key_as_sent, key_of_bound, keys_of
 from payrelay.core.access.credential import Bound
 
@@ -20,7 +21,7 @@ def test_a_bound_that_binds_nothing_is_none() -> None:
     with pytest.raises(ValueError, match="bound to"):
         Bound()
     with pytest.raises(ValueError, match="bound to"):
-        Bound(currency="LKR")
+        Bound(allowance=Allowance(is_open=True, currency="LKR"))
 
 
 def test_everything_of_its_principal_belongs_to_a_key_that_is_not_bound() -> None:
@@ -67,7 +68,7 @@ def test_no_two_apps_share_a_key(
 def test_no_name_passes_for_another_ones_key() -> None:
     """An app chooses its keys freely, and orders are called as shops like it; neither reaches another order's keys."""
     for name in ("order_id", "reference"):
-        short, long = Bound(**{name: "A"}), Bound(**{name: "A/B"})
+        short, long = (msgspec.convert({name: order}, Bound) for order in ("A", "A/B"))
         assert key_of_bound(short, "B/k") != key_of_bound(long, "k")
         assert key_as_sent(long, key_of_bound(long, "k")) == "k"
 

@@ -7,18 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payrelay.core.access.allowance import PAYMENTS_MAX, Allowance, PlanTerms, before_allowances
 from payrelay.core.access.client_token import (
     CLIENT_SCOPES,
     LEEWAY_MS,
     LIFE_MAX_S,
     PAYING,
     RATE,
+    TOKENS_TOGETHER,
     USUAL_SCOPES,
     ClaimsError,
     ClientToken,
     claims_of,
     has_begun,
     narrowed,
+    shared_among_tokens,
     token_of,
 )
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
@@ -31,8 +34,7 @@ TOKEN = ClientToken(
     account="gateway",
     customer_id="cus_" + "a" * 32,
     order_id="Order/1 é",
-    amount_max_minor=34_567,
-    currency="LKR",
+    allowance=Allowance(amount_minor=34_567, currency="LKR", payments_max=2),
     scopes=frozenset({Scope.PAYMENTS_CHARGE, Scope.PAYMENTS_READ}),
     issued_at_ms=NOW_MS,
     expires_at_ms=NOW_MS + 900_000,
@@ -62,16 +64,49 @@ parents = st.builds(
     revoked_at_ms=moments,
 )
 orders = st.none() | st.text(min_size=1, max_size=255)
-tokens = st.builds(
-    lambda limit, **members: msgspec.structs.replace(
-        TOKEN, amount_max_minor=limit, currency=None if limit is None else "USD", **members
+PLAN = PlanTerms(recurrence="1 Month", duration="1 Year", startup_fee_minor=-50)
+allowances = st.builds(
+    lambda limit, payments, members: Allowance(**({"currency": "USD", "payments_max": payments} | members(limit))),
+    limit=st.integers(min_value=1, max_value=10**6),
+    payments=st.integers(1, PAYMENTS_MAX),
+    members=st.sampled_from(
+        [
+            lambda limit: {"amount_minor": limit},
+            lambda limit: {"amount_minor": limit, "kind": "authorization"},
+            lambda limit: {"amount_minor": limit, "kind": "recurring", "plan": PLAN},
+            lambda _: {"kind": "preapproval"},
+            lambda limit: {"is_open": True, "amount_max_minor": limit},
+            lambda _: {"is_open": True, "kind": "recurring"},
+        ]
     ),
-    limit=limits,
+) | st.builds(before_allowances, limits, st.just("USD")).filter(
+    lambda allowance: allowance.amount_max_minor is not None
+)
+tokens = st.builds(
+    lambda allowance, **members: msgspec.structs.replace(
+        TOKEN, allowance=allowance if members["scopes"] & PAYING else None, **members
+    ),
+    allowance=allowances,
     customer_id=st.none() | st.just(TOKEN.customer_id),
     order_id=orders,
     scopes=st.frozensets(st.sampled_from(sorted(CLIENT_SCOPES)), min_size=1),
     expires_at_ms=st.integers(1, LIFE_MAX_S).map(lambda life_s: NOW_MS + life_s * 1000),
 ).filter(lambda token: token.customer_id is not None or token.order_id is not None)
+
+
+BEFORE: dict[str, Any] = {
+    name: value for name, value in claims_of(TOKEN).items() if name not in {"type", "amount", "currency", "payments"}
+}
+"""The claims of a token of an earlier version, which names no amount."""
+
+
+@pytest.mark.parametrize("money", [{}, {"amount_max": 34_567, "currency": "LKR"}])
+def test_a_token_of_an_earlier_version_is_read(money: dict[str, Any]) -> None:
+    """An upgrade rejects no customer who is about to pay; such a token makes one payment, within its maximum."""
+    read = token_of(BEFORE | money)
+
+    assert read.allowance == before_allowances(money.get("amount_max"), money.get("currency"))
+    assert token_of(BEFORE | money | {"scope": "payments:read"}).allowance is None
 
 
 @given(tokens)
@@ -112,9 +147,30 @@ def test_a_claim_that_is_missing_is_refused(claim: str) -> None:
         {"customer": "cus_" + "A" * 32},
         {"customer": None, "order": None},
         {"order": ""},
-        {"amount_max": 0},
-        {"amount_max": -5},
-        {"amount_max": None},
+        {"amount": 0},
+        {"amount": -5},
+        {"amount": "all"},
+        {"amount": "34567"},
+        {"amount": None},
+        {"amount": None, "type": "recurring"},
+        {"amount": None, "amount_max": 5},
+        {"amount": "open", "amount_max": 0},
+        {"amount": "open", "amount_max": -5},
+        {"amount": "open", "plan": {"recurrence": "1 Month", "duration": "1 Year"}},
+        {"amount_max": 34_567},
+        {"type": None},
+        {"type": "AUTHORIZE"},
+        {"type": "recurring"},
+        {"type": None, "amount": None, "payments": None},
+        {"type": None, "amount": None, "payments": None, "currency": None, "amount_max": 5},
+        {"payments": None},
+        {"payments": 0},
+        {"payments": 101},
+        {"payments": True},
+        {"plan": {"recurrence": "1 Month", "duration": "1 Year"}},
+        {"type": "recurring", "plan": {"recurrence": "1 Month"}},
+        {"type": "recurring", "plan": {"recurrence": "1 Month", "duration": "1 Year", "starts": "2030-01-01"}},
+        {"scope": "payments:read"},
         {"currency": None},
         {"currency": "lkr"},
         {"scope": ""},
@@ -149,14 +205,18 @@ def test_a_token_never_may_more_than_its_parent(parent: Credential, token: Clien
     assert made.accounts is not None
     assert made.accounts <= {token.account}
     assert parent.accounts is None or made.accounts <= parent.accounts
-    for limit in (parent.amount_max_minor, token.amount_max_minor):
+    chosen_max = None if token.allowance is None else token.allowance.amount_max_minor
+    for limit in (parent.amount_max_minor, chosen_max):
         assert limit is None or (made.amount_max_minor is not None and made.amount_max_minor <= limit)
     for moment in (NOW_MS, NOW_MS + 60_000, NOW_MS + 3_600_000):
         assert not is_usable(made, moment) or (is_usable(parent, moment) and moment < token.expires_at_ms)
     assert made.rate is not None
     assert made.rate.count / made.rate.window_s <= RATE.count / RATE.window_s
+    assert made.shared_rate == shared_among_tokens(parent.id, made.rate)
+    assert made.shared_rate.rate.count == made.rate.count * TOKENS_TOGETHER
     assert made.bound is not None
     assert (made.bound.customer_id, made.bound.order_id) == (token.customer_id, token.order_id)
+    assert made.bound.allowance == token.allowance
     assert (made.principal, made.id) == (parent.principal, token.id)
 
 

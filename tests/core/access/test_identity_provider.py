@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.access.client_token import CLIENT_SCOPES, USUAL_SCOPES
+from payrelay.core.access.allowance import Allowance
+from payrelay.core.access.client_token import CLIENT_SCOPES, RATE, USUAL_SCOPES, shared_among_tokens
 from payrelay.core.access.credential import Bound, Scope, is_usable
 from payrelay.core.access.identity_provider import LEEWAY_S, IdentityClaimsError, IdentityProvider, bearer_of
 
@@ -58,12 +59,51 @@ def test_the_claim_may_hold_the_customers_id() -> None:
 
 
 def test_an_order_may_be_named_too() -> None:
-    """Then it must be: a token without its order would be for all of them."""
+    """A token without it reads for its user, and pays nothing."""
     identity_provider = msgspec.structs.replace(PROVIDER, order_claim="https://shop.example/order")
 
     made = bearer_of(CLAIMS | {"https://shop.example/order": "A-1"}, identity_provider, NOW_S * 1000)
     assert made.bound == Bound(reference="user-17", order_id="A-1")
-    assert reason(CLAIMS, identity_provider) == "claims"
+    assert bearer_of(CLAIMS, identity_provider, NOW_S * 1000).bound == Bound(reference="user-17")
+    assert reason(CLAIMS | {"https://shop.example/order": 5}, identity_provider) == "claims"
+
+
+PAYS = msgspec.structs.replace(PROVIDER, order_claim="order", amount_claim="amount", currency_claim="currency")
+PRICE = {"order": "A-1", "amount": "345.67", "currency": "LKR"}
+
+
+@pytest.mark.parametrize(
+    ("amount", "minor"), [("345.67", 34_567), (345.67, 34_567), (345, 34_500), ("345.6", 34_560), ("0.01", 1)]
+)
+def test_an_amount_may_be_named_as_number_or_text(amount: object, minor: int) -> None:
+    """Providers write claims in both ways; the hundredths are those that were written."""
+    made = bearer_of(CLAIMS | PRICE | {"amount": amount}, PAYS, NOW_S * 1000)
+
+    assert made.bound is not None
+    assert made.bound.allowance == Allowance(amount_minor=minor, currency="LKR")
+    assert made.shared_rate == shared_among_tokens("identity-provider", RATE)
+
+
+@pytest.mark.parametrize("missing", ["amount", "currency"])
+def test_without_an_amount_nothing_is_paid(missing: str) -> None:
+    """Such a token reads; a user can't choose what a bicycle costs."""
+    claims = CLAIMS | {name: value for name, value in PRICE.items() if name != missing}
+    for identity_provider in (PAYS, msgspec.structs.replace(PAYS, amount_claim=None)):
+        made = bearer_of(claims, identity_provider, NOW_S * 1000)
+        assert made.bound == Bound(reference="user-17", order_id="A-1")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"amount": amount} for amount in (0, -1, "-1", "1e3", 1e-7, "1.005", True, [5], "", "x", "1,00", 10**20)),
+        *({"currency": currency} for currency in ("lkr", "", "RUPEES", 5, ["LKR"])),
+    ],
+    ids=str,
+)
+def test_an_amount_that_is_none_is_refused(changes: dict[str, object]) -> None:
+    """What isn't an amount and a currency is a mistake of the provider's settings, and pays nothing."""
+    assert reason(CLAIMS | PRICE | changes, PAYS) == "claims"
 
 
 @pytest.mark.parametrize(

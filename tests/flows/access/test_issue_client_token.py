@@ -25,7 +25,7 @@ class Overtaken(ClientTokens):
 
 async def test_no_token_is_given_for_a_customer_that_is_removed_meanwhile(world: World) -> None:
     """A removed customer's client tokens are revoked; one that is issued a moment later would still be accepted."""
-    tokens = Overtaken(world.database)
+    tokens = Overtaken(world.database, world.relay.checkouts.rows)
     tokens.world = world
     world.relay = replace(
         world.relay, client_tokens=tokens, signing_keys=SigningKeys(world.database, SEAL, world.clock)

@@ -19,6 +19,7 @@ from tests.flows.hosted import (
 from tests.flows.world import World, asked
 from tests.samples import ASKED
 
+from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.credential import Bound
 from payrelay.core.answers import REPLAYED
 from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, CheckoutEvent, CheckoutState, advance
@@ -29,6 +30,7 @@ from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.store.gateways.pauses import Pauses
 
+PRICE = Allowance(amount_minor=100_000, currency="LKR")
 PLAN = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
 
 
@@ -258,7 +260,14 @@ async def test_an_approval_that_takes_nothing_is_within_every_limit(world: World
     [
         (Bound(customer_id="cus_1"), {}, "names no order"),
         (Bound(order_id="A-2"), {}, "for another order"),
-        (Bound(order_id="A-1", currency="USD"), {}, "for another currency"),
+        (Bound(order_id="A-1"), {}, "names no amount"),
+        (Bound(order_id="A-1", allowance=PRICE), {"currency": "USD"}, "in LKR only"),
+        (Bound(order_id="A-1", allowance=PRICE), {"amount_minor": 1}, "exactly"),
+        (
+            Bound(order_id="A-1", allowance=PRICE),
+            {"kind": CheckoutKind.AUTHORIZATION},
+            "type payment, not authorization",
+        ),
         (Bound(order_id="A-1"), {"customer_reference": "user-2"}, "another customer"),
         (Bound(order_id="A-1", reference="user-1"), {"customer_reference": "user-2"}, "another customer"),
     ],
@@ -276,7 +285,7 @@ async def test_a_client_token_opens_a_checkout_for_its_own_order_and_customer_on
 async def test_a_checkout_opened_with_a_client_token_belongs_to_its_customer(world: World) -> None:
     """The token names the customer, not the app."""
     relay = hosting(world)
-    bound = Bound(order_id="A-1", customer_id="cus_1", reference="user-1")
+    bound = Bound(order_id="A-1", customer_id="cus_1", reference="user-1", allowance=PRICE)
     data = data_of(await open_checkout(relay, asked(bound=bound), new()))
 
     checkout = await current(relay, data["id"])

@@ -7,9 +7,12 @@ moment ago; a plan that has ended by then; a process that dies in between.
 """
 
 import itertools
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.flows.inbox_world import MERCHANT, SUBSCRIPTION_ID, InboxWorld, body_of, inbox_world, payment_of
@@ -17,14 +20,25 @@ from tests.flows.notifications.test_apply_plans import installment
 from tests.flows.world import Crash, Raising
 
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutOutcome, CheckoutState
+from payrelay.core.checkouts.checkout import (
+    Checkout,
+    CheckoutEvent,
+    CheckoutKind,
+    CheckoutOutcome,
+    CheckoutState,
+    advance,
+)
 from payrelay.core.checkouts.hosted_payment import Plan
+from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.order_search import PAUSE_MS_MIN
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_checkout, inquire
 from payrelay.flows.notifications.ingest import ingest_notification
+from payrelay.flows.operators.alert import begin_alerts
 from payrelay.gateways.gateway import NO_HEADERS
+from payrelay.runtime.alert_channels import AlertChannels
+from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.subscriptions import SubscriptionOwner
 
 OTHER = "420075000001"
@@ -455,3 +469,74 @@ async def test_a_process_may_die_at_each_write(world: InboxWorld, step: str, num
 
     assert (await world.checkout()).state is CheckoutState.COMPLETED
     assert await world.event_types() == PAID
+
+
+MONTHLY = Plan(recurrence="1 Month", duration="1 Year")
+
+
+async def alerted(world: InboxWorld) -> list[dict[str, Any]]:
+    """Gives the alerts that are due, and returns what an alert channel got of them."""
+    messages: list[dict[str, Any]] = []
+
+    async def channel(body: bytes) -> None:
+        messages.append(json.loads(body))
+
+    kinds = tuple(Alerts(world.database, about) for about in AlertSubject)
+    relay = replace(world.relay, alerting=AlertChannels(alerts=kinds, channels={"address": channel}))
+    await begin_alerts(relay)
+    await world.finish()
+    return messages
+
+
+async def test_a_plan_on_another_schedule_calls_an_operator_once(world: InboxWorld) -> None:
+    """Its notification never came, and each inquiry finds it again. The checkout ends without it."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": "Charged every year for 1 year", "status": "ACTIVE"}
+    world.payments.append(payment_of())
+    assert (await looked(world)).state is CheckoutState.OPEN
+    (message,) = await alerted(world)
+    assert (message["kind"], message["checkout_id"]) == ("checkout_contradicted", "chk_0001")
+    assert (message["subscription_id"], message["amount"], message["state"]) == (SUBSCRIPTION_ID, 1000.0, "open")
+    assert "another schedule" in message["why"]
+    world.clock.passed_ms += 3_600_000
+    await end_checkouts(world.relay)
+    await world.finish()
+
+    assert (await world.checkout()).state is CheckoutState.EXPIRED
+    assert await alerted(world) == []
+    assert await world.event_types() == ["checkout.expired"]
+
+
+async def test_a_plan_on_another_schedule_is_noted_once_it_was_stopped(world: InboxWorld) -> None:
+    """An operator has cancelled it at the gateway: nobody has to be called, and what was paid is known."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": "Charged every year for 1 year", "status": "CANCELLED"}
+    world.payments.append(payment_of())
+    assert (await looked(world)).state is CheckoutState.OPEN
+
+    assert await alerted(world) == []
+    assert (await world.standing()).paid == 1
+
+
+async def test_an_operator_is_called_by_the_notification_or_by_the_search(world: InboxWorld) -> None:
+    """Two alerts about one subscription would be looked into twice."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": "Charged every year for 1 year", "status": "ACTIVE"}
+    world.payments.append(payment_of())
+    taken = await world.take(FIRST)
+    assert taken.reason is NotificationReason.OTHER_SCHEDULE
+    assert [message.get("notification_id") for message in await alerted(world)] == [taken.id]
+    await looked(world)
+
+    assert await alerted(world) == []
+
+
+async def test_no_operator_is_called_to_a_checkout_that_was_completed_meanwhile(world: InboxWorld) -> None:
+    """The customer subscribed once more, as was asked, before the alert was given."""
+    checkout = await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    await world.checkouts.doubt(checkout, SUBSCRIPTION_ID, at_ms=world.clock.now_ms())
+    completed = advance(checkout, CheckoutEvent.COMPLETED, at_ms=world.clock.now_ms())
+    assert completed is not None
+    await world.checkouts.change(completed, has_event=True)
+
+    assert await alerted(world) == []

@@ -93,7 +93,7 @@ class _Interfering(Customers):
 async def test_a_change_meanwhile_is_decided_anew(world: World, times: int, *, is_told: bool) -> None:
     """A new label at this moment is not overwritten; a conflict without end is reported."""
     await approved_in(world)
-    interfering = _Interfering(world.database, SEAL, chain_key=b"c" * 32)
+    interfering = _Interfering(world.database, SEAL, world.relay.checkouts.rows, chain_key=b"c" * 32)
     interfering.times = times
     relay = replace(world.relay, customers=interfering)
     update = msgspec.structs.replace(APPROVAL, order_id="APPROVED-2", card_expiry="0631")

@@ -166,7 +166,7 @@ class _Busy(Customers):
 async def test_a_change_meanwhile_is_decided_anew(world: World, times: int, *, is_told: bool) -> None:
     """Two that rename at once both get their way, one after the other."""
     customer = await approved_in(world)
-    busy = _Busy(world.database, SEAL, chain_key=b"c" * 32)
+    busy = _Busy(world.database, SEAL, world.relay.checkouts.rows, chain_key=b"c" * 32)
     busy.times = times
     world.relay = replace(world.relay, customers=busy)
     if is_told:

@@ -26,7 +26,7 @@ from payrelay.errors import StoreUnusable
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.customers.erase_customer import clear_residues, erase_customer, remove_customer
 from payrelay.flows.payments.charge import charge
-from payrelay.store.data_keys import key_context
+from payrelay.store.data_keys.keys import key_context
 from payrelay.store.engine.database import Row, Statement, Unit
 from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.queries import query
@@ -155,7 +155,7 @@ def _rows(statement: Statement) -> Unit[list[Row]]:
 async def captured_in(world: World) -> Captured:
     """Copies every sealed value that can be erased, and the names of all keys."""
     captured = Captured()
-    for column in (each for each in SEALED if each.is_erasable):
+    for column in (each for each in SEALED if each.owner is not None):
         captured.values += await _values_of(world, column)
     rows = await world.database.read(_rows(Statement(query("SELECT owner FROM data_keys"), ())))
     captured.owners = {str(owner) for (owner,) in rows}

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.databases import sqlite_url
+from tests.digests import digests_of
 from tests.runtime.receivers import OWNER, SetClock, dispatch_on, event, put, register
 
 from payrelay.clock import Clock
@@ -164,7 +165,7 @@ class Meddling(Endpoints):
 async def test_a_new_label_does_not_start_what_was_stopped_meanwhile(dispatch: Dispatch, database: Database) -> None:
     """The receiver answered 410 while its owner changed the label: the 410 stands."""
     issued = await register(dispatch, URL)
-    meddling = Meddling(database, Seal((b"k" * 32,)))
+    meddling = Meddling(database, Seal((b"k" * 32,)), digests_of(database))
     dispatch.endpoints = meddling
     meddling.times = 1
     changed = await change_endpoint(dispatch, OWNER, issued.id, Changes(label="orders"))

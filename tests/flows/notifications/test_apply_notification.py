@@ -348,7 +348,7 @@ async def test_an_authorization_that_may_be_of_a_checkout_proves_no_operation(wo
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
 
-    assert taken.reason is NotificationReason.CHECKOUT_FINISHED
+    assert taken.reason is NotificationReason.CHECKOUT_NOTIFIED
     stored = await world.relay.journal.get(operation.id)
     assert stored is not None
     assert stored.state is OperationState.NEEDS_ATTENTION
@@ -488,12 +488,14 @@ async def test_an_operator_replays_a_chargeback_that_shows_late(world: InboxWorl
     assert (await world.all())[0].reason is NotificationReason.CHARGEBACK_KEPT
 
 
-async def test_the_amount_of_a_chargeback_is_that_of_the_record(world: InboxWorld) -> None:
+async def test_a_chargeback_of_another_amount_is_not_the_one_that_the_record_shows(world: InboxWorld) -> None:
     """Who charges back 25.00 of order A-19 has a signature for 925.00 of order A-1 with it."""
     await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
     world.payments.append(payment_of())
     world.charge_back()
-    await world.take(body_of("-3", payhere_amount="925.00"))
+    taken = await world.take(body_of("-3", payhere_amount="925.00"))
+    assert taken.reason is NotificationReason.CHARGEBACK_NOT_SHOWN
+    await world.take(body_of("-3"))
 
     kept = await world.chargebacks.of_payment(MERCHANT, PAYMENT_ID)
     assert kept is not None

@@ -20,6 +20,7 @@ from payrelay.core.checkouts.hosted_payment import Plan
 from payrelay.core.notifications.notification import Notification, NotificationReason, NotificationState
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.flows.notifications.replay_notification import replay
 from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.store.subscriptions import SubscriptionOwner
 
@@ -275,3 +276,66 @@ async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: In
     await world.later()
 
     assert await world.chargebacks.of_payment(MERCHANT, "320025000002") is not None
+
+
+MONTHLY = Plan(recurrence="1 Month", duration="1 Year")
+YEARLY = "Charged every year for 1 year"
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "COMPLETED", "words that nobody knows"])
+async def test_a_plan_on_another_schedule_is_for_an_operator(world: InboxWorld, status: str) -> None:
+    """The form's schedule is not signed: a customer may pay once a year for what was sold by the month."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.payments.append(payment_of())
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": YEARLY, "status": status}
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.OTHER_SCHEDULE)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    assert await world.event_types() == []
+
+
+@pytest.mark.parametrize("message", ["AUTHORIZATION_SUCCESS", "RECURRING_STOPPED"])
+async def test_a_plan_on_another_schedule_ends_with_its_cancellation(world: InboxWorld, message: str) -> None:
+    """The operator cancels it at the gateway and replays: what was paid is known, and the checkout isn't completed."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.payments.append(payment_of())
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": YEARLY, "status": "ACTIVE"}
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.plans[SUBSCRIPTION_ID] |= {"status": "CANCELLED"}
+    if message == "RECURRING_STOPPED":
+        await world.take(installment(1, message, "-2"))
+    await replay(world.relay, taken.id)
+    await world.later()
+
+    noted = await world.inbox.get(taken.id)
+    assert noted is not None
+    assert (noted.state, noted.reason) == (NotificationState.APPLIED, NotificationReason.OTHER_SCHEDULE_STOPPED)
+    standing = await world.standing()
+    assert (standing.paid, standing.subscription.state) == (1, SubscriptionState.STOPPED)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    assert "checkout.completed" not in await world.event_types()
+
+
+async def test_a_plan_that_completed_its_checkout_is_followed_whatever_its_schedule(world: InboxWorld) -> None:
+    """An earlier version compared no schedules. Its customers' installments must go on being counted."""
+    checkout = await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": YEARLY, "status": "ACTIVE"}
+    taken = await world.take(installment(2))
+
+    assert taken.reason is NotificationReason.SUBSCRIPTION_NOTED
+    assert (await world.standing()).paid == 2
+    assert (await world.checkout()).id == checkout.id
+
+
+async def test_a_schedule_that_nobody_can_read_is_logged(world: InboxWorld) -> None:
+    """The gateway documents two examples of its wording. Operators learn that another one is compared with nothing."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
+    world.payments.append(payment_of())
+    world.account.plans[SUBSCRIPTION_ID] |= {"recurring": "Billed monthly", "status": "ACTIVE"}
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert taken.reason is NotificationReason.SUBSCRIPTION_NOTED
+    assert "subscription_schedule_not_read" in world.world.log_events

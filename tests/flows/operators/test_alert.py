@@ -2,6 +2,7 @@ import asyncio
 import itertools
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -22,12 +23,14 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.notifications.notification import advance as step_of_notification
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, Operation, advance
+from payrelay.core.payments.schedules import HOUR_MS
 from payrelay.errors import StoreUnavailable
 from payrelay.flows.events.manage_endpoints import Changes, change_endpoint, remove_endpoint
 from payrelay.flows.operators.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, LEASE_MS, begin_alerts
+from payrelay.flows.operators.audit import keep_anchors
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
-from payrelay.runtime.alert_channels import AlertChannels, NotGivenError
+from payrelay.runtime.alert_channels import AlertChannels, AnchorsOutside, NotGivenError
 from payrelay.runtime.event_delivery import stop_endpoint
 from payrelay.runtime.hooks import Hooks
 from payrelay.store.alerts import Alerts, AlertSubject
@@ -304,7 +307,7 @@ async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scen
     await inbox.put(NOTIFICATION, BODY)
     doubted = NotificationStep(event=NotificationEvent.DOUBTED, reason=NotificationReason.OTHER_AMOUNT)
     await inbox.record(step_of_notification(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
-    await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL)))
+    await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL, scene.relay.checkouts.rows)))
 
     assert scene.world.log_events == ["alert_failed"]
 
@@ -365,3 +368,64 @@ async def test_an_endpoint_that_was_started_or_removed_is_no_alert(scene: Scene)
 
     assert scene.accepted == [0, 0]
     assert scene.outcomes == []
+
+
+async def test_a_row_with_a_wrong_digest_is_an_alert(scene: Scene) -> None:
+    """Somebody writes to the database who shouldn't: that must not wait until an operator runs the audit."""
+    await scene.relay.checkouts.rows.report("credentials/key1")
+    await scene.relay.checkouts.rows.report("credentials/key1")
+    assert [await scene.round(), await scene.round()] == [1, 0]
+
+    assert scene.accepted == [1, 1]
+    message = scene.channels["command"].accepted[0]
+    assert (message["kind"], message["row"], message["alert"]) == (
+        "row_changed",
+        "credentials/key1",
+        "credentials/key1/1",
+    )
+    assert scene.world.log_events == ["row_digest_wrong"]
+    assert scene.outcomes == ["raised", "given"]
+
+
+async def test_the_newest_anchor_goes_out_once_a_day_where_that_is_set(scene: Scene, tmp_path: Path) -> None:
+    """Kept where nobody reaches who reaches the database, it shows what was removed since; it needs no operator."""
+    await scene.need()
+    channels = replace(scene.relay.alerting, anchors=AnchorsOutside(tmp_path / "anchors.txt", is_told=True))
+    relay = replace(scene.relay, alerting=channels)
+    await scene.round(relay)
+    for hours in (2, 1, 24):
+        scene.world.clock.passed_ms += hours * HOUR_MS
+        await keep_anchors(relay)
+        await scene.round(relay)
+    newest = await relay.journal.trail.last_anchor()
+    assert newest is not None
+
+    told = [each for each in scene.channels["command"].accepted if each.get("kind") == "audit_anchor"]
+    assert [each["anchor"] for each in told] == [newest.text] * 2
+    assert (tmp_path / "anchors.txt").read_text().count(f"Z {newest.text}\n") == 2
+    assert scene.outcomes == ["raised", "given", "given", "given"]
+
+
+async def test_anchors_stay_where_they_are_unless_that_is_set(scene: Scene) -> None:
+    """An upgrade must not send anybody messages that he did not ask for."""
+    await scene.need()
+    await scene.round()
+    scene.world.clock.passed_ms += 2 * HOUR_MS
+    assert await keep_anchors(scene.relay) == 1
+
+    assert await scene.round() == 0
+
+
+async def test_a_file_of_anchors_that_can_not_be_written_is_told(scene: Scene, tmp_path: Path) -> None:
+    """Whoever relies on it learns of it; the anchors are made all the same, and the file is tried again."""
+    await scene.need()
+    channels = replace(scene.relay.alerting, anchors=AnchorsOutside(tmp_path / "gone" / "anchors.txt"))
+    relay = replace(scene.relay, alerting=channels)
+    scene.world.clock.passed_ms += 2 * HOUR_MS
+    assert await keep_anchors(relay) == 1
+    await keep_anchors(relay)
+    assert scene.world.log_events.count("anchor_not_kept") == 2
+
+    (tmp_path / "gone").mkdir()
+    await keep_anchors(relay)
+    assert len((tmp_path / "gone" / "anchors.txt").read_text().splitlines()) == 1

@@ -116,9 +116,9 @@ class TestRepeats:
         assert caught.value.code is Code.IDEMPOTENCY_MISMATCH
 
     async def test_keys_of_different_principals_have_nothing_to_do_with_each_other(self, world: World) -> None:
-        """Two shops number their orders alike."""
+        """Two shops number their requests alike."""
         await charge(world.relay, asked(), CHARGE)
-        await charge(world.relay, asked(principal="other"), CHARGE)
+        await charge(world.relay, asked(principal="other"), world.charge_of(2))
         assert len(world.account.ledger) == 2
 
     async def test_without_a_key_the_same_request_is_a_repeat(self, world: World) -> None:

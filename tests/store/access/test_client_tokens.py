@@ -3,12 +3,18 @@
 import msgspec
 import pytest
 from tests.core.access.test_client_token import NOW_MS, PARENT, TOKEN
+from tests.digests import digests_of
 
+from payrelay.core.access.allowance import before_allowances
 from payrelay.core.access.client_token import ClientToken
+from payrelay.core.access.credential import Scope
 from payrelay.errors import StoreError
 from payrelay.store.access.client_tokens import ClientTokens, StoredClientToken
 from payrelay.store.access.credentials import Credentials
-from payrelay.store.engine.database import Database
+from payrelay.store.engine.database import Database, Statement, count_rows
+from payrelay.store.engine.queries import query
+
+BEFORE = query("UPDATE client_tokens SET allowance = NULL, currency = $1, amount_max_minor = $2 RETURNING id")
 
 
 def token(number: int, **members: object) -> ClientToken:
@@ -19,13 +25,13 @@ def token(number: int, **members: object) -> ClientToken:
 @pytest.fixture
 async def tokens(database: Database) -> ClientTokens:
     """Gives the stored tokens, with the key that issues them."""
-    await Credentials(database).add(PARENT)
-    return ClientTokens(database)
+    await Credentials(database, digests_of(database)).add(PARENT)
+    return ClientTokens(database, digests_of(database))
 
 
 async def test_a_token_is_stored_as_it_was_issued(tokens: ClientTokens) -> None:
     """What is listed is what was given away; a second one of its id is refused."""
-    bare = token(2, order_id=None, amount_max_minor=None, currency=None)
+    bare = token(2, order_id=None, allowance=None, scopes=frozenset({Scope.PAYMENTS_READ}))
     await tokens.add(TOKEN)
     await tokens.add(bare)
 
@@ -38,6 +44,15 @@ async def test_a_token_is_stored_as_it_was_issued(tokens: ClientTokens) -> None:
         await tokens.add(TOKEN)
 
 
+async def test_a_token_of_an_earlier_version_is_listed(tokens: ClientTokens, database: Database) -> None:
+    """It lives for an hour at most, and whoever must revoke it has to find it."""
+    await tokens.add(TOKEN)
+    await database.write(count_rows(Statement(BEFORE, ("LKR", 34_567))))
+
+    listed = await tokens.list("shop", "gateway", customer_id=None, before=None, limit=10)
+    assert [each.token.allowance for each in listed] == [before_allowances(34_567, "LKR")]
+
+
 async def test_a_token_leads_to_its_parent(tokens: ClientTokens, database: Database) -> None:
     """A key's end is its tokens' end, so both are read at once."""
     await tokens.add(TOKEN)
@@ -45,7 +60,7 @@ async def test_a_token_leads_to_its_parent(tokens: ClientTokens, database: Datab
     assert found is not None
     assert (found.revoked_at_ms, found.parent) == (None, PARENT)
 
-    await Credentials(database).revoke(PARENT.id, NOW_MS)
+    await Credentials(database, digests_of(database)).revoke(PARENT.id, NOW_MS)
     again = await tokens.parentage(TOKEN.id)
     assert again is not None
     assert again.parent.revoked_at_ms == NOW_MS

@@ -1,5 +1,6 @@
 import msgspec
 import pytest
+from tests.digests import digests_of
 
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Scope
 from payrelay.errors import StoreError
@@ -35,7 +36,7 @@ NARROW = Credential(
 @pytest.mark.parametrize("credential", [PLAIN, NARROW], ids=["plain", "narrow"])
 async def test_a_credential_is_read_back_whole(database: Database, credential: Credential) -> None:
     """A limit that gets lost on the way to the disk would let somebody do what nobody allowed."""
-    credentials = Credentials(database)
+    credentials = Credentials(database, digests_of(database))
     await credentials.add(credential)
 
     assert await credentials.get(credential.id) == credential
@@ -43,7 +44,7 @@ async def test_a_credential_is_read_back_whole(database: Database, credential: C
 
 async def test_no_accounts_are_not_all_accounts(database: Database) -> None:
     """An empty set allows nothing, None allows everything."""
-    credentials = Credentials(database)
+    credentials = Credentials(database, digests_of(database))
     await credentials.add(msgspec.structs.replace(PLAIN, accounts=frozenset()))
 
     assert await credentials.get(PLAIN.id) == msgspec.structs.replace(PLAIN, accounts=frozenset())
@@ -51,12 +52,12 @@ async def test_no_accounts_are_not_all_accounts(database: Database) -> None:
 
 async def test_an_unknown_credential_is_none(database: Database) -> None:
     """Anybody can write a well-formed key."""
-    assert await Credentials(database).get(PLAIN.id) is None
+    assert await Credentials(database, digests_of(database)).get(PLAIN.id) is None
 
 
 async def test_an_id_is_given_once(database: Database) -> None:
     """A second key of the same id would replace somebody's."""
-    credentials = Credentials(database)
+    credentials = Credentials(database, digests_of(database))
     await credentials.add(PLAIN)
 
     with pytest.raises(StoreError, match=PLAIN.id):
@@ -66,7 +67,7 @@ async def test_an_id_is_given_once(database: Database) -> None:
 
 async def test_all_are_listed_oldest_first(database: Database) -> None:
     """An operator looks for keys that nobody needs any more, revoked ones included."""
-    credentials = Credentials(database)
+    credentials = Credentials(database, digests_of(database))
     await credentials.add(NARROW)
     await credentials.add(PLAIN)
 
@@ -75,7 +76,7 @@ async def test_all_are_listed_oldest_first(database: Database) -> None:
 
 async def test_the_first_revocation_stands(database: Database) -> None:
     """When a key was revoked is evidence after a leak."""
-    credentials = Credentials(database)
+    credentials = Credentials(database, digests_of(database))
     await credentials.add(PLAIN)
 
     assert await credentials.revoke(PLAIN.id, 5_000)

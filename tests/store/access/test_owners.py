@@ -2,6 +2,7 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.samples import CHECKOUT, NOTIFICATION, OPERATION, PAYMENT
 from tests.store.conftest import Book
 from tests.store.test_checkouts import DETAILS
@@ -35,8 +36,8 @@ class Shelf:
     def __init__(self, book: Book) -> None:
         self.book = book
         self.owners = Owners(book.database)
-        self.checkouts = Checkouts(book.database, SEAL)
-        self.inbox = Inbox(book.database, SEAL)
+        self.checkouts = Checkouts(book.database, SEAL, digests_of(book.database))
+        self.inbox = Inbox(book.database, SEAL, digests_of(book.database))
         self.subscriptions = Subscriptions(book.database, new_id)
         self.readings = ReadingStore(book.database, SEAL)
         self._number = 0
@@ -121,7 +122,7 @@ async def test_an_open_charge_holds_its_order(shelf: Shelf, state: State) -> Non
 async def test_a_checkout_holds_its_order_while_it_may_be_paid_or_was(shelf: Shelf, state: CheckoutState) -> None:
     """One that expired, failed or was cancelled lets go of it."""
     await shelf.checkout(state=state)
-    holds = state in {CheckoutState.OPEN, CheckoutState.COMPLETED}
+    holds = state in {CheckoutState.OPEN, CheckoutState.NOTIFIED, CheckoutState.COMPLETED}
 
     assert (await shelf.owners.of_order(MERCHANT, "A-1")).settled == (SHOP if holds else NONE)
 

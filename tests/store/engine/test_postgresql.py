@@ -154,3 +154,23 @@ async def test_tables_of_others_are_left_alone(empty_postgresql_url: str) -> Non
         await open_database(empty_postgresql_url, clock=Clock(), owner=True)
     assert await connection.fetchval("SELECT count(*) FROM schema_version") == 0
     await connection.close()
+
+
+async def test_only_a_table_is_written_anew(database: Database) -> None:
+    """Its name comes from a row, and goes into SQL: nobody who can write that row may have other SQL run."""
+    assert await database.clear_files("meta")
+    assert not await database.clear_files(None)
+    for name in ("meta; DROP TABLE meta", 'meta"', "Meta", ""):
+        with pytest.raises(StoreUnavailable):
+            await database.clear_files(name)
+
+
+async def test_a_table_that_is_in_use_is_not_waited_for_long(database: Database, postgresql_url: str) -> None:
+    """A dump holds its tables for hours; an erasure can't."""
+    other = await asyncpg.connect(postgresql_url)
+    async with other.transaction():
+        await other.execute("SELECT count(*) FROM meta")
+        with pytest.raises(StoreUnavailable):
+            await database.clear_files("meta")
+    await other.close()
+    assert await database.clear_files("meta")

@@ -52,6 +52,11 @@ def count() -> Unit[object]:
     return rows[0][0]
 
 
+def size_of(path: Path) -> int:
+    """Gives the size of a file."""
+    return path.stat().st_size
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Names the file."""
@@ -215,3 +220,60 @@ async def test_a_reader_cannot_write(database: Sqlite) -> None:
     """A unit that writes must go where it is committed."""
     with pytest.raises(StoreUnavailable, match="readonly"):
         await database.read(add("a"))
+
+
+async def test_the_files_are_cleared_between_two_batches(database: Sqlite, path: Path) -> None:
+    """What was deleted lies in the log until then; nothing that is written at the same time may be lost over it."""
+    await database.write(add("secret", 10))
+    written = [database.write(add(f"n-{number}")) for number in range(300)]
+    cleared = [database.clear_files("meta") for _ in range(3)]
+    assert await asyncio.gather(*cleared) == [True] * 3
+    await asyncio.gather(*written)
+
+    assert await database.read(count()) == 301
+    assert await database.clear_files("meta")
+    assert size_of(path.with_name(f"{path.name}-wal")) == 0
+
+
+async def test_files_that_another_process_reads_are_not_said_to_be_cleared(database: Sqlite, path: Path) -> None:
+    """A backup still needs the log; the next write must not wait for it."""
+    await database.write(add("one"))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM meta").fetchall()
+    await database.write(add("two"))
+    assert not await database.clear_files("meta")
+    await database.write(add("three"))
+    other.close()
+
+    assert await database.clear_files("meta")
+
+
+async def test_a_file_is_written_anew_as_a_whole(database: Sqlite, path: Path) -> None:
+    """What an earlier version deleted without overwriting it lies in pages that are no longer used."""
+    await database.write(add("large", 1_000_000))
+    await database.clear_files("meta")
+    before = size_of(path)
+    await database.write(whole(query("DELETE FROM meta WHERE name <> $1 AND value <> $2 RETURNING name")))
+
+    assert await database.clear_files(None)
+    assert size_of(path) < before - 900_000
+
+
+async def test_a_file_that_can_not_be_written_anew_is_left_as_it_is(database: Sqlite, path: Path) -> None:
+    """Another process is in the midst of a change; the service goes on without."""
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnavailable):
+        await database.clear_files(None)
+    other.close()
+
+    await database.write(add("one"))
+    assert await database.read(count()) == 1
+
+
+async def test_a_closed_database_clears_nothing(database: Sqlite) -> None:
+    """Its files may be somebody else's by now."""
+    await database.close()
+    with pytest.raises(StoreUnavailable):
+        await database.clear_files("meta")

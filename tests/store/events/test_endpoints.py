@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 
 from payrelay.core.events.delivery import DeliveryState, Endpoint, EndpointState
 from payrelay.core.events.event import OutgoingEvent, event_id
@@ -45,7 +46,7 @@ def endpoint(number: int, **members: object) -> Endpoint:
 @pytest.fixture
 def endpoints(database: Database) -> Endpoints:
     """Gives the endpoints of an empty database."""
-    return Endpoints(database, Seal((b"k" * 32,)))
+    return Endpoints(database, Seal((b"k" * 32,)), digests_of(database))
 
 
 async def queued(database: Database, *subjects: str) -> Deliveries:

@@ -22,7 +22,14 @@ from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import TRANSITIONS, Event, JournalEntry, Operation, Retention, State, advance
-from payrelay.flows.operators.audit import ANCHOR_EVERY_MS, FINAL_AFTER_MS, Audit, AuditFinding, anchor
+from payrelay.flows.operators.audit import (
+    ANCHOR_EVERY_MS,
+    FINAL_AFTER_MS,
+    OVERDUE_AFTER_MS,
+    Audit,
+    AuditFinding,
+    anchor,
+)
 from payrelay.store import open_database
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Row
@@ -96,9 +103,9 @@ def trail_of(book: Book) -> Trail:
     return Trail(book.database, SEAL, ChainKey(CHAIN_KEY))
 
 
-async def audited(book: Book, since_ms: int = 0) -> list[AuditFinding]:
+async def audited(book: Book) -> list[AuditFinding]:
     """Gives all that the audit finds."""
-    audit = Audit(trail_of(book), since_ms, lambda *_: None)
+    audit = Audit(trail_of(book), 0, lambda *_: None)
     return [finding async for finding in audit.findings()]
 
 
@@ -270,37 +277,101 @@ async def test_an_earlier_answer_that_was_put_back_is_found(book: Book, tamper: 
     assert [(found.operation_id, found.version) for found in await audited(book)] == [(VICTIM, 3)]
 
 
+BLANK: Final = "hash = '', row_digest = '', answer_digest = ''"
+
+
 async def test_entries_from_before_the_chain_are_counted(filled: Book, tamper: Tamper) -> None:
-    """A database that was begun by an older version is not to look forged, nor a forged entry old."""
+    """A database that was begun by an older version is not to look forged; that it isn't covered is told."""
     await tamper(
-        f"UPDATE history SET hash = '', row_digest = '', answer_digest = '' WHERE operation_id = '{VICTIM}';"
+        f"UPDATE history SET {BLANK} WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
     )
+    await trail_of(filled).record_earlier(0, 3_000)
     audit = Audit(trail_of(filled), 3_000, lambda *_: None)
-    assert [finding async for finding in audit.findings()] == []
-    assert audit.summary.entries_before_chain == 3
 
-    assert {finding.version for finding in await audited(filled, since_ms=0)} == {1, 2, 3}
+    assert [finding async for finding in audit.findings()] == []
+    assert (audit.summary.entries_before_chain, audit.summary.operations_before_chain) == (3, 1)
+    assert audit.summary.trusted_since_ms == 3_000
+    assert not audit.summary.is_verified
+
+
+async def test_no_entry_without_a_hash_is_right_in_a_database_that_began_with_the_chain(
+    filled: Book, tamper: Tamper
+) -> None:
+    """Whatever date it bears: the hashes of a decision were blanked, and the chain asked for none."""
+    await trail_of(filled).record_earlier(0, 3_000)
+    await tamper(
+        f"UPDATE history SET {BLANK}, at_ms = 0 WHERE operation_id = '{VICTIM}';"
+        f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
+    )
+
+    assert {finding.version for finding in await audited(filled)} == {1, 2, 3, None}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"UPDATE history SET {BLANK}, at_ms = 0; UPDATE operations SET chain = ''",
+        f"UPDATE history SET evidence = '{{}}' WHERE operation_id = '{VICTIM}' AND version = 2",
+        f"DELETE FROM history WHERE operation_id = '{VICTIM}'; DELETE FROM operations WHERE id = '{VICTIM}'",
+    ],
+)
+async def test_entries_from_before_the_chain_are_fixed_at_the_upgrade(
+    filled: Book, tamper: Tamper, change: str
+) -> None:
+    """They have no hashes of their own; one that is added, changed or removed is missed by the record of then."""
+    await tamper(
+        f"UPDATE history SET {BLANK} WHERE operation_id = '{VICTIM}';"
+        f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
+    )
+    await trail_of(filled).record_earlier(0, 3_000)
+    assert await audited(filled) == []
+    await tamper(change)
+
+    assert [finding.row for finding in await audited(filled)] == ["history"]
+
+
+async def test_what_was_there_at_the_upgrade_is_recorded_once(filled: Book, tamper: Tamper) -> None:
+    """A second record would bless what was changed since the first."""
+    first = await trail_of(filled).record_earlier(2, 3_000)
+    await tamper(f"UPDATE history SET {BLANK}")
+
+    assert await trail_of(filled).record_earlier(9, 4_000) == first
+    assert await trail_of(filled).earlier() == first
+
+
+async def test_entries_that_should_be_anchored_by_now_are_told(filled: Book) -> None:
+    """Where the newest anchors were removed with what they covered, what is left looks like this, and must not pass."""
+    young = Audit(trail_of(filled), 0, lambda *_: None, now_ms=2_000 + OVERDUE_AFTER_MS)
+    assert [finding async for finding in young.findings()] == []
+    assert (young.summary.entries_unanchored, young.summary.entries_overdue, young.summary.is_verified) == (9, 3, False)
+
+    await anchor(trail_of(filled), LATER_MS)
+    old = Audit(trail_of(filled), 0, lambda *_: None, now_ms=10 * OVERDUE_AFTER_MS)
+    assert [finding async for finding in old.findings()] == []
+    assert old.summary.is_verified
 
 
 async def test_entries_from_before_the_chain_are_anchored_too(filled: Book, tamper: Tamper) -> None:
     """They have no hash; from the first anchor on they can't be rewritten all the same."""
-    await tamper("UPDATE history SET hash = '', row_digest = '', answer_digest = ''; UPDATE operations SET chain = ''")
+    await tamper(f"UPDATE history SET {BLANK}; UPDATE operations SET chain = ''")
+    await trail_of(filled).record_earlier(0, LATER_MS)
     await anchor(trail_of(filled), LATER_MS)
-    assert await audited(filled, since_ms=LATER_MS) == []
+    assert await audited(filled) == []
     await tamper(f"UPDATE history SET evidence = '{{}}' WHERE operation_id = '{VICTIM}' AND version = 2")
 
-    assert [finding.anchor for finding in await audited(filled, since_ms=LATER_MS)] == [1]
+    assert [(finding.anchor, finding.row) for finding in await audited(filled)] == [(1, None), (None, "history")]
 
 
 async def test_an_old_operation_must_agree_with_its_newest_entry(filled: Book, tamper: Tamper) -> None:
     """Without a digest the two states are still to be compared."""
     await tamper(
-        "UPDATE history SET hash = '', row_digest = '', answer_digest = '';"
+        f"UPDATE history SET {BLANK};"
         f"UPDATE operations SET chain = ''; UPDATE operations SET state = 'failed' WHERE id = '{VICTIM}'"
     )
+    await trail_of(filled).record_earlier(0, LATER_MS)
 
-    [finding] = await audited(filled, since_ms=LATER_MS)
+    [finding] = await audited(filled)
     assert (finding.operation_id, finding.version) == (VICTIM, 3)
 
 
@@ -312,13 +383,14 @@ async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tampe
         f"UPDATE history SET hash = '', row_digest = '', at_ms = 0 WHERE operation_id = '{operation.id}';"
         f"UPDATE operations SET chain = '' WHERE id = '{operation.id}'"
     )
+    await trail_of(filled).record_earlier(0, 1)
     old = await filled.journal.get(operation.id)
     changed, entry = advance(
         old, Event.UNKNOWN, at_ms=5_000, retention=Retention(keyed_ms=1, unkeyed_ms=1), evidence=Evidence()
     )
     await filled.journal.record(changed, entry, None)
 
-    assert await audited(filled, since_ms=1) == []
+    assert await audited(filled) == []
 
 
 async def test_an_entry_can_not_be_made_older_than_every_anchor(filled: Book, tamper: Tamper) -> None:
@@ -329,7 +401,7 @@ async def test_an_entry_can_not_be_made_older_than_every_anchor(filled: Book, ta
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
     )
 
-    assert {finding.operation_id for finding in await audited(filled, since_ms=LATER_MS)} == {VICTIM}
+    assert {finding.operation_id for finding in await audited(filled)} == {VICTIM}
 
 
 async def test_a_claim_that_was_taken_back_is_no_finding(filled: Book) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.samples import ASKED, CHECKOUT, NOTIFICATION
 
 from payrelay.core.answers import Answer
@@ -50,10 +51,12 @@ async def opened(database: Database, number: int) -> Checkout:
     """Stores a checkout of order A-<number> and the token of its authorization."""
     order_id = f"A-{number}"
     checkout = msgspec.structs.replace(HOSTED, id=f"chk_{number:026}", order_id=order_id, guard=order_id)
-    assert await Checkouts(database, SEAL).add(checkout, Details(secret="s", asked=ASKED))
+    assert await Checkouts(database, SEAL, digests_of(database)).add(checkout, Details(secret="s", asked=ASKED))
     notification = msgspec.structs.replace(NOTIFICATION, order_id=order_id)
     kind = NotificationKind.AUTHORIZATION
-    assert await Inbox(database, SEAL).accept_token(notification, kind, f"token-{number}", at_ms=1)
+    assert await Inbox(database, SEAL, digests_of(database)).accept_token(
+        notification, kind, f"token-{number}", at_ms=1
+    )
     return checkout
 
 
@@ -73,7 +76,7 @@ async def test_a_capture_completes_the_checkout_that_it_proves(
     book: Book, database: Database, answer: Answer, members: dict[str, object], state: CheckoutState
 ) -> None:
     """With its event, in one unit of work; a capture of anything else leaves it alone."""
-    checkouts = Checkouts(database, SEAL)
+    checkouts = Checkouts(database, SEAL, digests_of(database))
     await checkouts.change(notified(await opened(database, 1)), has_event=True)
     await book.advance(await accepted(book, 1, **members), Event.SUCCEEDED, answer)
 
@@ -87,7 +90,7 @@ async def test_a_capture_and_its_notification_do_not_miss_each_other(
     book: Book, database: Database, answer: Answer
 ) -> None:
     """Both are stored at the same moment: the capture sees the notified checkout, or whoever notes it the capture."""
-    checkouts = Checkouts(database, SEAL)
+    checkouts = Checkouts(database, SEAL, digests_of(database))
 
     async def noted(checkout: Checkout) -> bool:
         await checkouts.change(notified(checkout), has_event=True)

@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.samples import NOTIFICATION, NOW_MS, PAYMENT
 
 from payrelay.core.notifications.notification import Notification, NotificationReason, NotificationState
@@ -27,7 +28,7 @@ def searches(database: Database) -> OrderSearches:
 @pytest.fixture
 def inbox(database: Database) -> Inbox:
     """Gives an inbox in the same database."""
-    return Inbox(database, Seal((b"k" * 32,)))
+    return Inbox(database, Seal((b"k" * 32,)), digests_of(database))
 
 
 def waiting(number: int, **members: object) -> Notification:

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.store.conftest import Book
 from tests.store.test_checkouts import CHECKOUT, DETAILS, paid
 
@@ -106,7 +107,10 @@ async def test_the_store_says_as_the_core_does_whom_a_payment_belongs_to(
     book: Book, resolution: ResolutionStore, database: Database
 ) -> None:
     """Decisions go by the one, resolution by the other: a payment of two owners would be counted twice."""
-    checkouts, inbox = Checkouts(database, Seal((b"k" * 32,))), Inbox(database, Seal((b"k" * 32,)))
+    checkouts, inbox = (
+        Checkouts(database, Seal((b"k" * 32,)), digests_of(database)),
+        Inbox(database, Seal((b"k" * 32,)), digests_of(database)),
+    )
     for number, (kind, state) in enumerate(itertools.product(Kind, State), 100):
         payment = paid(str(number))
         owner = book.new(number, kind=kind, state=state, payment_id=payment.payment_id, guard=None)
@@ -161,7 +165,9 @@ async def test_a_checkout_of_the_order_may_have_been_paid(
     given = {"order_id": "A-1", "amount_minor": 100_000, "currency": "LKR", "guard": None} | members
     enums = {"state": CheckoutState, "kind": CheckoutKind}
     given |= {name: enums[name](str(given[name])) for name in enums if name in given}
-    await Checkouts(database, Seal((b"k" * 32,))).add(msgspec.structs.replace(CHECKOUT, **given), DETAILS)
+    await Checkouts(database, Seal((b"k" * 32,)), digests_of(database)).add(
+        msgspec.structs.replace(CHECKOUT, **given), DETAILS
+    )
 
     assert await resolution.has_competing(asking, failed_since_ms=0) is is_competing
 

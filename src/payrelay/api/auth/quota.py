@@ -1,5 +1,8 @@
 """The quota of a credential: at most so many requests in any window, counted in this process.
 
+Every key and every token has a window of its own. The tokens that one key has issued share another one, beside the
+key's. What they take from it is never the key's: an app that asks without end can't keep its shop's server waiting.
+
 The fields are those of the IETF draft "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers):
 ``RateLimit-Policy: "default";q=100;w=60`` and ``RateLimit: "default";r=42;t=3``.
 """
@@ -16,7 +19,8 @@ MARKS_MAX: Final = 1024
 """Points in time that are kept of one window. Requests in the same 1024th of a window count as one point, the later
 one: a caller may wait a thousandth of the window longer, and never gets more than the quota."""
 CALLERS_MAX: Final = 10_000
-"""Credentials whose windows are remembered; the one whose last request is oldest is forgotten first."""
+"""Credentials whose windows are remembered; the one whose last request is oldest is forgotten first. Keys, tokens and
+what tokens share are remembered apart, so that no number of tokens makes a key's window forgotten."""
 
 
 Fields = tuple[tuple[str, str], tuple[str, str]]
@@ -26,18 +30,27 @@ class Quota:
     """Counts the requests of every credential that has a rate."""
 
     def __init__(self, clock: Clock) -> None:
-        self._windows = Windows(clock, CALLERS_MAX)
+        self._of_keys = Windows(clock, CALLERS_MAX)
+        self._of_tokens = Windows(clock, CALLERS_MAX)
+        self._shared = Windows(clock, CALLERS_MAX, name="client-tokens")
 
     def take(self, credential: Credential) -> tuple[tuple[bytes, bytes], ...]:
         """Counts one request, and gives the header fields that show what is left; none where no rate is set.
 
-        Raises Refusal (rate_limited), without counting the request, where nothing is left.
+        Raises Refusal (rate_limited), without counting the request, where nothing is left. A request that the
+        credential's own rate refuses takes nothing from the rate that it shares.
         """
-        rate = credential.rate
+        rate, shared = credential.rate, credential.shared_rate
         if rate is None:
             return ()
-        msg = f"this key may make {rate.count} requests in {rate.window_s} s"
-        fields = self._windows.take(credential.id, rate, msg)
+        noun, windows = ("key", self._of_keys) if credential.bound is None else ("token", self._of_tokens)
+        if shared is not None:
+            msg = f"the tokens of its key together may make {shared.rate.count} requests in {shared.rate.window_s} s"
+            self._shared.require_left(shared.name, shared.rate, msg)
+        msg = f"this {noun} may make {rate.count} requests in {rate.window_s} s"
+        fields = windows.take(credential.id, rate, msg)
+        if shared is not None:
+            self._shared.take(shared.name, shared.rate, msg)
         return tuple((name.lower().encode(), value.encode()) for name, value in fields)
 
 
@@ -55,17 +68,26 @@ class Windows:
 
         Raises Refusal (rate_limited) with ``msg``, without counting the request, where nothing is left.
         """
+        window, now_s = self._window(caller, rate), self._clock.boot_s()
+        if not window.take(now_s):
+            raise _refusal(window, now_s, msg)
+        return window.fields(now_s)
+
+    def require_left(self, caller: str, rate: Rate, msg: str) -> None:
+        """Raises Refusal (rate_limited) with ``msg`` where nothing is left; counts nothing."""
+        window, now_s = self._window(caller, rate), self._clock.boot_s()
+        if not window.has_left(now_s):
+            raise _refusal(window, now_s, msg)
+
+    def _window(self, caller: str, rate: Rate) -> "Window":
+        """Gives the window of a caller, which counts as the newest from now on."""
         window = self._windows.pop(caller, None)
         if window is None or window.rate != rate:
             window = Window(rate, self._name)
         if len(self._windows) >= self._callers_max:
             del self._windows[next(iter(self._windows))]
         self._windows[caller] = window
-        now_s = self._clock.boot_s()
-        is_counted, fields = window.take(now_s), window.fields(now_s)
-        if not is_counted:
-            raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=window.reset_s(now_s), headers=fields)
-        return fields
+        return window
 
 
 class Window:
@@ -82,12 +104,16 @@ class Window:
 
     def take(self, now_s: float) -> bool:
         """Counts one request and returns True; returns False, without counting, where nothing is left."""
-        while self._marks and self._marks[0][0] <= now_s - self.rate.window_s:
-            self._count -= self._marks.popleft()[1]
-        if self._count >= self.rate.count:
+        if not self.has_left(now_s):
             return False
         self._add(now_s)
         return True
+
+    def has_left(self, now_s: float) -> bool:
+        """Tells whether another request may be made now."""
+        while self._marks and self._marks[0][0] <= now_s - self.rate.window_s:
+            self._count -= self._marks.popleft()[1]
+        return self._count < self.rate.count
 
     def fields(self, now_s: float) -> Fields:
         """Gives the header fields that show what is left, after at least one ``take``."""
@@ -105,3 +131,7 @@ class Window:
             self._marks[-1] = (now_s, self._marks[-1][1] + 1)
         else:
             self._marks.append((now_s, 1))
+
+
+def _refusal(window: Window, now_s: float, msg: str) -> Refusal:
+    return Refusal(Code.RATE_LIMITED, msg, retry_after_s=window.reset_s(now_s), headers=window.fields(now_s))

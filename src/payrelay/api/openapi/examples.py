@@ -40,7 +40,7 @@ VOID: Final[dict[str, object]] = {
 CLIENT_TOKEN: Final[dict[str, object]] = {
     "customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
     "order_id": "Order12345",
-    "amount_max": 345.67,
+    "amount": 345.67,
     "currency": "LKR",
     "scopes": ["payments:charge", "payments:read", "operations:read"],
     "expires_in_s": 900,

@@ -11,7 +11,7 @@ import msgspec
 
 from payrelay.api.requests.body import Body, CheckedValue
 from payrelay.api.routes.checkouts import MEMBERS_OF_KINDS, MembersOfKind
-from payrelay.core.access.credential import Scope
+from payrelay.api.routes.client_tokens import CLIENT_TOKEN_RULES, OPEN
 from payrelay.errors import Code, Retry
 from payrelay.flows.access.client_token_views import ClientTokenView, IssuedClientToken
 from payrelay.flows.checkouts.show_checkout import CheckoutView, OpenedCheckout
@@ -215,29 +215,15 @@ def components(bodies: list[type[Body]]) -> dict[str, Schema]:
     for view in _VIEWS:
         properties = schemas[view.__name__]["properties"]
         assert isinstance(properties, dict)  # noqa: S101 - tells mypy what msgspec always gives
-        properties.update({name: _NUMBER for name in ("amount", "amount_max") if name in properties})
+        properties.update({name: _NUMBER for name in ("amount", "amount_max", "startup_fee") if name in properties})
+        if issubclass(view, ClientTokenView):
+            properties["amount"] = {"anyOf": [_NUMBER, {"const": OPEN}]}
     return schemas
 
 
 def _own_type(kind: type) -> Schema:
     assert issubclass(kind, CheckedValue)  # noqa: S101 - tells mypy what every type of our own is
     return kind.SCHEMA
-
-
-def _with_scope(scope: Scope, *required: str) -> Schema:
-    """Gives the rule for the members that a client token with a scope must have."""
-    has_it = {"properties": {"scopes": {"contains": {"const": scope}}}, "required": ["scopes"]}
-    return {"if": has_it, "then": {"required": [*required]}}
-
-
-_CLIENT_TOKEN_RULES: Final[Schema] = {
-    "anyOf": [{"required": ["customer_id"]}, {"required": ["order_id"]}],
-    "dependentRequired": {"amount_max": ["currency"], "currency": ["amount_max"]},
-    "allOf": [
-        _with_scope(Scope.PAYMENTS_CHARGE, "customer_id", "order_id"),
-        _with_scope(Scope.CHECKOUTS_CREATE, "order_id"),
-    ],
-}
 
 
 def _add_rules_between_fields(schemas: dict[str, Schema]) -> None:
@@ -247,7 +233,7 @@ def _add_rules_between_fields(schemas: dict[str, Schema]) -> None:
     if "CustomerNamesBody" in schemas:
         schemas["CustomerNamesBody"]["minProperties"] = 1
     if "ClientTokenBody" in schemas:
-        schemas["ClientTokenBody"].update(_CLIENT_TOKEN_RULES)
+        schemas["ClientTokenBody"].update(CLIENT_TOKEN_RULES)
     if "ReplayBody" in schemas:
         schemas["ReplayBody"]["anyOf"] = [
             {"required": ["ids"], "not": {"anyOf": [{"required": ["since"]}, {"required": ["until"]}]}},

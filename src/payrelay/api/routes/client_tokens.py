@@ -2,15 +2,17 @@
 
 from decimal import Decimal
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.amounts import Amount, Currency
-from payrelay.api.requests.body import Body, CheckedValue, Text
+from payrelay.api.requests.amounts import AMOUNT_SCHEMA, Amount, Currency, positive_minor
+from payrelay.api.requests.body import Body, Check, CheckedValue, Text
 from payrelay.api.requests.parameters import LIMIT, OF_CUSTOMER, own_cursor, own_id, page_of, text
 from payrelay.api.requests.route import TAKES_BODY, Route, refused
-from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S
+from payrelay.api.routes.checkout_texts import Duration, Period, StartupFee
+from payrelay.core.access.allowance import PAYMENTS_MAX
+from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S, PAYING
 from payrelay.core.access.credential import Scope
 from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
 from payrelay.flows.access.list_client_tokens import list_client_tokens
@@ -18,6 +20,8 @@ from payrelay.flows.access.revoke_client_token import revoke_client_token, revok
 
 SCOPES_MAX: Final = 20
 """The scopes that a body may name; there are fewer."""
+OPEN: Final = "open"
+"""The word in place of an amount that the app chooses."""
 _CLIENT_SCOPES: Final = tuple(sorted(CLIENT_SCOPES))
 
 CLIENT_TOKEN: Final = own_id("ct", "client token")
@@ -29,12 +33,24 @@ OF_CREDENTIAL: Final = text(
 )
 
 
-def _lifetime(value: object) -> int:
-    if type(value) is Decimal and value <= LIFE_MAX_S and value == value.to_integral_value():
-        value = int(value)  # 900.0 is the integer 900 to JSON Schema
-    if type(value) is not int or not LIFE_MIN_S <= value <= LIFE_MAX_S:
-        raise ValueError(f"must be a whole number of seconds, {LIFE_MIN_S} to {LIFE_MAX_S}")
-    return value
+def _whole(least: int, most: int, what: str) -> Check:
+    def check(value: object) -> int:
+        if type(value) is Decimal and value <= most and value == value.to_integral_value():
+            value = int(value)  # 900.0 is the integer 900 to JSON Schema
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError(f"must be a whole number{what}, {least} to {most}")
+        return value
+
+    return check
+
+
+def _exact_or_open(value: object) -> int:
+    if value == OPEN:
+        return 0
+    try:
+        return positive_minor(value)
+    except ValueError as error:
+        raise ValueError(f'{error}, or "{OPEN}"') from None
 
 
 def _client_scope(value: object) -> str:
@@ -46,10 +62,37 @@ def _client_scope(value: object) -> str:
 class Lifetime(
     CheckedValue,
     int,
-    check=_lifetime,
+    check=_whole(LIFE_MIN_S, LIFE_MAX_S, " of seconds"),
     schema={"type": "integer", "minimum": LIFE_MIN_S, "maximum": LIFE_MAX_S, "default": LIFE_USUAL_S},
 ):
     """How long a client token is valid, in seconds."""
+
+
+class PaymentsMax(
+    CheckedValue,
+    int,
+    check=_whole(1, PAYMENTS_MAX, ""),
+    schema={
+        "type": "integer",
+        "minimum": 1,
+        "maximum": PAYMENTS_MAX,
+        "default": 1,
+        "description": "How many payments the order may have in all, whoever makes them.",
+    },
+):
+    """How many payments an order may have."""
+
+
+class ExactOrOpenAmount(
+    CheckedValue,
+    int,
+    check=_exact_or_open,
+    schema={
+        "anyOf": [AMOUNT_SCHEMA, {"const": OPEN}],
+        "description": "The exact amount of each payment, or `open`: then the app chooses it.",
+    },
+):
+    """The exact amount of a payment in hundredths; 0 where the app chooses it."""
 
 
 class ClientScope(CheckedValue, str, check=_client_scope, schema={"type": "string", "enum": list(_CLIENT_SCOPES)}):
@@ -65,8 +108,22 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
 
     customer_id: Annotated[Text, Meta(description="The only customer of the token, `cus_…`.")] | UnsetType = UNSET
     order_id: Annotated[Text, Meta(description="The only order of the token.")] | UnsetType = UNSET
-    amount_max: Amount | UnsetType = UNSET
-    currency: Annotated[Currency, Meta(description="Of `amount_max`; give both or neither.")] | UnsetType = UNSET
+    type: (
+        Annotated[
+            Literal["payment", "preapproval", "recurring", "authorization"],
+            Meta(description="What is paid; a charge of type AUTHORIZE is an `authorization`. Default: `payment`."),
+        ]
+        | UnsetType
+    ) = UNSET
+    amount: ExactOrOpenAmount | UnsetType = UNSET
+    amount_max: (
+        Annotated[Amount, Meta(description="Only with `open`: the most that the app may choose.")] | UnsetType
+    ) = UNSET
+    currency: Annotated[Currency, Meta(description="Required of a token that may pay.")] | UnsetType = UNSET
+    payments: PaymentsMax | UnsetType = UNSET
+    recurrence: Annotated[Period, Meta(description="How often; for `recurring` only.")] | UnsetType = UNSET
+    duration: Annotated[Duration, Meta(description="For how long; for `recurring` only.")] | UnsetType = UNSET
+    startup_fee: StartupFee | UnsetType = UNSET
     scopes: (
         Annotated[
             list[ClientScope],
@@ -81,11 +138,64 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
         return ClientTokenRequest(
             customer_id=None if self.customer_id is UNSET else self.customer_id,
             order_id=None if self.order_id is UNSET else self.order_id,
+            kind=None if self.type is UNSET else self.type,
+            amount_minor=None if self.amount is UNSET else int(self.amount) or None,
+            is_open=self.amount is not UNSET and int(self.amount) == 0,
             amount_max_minor=None if self.amount_max is UNSET else int(self.amount_max),
             currency=None if self.currency is UNSET else self.currency,
+            payments_max=None if self.payments is UNSET else int(self.payments),
+            recurrence=None if self.recurrence is UNSET else str(self.recurrence),
+            duration=None if self.duration is UNSET else str(self.duration),
+            startup_fee_minor=None if self.startup_fee is UNSET else int(self.startup_fee),
             scopes=None if self.scopes is UNSET else tuple(map(Scope, self.scopes)),
             life_s=LIFE_USUAL_S if self.expires_in_s is UNSET else int(self.expires_in_s),
         )
+
+
+def _with_scope(scope: Scope, *required: str) -> dict[str, object]:
+    """Gives the rule for the members that a client token with a scope must have."""
+    has_it = {"properties": {"scopes": {"contains": {"const": scope}}}, "required": ["scopes"]}
+    return {"if": has_it, "then": {"required": [*required]}}
+
+
+def _without(*names: str) -> dict[str, object]:
+    """Gives the rule that none of these members is there."""
+    return {"not": {"anyOf": [{"required": [name]} for name in names]}}
+
+
+def _where(**members: dict[str, object]) -> dict[str, object]:
+    """Gives the condition that these members are there, and as described."""
+    return {"properties": members, "required": [*members]}
+
+
+_PLAN: Final = ("recurrence", "duration", "startup_fee")
+_PAYS: Final = _where(scopes={"contains": {"enum": sorted(PAYING)}})
+CLIENT_TOKEN_RULES: Final[dict[str, object]] = {
+    "anyOf": [{"required": ["customer_id"]}, {"required": ["order_id"]}],
+    "allOf": [
+        {
+            "if": _PAYS,
+            "then": {"required": ["order_id", "currency"]},
+            "else": _without("type", "amount", "amount_max", "currency", "payments", *_PLAN),
+        },
+        _with_scope(Scope.PAYMENTS_CHARGE, "customer_id"),
+        {
+            "if": {"allOf": [_PAYS, {"not": _where(type={"const": "preapproval"})}]},
+            "then": {"required": ["amount"]},
+        },
+        {"if": {"required": ["amount_max"]}, "then": _where(amount={"const": OPEN})},
+        {
+            "if": _where(type={"enum": ["preapproval", "recurring"]}),
+            "then": _where(scopes={"contains": {"const": Scope.CHECKOUTS_CREATE}}),
+        },
+        {
+            "if": _where(type={"const": "recurring"}, amount={"type": "number"}),
+            "then": {"required": ["recurrence", "duration"]},
+            "else": _without(*_PLAN),
+        },
+    ],
+}
+"""The rules between the members of a ClientTokenBody, as JSON Schema."""
 
 
 _route: Final = partial(Route, scope=Scope.CLIENT_TOKENS_CREATE, bound=refused)

@@ -35,11 +35,15 @@ async def own_order(relay: Relay, parsed: ParsedRequest, bound: Bound) -> Parsed
 
 
 async def own_charge(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
-    """Allows a charge of the bound order to the bound customer; ``customer_token`` may be left out."""
+    """Allows a charge of the bound order to the bound customer; ``customer_token`` may be left out.
+
+    The flow compares kind, amount and currency, after it has answered a repeat.
+    """
     if bound.customer_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no customer to charge")
     if bound.order_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no order to pay")
+    _require_amount_named(bound)
     body = parsed.body
     if "customer_token" not in parse_object(body):
         body = _with_customer(body, bound.customer_id)
@@ -48,8 +52,6 @@ async def own_charge(relay: Relay, parsed: ParsedRequest, bound: Bound) -> Parse
         raise Refusal(Code.FORBIDDEN, "the token may charge its own customer only")
     if not has_order(bound, charge.order_id):
         raise Refusal(Code.FORBIDDEN, "the token may pay its own order only")
-    if bound.currency is not None and charge.currency != bound.currency:
-        raise Refusal(Code.FORBIDDEN, f"the token may pay in {bound.currency} only")
     if charge.notify_url is not None:
         raise Refusal(Code.FORBIDDEN, "the token may not say where notifications go (notify_url)")
     return msgspec.structs.replace(parsed, body=body)
@@ -62,6 +64,7 @@ async def own_checkout(relay: Relay, parsed: ParsedRequest, bound: Bound) -> Par
     """
     if bound.order_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no order to pay")
+    _require_amount_named(bound)
     return parsed
 
 
@@ -141,6 +144,11 @@ async def _began(relay: Relay, parsed: ParsedRequest, bound: Bound, subscription
         and is_within(each, bound)
         for each in checkouts
     )
+
+
+def _require_amount_named(bound: Bound) -> None:
+    if bound.allowance is None:
+        raise Refusal(Code.FORBIDDEN, "the token names no amount to pay")
 
 
 def _with_customer(body: bytes, customer_id: str) -> bytes:

@@ -17,6 +17,8 @@ UNUSABLE: Final = 2
 """The exit code of a command that could not begin: a wrong option, setting or database."""
 NOT_FOUND: Final = 2
 """The exit code where nothing of the given name or id exists."""
+UNCOVERED: Final = 3
+"""The exit code of a command that found no fault, but could not look at everything."""
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C: 128 and the number of SIGINT, as of every program in a shell."""
 PIPE_CLOSED: Final = 141

@@ -4,16 +4,18 @@ Rules:
 
 1. A token never may do more than its parent, the key that issued it: not at its issue, and not later.
 2. A token is for one account, and for one customer, one order or both.
-3. Claims are read as strictly as they are written. A token with a claim that is missing, unknown or of another type is
+3. A token that may pay names what: kind, amount, currency, and the number of payments (``core.access.allowance``).
+4. Claims are read as strictly as they are written. A token with a claim that is missing, unknown or of another type is
    not Payrelay's.
 """
 
 import re
-from typing import Final
+from typing import Any, Final, Literal
 
 import msgspec
 
-from payrelay.core.access.credential import Bound, Credential, Rate, Scope
+from payrelay.core.access.allowance import Allowance, PaymentKind, PlanTerms, before_allowances
+from payrelay.core.access.credential import Bound, Credential, Rate, Scope, SharedRate
 
 PREFIX: Final = "prt_"
 """The text before the JWT of a token; it distinguishes a token from a key and from an identity provider's JWT."""
@@ -27,6 +29,9 @@ LEEWAY_MS: Final = 5_000
 """How far the clocks of two processes on one store may differ: a token may begin so much later than now."""
 RATE: Final = Rate(count=120, window_s=60)
 """The most requests of one token: more than an app needs, and too few to do harm with a stolen token."""
+TOKENS_TOGETHER: Final = 100
+"""All tokens of one key together may make so many times the requests of one of them. The key's own quota is beside
+that, so that no number of apps uses it up; and one app alone uses up a hundredth of what the apps share."""
 
 CLIENT_SCOPES: Final = frozenset(
     {
@@ -51,6 +56,7 @@ PAYING: Final = frozenset({Scope.PAYMENTS_CHARGE, Scope.CHECKOUTS_CREATE})
 """Scopes that need a token for one order. With any order, a token could find out which orders exist, and block them."""
 
 _ISSUER: Final = "payrelay"
+_OPEN: Final = "open"
 _id_match: Final = re.compile(r"ct_[0-9a-f]{32}").fullmatch
 _customer_match: Final = re.compile(r"cus_[0-9a-f]{32}").fullmatch
 _currency_match: Final = re.compile(r"[A-Z]{3}").fullmatch
@@ -70,7 +76,7 @@ class ClientToken(msgspec.Struct, frozen=True, kw_only=True):
         account: the configured name of the only account that it is valid for.
         customer_id: the only customer that it is valid for; None where it is for an order alone.
         order_id: the only order that it is valid for; None for all of the customer's orders.
-        amount_max_minor, currency: the largest amount of one charge, in hundredths; both or neither.
+        allowance: what it may pay; None where it has none of the scopes PAYING.
         scopes: what it may do, of CLIENT_SCOPES.
         issued_at_ms, expires_at_ms: whole seconds, in milliseconds since 1970, UTC.
     """
@@ -81,8 +87,7 @@ class ClientToken(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     customer_id: str | None
     order_id: str | None
-    amount_max_minor: int | None
-    currency: str | None
+    allowance: Allowance | None
     scopes: frozenset[Scope]
     issued_at_ms: int
     expires_at_ms: int
@@ -105,8 +110,12 @@ class _Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     account: str
     customer: str | None = None
     order: str | None = None
+    type: PaymentKind | None = None
+    amount: int | Literal["open"] | None = None
     amount_max: int | None = None
     currency: str | None = None
+    payments: int | None = None
+    plan: PlanTerms | None = None
     scope: str
     iat: int
     exp: int
@@ -114,6 +123,8 @@ class _Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def claims_of(token: ClientToken) -> dict[str, object]:
     """Gives the claims of a token."""
+    allowance = token.allowance
+    paying = {} if allowance is None else _paying_claims(allowance)
     claims = _Claims(
         iss=_ISSUER,
         jti=token.id,
@@ -122,11 +133,10 @@ def claims_of(token: ClientToken) -> dict[str, object]:
         account=token.account,
         customer=token.customer_id,
         order=token.order_id,
-        amount_max=token.amount_max_minor,
-        currency=token.currency,
         scope=" ".join(sorted(token.scopes)),
         iat=token.issued_at_ms // 1000,
         exp=token.expires_at_ms // 1000,
+        **paying,
     )
     written: dict[str, object] = msgspec.to_builtins(claims)
     return written
@@ -146,28 +156,65 @@ def token_of(claims: dict[str, object]) -> ClientToken:
         account=read.account,
         customer_id=read.customer,
         order_id=read.order,
-        amount_max_minor=read.amount_max,
-        currency=read.currency,
+        allowance=_allowance(read) if scopes & PAYING else None,
         scopes=scopes,
         issued_at_ms=read.iat * 1000,
         expires_at_ms=read.exp * 1000,
     )
-    _require_sense(token, read.iss)
+    _require_sense(token, read)
     return token
 
 
-def _require_sense(token: ClientToken, issuer: str) -> None:
+def _paying_claims(allowance: Allowance) -> dict[str, Any]:
+    """Gives the claims of an allowance; without a kind it is of an earlier version, and its claims are too."""
+    is_of_now = allowance.kind is not None
+    return {
+        "type": allowance.kind,
+        "amount": _OPEN if allowance.is_open and is_of_now else allowance.amount_minor,
+        "amount_max": allowance.amount_max_minor,
+        "currency": allowance.currency,
+        "payments": allowance.payments_max if is_of_now else None,
+        "plan": allowance.plan,
+    }
+
+
+def _allowance(read: _Claims) -> Allowance:
+    """Reads what a token may pay; raises ClaimsError where a part of it is missing."""
+    if read.type is None and read.payments is None and read.amount is None and read.plan is None:
+        return before_allowances(read.amount_max, read.currency)
+    if read.type is None or read.payments is None or read.currency is None:
+        raise ClaimsError("type, payments and currency are not valid in a client token")
+    is_open = read.amount == _OPEN
+    return Allowance(
+        kind=read.type,
+        amount_minor=read.amount if isinstance(read.amount, int) else None,
+        is_open=is_open,
+        amount_max_minor=read.amount_max,
+        currency=read.currency,
+        payments_max=read.payments,
+        plan=read.plan,
+    )
+
+
+def _require_sense(token: ClientToken, read: _Claims) -> None:
     """Raises ClaimsError for claims that contradict each other or are out of range, whoever signed them."""
+    allowance = token.allowance
     life_s = (token.expires_at_ms - token.issued_at_ms) / 1000
     rules = (
-        ("iss", issuer == _ISSUER),
+        ("iss", read.iss == _ISSUER),
         ("jti", _id_match(token.id) is not None),
         ("customer", token.customer_id is None or _customer_match(token.customer_id) is not None),
         ("order", token.order_id is None or token.order_id != ""),
         ("customer and order", token.customer_id is not None or token.order_id is not None),
-        ("amount_max", token.amount_max_minor is None or token.amount_max_minor > 0),
-        ("currency", token.currency is None or _currency_match(token.currency) is not None),
-        ("amount_max and currency", (token.amount_max_minor is None) == (token.currency is None)),
+        ("amount_max", read.amount_max is None or read.amount_max > 0),
+        ("currency", read.currency is None or _currency_match(read.currency) is not None),
+        ("amount_max and currency", read.amount_max is None or read.currency is not None),
+        ("currency alone", read.currency is None or read.amount_max is not None or read.type is not None),
+        (
+            "type without a scope to pay",
+            allowance is not None or (read.type, read.amount, read.payments) == (None,) * 3,
+        ),
+        ("what it pays", allowance is None or allowance.is_consistent),
         ("scope", token.scopes <= CLIENT_SCOPES),
         ("iat and exp", token.issued_at_ms >= 0 and 0 < life_s <= LIFE_MAX_S),
     )
@@ -188,20 +235,26 @@ def narrowed(parent: Credential, token: ClientToken) -> Credential:
     """
     if (parent.id, parent.principal) != (token.credential_id, token.principal) or parent.bound is not None:
         raise ClaimsError("the token is not this key's")
-    own = frozenset({token.account})
+    own, allowance, rate = frozenset({token.account}), token.allowance, _slower(RATE, parent.rate)
     return Credential(
         id=token.id,
         principal=parent.principal,
         key_hash=b"",
         scopes=token.scopes & parent.scopes & CLIENT_SCOPES,
         accounts=own if parent.accounts is None else own & parent.accounts,
-        amount_max_minor=_least(token.amount_max_minor, parent.amount_max_minor),
-        rate=_slower(RATE, parent.rate),
+        amount_max_minor=_least(allowance.amount_max_minor if allowance else None, parent.amount_max_minor),
+        rate=rate,
         created_at_ms=token.issued_at_ms,
         expires_at_ms=_least(token.expires_at_ms, parent.expires_at_ms),
         revoked_at_ms=parent.revoked_at_ms,
-        bound=Bound(customer_id=token.customer_id, order_id=token.order_id, currency=token.currency),
+        bound=Bound(customer_id=token.customer_id, order_id=token.order_id, allowance=allowance),
+        shared_rate=shared_among_tokens(parent.id, rate),
     )
+
+
+def shared_among_tokens(issuer: str, rate: Rate) -> SharedRate:
+    """Gives the rate that all tokens of an issuer share, each of which has ``rate`` to itself."""
+    return SharedRate(name=f"tokens/{issuer}", rate=Rate(count=rate.count * TOKENS_TOGETHER, window_s=rate.window_s))
 
 
 def _least(one: int | None, other: int | None) -> int | None:

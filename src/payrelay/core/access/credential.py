@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.access.allowance import Allowance
 from payrelay.core.durations import SpanError, span_s
 from payrelay.core.money import decimal_text
 from payrelay.errors import Code, Refusal
@@ -76,6 +77,13 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
         return cls(count=count, window_s=window_s)
 
 
+class SharedRate(msgspec.Struct, frozen=True, kw_only=True):
+    """A rate that several credentials share, each beside its own; those of one ``name`` count together."""
+
+    name: str
+    rate: Rate
+
+
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
     """The customer and the order of a bound credential; at least one of the first three is given, and None is no limit.
 
@@ -83,7 +91,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
         customer_id: the only customer that it may act for.
         order_id: the only order that it may act on.
         reference: the client's own name for the customer; the authenticator puts the customer's id in its place.
-        currency: the only currency that it may move money in.
+        allowance: what it may pay; None for nothing.
         keys_of: the prefix of its Idempotency-Keys, where it isn't made of the members above. By it a credential with a
             reference keeps its keys when its customer gets a card, or another card.
     """
@@ -91,7 +99,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     customer_id: str | None = None
     order_id: str | None = None
     reference: str | None = None
-    currency: str | None = None
+    allowance: Allowance | None = None
     keys_of: str | None = None
 
     def __post_init__(self) -> None:
@@ -112,6 +120,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
         rate: its own quota; None for no limit.
         created_at_ms, expires_at_ms, revoked_at_ms: milliseconds since 1970, UTC; None where it never happens.
         bound: the customer or order of an app's credential; None for a key.
+        shared_rate: what it shares with the other tokens of its issuer, beside ``rate``; None for a key.
     """
 
     id: str
@@ -125,6 +134,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     expires_at_ms: int | None
     revoked_at_ms: int | None
     bound: Bound | None = None
+    shared_rate: SharedRate | None = None
 
 
 def compose_key(environment: str, credential_id: str, secret: str) -> str:

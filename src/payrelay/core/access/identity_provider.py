@@ -3,22 +3,30 @@
 Rules:
 
 1. The identity provider names the user, and never the permissions: scopes, accounts and principal are settings.
-2. The claims must match the settings strictly; a missing claim is as wrong as one that differs.
+2. The claims must match the settings strictly; a missing claim is as wrong as one that differs. Only the order and the
+   amount may be missing: such a token reads, and pays nothing.
+3. A token pays the exact amount of its claim, once for its order.
 """
 
 import hashlib
+import re
+from decimal import Decimal
 from typing import Final, Literal
 
 import msgspec
 
-from payrelay.core.access.client_token import CLIENT_SCOPES, RATE
+from payrelay.core.access.allowance import Allowance
+from payrelay.core.access.client_token import CLIENT_SCOPES, RATE, shared_among_tokens
 from payrelay.core.access.credential import Bound, Credential, Scope
+from payrelay.core.money import AmountError, minor_units
 
 LEEWAY_S: Final = 30
 """How far the identity provider's clock may be from the service's clock."""
 NAME_LENGTH_MAX: Final = 255
 """Of the name of a user or an order in a claim, as everywhere."""
 _ID_DIGITS: Final = 24
+_amount_match: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?").fullmatch
+_currency_match: Final = re.compile(r"[A-Z]{3}").fullmatch
 
 
 class IdentityClaimsError(ValueError):
@@ -38,6 +46,8 @@ class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True):
         customer_claim: the claim that names the user.
         claim_is: what that claim holds: the client's own ``reference`` of the customer, or the ``customer`` id.
         order_claim: the claim that names the only order of a token; None where no claim does.
+        amount_claim, currency_claim: the claims that name the exact amount of that order and its currency; None where
+            no claim does.
         principal: the principal that customers and operations belong to; that of the backend's key.
         scopes: what a bearer may do, of CLIENT_SCOPES.
         accounts: the accounts that the tokens are valid for; None for all.
@@ -48,6 +58,8 @@ class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True):
     customer_claim: str
     claim_is: Literal["reference", "customer"]
     order_claim: str | None
+    amount_claim: str | None = None
+    currency_claim: str | None = None
     principal: str
     scopes: frozenset[Scope]
     accounts: frozenset[str] | None
@@ -81,9 +93,40 @@ def bearer_of(claims: dict[str, object], identity_provider: IdentityProvider, no
         bound=Bound(
             customer_id=None if is_reference else person,
             reference=person if is_reference else None,
-            order_id=None if identity_provider.order_claim is None else _name(claims, identity_provider.order_claim),
+            order_id=_order(claims, identity_provider),
+            allowance=_allowance(claims, identity_provider),
         ),
+        shared_rate=shared_among_tokens("identity-provider", RATE),
     )
+
+
+def _order(claims: dict[str, object], identity_provider: IdentityProvider) -> str | None:
+    """Gives the order of a token; None where it names none, and so may pay nothing."""
+    claim = identity_provider.order_claim
+    return None if claim is None or claims.get(claim) is None else _name(claims, claim)
+
+
+def _allowance(claims: dict[str, object], identity_provider: IdentityProvider) -> Allowance | None:
+    """Gives what a token may pay: the amount of its claim, once. None where it names no amount, or no currency."""
+    amount_claim, currency_claim = identity_provider.amount_claim, identity_provider.currency_claim
+    if amount_claim is None or currency_claim is None:
+        return None
+    amount, currency = claims.get(amount_claim), claims.get(currency_claim)
+    if amount is None or currency is None:
+        return None
+    if not isinstance(currency, str) or _currency_match(currency) is None:
+        raise IdentityClaimsError("claims")
+    return Allowance(amount_minor=_amount_minor(amount), currency=currency)
+
+
+def _amount_minor(amount: object) -> int:
+    """Reads an amount, a number or its text; the shortest text of a number is what the provider wrote."""
+    if type(amount) not in {int, float, str} or _amount_match(str(amount)) is None:
+        raise IdentityClaimsError("claims")
+    try:
+        return minor_units(Decimal(str(amount)))
+    except AmountError:
+        raise IdentityClaimsError("claims") from None
 
 
 def _span_ms(claims: dict[str, object]) -> tuple[int, int]:

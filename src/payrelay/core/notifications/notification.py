@@ -143,7 +143,7 @@ class NotificationReason(StrEnum):
     OTHER_AMOUNT = "other_amount"
     OTHER_KIND = "other_kind"
     OTHER_SCHEDULE = "other_schedule"
-    OTHER_SCHEDULE_ENDED = "other_schedule_ended"
+    OTHER_SCHEDULE_STOPPED = "other_schedule_stopped"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
     OTHER_TEXT = "other_text"
     SECOND_PAYMENT = "second_payment"
@@ -171,7 +171,7 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.CUSTOMER_APPROVED: "the approval was stored as a customer",
     NotificationReason.SUBSCRIPTION_NOTED: "the report was stored with its subscription",
     NotificationReason.CHARGEBACK_KEPT: "the chargeback was stored with its payment",
-    NotificationReason.CHARGEBACK_NOT_SHOWN: "the gateway's record of the payment shows no chargeback",
+    NotificationReason.CHARGEBACK_NOT_SHOWN: "the gateway's record of the payment shows no such chargeback",
     NotificationReason.INFORMED: "it reports no effect, and changes nothing",
     NotificationReason.UNKNOWN_ORDER: "the service knows nothing of its order",
     NotificationReason.UNKNOWN_PAYMENT: "the service knows nothing of its payment",
@@ -181,7 +181,7 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was requested",
     NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
     NotificationReason.OTHER_SCHEDULE: "its subscription has another schedule than was requested",
-    NotificationReason.OTHER_SCHEDULE_ENDED: "its subscription, on another schedule than was requested, has ended",
+    NotificationReason.OTHER_SCHEDULE_STOPPED: "its subscription, on another schedule than was requested, was stopped",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
     NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
@@ -344,7 +344,7 @@ APPLIED_BY: Final = frozenset(
         NotificationReason.CHECKOUT_NOTIFIED,
         NotificationReason.CUSTOMER_APPROVED,
         NotificationReason.SUBSCRIPTION_NOTED,
-        NotificationReason.OTHER_SCHEDULE_ENDED,
+        NotificationReason.OTHER_SCHEDULE_STOPPED,
         NotificationReason.CHARGEBACK_KEPT,
     }
 )

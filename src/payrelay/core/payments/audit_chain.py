@@ -47,6 +47,7 @@ _ROW: Final = "row"
 _ENTRY: Final = "line"
 _ANSWER: Final = "answer"
 _ANCHOR: Final = "anchor"
+_BEFORE_CHAIN: Final = "before chain"
 
 
 class Link(NamedTuple):
@@ -110,8 +111,15 @@ class ChainKey:
 
     def anchor(self, previous: str, span: AnchoredSpan) -> "AnchorDigest":
         """Begins the digest of an anchor; ``previous`` is the digest of the anchor before it."""
+        return self._begin((_ANCHOR, previous, span))
+
+    def entries_before_chain(self) -> "AnchorDigest":
+        """Begins the digest over all journal entries without a hash, in the order of operation and version."""
+        return self._begin((_BEFORE_CHAIN,))
+
+    def _begin(self, head: tuple[object, ...]) -> "AnchorDigest":
         inner = self._inner.copy()
-        inner.update(_pack((_ANCHOR, previous, span)))
+        inner.update(_pack(head))
         return AnchorDigest(inner, self._outer)
 
     def _hash(self, message: bytes) -> str:
@@ -122,7 +130,7 @@ class ChainKey:
 
 
 class AnchorDigest:
-    """The digest of an anchor, over any number of journal entries in the order of time, operation and version."""
+    """The digest over any number of journal entries; an anchor's are in the order of time, operation and version."""
 
     def __init__(self, inner: "hashlib._Hash", outer: "hashlib._Hash") -> None:
         self._inner = inner

@@ -73,4 +73,4 @@ def _days(count: str, unit: str) -> float:
 def _differ(asked: float | None, shown: float | None) -> bool:
     if asked is None or shown is None or min(asked, shown) >= FOREVER_FROM_DAYS:
         return False
-    return abs(asked - shown) > TOLERANCE * max(asked, shown)
+    return abs(asked - shown) > TOLERANCE * min(asked, shown)

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from payrelay.core.access.allowance import Allowance, PaymentKind, PlanTerms
 from payrelay.core.access.bounds import owns_customer
 from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_USUAL_S, PAYING, USUAL_SCOPES, ClientToken
 from payrelay.core.access.credential import Credential, Scope, require_amount
@@ -13,17 +14,29 @@ from payrelay.flows.relay import Relay, Request
 
 
 class ClientTokenRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for a client token; see ``core.access.client_token.ClientToken``.
+    """A request for a client token; see ``core.access.client_token.ClientToken`` and ``core.access.allowance``.
 
     Attributes:
+        kind: what the customer is asked for; None for a payment, where the token may pay.
+        amount_minor, is_open: the exact amount, or whether the app chooses it.
+        amount_max_minor: the largest amount that the app may choose.
+        payments_max: how many payments the order may have; None for one.
+        recurrence, duration, startup_fee_minor: the plan of a subscription.
         scopes: None for USUAL_SCOPES, as far as the issuing key has them.
         life_s: LIFE_MIN_S to LIFE_MAX_S.
     """
 
     customer_id: str | None = None
     order_id: str | None = None
+    kind: PaymentKind | None = None
+    amount_minor: int | None = None
+    is_open: bool = False
     amount_max_minor: int | None = None
     currency: str | None = None
+    payments_max: int | None = None
+    recurrence: str | None = None
+    duration: str | None = None
+    startup_fee_minor: int | None = None
     scopes: tuple[Scope, ...] | None = None
     life_s: int = LIFE_USUAL_S
 
@@ -40,9 +53,9 @@ async def issue_client_token(relay: Relay, request: Request, token_request: Clie
         raise Refusal(Code.FORBIDDEN, "a client token can't issue another one")
     scopes = _scopes(parent, token_request)
     _require_consistent(token_request, scopes)
+    allowance = _allowance(token_request, scopes)
     await _require_customer(relay, request, token_request.customer_id)
-    if token_request.amount_max_minor is not None:
-        require_amount(parent, token_request.amount_max_minor)
+    _require_affordable(parent, allowance)
     # The claims have whole seconds; rounding down, a token never outlives its key.
     begins_s = relay.clock.now_ms() // 1000
     ends_s = begins_s + token_request.life_s
@@ -57,8 +70,7 @@ async def issue_client_token(relay: Relay, request: Request, token_request: Clie
         account=request.account,
         customer_id=token_request.customer_id,
         order_id=token_request.order_id,
-        amount_max_minor=token_request.amount_max_minor,
-        currency=token_request.currency,
+        allowance=allowance,
         scopes=scopes,
         issued_at_ms=begins_s * 1000,
         expires_at_ms=ends_s * 1000,
@@ -101,11 +113,82 @@ async def _require_customer(relay: Relay, request: Request, customer_id: str | N
 def _require_consistent(token_request: ClientTokenRequest, scopes: frozenset[Scope]) -> None:
     if token_request.customer_id is None and token_request.order_id is None:
         raise wrong_field("customer_id", "is required, or order_id")
-    if (token_request.amount_max_minor is None) != (token_request.currency is None):
-        missing, other = ("currency", "amount_max") if token_request.currency is None else ("amount_max", "currency")
-        raise wrong_field(missing, f"is required with {other}")
     if Scope.PAYMENTS_CHARGE in scopes and token_request.customer_id is None:
         raise wrong_field("customer_id", f"is required with the scope {Scope.PAYMENTS_CHARGE}")
     for scope in sorted(scopes & PAYING):
         if token_request.order_id is None:
             raise wrong_field("order_id", f"is required with the scope {scope}")
+
+
+def _allowance(asked: ClientTokenRequest, scopes: frozenset[Scope]) -> Allowance | None:
+    """Returns what the token may pay; None where it has no scope to pay.
+
+    Raises Refusal (invalid_request), naming the member, where something is missing or contradicts the rest.
+    """
+    paying = min(scopes & PAYING, default=None)
+    if paying is None:
+        for name, value in _paying_members(asked).items():
+            if value is not None:
+                raise wrong_field(name, f"needs a scope to pay: {' or '.join(sorted(PAYING))}")
+        return None
+    kind = asked.kind or "payment"
+    if kind in {"preapproval", "recurring"} and Scope.CHECKOUTS_CREATE not in scopes:
+        raise wrong_field("type", f"needs the scope {Scope.CHECKOUTS_CREATE} for a {kind}")
+    if asked.currency is None:
+        raise wrong_field("currency", f"is required with the scope {paying}")
+    has_amount = asked.amount_minor is not None or asked.is_open
+    if not has_amount and (kind != "preapproval" or asked.amount_max_minor is not None):
+        raise wrong_field("amount", f'is required with the scope {paying}: the exact amount, or "open"')
+    if asked.amount_max_minor is not None and not asked.is_open:
+        raise wrong_field("amount_max", 'needs "amount": "open", because an exact amount is its own maximum')
+    return Allowance(
+        kind=kind,
+        amount_minor=asked.amount_minor,
+        is_open=asked.is_open,
+        amount_max_minor=asked.amount_max_minor,
+        currency=asked.currency,
+        payments_max=asked.payments_max or 1,
+        plan=_plan(asked, kind),
+    )
+
+
+def _paying_members(asked: ClientTokenRequest) -> dict[str, object]:
+    return {
+        "type": asked.kind,
+        "amount": asked.amount_minor or (asked.is_open or None),
+        "amount_max": asked.amount_max_minor,
+        "currency": asked.currency,
+        "payments": asked.payments_max,
+        **_plan_members(asked),
+    }
+
+
+def _plan_members(asked: ClientTokenRequest) -> dict[str, object]:
+    return {"recurrence": asked.recurrence, "duration": asked.duration, "startup_fee": asked.startup_fee_minor}
+
+
+def _plan(asked: ClientTokenRequest, kind: PaymentKind) -> PlanTerms | None:
+    """Returns the plan that the app may ask for, exactly; None where it is for no plan, or for any."""
+    if kind != "recurring" or asked.amount_minor is None:
+        for name, value in _plan_members(asked).items():
+            if value is not None:
+                raise wrong_field(name, "belongs to a recurring payment of an exact amount")
+        return None
+    if asked.recurrence is None:
+        raise wrong_field("recurrence", "is required of a recurring payment")
+    if asked.duration is None:
+        raise wrong_field("duration", "is required of a recurring payment")
+    if asked.amount_minor + (asked.startup_fee_minor or 0) <= 0:
+        raise wrong_field("startup_fee", "must leave something to be paid first")
+    return PlanTerms(recurrence=asked.recurrence, duration=asked.duration, startup_fee_minor=asked.startup_fee_minor)
+
+
+def _require_affordable(parent: Credential, allowance: Allowance | None) -> None:
+    """Raises Refusal (forbidden) where the token names more than its key may move at once."""
+    if allowance is None:
+        return
+    if allowance.amount_minor is not None:
+        fee_minor = 0 if allowance.plan is None else allowance.plan.startup_fee_minor or 0
+        require_amount(parent, max(allowance.amount_minor, allowance.amount_minor + fee_minor))
+    elif allowance.amount_max_minor is not None:
+        require_amount(parent, allowance.amount_max_minor)

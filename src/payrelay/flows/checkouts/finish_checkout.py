@@ -83,7 +83,8 @@ async def finish_by_search(relay: Relay, merchant: str, order_id: str, payments:
             continue
         result = await paid_by(relay, checkout, payments)
         if result is not None:
-            await _apply_event(relay, checkout, CheckoutEvent.COMPLETED, result)
+            with suppress(Outdated):  # the payment belongs to another checkout or operation by now
+                await _apply_event(relay, checkout, CheckoutEvent.COMPLETED, result)
 
 
 async def inquire(relay: Relay, checkout: Checkout, *, occasion: str | None = None) -> Checkout:

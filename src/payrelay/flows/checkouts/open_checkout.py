@@ -11,14 +11,18 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.access.credential import require_amount
 from payrelay.core.answers import REPLAYED, Answer, found
-from payrelay.core.checkouts.checkout import INQUIRY_MS_MIN, Checkout, CheckoutState, Details
+from payrelay.core.checkouts.checkout import INQUIRY_MS_MIN, Checkout, CheckoutState, Details, is_within
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.checkouts.return_links import is_allowed
 from payrelay.core.moments import day_at
 from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
 from payrelay.flows.access.ownership import TAKEN_SENTENCE, is_shared_order, require_free_order
+from payrelay.flows.access.paying_apps import (
+    refusing_one_too_many,
+    require_checkout_allowed,
+    require_checkout_amount,
+)
 from payrelay.flows.checkouts.finish_checkout import end_overdue, expire
 from payrelay.flows.checkouts.show_checkout import OpenedCheckout, view
 from payrelay.flows.relay import Relay, Request
@@ -55,8 +59,9 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     """Opens a checkout, and answers with it, its address and its form.
 
     Raises StoreError, and Refusal. It is invalid_request for a link, a plan or a date that isn't allowed, and forbidden
-    for more than the credential allows. It is conflict where the order has an open or a completed checkout, or is
-    foreign, or idempotency_mismatch; unavailable where the account is paused, or a setting is missing.
+    for what the credential doesn't allow. It is conflict where the order is foreign, has an open or a completed
+    checkout, or as many payments as a bound credential allows; in_progress while one of these isn't final. It is
+    idempotency_mismatch; unavailable where the account is paused, or a setting is missing.
     """
     account = relay.account(request.account)
     _require_configured(relay, account)
@@ -67,13 +72,15 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         if earlier is not None:
             answer = found(await _opened_view(relay, earlier))
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
+        condition = require_checkout_allowed(relay, request, new.payment)
         await relay.paused.require_open(request.account)
         was_free = await require_free_order(relay, request, new.payment.order_id)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.payment, return_to=new.return_to, cancel_to=new.cancel_to)
         relay.hooks.passed(FlowPoint.OPENING, checkout.id)
-        is_added = await relay.checkouts.add(checkout, details)
+        async with refusing_one_too_many(relay, request):
+            is_added = await relay.checkouts.add(checkout, details, condition)
         relay.hooks.passed(FlowPoint.OPENED, checkout.id)
         if is_added and was_free and await is_shared_order(relay, request, new.payment.order_id):
             # Another principal has charged the order since its owner was asked for.
@@ -126,7 +133,7 @@ def _require_configured(relay: Relay, account: Gateway) -> None:
 
 
 def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
-    """Limits a bound credential to its own order, currency and customer; returns the request with its customer.
+    """Limits a bound credential to its own order and customer; returns the request with its customer.
 
     Raises Refusal (forbidden).
     """
@@ -137,8 +144,6 @@ def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
         raise Refusal(Code.FORBIDDEN, "the credential names no order that a customer could be asked to pay")
     if new.payment.order_id != bound.order_id:
         raise Refusal(Code.FORBIDDEN, "the credential is for another order")
-    if bound.currency is not None and new.payment.currency != bound.currency:
-        raise Refusal(Code.FORBIDDEN, "the credential is for another currency")
     if new.customer_reference not in {None, bound.reference}:
         raise Refusal(Code.FORBIDDEN, "the credential is for another customer than customer_reference")
     return msgspec.structs.replace(new, customer_reference=bound.reference)
@@ -147,9 +152,7 @@ def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
 def _require_allowed(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> None:
     """Raises Refusal: forbidden above the credential's largest amount, invalid_request for a link, plan or date."""
     payment, plan = new.payment, new.payment.plan
-    amounts = [amount for amount in (payment.amount_minor, payment.first_minor) if amount is not None]
-    if amounts:
-        require_amount(request.credential, max(amounts))
+    require_checkout_amount(request, payment)
     errors = [
         FieldError(name, "is no link that PAYRELAY_RETURN_LINKS allows")
         for name, link in (("return_to", new.return_to), ("cancel_to", new.cancel_to))
@@ -209,7 +212,8 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
         holder = await end_overdue(relay, holder)
         if holder.guard is None:
             return None
-    is_mine = holder.principal == request.principal
+    bound = request.credential.bound
+    is_mine = holder.principal == request.principal and (bound is None or is_within(holder, bound))
     is_recent = now_ms - holder.created_at_ms < relay.retention.unkeyed_ms
     is_repeat = is_mine and is_recent and request.idempotency_key is None
     if is_repeat and await _is_equal(relay, holder, request, new):

@@ -29,7 +29,6 @@ from payrelay.core.checkouts.checkout_proof import (
     plans_of,
 )
 from payrelay.core.moments import day_at
-from payrelay.core.notifications.notification import NotificationFilter, NotificationState
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment
 from payrelay.errors import Code, Refusal
@@ -138,12 +137,12 @@ async def _search_for_plan(relay: Relay, checkout: Checkout, gateway: _Inquiring
     if not has_begun(plan, first, begins_later=is_later) or await relay.checkouts.has_competing(checkout):
         return None
     is_otherwise = is_on_other_schedule(details, plan)
-    if is_otherwise and plan.state is SubscriptionState.ACTIVE:
+    if is_otherwise and plan.state is not SubscriptionState.STOPPED:
         await _doubt(relay, checkout, plan)
         return None
     await _note_subscription(relay, checkout, plan, installments)
     if is_otherwise:
-        return None  # it has ended, perhaps because an operator ended it
+        return None  # it was stopped, perhaps by an operator
     return Result(subscription_id=plan.subscription_id, payment_id=None if first is None else first.payment_id)
 
 
@@ -168,18 +167,11 @@ def _only_one(relay: Relay, checkout: Checkout, shown: Iterable[Fact]) -> Fact |
 
 async def _doubt(relay: Relay, checkout: Checkout, plan: Fact) -> None:
     """Calls an operator to a subscription on another schedule, once, unless its notification has called one."""
-    wanted = NotificationFilter(
-        account=checkout.account,
-        state=NotificationState.NEEDS_ATTENTION,
-        order_id=checkout.order_id,
-        subscription_id=plan.subscription_id,
-    )
-    if await relay.inbox.list(wanted, before=None, limit=1):
-        return
-    relay.log.error("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=[plan.subscription_id])
     relay.hooks.passed(FlowPoint.NOTING, checkout.id)
-    await relay.checkouts.doubt(checkout, plan.subscription_id, at_ms=relay.clock.now_ms())
+    is_new = await relay.checkouts.doubt(checkout, plan.subscription_id, at_ms=relay.clock.now_ms())
     relay.hooks.passed(FlowPoint.NOTED, checkout.id)
+    if is_new:
+        relay.log.error("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=[plan.subscription_id])
 
 
 async def _note_subscription(relay: Relay, checkout: Checkout, plan: Fact, installments: Iterable[Payment]) -> None:

@@ -5,7 +5,7 @@ for each other noun with personal data: cached readings, sealed bodies of notifi
 form data of checkouts, and client tokens.
 
 All that is sealed of it has data keys, which are destroyed with it, and the files of the database are cleared of those
-keys (``store.data_keys``). So what was erased can't be opened in copies that remain of it either.
+keys (``store.data_keys.keys``). So what was erased can't be opened in copies that remain of it either.
 
 Kept are the row with its id and times, so that operations, events and the audit still refer to something; operations
 with their amounts, currencies and ids; and their sealed calls and answers. Those are the proof of what was requested
@@ -132,12 +132,12 @@ async def erase(relay: Relay, customer: Customer) -> Erasure:
     changed = await changed_by(relay, customer, CustomerEvent.ERASED, partial(_erased, relay))
     # A client token may have been issued meanwhile.
     await _revoke_client_tokens(relay, CustomerOrders(customer=changed, order_ids=()))
-    return Erasure(customer=changed, files_cleared=await relay.key_residues.clear())
+    return Erasure(customer=changed, files_cleared=await relay.customers.clear_files())
 
 
 async def clear_residues(relay: Relay) -> None:
     """Clears the database's files of keys that were destroyed by removals, and by erasures that could not do so."""
-    await relay.key_residues.clear()
+    await relay.customers.clear_files()
 
 
 async def remove(relay: Relay, customer: Customer) -> Customer:

@@ -27,6 +27,9 @@ from payrelay.flows.notifications.note_subscription import note_subscription
 
 OPERATIONS_MAX: Final = 50
 """Operations of one order, or of one subscription, that a notification is compared with: the newest."""
+_WHILE_OPEN: Final = frozenset(
+    {NotificationReason.OPERATION_INQUIRED, NotificationReason.SEARCH_WAITS, NotificationReason.OPERATION_OPEN}
+)
 _HINTS: Final = {ReportedStatus.CANCELLED: CheckoutState.CANCELLED, ReportedStatus.FAILED: CheckoutState.FAILED}
 
 
@@ -108,7 +111,7 @@ async def _reason_beside_checkout(
     if payment_id is not None:
         if await context.relay.inbox.owner_of_payment(merchant, payment_id) is not None:
             return reason
-        is_open = reason in {NotificationReason.OPERATION_INQUIRED, NotificationReason.OPERATION_OPEN}
+        is_open = reason in _WHILE_OPEN
         return while_open if is_open and checkout.payment_id != payment_id else None
     return None
 

@@ -28,6 +28,7 @@ async def apply_to_operations(context: NotificationContext, operations: list[Ope
         NotificationReason.OTHER_TOKEN,
         NotificationReason.OPERATION_UNDER_WAY,
         NotificationReason.OPERATION_INQUIRED,
+        NotificationReason.SEARCH_WAITS,
         NotificationReason.OPERATION_OPEN,
         NotificationReason.OPERATION_RESOLVED,
     ):
@@ -55,8 +56,8 @@ async def _to_operation(context: NotificationContext, operation: Operation) -> N
     if operation.state in INQUIRED:
         if is_authorization:
             return await _prove_authorization(context, operation)
-        await context.inquire_about(operation)
-        return NotificationReason.OPERATION_INQUIRED
+        is_made = await context.inquire_about(operation)
+        return NotificationReason.OPERATION_INQUIRED if is_made else NotificationReason.SEARCH_WAITS
     if operation.state is State.NEEDS_ATTENTION:
         return NotificationReason.OPERATION_OPEN
     return (

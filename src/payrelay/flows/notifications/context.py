@@ -63,13 +63,15 @@ class NotificationContext:
         notification = self.notification
         return await self.search.inquire(call, for_id=notification.id, since_ms=notification.received_at_ms)
 
-    async def inquire_about(self, operation: Operation) -> None:
-        """Makes a status inquiry about an operation of the order out of turn, where the order has a slot for it.
+    async def inquire_about(self, operation: Operation) -> bool:
+        """Makes a status inquiry about an operation of the order out of turn; False where the order has no slot for it.
 
-        Without a slot the operation's own schedule brings its next inquiry. Raises StoreError.
+        The operation's own schedule brings its next inquiry in any case. Raises StoreError.
         """
-        if await self.search.has_slot():
-            await resolve_one(self.relay, operation, is_urgent=True, inquire=self.inquire)
+        if not await self.search.has_slot():
+            return False
+        await resolve_one(self.relay, operation, is_urgent=True, inquire=self.inquire)
+        return True
 
     async def accepts_token(self, kind: NotificationKind, token: str) -> bool:
         """Accepts a token for the order, once for each kind; False where another token was accepted before.

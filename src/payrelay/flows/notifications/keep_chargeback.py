@@ -41,7 +41,7 @@ class DisputedPayment(NamedTuple):
 async def keep_chargeback(context: NotificationContext) -> NotificationReason:
     """Stores a chargeback, once for each payment; returns the notification's reason. May be repeated.
 
-    The gateway's record must show the payment as one of the order, and as charged back. The amount is the record's.
+    The gateway's record must show the payment as one of the order and of the notified amount, and as charged back.
     Raises StoreError.
     """
     relay, account, notification = context.relay, context.account, context.notification
@@ -104,7 +104,8 @@ async def _record_of(context: NotificationContext, disputed: DisputedPayment) ->
 
     The gateway may show an installment with its subscription only. Raises StoreError.
     """
-    order_id = context.notification.order_id
+    notification = context.notification
+    order_id, money = notification.order_id, (notification.amount_minor, notification.currency)
     calls: list[PaymentsOfOrder | PaymentsOfSubscription] = [PaymentsOfOrder(order_id=order_id)]
     if disputed.subscription_id is not None:
         calls.append(PaymentsOfSubscription(subscription_id=int(disputed.subscription_id)))
@@ -116,7 +117,8 @@ async def _record_of(context: NotificationContext, disputed: DisputedPayment) ->
         payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
         for payment in payments:
             if (payment.payment_id, payment.order_id) == (disputed.payment_id, order_id):
-                if payment.status is PaymentStatus.CHARGED_BACK:
+                is_of_amount = (payment.amount_minor, payment.currency) == money
+                if payment.status is PaymentStatus.CHARGED_BACK and is_of_amount:
                     return payment
                 is_shown = True
     is_of_order = is_shown or disputed.is_known

@@ -27,7 +27,7 @@ async def note_subscription(
     notification doesn't make an ended subscription active again.
 
     A subscription on another schedule than its checkout asked for is for an operator. Once the gateway shows that it
-    has ended, it is stored, and completes nothing.
+    was stopped, as an operator may do there, it is stored, and completes nothing.
 
     ``checkout`` is that of the order, and names the subscription's principal. ``payment`` is the charged payment, where
     the gateway showed it. Returns the notification's reason; None where it reports no subscription. May be repeated.
@@ -46,7 +46,7 @@ async def note_subscription(
     if fact.state in _ENDS and plan.state is SubscriptionState.ACTIVE:
         return NotificationReason.NOT_SHOWN
     is_otherwise = of_plan is not None and await _is_on_other_schedule(context, of_plan, plan)
-    if is_otherwise and plan.state not in _ENDS:
+    if is_otherwise and plan.state is not SubscriptionState.STOPPED:
         return NotificationReason.OTHER_SCHEDULE
     if plan.state in _ENDS and fact.state not in _ENDS:
         # The notification was sent before the end and came after it: its payment counts, its state doesn't.
@@ -64,7 +64,7 @@ async def note_subscription(
         relay.hooks.passed(FlowPoint.NOTING, context.notification.id)
         await relay.subscriptions.note(owner, [each], now_ms=now_ms)
         relay.hooks.passed(FlowPoint.NOTED, context.notification.id)
-    return NotificationReason.OTHER_SCHEDULE_ENDED if is_otherwise else NotificationReason.SUBSCRIPTION_NOTED
+    return NotificationReason.OTHER_SCHEDULE_STOPPED if is_otherwise else NotificationReason.SUBSCRIPTION_NOTED
 
 
 async def _is_on_other_schedule(context: NotificationContext, checkout: Checkout, plan: Fact) -> bool:

@@ -2,7 +2,7 @@
 
 The alert is stored in the unit of work that makes the change. The service then gives it to each configured alert
 channel, again and again until the channel accepts it or it is too old. A process that dies loses no alert; it may give
-one twice.
+one twice. The newest anchor of the audit goes the same way, once a day where that is set.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from payrelay.errors import StoreError
 from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.relay import Relay
 from payrelay.runtime.alert_channels import NotGivenError
-from payrelay.store.alerts import Alert, Alerts
+from payrelay.store.alerts import Alert, Alerts, AlertSubject
 
 AT_ONCE_MAX: Final = 8
 """Alerts that are given at the same time: each may start a process."""
@@ -83,7 +83,7 @@ async def _give(relay: Relay, alerts: Alerts, alert: Alert) -> None:
     if message is None:
         await alerts.end(alert, alert.given_to)
         return
-    if alert.attempts == 0:
+    if alert.attempts == 0 and alerts.about is not AlertSubject.ANCHOR:
         relay.hooks.alerted(AlertOutcome.RAISED)
     channels = relay.alerting.channels
     waiting = {name: channel for name, channel in channels.items() if name not in alert.given_to}

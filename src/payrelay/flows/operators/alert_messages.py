@@ -1,4 +1,4 @@
-"""The messages that alert channels get about an operation, notification, endpoint or checkout: JSON without secrets."""
+"""The messages that alert channels get, for each kind of subject: JSON without secrets."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -22,6 +22,13 @@ STOPPED_SENTENCE: Final = (
 )
 CONTRADICTED_SENTENCE: Final = (
     "A customer subscribed on another schedule than the checkout asked for: cancel that subscription at the gateway"
+)
+ROW_SENTENCE: Final = (
+    "The service treats this row as not existing: run `payrelay audit verify`, find out who wrote to the database, and"
+    " bring the row back from a backup, or remove it"
+)
+ANCHOR_SENTENCE: Final = (
+    "Keep it where nobody can change it together with the database, and give it to `payrelay audit verify --anchor`"
 )
 _LOGGED: Final = ("kind", "state", "account", "order_id", "payment_id", "subscription_id", "amount_minor", "currency")
 """What the log line of an alert has of an operation, beside its id and the reason."""
@@ -70,6 +77,22 @@ class NotificationMessage(AlertMessage, frozen=True, kw_only=True):
     amount: msgspec.Raw
     currency: str
     received_at: str
+
+
+class RowMessage(AlertMessage, frozen=True, kw_only=True):
+    """An alert about a stored row whose digest is wrong; ``row`` is its table and id."""
+
+    kind: str = "row_changed"
+    row: str
+    explanation: str
+
+
+class AnchorMessage(AlertMessage, frozen=True, kw_only=True):
+    """The newest anchor of the audit, to be kept where nobody can change it together with the database."""
+
+    kind: str = "audit_anchor"
+    anchor: str
+    explanation: str
 
 
 class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
@@ -189,11 +212,39 @@ async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
     return msgspec.json.encode(message)
 
 
+async def _of_row(relay: Relay, alert: Alert) -> bytes:
+    """Writes an alert about a row whose digest is wrong; before the first attempt a line of the log says the same."""
+    if alert.attempts == 0:
+        relay.log.error("row_digest_wrong", row=alert.subject_id)
+    message = RowMessage(
+        alert=alert.id,
+        raised_at=rfc3339(alert.created_at_ms),
+        why="A stored row was changed, or written, by somebody who lacks the key",
+        row=alert.subject_id,
+        explanation=ROW_SENTENCE,
+    )
+    return msgspec.json.encode(message)
+
+
+async def _of_anchor(_: Relay, alert: Alert) -> bytes:
+    """Writes the anchor of the day; the log has had it since it was made."""
+    message = AnchorMessage(
+        alert=alert.id,
+        raised_at=rfc3339(alert.created_at_ms),
+        why="The newest anchor of the audit",
+        anchor=alert.subject_id,
+        explanation=ANCHOR_SENTENCE,
+    )
+    return msgspec.json.encode(message)
+
+
 MESSAGES: Final[dict[AlertSubject, Callable[[Relay, Alert], Awaitable[bytes | None]]]] = {
     AlertSubject.OPERATION: _of_operation,
     AlertSubject.NOTIFICATION: _of_notification,
     AlertSubject.ENDPOINT: _of_endpoint,
     AlertSubject.CHECKOUT: _of_checkout,
+    AlertSubject.ROW: _of_row,
+    AlertSubject.ANCHOR: _of_anchor,
 }
 """The functions that write the messages; each returns None where no alert is needed any more. They raise LookupError
 where what the alert is about is gone, and StoreError."""

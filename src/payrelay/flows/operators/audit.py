@@ -1,4 +1,4 @@
-"""The audit: makes anchors, and finds what was changed or removed of operations and their histories.
+"""The audit: makes anchors, and finds what was changed or removed of operations, their histories, and other rows.
 
 It reports each finding in one plain sentence, and repairs nothing.
 """
@@ -14,8 +14,11 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_values
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.flows.relay import Relay
+from payrelay.store.digests.rows import DIGESTED, RowDigests
 from payrelay.store.engine.database import Value
-from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedEntry, Trail
+from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedEntry, Earlier, Trail
+
+WRONG_DIGEST: Final = "its digest is missing or wrong: it was changed, or written by somebody who lacks the key"
 
 ANCHOR_EVERY_MS: Final = 3_600_000
 """Between two anchors. What was removed without a trace since the last one can't be found; an anchor costs one small
@@ -27,6 +30,9 @@ ENTRIES_MAX: Final = 10_000
 """Journal entries of one anchor, so that a finding is narrowed down, and a call ends soon."""
 ANCHORS_MAX: Final = 10
 """Anchors that one call makes; the next call makes the rest."""
+OVERDUE_AFTER_MS: Final = ANCHOR_EVERY_MS + FINAL_AFTER_MS + 1_200_000
+"""How old a journal entry without an anchor may be while a service runs: the pause between two anchors, what an entry
+waits before, and twenty minutes for a busy service."""
 
 
 class Phase(StrEnum):
@@ -34,6 +40,7 @@ class Phase(StrEnum):
 
     ANCHORS = "anchors"
     OPERATIONS = "operations"
+    ROWS = "rows"
 
 
 Progress = Callable[[Phase, int, int], None]
@@ -46,7 +53,8 @@ class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         operation_id: the operation that is concerned; None where the finding is about an anchor.
         version: the version of its journal entry; None where the finding is about the whole operation.
-        anchor: the number of the anchor; None where the finding is about an operation.
+        anchor: the number of the anchor; None where the finding is about something else.
+        row: the table and id of another row than an operation's.
         text: what is wrong, in plain words.
     """
 
@@ -54,16 +62,22 @@ class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
     operation_id: str | None = None
     version: int | None = None
     anchor: int | None = None
+    row: str | None = None
 
 
 class Summary(msgspec.Struct, kw_only=True):
     """What the audit has checked so far.
 
     Attributes:
-        operations, entries, anchors, findings: how many of each.
+        operations, entries, anchors, rows, findings: how many of each; ``rows`` are the rows that have digests.
         entries_before_chain: journal entries that a version of Payrelay without the audit chain wrote.
+        operations_before_chain: operations whose newest entry is one of these: only their states are compared.
         entries_unanchored: journal entries that are younger than the newest anchor.
+        entries_overdue: those of them, in the chain, that should be anchored by now: of these, removed ones can't be
+            found.
         chain_since_ms: when the chain began.
+        trusted_since_ms, rows_trusted: when an earlier version's rows were trusted as they stood, and how many; None
+            where that isn't recorded.
         anchored_until_ms, newest_anchor: up to when entries are anchored, and the newest anchor's number and digest;
             None without an anchor.
     """
@@ -74,20 +88,47 @@ class Summary(msgspec.Struct, kw_only=True):
     anchors: int = 0
     findings: int = 0
     entries_before_chain: int = 0
+    operations_before_chain: int = 0
     entries_unanchored: int = 0
+    entries_overdue: int = 0
+    rows: int = 0
+    rows_trusted: int = 0
+    trusted_since_ms: int | None = None
     anchored_until_ms: int | None = None
     newest_anchor: str | None = None
 
+    @property
+    def is_verified(self) -> bool:
+        """True where nothing wrong was found, and nothing was left out that could be wrong."""
+        return not (self.findings or self.operations_before_chain or self.entries_overdue)
+
 
 async def keep_anchors(relay: Relay) -> int:
-    """Makes the anchors that are due, and logs them, where no writer of the database can change them; returns how many.
+    """Makes the anchors that are due, and puts them where no writer of the database can change them.
 
-    Raises StoreError.
+    All go to the log, and the newest once a day to the file and the alert channels, as the settings say. Returns how
+    many were made. Raises StoreError.
     """
     made = await anchor(relay.journal.trail, relay.clock.now_ms())
     for each in made:
-        relay.log.info("history_anchored", anchor=f"{each.number}:{each.digest}", entries=each.entries)
+        relay.log.info("history_anchored", anchor=each.text, entries=each.entries)
+    await _keep_outside(relay)
     return len(made)
+
+
+async def _keep_outside(relay: Relay) -> None:
+    now_ms, outside = relay.clock.now_ms(), relay.alerting.anchors
+    if not outside.is_due(now_ms):
+        return
+    newest = await relay.journal.trail.last_anchor()
+    if newest is None:
+        return
+    if outside.is_told:
+        await relay.journal.trail.tell(newest, now_ms)
+    try:
+        await outside.write(newest.text, now_ms)
+    except OSError as error:
+        relay.log.error("anchor_not_kept", anchor=newest.text, reason=error.strerror)
 
 
 async def anchor(trail: Trail, now_ms: int) -> list[Anchor]:
@@ -126,24 +167,39 @@ async def _end_of_span(trail: Trail, from_ms: int, until_ms: int) -> int | None:
 class Audit:
     """One run of the audit; ``summary`` counts what it has checked so far.
 
-    ``noted`` are digests of anchors by their numbers, noted where nobody can change them with the database. Only they
-    show that the newest anchors, and the entries that these covered, are still there.
+    ``rows`` checks the rows that have digests; None leaves them out. ``noted`` are digests of anchors by their numbers,
+    noted where nobody can change them with the database. Only they show that the newest anchors, and the entries that
+    these covered, are still there. ``now_ms`` tells which entries should be anchored by now; 0 for none.
     """
 
     def __init__(
-        self, trail: Trail, chain_since_ms: int, progress: Progress, *, noted: Mapping[int, str] = MappingProxyType({})
+        self,
+        trail: Trail,
+        chain_since_ms: int,
+        progress: Progress,
+        *,
+        rows: RowDigests | None = None,
+        noted: Mapping[int, str] = MappingProxyType({}),
+        now_ms: int = 0,
     ) -> None:
         self._trail = trail
         self._progress = progress
+        self._rows = rows
         self._noted = dict(noted)
+        self._now_ms = now_ms
+        self._earlier: Earlier | None = None
+        self._before_chain = trail.key.entries_before_chain()
         self.summary = Summary(chain_since_ms=chain_since_ms)
 
     async def findings(self) -> AsyncIterator[AuditFinding]:
-        """Checks every anchor and every operation, and yields what isn't as Payrelay stored it.
+        """Checks every anchor, operation and row, and yields what isn't as Payrelay stored it.
 
         May run beside servers; what they change meanwhile is no finding. Raises StoreError.
         """
-        for check in (self._anchors, self._operations):
+        self._earlier = await self._trail.earlier()
+        if self._earlier is not None:
+            self.summary.trusted_since_ms, self.summary.rows_trusted = self._earlier.at_ms, self._earlier.rows
+        for check in (self._anchors, self._operations, self._entries_before_chain, self._other_rows):
             async for finding in check():
                 self.summary.findings += 1
                 yield finding
@@ -159,7 +215,7 @@ class Audit:
                 yield AuditFinding(anchor=each.number, text="it is not the one that was noted")
             before = each
             summary.anchors += 1
-            summary.anchored_until_ms, summary.newest_anchor = each.until_ms, f"{each.number}:{each.digest}"
+            summary.anchored_until_ms, summary.newest_anchor = each.until_ms, each.text
         for number in self._noted:
             yield AuditFinding(anchor=number, text="it was noted, and is gone")
 
@@ -180,29 +236,55 @@ class Audit:
         total = await self._trail.count_operations()
         async for first_reading in self._trail.records():
             record = first_reading
-            if _wrong(record, self._trail, self.summary.chain_since_ms):
+            if self._wrong(record):
                 record = await self._trail.record(record.operation_id)  # a server may have changed it in between
-            for finding in _wrong(record, self._trail, self.summary.chain_since_ms):
+            for finding in self._wrong(record):
                 yield finding
             self._count(record)
             self._progress(Phase.OPERATIONS, self.summary.operations, max(total, self.summary.operations))
+
+    def _wrong(self, record: AuditRecord) -> list[AuditFinding]:
+        return _wrong(record, self._trail, 0 if self._earlier is None else self._earlier.entries)
+
+    async def _entries_before_chain(self) -> AsyncIterator[AuditFinding]:
+        """Compares the entries without a hash with those that there were at the upgrade."""
+        found, earlier = self.summary.entries_before_chain, self._earlier
+        if earlier is None or not (found or earlier.entries):
+            return
+        if (self._before_chain.entries, self._before_chain.end()) != (earlier.entries, earlier.digest):
+            when = rfc3339(earlier.at_ms, "seconds")
+            text = f"there are {found}, and at the upgrade of {when} there were {earlier.entries}, or others"
+            yield AuditFinding(row="history", text=f"the entries without a hash are not those from before: {text}")
+
+    async def _other_rows(self) -> AsyncIterator[AuditFinding]:
+        if self._rows is None:
+            return
+        for table in DIGESTED:
+            async for row in self._rows.check(table):
+                self.summary.rows += 1
+                self._progress(Phase.ROWS, self.summary.rows, self.summary.rows)
+                if not row.is_right:
+                    yield AuditFinding(row=row.name, text=WRONG_DIGEST)
+        async for checkout_id in self._trail.unguarded_checkouts():
+            yield AuditFinding(row=f"checkouts/{checkout_id}", text="it doesn't hold its order as it should")
 
     def _count(self, record: AuditRecord) -> None:
         summary = self.summary
         summary.operations += record.row is not None
         summary.entries += len(record.entries)
-        summary.entries_before_chain += sum(_is_before_chain(entry, summary.chain_since_ms) for entry in record.entries)
-        anchored_until_ms = summary.anchored_until_ms or 0
-        summary.entries_unanchored += sum(entry.link.at_ms >= anchored_until_ms for entry in record.entries)
+        for entry in record.entries:
+            if not entry.hash:
+                summary.entries_before_chain += 1
+                key = self._trail.key.entry("", entry.link)
+                self._before_chain.add(record.operation_id, entry.link.version, key)
+            if entry.link.at_ms >= (summary.anchored_until_ms or 0):
+                summary.entries_unanchored += 1
+                summary.entries_overdue += bool(entry.hash) and entry.link.at_ms < self._now_ms - OVERDUE_AFTER_MS
+        summary.operations_before_chain += bool(record.entries) and not record.entries[-1].hash
 
 
-def _is_before_chain(entry: ChainedEntry, since_ms: int) -> bool:
-    """True for an entry of a version without the chain. One dated before 1970, where no anchor reaches, is none."""
-    return not entry.hash and 0 <= entry.link.at_ms < since_ms
-
-
-def _wrong(record: AuditRecord, trail: Trail, since_ms: int) -> list[AuditFinding]:
-    """Returns what is wrong with one operation."""
+def _wrong(record: AuditRecord, trail: Trail, earlier: int) -> list[AuditFinding]:
+    """Returns what is wrong with one operation; ``earlier`` entries of all operations may have no hash."""
     operation_id = record.operation_id
     if record.row is None and not record.entries:
         return []  # it was removed during the check, or never there
@@ -213,14 +295,14 @@ def _wrong(record: AuditRecord, trail: Trail, since_ms: int) -> list[AuditFindin
     return [
         AuditFinding(operation_id=operation_id, version=version, text=text)
         for version, text in (
-            *_wrong_with_entries(record.entries, trail, since_ms),
+            *_wrong_with_entries(record.entries, trail, earlier),
             *_wrong_with_row(record.row, record.entries[-1]),
             *_wrong_with_sealed(record),
         )
     ]
 
 
-def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, since_ms: int) -> list[tuple[int | None, str]]:
+def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, earlier: int) -> list[tuple[int | None, str]]:
     wrong: list[tuple[int | None, str]] = []
     previous, next_version = "", 1
     for entry in entries:
@@ -228,7 +310,7 @@ def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, since_m
         if version != next_version:
             wrong.append((version, f"it is where entry {next_version} should be; that one is gone"))
         elif not entry.hash:
-            if previous or not _is_before_chain(entry, since_ms):
+            if previous or not earlier:
                 wrong.append((version, "it has no hash, although it was written after the chain began"))
         elif trail.key.entry(previous, entry.link) != entry.hash:
             wrong.append((version, "it was changed, or the entry before it was: its hash doesn't follow"))

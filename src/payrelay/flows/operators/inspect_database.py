@@ -3,6 +3,8 @@
 import msgspec
 
 from payrelay.core.gateways.pauses import Pause
+from payrelay.flows.operators.manage_principals import pair_in_words
+from payrelay.store.access.principals import Principals
 from payrelay.store.engine.database import Database
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.meta import schema_version
@@ -19,3 +21,11 @@ async def inspect_database(database: Database) -> DatabaseState:
     """Reads the state of a database, after a check that it can be written to. Raises StoreUnavailable."""
     await database.ping()
     return DatabaseState(schema_version=await schema_version(database), pauses=await Pauses(database).list())
+
+
+async def undecided_in_words(database: Database, secret: bytes) -> list[str]:
+    """Returns a text for each pair of principals that nobody decided about, with the commands that decide.
+
+    ``secret`` is that of all keyed digests. Raises StoreUnavailable.
+    """
+    return [pair_in_words(pair) for pair in await Principals(database, secret).grandfathered()]

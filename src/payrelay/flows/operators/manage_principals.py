@@ -9,7 +9,6 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.errors import Code, Refusal
 from payrelay.store.access.principals import GrandfatheredPair, GrandfatherReason, Principals
-from payrelay.store.engine.database import Database
 
 NAME_LENGTH_MAX: Final = 100
 """As of a key's name; people read both in a list."""
@@ -86,11 +85,6 @@ async def rename_principal(principals: Principals, clock: Clock, name: str, new_
     if not is_free or not await principals.add_name(stored, new_name, now_ms=clock.now_ms()):
         raise Refusal(Code.CONFLICT, f"{new_name!r} is a principal already; put both into a group")
     return stored
-
-
-async def undecided_in_words(database: Database, secret: bytes) -> list[str]:
-    """Returns a text for each pair that nobody decided about; ``secret`` makes keyed digests. Raises StoreError."""
-    return [pair_in_words(pair) for pair in await Principals(database, secret).grandfathered()]
 
 
 def pair_in_words(pair: GrandfatheredPair) -> str:

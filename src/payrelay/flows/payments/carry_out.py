@@ -75,8 +75,8 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
 
     Returns the finished answer; for a repeat the earlier answer byte for byte; or a 202 that says what is known.
     Raises Refusal where its subject is foreign to the caller, where an earlier operation blocks this one, and where the
-    account is paused. Raises StillRunning for a repeat of a request that is under way, and StoreUnavailable where the
-    intent could not be stored. Nothing was sent then.
+    account is paused. Raises StillRunning for a repeat of a request that is under way, StoreUnavailable where the
+    intent could not be stored, and what the intent's condition raises. Nothing was sent then.
     """
     fingerprint = fingerprint_of(request.account, intent.call)
     claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
@@ -220,6 +220,7 @@ class Attempt:
             conflicts_with=intent.conflicts_with,
             now_ms=now_ms,
             beside=self._relay.signed_texts.of_call(self.operation, signed_texts),
+            condition=intent.condition,
         )
         self._reach(OperationPoint.ACCEPTED)
         return acceptance

@@ -11,6 +11,7 @@ from payrelay.core.calls import Charge
 from payrelay.core.customers.customer import CustomerState, is_handle
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import wrong_field
+from payrelay.flows.access.paying_apps import refusing_one_too_many, require_charge_allowed
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
@@ -20,9 +21,10 @@ async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
     """Charges or authorizes at most once; see ``carry_out`` for repeats.
 
     While another charge of the order is open, whichever principal made it, this one is refused (in_progress).
-    Raises Refusal: forbidden over the credential's largest amount, invalid_request for the handle of a customer that
-    can't be charged. A repeat is answered even then: its fingerprint is made of the handle and not of the token, so a
-    later change of the customer makes no other request of it.
+    Raises Refusal: forbidden over the credential's largest amount and for what a bound credential isn't for,
+    invalid_request for the handle of a customer that can't be charged, conflict where the order has as many payments as
+    a bound credential allows. A repeat is answered even then: its fingerprint is made of the handle and not of the
+    token, so a later change of the customer makes no other request of it.
     """
     require_amount(request.credential, call.amount_minor)
     intent = Intent(
@@ -33,9 +35,17 @@ async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
         amount_minor=call.amount_minor,
         currency=call.currency,
     )
-    if not is_handle(call.customer_token):
+    if request.credential.bound is None and not is_handle(call.customer_token):
         return await carry_out(relay, request, intent)
-    return await carry_out(relay, request, intent, prepare=partial(_with_token, relay, request, call))
+    async with refusing_one_too_many(relay, request):
+        return await carry_out(relay, request, intent, prepare=partial(_prepared, relay, request, call))
+
+
+async def _prepared(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
+    """Returns the intent of a charge that is no repeat, as far as a bound credential allows it."""
+    condition = require_charge_allowed(relay, request, call)
+    intent = msgspec.structs.replace(intent, condition=condition)
+    return await _with_token(relay, request, call, intent) if is_handle(call.customer_token) else intent
 
 
 async def _with_token(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:

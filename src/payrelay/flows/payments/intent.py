@@ -6,6 +6,7 @@ from payrelay.core.calls import Effect
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind
 from payrelay.gateways.gateway import ExpectedReply
+from payrelay.store.payments.journal import Condition
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +17,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
         call: the call to the gateway.
         subject: what the call acts on, free of secrets; the guard against a second operation while this one is open.
         conflicts_with: a guard that no operation of the merchant may hold; None where there is none.
+        condition: what must hold when the operation is stored; None where nothing more must.
         expected: what the reply must match beyond what the call itself says.
         order_id, payment_id, subscription_id, amount_minor, currency: what is known before the sending.
         evidence: what the gateway showed before the sending, for when the outcome has to be proved.
@@ -27,6 +29,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     call: Effect
     subject: str
     conflicts_with: str | None = None
+    condition: Condition | None = None
     expected: ExpectedReply = ExpectedReply()
     order_id: str | None = None
     payment_id: str | None = None

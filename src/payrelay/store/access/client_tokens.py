@@ -4,10 +4,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from payrelay.core.access.client_token import ClientToken, Parentage
+from payrelay.core.access.allowance import Allowance, before_allowances
+from payrelay.core.access.client_token import PAYING, ClientToken, Parentage
 from payrelay.core.access.credential import Scope
 from payrelay.errors import StoreError
 from payrelay.store.access.credentials import credential_of
+from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, all_rows, count_rows, first_row
 from payrelay.store.statements.access import client_tokens as statements
 from payrelay.store.statements.pagination import page_of
@@ -24,16 +26,22 @@ _Page: TypeAlias = list[StoredClientToken]
 
 
 class ClientTokens:
-    """Stores client tokens in a database."""
+    """Stores client tokens in a database. A row whose digest is wrong counts as not existing."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
 
     async def add(self, token: ClientToken) -> None:
         """Stores a token that is about to be issued; raises StoreError where its id exists."""
-        *members, scopes, issued_at_ms, expires_at_ms = msgspec.structs.astuple(token)
-        names = msgspec.json.encode(sorted(scopes)).decode()
-        parameters = (*members, names, issued_at_ms, expires_at_ms, None)
+        names = msgspec.json.encode(sorted(token.scopes)).decode()
+        allowance = None if token.allowance is None else msgspec.json.encode(token.allowance).decode()
+        digest = self._rows.of(CLIENT_TOKENS, (token.id, token.principal, token.credential_id, None))
+        # The two columns without a value are those of earlier versions.
+        parameters = (
+            *(token.id, token.principal, token.credential_id, token.account, token.customer_id, token.order_id),
+            *(None, None, names, token.issued_at_ms, token.expires_at_ms, None, allowance, digest),
+        )
         if not await self._write(Statement(statements.ADD_CLIENT_TOKEN, parameters, is_whole=True)):
             raise StoreError(f"there is a client token {token.id} already")
 
@@ -42,9 +50,13 @@ class ClientTokens:
         row = await self._database.read(first_row(Statement(statements.FIND_PARENT, (token_id,))))
         if row is None:
             return None
-        revoked_at_ms, *members = row
+        principal, revoked_at_ms, digest, *parent = row
         assert revoked_at_ms is None or isinstance(revoked_at_ms, int)  # noqa: S101, an integer column
-        return Parentage(revoked_at_ms=revoked_at_ms, parent=credential_of(members))
+        is_own = await self._rows.is_right(CLIENT_TOKENS, (token_id, principal, parent[0], revoked_at_ms, digest))
+        parents = await self._rows.trusted(CREDENTIALS, [parent])
+        if not (is_own and parents):
+            return None
+        return Parentage(revoked_at_ms=revoked_at_ms, parent=credential_of(parents[0]))
 
     async def list(
         self, principal: str, account: str, *, customer_id: str | None, before: str | None, limit: int
@@ -84,6 +96,12 @@ class ClientTokens:
 def _issued(row: Row) -> StoredClientToken:
     members = dict(zip(statements.ISSUED_COLUMNS.split(", "), row, strict=True))
     revoked_at_ms = members.pop("revoked_at_ms")
+    amount_max_minor, currency = members.pop("amount_max_minor"), members.pop("currency")
     scopes = msgspec.json.decode(str(members.pop("scopes")), type=frozenset[Scope])
-    token = msgspec.convert({**members, "scopes": scopes}, ClientToken)
+    stored, allowance = members.pop("allowance"), None
+    if stored is not None:
+        allowance = msgspec.json.decode(str(stored), type=Allowance)
+    elif scopes & PAYING:
+        allowance = before_allowances(*msgspec.convert((amount_max_minor, currency), tuple[int | None, str | None]))
+    token = msgspec.convert({**members, "scopes": scopes, "allowance": allowance}, ClientToken)
     return msgspec.convert({"token": token, "revoked_at_ms": revoked_at_ms}, StoredClientToken)

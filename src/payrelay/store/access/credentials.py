@@ -1,44 +1,53 @@
 """Credentials in the store: never the key itself, only its hash."""
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from payrelay.core.access.credential import Credential, Rate, Scope
 from payrelay.errors import StoreError
-from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows, first_row
+from payrelay.store.digests.rows import CREDENTIALS, RowDigests
+from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
 from payrelay.store.statements.access import credentials as statements
 
 CREDENTIALS_MAX: Final = 10_000
 """The most that a list gives; a team has a handful."""
 
+_Credentials: TypeAlias = list[Credential]
+
 
 class Credentials:
-    """Stores credentials in a database."""
+    """Stores credentials in a database. A row whose digest is wrong counts as not existing."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
 
     async def add(self, credential: Credential) -> None:
         """Stores a new credential; raises StoreError where its id exists."""
-        statement = Statement(statements.ADD_CREDENTIAL, _parameters(credential), is_whole=True)
+        parameters = _parameters(credential)
+        digest = self._rows.of(CREDENTIALS, parameters)
+        statement = Statement(statements.ADD_CREDENTIAL, (*parameters, digest), is_whole=True)
         if not await self._database.write(all_rows(statement)):
             raise StoreError(f"there is a credential {credential.id} already")
 
     async def get(self, credential_id: str) -> Credential | None:
         """Reads one credential, usable or not."""
-        row = await self._database.read(first_row(Statement(statements.GET_CREDENTIAL, (credential_id,))))
-        return None if row is None else credential_of(row)
+        found = await self._many(Statement(statements.GET_CREDENTIAL, (credential_id,)))
+        return found[0] if found else None
 
-    async def list(self) -> list[Credential]:
+    async def list(self) -> _Credentials:
         """Reads all credentials, oldest first."""
-        rows = await self._database.read(all_rows(Statement(statements.LIST_CREDENTIALS, (CREDENTIALS_MAX,))))
-        return [credential_of(row) for row in rows]
+        return await self._many(Statement(statements.LIST_CREDENTIALS, (CREDENTIALS_MAX,)))
 
     async def revoke(self, credential_id: str, at_ms: int) -> bool:
         """Revokes a credential; False where it is unknown, or was revoked before and keeps that time."""
         statement = Statement(statements.REVOKE_CREDENTIAL, (credential_id, at_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
+
+    async def _many(self, statement: Statement) -> _Credentials:
+        rows = await self._database.read(all_rows(statement))
+        return [credential_of(row) for row in await self._rows.trusted(CREDENTIALS, rows)]
 
 
 def _parameters(credential: Credential) -> tuple[Value, ...]:

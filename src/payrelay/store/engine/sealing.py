@@ -6,7 +6,7 @@ one AES-GCM key may seal. A process that was forked or restored from a snapshot 
 
 What can be erased on request is sealed with a *data key* of its own in place of the store's key, as
 ``02 | nonce (12) | AES-256-GCM ciphertext and tag``. The data key is stored sealed elsewhere, and is destroyed when the
-value is erased (``store.data_keys``).
+value is erased (``store.data_keys.keys``).
 """
 
 import hashlib

@@ -197,10 +197,11 @@ class Sqlite:
             if any(clearing.is_whole for clearing in clearings):
                 self._writer.execute("VACUUM")
             [[is_busy, *_]] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self._writer.execute("PRAGMA busy_timeout = 0")
             is_empty = not is_busy
         except sqlite3.Error as trouble:
             error = _translated(trouble)
+        finally:
+            self._writer.execute("PRAGMA busy_timeout = 0")
         self._loop.call_soon_threadsafe(self._deliver, [_Outcome(each.waiter, is_empty, error) for each in clearings])
 
     def _wait_to_begin(self, batch: list[_Job[Any]]) -> None:

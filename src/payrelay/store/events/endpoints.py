@@ -10,6 +10,7 @@ import msgspec
 from payrelay.core.events.delivery import Endpoint, EndpointState
 from payrelay.core.events.event import STOPPED, OutgoingEvent, PublishedEvent, event_id
 from payrelay.core.secret import Secret
+from payrelay.store.digests.rows import ENDPOINTS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -38,32 +39,35 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Endpoints:
-    """Stores endpoints in a database."""
+    """Stores endpoints in a database. A row whose digest is wrong counts as not existing."""
 
-    def __init__(self, database: Database, seal: Seal) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
         self._seal = seal
 
     async def add(self, endpoint: Endpoint, secret: Secret) -> bool:
         """Adds an endpoint; gives False, and adds nothing, where its principal has as many as it may have."""
         sealed = self._seal.seal(secret.reveal().encode(), secret_context(endpoint.id))
-        return await self._database.write(_add(endpoint, sealed))
+        return await self._database.write(_add(endpoint, (sealed, self._digest(endpoint))))
 
     async def get(self, endpoint_id: str) -> Endpoint | None:
         """Reads one endpoint."""
-        row = await self._database.read(first_row(Statement(statements.GET_ENDPOINT, (endpoint_id,))))
-        return None if row is None else endpoint_of(row)
+        found = await self._many(Statement(statements.GET_ENDPOINT, (endpoint_id,)))
+        return found[0] if found else None
 
     async def target(self, endpoint_id: str) -> Target | None:
         """Reads one endpoint with its secrets."""
         row = await self._database.read(first_row(Statement(statements.GET_WITH_SECRETS, (endpoint_id,))))
         if row is None:
             return None
-        *members, newest, older = row
+        newest, older, *members = row
+        if not await self._rows.is_right(ENDPOINTS, members):
+            return None
         opened = self._opened(endpoint_id, newest)
         if opened is None:
             raise TypeError("an endpoint has a sealed secret")
-        return Target(endpoint_of(members), opened, self._opened(endpoint_id, older))
+        return Target(endpoint_of(members[:-1]), opened, self._opened(endpoint_id, older))
 
     async def list(self, reader: Reader) -> _Endpoints:
         """Reads a principal's endpoints on a merchant account, oldest first."""
@@ -79,7 +83,7 @@ class Endpoints:
 
         With the state ``stopped``, its waiting deliveries are given up in the same unit of work.
         """
-        return await self._database.write(_change(endpoint, was))
+        return await self._database.write(_change(endpoint, was, self._digest(endpoint)))
 
     async def rotate(self, endpoint_id: str, secret: Secret, *, older_ends_at_ms: int, now_ms: int) -> Endpoint | None:
         """Stores a new secret. The one before stays in use until its end; an older one is forgotten."""
@@ -114,7 +118,11 @@ class Endpoints:
         return {state: found.get(state, 0) for state in EndpointState}
 
     async def _many(self, statement: Statement) -> _Endpoints:
-        return [endpoint_of(row) for row in await self._database.read(all_rows(statement))]
+        rows = await self._database.read(all_rows(statement))
+        return [endpoint_of(row) for row in await self._rows.trusted(ENDPOINTS, rows)]
+
+    def _digest(self, endpoint: Endpoint) -> str:
+        return self._rows.of(ENDPOINTS, _columns(endpoint))
 
     def _opened(self, endpoint_id: str, sealed: Value) -> Secret | None:
         if not isinstance(sealed, bytes):
@@ -133,15 +141,15 @@ def endpoint_of(row: Row) -> Endpoint:
     return msgspec.convert(members | {"types": str(members["types"]).split(_SEPARATOR)}, Endpoint)
 
 
-def _add(endpoint: Endpoint, sealed: bytes) -> Unit[bool]:
+def _add(endpoint: Endpoint, more: tuple[Value, ...]) -> Unit[bool]:
     [[count]] = yield Statement(statements.COUNT_ENDPOINTS, (endpoint.merchant, endpoint.principal))
     if int(count or 0) >= ENDPOINTS_MAX:
         return False
-    yield Statement(statements.ADD_ENDPOINT, (*_columns(endpoint), sealed))
+    yield Statement(statements.ADD_ENDPOINT, (*_columns(endpoint), *more))
     return True
 
 
-def _change(endpoint: Endpoint, was: EndpointState) -> Unit[Endpoint | None]:
+def _change(endpoint: Endpoint, was: EndpointState, digest: str) -> Unit[Endpoint | None]:
     parameters = (
         endpoint.id,
         endpoint.url,
@@ -153,6 +161,7 @@ def _change(endpoint: Endpoint, was: EndpointState) -> Unit[Endpoint | None]:
         endpoint.deferred_until_ms,
         endpoint.updated_at_ms,
         was,
+        digest,
     )
     rows = yield Statement(statements.CHANGE_ENDPOINT, parameters)
     if rows and endpoint.state is EndpointState.STOPPED:

@@ -5,7 +5,8 @@ operations on an order or a subscription, and of a count of the changes that may
 read before the gateway is asked. An answer is as good as new to a caller that finds an equal version again. The last
 known status of each payment is stored here too.
 
-An answer names customers. It is sealed with a data key of its own (``store.data_keys``), which is destroyed with it.
+An answer names customers. It is sealed with a data key of its own (``store.data_keys.keys``), which is destroyed with
+it.
 """
 
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrd
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import StoreUnusable
-from payrelay.store.data_keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
 from payrelay.store.engine.database import Database, Statement, Unit, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements.gateways import readings as statements

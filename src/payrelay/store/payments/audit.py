@@ -1,4 +1,4 @@
-"""The audit's view of the journal: rows as they lie in the database, and the anchors over them.
+"""The audit's view of the journal: rows as they lie in the database, the anchors over them, and what is from before.
 
 Nothing here trusts a row, because an attacker may have put anything into it.
 """
@@ -7,12 +7,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple, TypeAlias, cast
 
+import msgspec
+
 from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey, Link
 from payrelay.core.payments.operation import Operation
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreUnusable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.operation_rows import answer_context, call_context
+from payrelay.store.statements import meta
+from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT
 from payrelay.store.statements.payments import audit as statements
 
 PAGE: Final = 500
@@ -22,6 +28,9 @@ ENTRIES_OF_ONE_MAX: Final = 1_000_000
 READINGS_MAX: Final = 10
 """How often an operation may change while it is read again; each change takes a call to the gateway."""
 
+_EARLIER: Final = "trusted_at_upgrade"
+"""The name in ``meta``; never changed."""
+_EARLIER_CONTEXT: Final = b"meta/trusted_at_upgrade"
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
 _BEFORE_ALL: Final = -(2**63)
 _NO_ANSWER: Final = ""
@@ -66,9 +75,33 @@ class Anchor(NamedTuple):
     made_at_ms: int
 
     @property
+    def text(self) -> str:
+        """Names it to people, who keep it outside the database: its number, a colon and its digest."""
+        return f"{self.number}:{self.digest}"
+
+    @property
     def span(self) -> AnchoredSpan:
         """The span that it covers."""
         return AnchoredSpan(self.number, self.from_ms, self.until_ms, self.made_at_ms)
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """What was trusted as it stood when the database came to this version, recorded once and sealed.
+
+    Attributes:
+        at_ms: when that was.
+        rows: the rows that had no digest before.
+        entries, digest: the number of journal entries that have no hash, and the keyed digest over them.
+    """
+
+    at_ms: int
+    rows: int
+    entries: int
+    digest: str
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(Earlier).decode
 
 
 class Trail:
@@ -108,6 +141,32 @@ class Trail:
         row, entries = await self._database.read(_reading(operation_id))
         return self._record(operation_id, row, entries)
 
+    async def record_earlier(self, rows: int, at_ms: int) -> Earlier:
+        """Records, once, what is trusted as it stands now; gives what is recorded. Raises StoreError."""
+        digest = self.key.entries_before_chain()
+        operation_id, version = "", _BEFORE_ALL
+        while found := await self._rows(Statement(statements.ENTRIES_WITHOUT_HASH, (operation_id, version, PAGE))):
+            for link, _ in map(_entry, found):
+                digest.add(link.operation_id, link.version, self.key.entry("", link))
+                operation_id, version = link[:2]
+        earlier = Earlier(at_ms=at_ms, rows=rows, entries=digest.entries, digest=digest.end())
+        sealed = self._seal.seal(_encode(earlier), _EARLIER_CONTEXT)
+        stored = await self._database.write(_added(sealed))
+        return _decode(self._seal.open(stored, _EARLIER_CONTEXT))
+
+    async def earlier(self) -> Earlier | None:
+        """Reads what was trusted at the upgrade; None where nothing is recorded. Raises StoreError."""
+        rows = await self._rows(Statement(meta.GET_META, (_EARLIER,)))
+        return _decode(self._seal.open(blob_of(rows[0][0]), _EARLIER_CONTEXT)) if rows else None
+
+    async def unguarded_checkouts(self) -> AsyncIterator[str]:
+        """Reads the ids of checkouts that don't hold their order although they are open, or that hold another one."""
+        after = ""
+        while rows := await self._rows(Statement(statements.UNGUARDED_CHECKOUTS, (after, PAGE))):
+            for (checkout_id,) in rows:
+                after = str(checkout_id)
+                yield after
+
     async def last_anchor(self) -> Anchor | None:
         """Reads the newest anchor."""
         rows = await self._rows(Statement(statements.LAST_ANCHOR, ()))
@@ -120,6 +179,14 @@ class Trail:
             for row in rows:
                 yield _anchor(row)
             number = _anchor(rows[-1]).number
+
+    async def tell(self, anchor: Anchor, now_ms: int) -> bool:
+        """Stores that the alert channels are to be told an anchor; False where they are told one on this day already.
+
+        Raises StoreUnavailable.
+        """
+        parameters = (anchor.text, now_ms // DAY_MS, now_ms, now_ms)
+        return bool(await self._database.write(all_rows(Statement(ADD_ANCHOR_ALERT, parameters, is_whole=True))))
 
     async def add(self, anchor: Anchor) -> bool:
         """Stores an anchor; False where another process was quicker."""
@@ -214,6 +281,13 @@ def _reading(operation_id: str) -> Unit[tuple[Row | None, _Entries]]:
             break
         before = after
     return (before[0] if before else None), tuple(map(_entry, entries))
+
+
+def _added(sealed: bytes) -> Unit[bytes]:
+    """Stores the record of what was trusted, unless there is one; gives the stored one."""
+    yield Statement(meta.ADD_META, (_EARLIER, sealed))
+    rows = yield Statement(meta.GET_META, (_EARLIER,))
+    return blob_of(rows[0][0])
 
 
 def _entry(row: Row) -> ChainedEntry:

@@ -4,9 +4,12 @@ An operation that comes to need attention alerts an operator. A successful captu
 authorization it proves.
 """
 
+import msgspec
+
 from payrelay.core.checkouts.checkout import Checkout, CheckoutEvent, advance, event_of
 from payrelay.core.checkouts.checkout_proof import is_authorized_by
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
+from payrelay.store.digests.rows import CHECKOUTS, RowKey
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events import outbox
@@ -14,31 +17,37 @@ from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
 
 
-def may_have_consequences(operation: Operation) -> bool:
-    """Tells whether more than the changed operation may have to be stored."""
-    return operation.state is State.NEEDS_ATTENTION or _may_complete_checkout(operation)
+class Consequences:
+    """Stores what follows from a change; ``chain_key`` is the key of the digests of checkouts."""
 
+    def __init__(self, chain_key: bytes) -> None:
+        self._rows = RowKey(chain_key)
 
-def store_consequences(operation: Operation, entry: JournalEntry) -> Unit[None]:
-    """Stores what follows from the change of an operation; ``entry`` is its journal entry."""
-    if operation.state is State.NEEDS_ATTENTION:
-        yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
-    if _may_complete_checkout(operation):
-        yield from _complete_checkout(operation, entry)
+    def may_follow(self, operation: Operation) -> bool:
+        """Tells whether more than the changed operation may have to be stored."""
+        return operation.state is State.NEEDS_ATTENTION or _may_complete_checkout(operation)
+
+    def store(self, operation: Operation, entry: JournalEntry) -> Unit[None]:
+        """Stores what follows from the change of an operation; ``entry`` is its journal entry."""
+        if operation.state is State.NEEDS_ATTENTION:
+            yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
+        if _may_complete_checkout(operation):
+            yield from _complete_checkout(operation, entry, self._rows)
 
 
 def _may_complete_checkout(operation: Operation) -> bool:
     return operation.kind is Kind.CAPTURE and operation.state is State.SUCCEEDED and operation.order_id is not None
 
 
-def _complete_checkout(capture: Operation, entry: JournalEntry) -> Unit[None]:
+def _complete_checkout(capture: Operation, entry: JournalEntry, key: RowKey) -> Unit[None]:
     """Completes the notified checkout whose authorization a capture proves, and writes the event of that."""
     token_hash = capture.subject.removeprefix("authorization/")
     # The notification is stored before its flow searches for a capture. With the lock, one of the two sees the other.
     yield Statement(statements.LOCK_ORDER, (capture.merchant, capture.order_id))
     rows = yield Statement(statements.OF_AUTHORIZATION, (capture.merchant, capture.order_id, token_hash))
-    for checkout in (struct_of(row, Checkout) for row in rows):
+    for checkout in (struct_of(row[:-1], Checkout) for row in rows if key.fits(CHECKOUTS, row)):
         completed = advance(checkout, CheckoutEvent.COMPLETED, at_ms=entry.at_ms)
         if completed is not None and is_authorized_by(checkout, capture, entry):
-            yield Statement(statements.CHANGE, statements.change_parameters(completed))
+            digest = key.of(CHECKOUTS, msgspec.structs.astuple(completed))
+            yield Statement(statements.CHANGE, statements.change_parameters(completed, digest))
             yield from outbox.put(event_of(completed))

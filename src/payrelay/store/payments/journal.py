@@ -10,7 +10,7 @@ Rules:
    digests and row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -23,7 +23,7 @@ from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
-from payrelay.store.payments.consequences import may_have_consequences, store_consequences
+from payrelay.store.payments.consequences import Consequences
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, operation_of
 from payrelay.store.statements.pagination import columns_of, page_of
 from payrelay.store.statements.payments import operations as statements
@@ -61,6 +61,8 @@ _Operations: TypeAlias = list[Operation]
 _Entries: TypeAlias = list[JournalEntry]
 
 Acceptance: TypeAlias = AcceptedOperation | ClaimedOperation | GuardedOperation
+Condition: TypeAlias = Callable[[str], Unit[None]]
+"""Makes the unit that is carried out with the storing of an operation, of its id; what it raises undoes the storing."""
 
 
 class _Conflict(Exception):
@@ -80,6 +82,7 @@ class Journal:
     def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
         self._database = database
         self._entries = OperationRows(seal, chain_key)
+        self._consequences = Consequences(chain_key)
         self.trail = Trail(database, seal, self._entries.key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
@@ -96,17 +99,19 @@ class Journal:
         conflicts_with: str | None,
         now_ms: int,
         beside: Sequence[Statement] = (),
+        condition: Condition | None = None,
     ) -> Acceptance:
         """Stores a new operation with its first journal entry and its call, unless another operation is in its way.
 
         The claim comes first: the result for its holder is a ClaimedOperation. A claim that has lapsed is taken over.
         Next come the operation's guard and ``conflicts_with``, a guard that no operation of this merchant may hold: the
-        result for their holder is a GuardedOperation. Of many that try at once, one is accepted.
+        result for their holder is a GuardedOperation. Last comes ``condition``: what it raises comes out here, and
+        nothing is stored. Of many that try at once, one is accepted.
 
         ``beside`` is what else is stored with an accepted operation, or not at all, such as its signed texts.
         """
         chained, parameters = self._entries.accepted(operation, entry, call)
-        unit = _accept(chained, parameters, conflicts_with, now_ms, beside)
+        unit = _accept(chained, parameters, conflicts_with, now_ms, beside=beside, condition=condition)
         try:
             holder = await self._database.write(unit)
         except _Conflict as conflict:
@@ -126,7 +131,7 @@ class Journal:
         version and the chain before.
         """
         chained, statement = self._entries.changed(operation, entry, answer)
-        await self._database.write(_record(statement, chained, entry))
+        await self._database.write(_record(statement, chained, entry, self._consequences))
         return chained
 
     async def get(self, operation_id: str) -> Operation | None:
@@ -203,19 +208,23 @@ def _accept(
     parameters: tuple[Value, ...],
     conflicts_with: str | None,
     now_ms: int,
+    *,
     beside: Sequence[Statement],
+    condition: Condition | None,
 ) -> Unit[Row | None]:
     """Gives None where the operation is accepted, else the row of the one that holds the claim or the guard."""
     # The insert comes first: it nearly always succeeds, and only the indexes can tell for certain. A conflicting guard
     # is searched for after it, in a statement of its own: by then the holder of an equal guard has committed.
     invalidates = _invalidates_reads(operation)
-    is_whole = conflicts_with is None and not invalidates and not beside
+    is_whole = conflicts_with is None and condition is None and not invalidates and not beside
     statement = Statement(statements.ACCEPT, parameters, is_whole=is_whole)
     for _ in range(_ACCEPT_ATTEMPTS_MAX):
         if (yield statement):
             conflicting = [] if conflicts_with is None else (yield _guard_of(operation, conflicts_with))
             if conflicting:
                 raise _Conflict(conflicting[0])
+            if condition is not None:
+                yield from condition(operation.id)
             if invalidates:
                 yield Statement(statements.INVALIDATE, (operation.merchant,))
             for each in beside:  # noqa: UP028, a tuple takes no result
@@ -237,13 +246,13 @@ def _guard_of(operation: Operation, guard: str | None) -> Statement:
     return Statement(statements.FIND_GUARD, (operation.merchant, guard))
 
 
-def _record(statement: Statement, operation: Operation, entry: JournalEntry) -> Unit[None]:
-    has_consequences, invalidates = may_have_consequences(operation), _invalidates_reads(operation)
+def _record(statement: Statement, operation: Operation, entry: JournalEntry, consequences: Consequences) -> Unit[None]:
+    has_consequences, invalidates = consequences.may_follow(operation), _invalidates_reads(operation)
     changed = yield statement._replace(is_whole=False) if has_consequences or invalidates else statement
     if not changed:
         raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
     if has_consequences:
-        yield from store_consequences(operation, entry)
+        yield from consequences.store(operation, entry)
     if invalidates:
         yield Statement(statements.INVALIDATE, (operation.merchant,))
 

@@ -1,5 +1,7 @@
 """Alerts: one for each time that an operation, notification or checkout needs an operator, or an endpoint was stopped.
 
+Rows whose digests are wrong have one each, and of the audit's anchors one a day is told in the same way.
+
 Each kind of subject has a table of its own. The tables differ only in the name of the subject's column.
 """
 
@@ -58,6 +60,8 @@ OF_OPERATIONS: Final = _queries("alerts", "operation_id")
 OF_NOTIFICATIONS: Final = _queries("notification_alerts", "notification_id")
 OF_ENDPOINTS: Final = _queries("endpoint_alerts", "endpoint_id")
 OF_CHECKOUTS: Final = _queries("checkout_alerts", "checkout_id")
+OF_ROWS: Final = _queries("row_alerts", "row_name")
+OF_ANCHORS: Final = _queries("anchor_alerts", "anchor")
 
 ADD_OPERATION_ALERT: Final = query(
     """
@@ -70,27 +74,6 @@ ADD_OPERATION_ALERT: Final = query(
 """Writes, beside the change, the alert that an operation came to need attention; not where it needed attention before.
 """
 
-ADD_NOTIFICATION_ALERT: Final = query(
-    """
-    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6::bigint, $6::bigint)
-    ON CONFLICT DO NOTHING""",
-)
-"""Writes, beside the change, the alert that a notification came to need attention; once a day for one subject."""
-
-ADD_REFUSALS_ALERT: Final = query(
-    """
-    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
-    SELECT $1::text, $2::bigint, $3::text, '', $4::bigint, $5::bigint, $5::bigint
-    WHERE (SELECT count(*) FROM (
-        SELECT 1 FROM notifications
-        WHERE merchant = $3::text AND state = 'refused' AND received_at_ms > $6::bigint LIMIT $7
-    ) AS refused) >= $7
-    ON CONFLICT DO NOTHING""",
-)
-"""Writes the alert that so many notifications were refused since $6 that an operator should find the cause; once a day.
-"""
-
 ADD_ENDPOINT_ALERT: Final = query(
     """
     INSERT INTO endpoint_alerts (endpoint_id, version, created_at_ms, next_try_at_ms)
@@ -101,9 +84,31 @@ ADD_ENDPOINT_ALERT: Final = query(
 ADD_CHECKOUT_ALERT: Final = query(
     """
     INSERT INTO checkout_alerts (checkout_id, version, created_at_ms, next_try_at_ms)
-    VALUES ($1, $2, $3::bigint, $3::bigint) ON CONFLICT DO NOTHING""",
+    SELECT $1::text, $2::bigint, $3::bigint, $3::bigint
+    WHERE NOT EXISTS (
+        SELECT 1 FROM notifications
+        WHERE merchant = $4 AND order_id = $5 AND subscription_id = $6 AND state = 'needs_attention'
+    )
+    ON CONFLICT DO NOTHING
+    RETURNING version""",
 )
-"""Writes the alert that a subscription contradicts what its checkout asked for; once for each subscription."""
+"""Writes the alert that a subscription contradicts what its checkout asked for, once for each subscription. Gives no
+row where there is an alert, or a notification of the subscription needs attention already."""
 
 FORGET_ENDPOINT_ALERTS: Final = query("DELETE FROM endpoint_alerts WHERE endpoint_id = $1")
 """Forgets the alerts about an endpoint."""
+
+ADD_ROW_ALERT: Final = query(
+    """
+    INSERT INTO row_alerts (row_name, version, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING""",
+)
+"""Writes the alert that a row was found without its digest; once for each row."""
+
+ADD_ANCHOR_ALERT: Final = query(
+    """
+    INSERT INTO anchor_alerts (anchor, version, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+    RETURNING version""",
+)
+"""Writes that an anchor is to be told; gives no row where one is told on that day already."""

@@ -15,31 +15,32 @@ COLUMNS: Final = (
     " secret_hash, idempotency_key, request_id, customer_reference, bound_customer_id, payment_id,"
     " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms"
 )
-_SEALED_KEY: Final = COLUMNS.count(",") + 3
+READ_COLUMNS: Final = f"{COLUMNS}, row_digest"
+_SEALED_KEY: Final = COLUMNS.count(",") + 4
 _PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, _SEALED_KEY))
 
-_ADD_ROW: Final = f"INSERT INTO checkouts ({COLUMNS}, sealed) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING"
+_ADD_ROW: Final = f"INSERT INTO checkouts ({COLUMNS}, sealed, row_digest) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING"
 _ADD_BOTH, _ADD_KEY = put_key_after(_ADD_ROW, owner="$1", sealed_key=f"${_SEALED_KEY}")
 
 ADD: Final = query(_ADD_BOTH, sqlite=(_ADD_ROW, _ADD_KEY))
 """Stores a new checkout, and the data key of its details; gives no row where its order is held or its idempotency key
 exists."""
 
-GET: Final = query(f"SELECT {COLUMNS} FROM checkouts WHERE id = $1")
+GET: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE id = $1")
 """Reads one checkout."""
 
 SEALED: Final = query(f"SELECT sealed, {key_of('checkouts.id')} FROM checkouts WHERE id = $1")
 """Reads the sealed details of a checkout, null once they were forgotten, and their key."""
 
-OF_KEY: Final = query(f"SELECT {COLUMNS} FROM checkouts WHERE principal = $1 AND idempotency_key = $2")
+OF_KEY: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE principal = $1 AND idempotency_key = $2")
 """Finds the checkout that a principal opened under an Idempotency-Key."""
 
-HOLDER: Final = query(f"SELECT {COLUMNS} FROM checkouts WHERE merchant = $1 AND guard = $2")
+HOLDER: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE merchant = $1 AND guard = $2")
 """Finds the checkout that holds an order."""
 
 OF_ORDER: Final = query(
     f"""
-    SELECT {COLUMNS} FROM checkouts WHERE merchant = $1 AND order_id = $2
+    SELECT {READ_COLUMNS} FROM checkouts WHERE merchant = $1 AND order_id = $2
     ORDER BY (guard IS NULL), id DESC LIMIT $3""",
 )
 """Finds the checkouts of an order: the one that holds it first, then the newest."""
@@ -50,7 +51,7 @@ LOCK_ORDER: Final = query("SELECT id FROM checkouts WHERE merchant = $1 AND orde
 CHANGE: Final = query(
     """
     UPDATE checkouts SET state = $3, version = $2::bigint + 1, payment_id = $5, subscription_id = $6, customer_id = $7,
-      updated_at_ms = $8,
+      updated_at_ms = $8, row_digest = $9,
       guard = CASE
         WHEN $4::text IS NULL THEN NULL
         WHEN EXISTS (
@@ -67,8 +68,8 @@ after another checkout took its order does not hold the order again. Operators t
 unique index may prevent that."""
 
 
-def change_parameters(checkout: Checkout) -> tuple[Value, ...]:
-    """Gives the parameters of CHANGE for a changed checkout."""
+def change_parameters(checkout: Checkout, digest: str) -> tuple[Value, ...]:
+    """Gives the parameters of CHANGE for a changed checkout, and the digest of its row."""
     return (
         checkout.id,
         checkout.version - 1,
@@ -78,12 +79,13 @@ def change_parameters(checkout: Checkout) -> tuple[Value, ...]:
         checkout.subscription_id,
         checkout.customer_id,
         checkout.updated_at_ms,
+        digest,
     )
 
 
 OF_AUTHORIZATION: Final = query(
     f"""
-    SELECT {COLUMNS} FROM checkouts
+    SELECT {READ_COLUMNS} FROM checkouts
     WHERE merchant = $1 AND order_id = $2 AND kind = 'authorization' AND state IN ('notified', 'completed')
       AND EXISTS (
         SELECT 1 FROM accepted_tokens
@@ -114,7 +116,7 @@ LEASE_ENDING: Final = query(
       SELECT id FROM checkouts WHERE state = 'open' AND ends_at_ms <= $1 ORDER BY ends_at_ms LIMIT $3
       FOR UPDATE SKIP LOCKED
     )
-    RETURNING {COLUMNS}""",
+    RETURNING {READ_COLUMNS}""",
 )
 """Leases checkouts whose time has ended, until $2."""
 
@@ -147,7 +149,7 @@ FORGET_ORDER: Final = query(
 
 OF_CUSTOMER: Final = query(
     f"""
-    SELECT {COLUMNS} FROM checkouts
+    SELECT {READ_COLUMNS} FROM checkouts
     WHERE id IN (
       SELECT id FROM checkouts WHERE customer_id = $1
       UNION

@@ -15,35 +15,37 @@ NOTIFICATION_COLUMNS: Final = (
     " updated_at_ms"
 )
 
+READ_COLUMNS: Final = f"{NOTIFICATION_COLUMNS}, row_digest"
+
 PUT_NOTIFICATION: Final = query(
     f"""
-    INSERT INTO notifications ({NOTIFICATION_COLUMNS}, sealed_body)
+    INSERT INTO notifications ({NOTIFICATION_COLUMNS}, sealed_body, row_digest)
     SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text,
            $11::text, $12::text, $13::text, $14::bigint, $15::text, $16::text, $17::bigint, $18::bigint, $19::bigint,
-           $20::bigint, $21::bigint, $22::bigint, $23::bigint, $24::bytea
+           $20::bigint, $21::bigint, $22::bigint, $23::bigint, $24::bytea, $25::text
     WHERE CASE WHEN $6::text = 'refused'
         THEN (SELECT count(*) FROM (
-            SELECT 1 FROM notifications WHERE merchant = $3::text AND state = 'refused' LIMIT $25
-        ) AS kept) < $25
+            SELECT 1 FROM notifications WHERE merchant = $3::text AND state = 'refused' LIMIT $26
+        ) AS kept) < $26
         ELSE (SELECT count(*) FROM (
             SELECT 1 FROM notifications
-            WHERE merchant = $3::text AND order_id = $11::text AND received_at_ms > $26::bigint AND state <> 'refused'
+            WHERE merchant = $3::text AND order_id = $11::text AND received_at_ms > $27::bigint AND state <> 'refused'
               AND told = $10::text
-            LIMIT $27
-        ) AS kept) < $27
+            LIMIT $28
+        ) AS kept) < $28
     END
     ON CONFLICT (merchant, digest) DO NOTHING
     RETURNING id""",
 )
 """Stores a notification and its sealed body. Gives no row, and writes nothing, where it is there already, or where a
 flood is likely. That is where too many refused ones are stored, or too many of its order and reported status since
-$26."""
+$27."""
 
 REPEAT_NOTIFICATION: Final = query(
     f"""
     UPDATE notifications SET repeats = repeats + 1, last_at_ms = $3
     WHERE merchant = $1 AND digest = $2
-    RETURNING {NOTIFICATION_COLUMNS}""",
+    RETURNING {READ_COLUMNS}""",
 )
 """Counts a repeat of a notification; gives no row where it is not there."""
 
@@ -51,13 +53,13 @@ RECORD_NOTIFICATION: Final = query(
     """
     UPDATE notifications
     SET verdict = $3, state = $4, why = $5, version = $2::bigint, attempts = $6, next_at_ms = $7, gives_up_at_ms = $8,
-        updated_at_ms = $9
+        updated_at_ms = $9, row_digest = $10
     WHERE id = $1 AND version = $2::bigint - 1
     RETURNING id""",
 )
 """Changes a notification; gives no row, and writes nothing, where it has another version."""
 
-GET_NOTIFICATION: Final = query(f"SELECT {NOTIFICATION_COLUMNS} FROM notifications WHERE id = $1")
+GET_NOTIFICATION: Final = query(f"SELECT {READ_COLUMNS} FROM notifications WHERE id = $1")
 """Reads one notification."""
 
 BODY_OF_NOTIFICATION: Final = query(
@@ -83,7 +85,7 @@ LEASE_NOTIFICATIONS: Final = query(
         )
         FOR UPDATE SKIP LOCKED
     )
-    RETURNING {NOTIFICATION_COLUMNS}""",
+    RETURNING {READ_COLUMNS}""",
 )
 """Leases due notifications of some orders until $2, so that no other process works on them meanwhile. Those of one
 order can't keep out those of another, however many they are."""
@@ -97,7 +99,7 @@ LEASE_WAITING: Final = query(
           AND (updated_at_ms < $3 OR why = 'search_waits')
         ORDER BY received_at_ms, id LIMIT $5 FOR UPDATE SKIP LOCKED
     )
-    RETURNING {NOTIFICATION_COLUMNS}""",
+    RETURNING {READ_COLUMNS}""",
 )
 """Leases notifications of an order that wait, until $4. They were not worked on since $3, or wait for a search."""
 
@@ -167,7 +169,7 @@ FORGET_BODIES_OF_ORDER: Final = query(
 """Forgets the bodies of an order's finished notifications: those of payments that principal $3 made, and those of
 payments that nobody is known to have made, unless another principal had taken the order last before they came."""
 
-LIST_NOTIFICATIONS: Final = Listing("notifications", NOTIFICATION_COLUMNS)
+LIST_NOTIFICATIONS: Final = Listing("notifications", READ_COLUMNS)
 """The listed columns of notifications."""
 
 ACCEPT_TOKEN: Final = query(
@@ -198,3 +200,24 @@ OWNER_OF_PAYMENT: Final = query(
     ORDER BY id LIMIT 1""",
 )
 """Finds the operation that a payment belongs to, where an operation made it."""
+
+ADD_NOTIFICATION_ALERT: Final = query(
+    """
+    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6::bigint, $6::bigint)
+    ON CONFLICT DO NOTHING""",
+)
+"""Writes, beside the change, the alert that a notification came to need attention; once a day for one subject."""
+
+ADD_REFUSALS_ALERT: Final = query(
+    """
+    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
+    SELECT $1::text, $2::bigint, $3::text, '', $4::bigint, $5::bigint, $5::bigint
+    WHERE (SELECT count(*) FROM (
+        SELECT 1 FROM notifications
+        WHERE merchant = $3::text AND state = 'refused' AND received_at_ms > $6::bigint LIMIT $7
+    ) AS refused) >= $7
+    ON CONFLICT DO NOTHING""",
+)
+"""Writes the alert that so many notifications were refused since $6 that an operator should find the cause; once a day.
+"""

@@ -17,9 +17,10 @@ ANY_SEALED: Final = query(
     """
     SELECT 1 WHERE EXISTS (SELECT 1 FROM operations) OR EXISTS (SELECT 1 FROM checkouts)
                 OR EXISTS (SELECT 1 FROM customers) OR EXISTS (SELECT 1 FROM notifications)
-                OR EXISTS (SELECT 1 FROM endpoints) OR EXISTS (SELECT 1 FROM meta)""",
+                OR EXISTS (SELECT 1 FROM endpoints) OR EXISTS (SELECT 1 FROM meta) OR EXISTS (SELECT 1 FROM anchors)
+                OR EXISTS (SELECT 1 FROM credentials WHERE row_digest <> '')""",
 )
-"""Tells whether the database holds anything that is stored with sealed values."""
+"""Tells whether the database holds anything that is stored with sealed values, or with digests."""
 
 SCHEMA_VERSION: Final = query("SELECT max(number) FROM schema_version")
 """Reads the number of the newest migration that this database has had."""

@@ -5,16 +5,15 @@ notifications, and must be stopped. What such a process writes while the step ru
 can be read all the same, and is erased, but its bytes can be opened for as long as they are somewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Final
 
 from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store.customers import resealed
-from payrelay.store.data_keys import DataKeys, OwnKey, stored
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, stored
 from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import FORMAT, Seal
-from payrelay.store.gateways import readings
 from payrelay.store.seals import SEALED, SealedColumn
 from payrelay.store.statements import data_keys as statements
 from payrelay.store.statements import seals
@@ -31,8 +30,8 @@ async def seal_with_data_keys(database: Database, seal: Seal) -> None:
     """
     await _reseal_customers(database, seal)
     for column in SEALED:
-        if column.is_erasable and column.table != "customers":
-            await _reseal(database, seal, column)
+        if column.owner is not None and column.table != "customers":
+            await _reseal(database, seal, column, column.owner)
     if not await database.read(all_rows(Statement(statements.ANY_ERASABLE, ()))):
         return
     try:
@@ -57,7 +56,7 @@ async def _reseal_customers(database: Database, seal: Seal) -> None:
         after = str(rows[-1][0])
 
 
-async def _reseal(database: Database, seal: Seal, column: SealedColumn) -> None:
+async def _reseal(database: Database, seal: Seal, column: SealedColumn, owner_of: Callable[..., str]) -> None:
     data_keys = DataKeys(seal)
     page = seals.page_of_others(column.table, column.column, column.keys)
     exchange = seals.exchange(column.table, column.column, column.keys)
@@ -65,7 +64,7 @@ async def _reseal(database: Database, seal: Seal, column: SealedColumn) -> None:
     while rows := await database.read(all_rows(Statement(page, (FORMAT, _NO_KEY_ID, *after, PAGE)))):
         changes = []
         for sealed, *keys in rows:
-            own, bound = data_keys.new(_owner_of(column, keys)), column.context(*keys)
+            own, bound = data_keys.new(owner_of(*keys)), column.context(*keys)
             try:
                 value = own.key.seal(seal.open(blob_of(sealed), bound), bound)
             except StoreUnusable:
@@ -73,11 +72,6 @@ async def _reseal(database: Database, seal: Seal, column: SealedColumn) -> None:
             changes.append((Statement(exchange, (value, sealed, *keys)), own))
         await database.write(_exchange(changes))
         after = tuple(rows[-1][1:])
-
-
-def _owner_of(column: SealedColumn, keys: Sequence[Value]) -> str:
-    names = [str(key) for key in keys]
-    return readings.owner_of(*names) if column.table == "readings" else names[0]
 
 
 def _exchange(changes: list[tuple[Statement, OwnKey]]) -> Unit[None]:

@@ -18,6 +18,7 @@ from payrelay.store.access.principals import sign_grandfathered
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
+from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
 from payrelay.store.upgrades.data_keys import seal_with_data_keys
 from payrelay.store.upgrades.signed_texts import fill_signed_texts
 
@@ -49,6 +50,11 @@ async def _begin_chain(_: UpgradeContext) -> None:
     """Does nothing: that it is finished says that the audit chain has a key, which may not be missing any more."""
 
 
+async def _cover_earlier_rows(context: UpgradeContext) -> None:
+    """Gives rows their digests; a row that a process of the version before writes later counts as not existing."""
+    await cover_earlier_rows(context.database, context.seal, context.secret, at_ms=context.now_ms)
+
+
 async def _fill_signed_texts(context: UpgradeContext) -> None:
     """Fills in the signed texts; what a process of the version before stores meanwhile counts with every amount."""
     await fill_signed_texts(context.database, context.secret, at_ms=context.now_ms)
@@ -71,8 +77,10 @@ STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("signed texts", _fill_signed_texts),
     UpgradeStep("data keys", _seal_with_data_keys),
     UpgradeStep("owners", _sign_grandfathered),
+    UpgradeStep("row digests", _cover_earlier_rows),
 )
-"""All steps, in the order in which they run; a new one is added at the end."""
+"""All steps, in the order in which they run. ``row digests`` comes last, because it covers what the others wrote; a
+later version adds its steps behind it, and they write digests themselves."""
 
 
 async def upgrade(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> list[str]:

@@ -10,14 +10,14 @@ from payrelay.store.statements.pagination import Listing
 
 ISSUED_COLUMNS: Final = (
     "id, principal, credential_id, account, customer_id, order_id, amount_max_minor, currency, scopes,"
-    " issued_at_ms, expires_at_ms, revoked_at_ms"
+    " issued_at_ms, expires_at_ms, revoked_at_ms, allowance"
 )
 _PARENT_COLUMNS: Final = ", ".join(f"credentials.{column}" for column in CREDENTIAL_COLUMNS.split(", "))
 
 ADD_CLIENT_TOKEN: Final = query(
     f"""
-    INSERT INTO client_tokens ({ISSUED_COLUMNS})
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    INSERT INTO client_tokens ({ISSUED_COLUMNS}, row_digest)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )
@@ -25,28 +25,29 @@ ADD_CLIENT_TOKEN: Final = query(
 
 FIND_PARENT: Final = query(
     f"""
-    SELECT client_tokens.revoked_at_ms, {_PARENT_COLUMNS}
+    SELECT client_tokens.principal, client_tokens.revoked_at_ms, client_tokens.row_digest,
+      {_PARENT_COLUMNS}, credentials.row_digest
     FROM client_tokens JOIN credentials ON credentials.id = client_tokens.credential_id WHERE client_tokens.id = $1""",
 )
 """Reads when a token was revoked, and the key that issued it."""
 
 REVOKE_CLIENT_TOKEN: Final = query(
     """
-    UPDATE client_tokens SET revoked_at_ms = coalesce(revoked_at_ms, $4)
+    UPDATE client_tokens SET revoked_at_ms = coalesce(revoked_at_ms, $4), row_digest = ''
     WHERE id = $1 AND principal = $2 AND account = $3 RETURNING id""",
 )
 """Revokes a principal's token on an account; the time of the first revocation stays."""
 
 REVOKE_OF_CUSTOMER: Final = query(
     """
-    UPDATE client_tokens SET revoked_at_ms = $3
+    UPDATE client_tokens SET revoked_at_ms = $3, row_digest = ''
     WHERE customer_id = $1 AND principal = $2 AND revoked_at_ms IS NULL RETURNING id""",
 )
 """Revokes all of a principal's tokens for a customer."""
 
 REVOKE_SOME: Final = query(
     """
-    UPDATE client_tokens SET revoked_at_ms = $4
+    UPDATE client_tokens SET revoked_at_ms = $4, row_digest = ''
     WHERE principal = $1 AND revoked_at_ms IS NULL AND ($2::text IS NULL OR customer_id = $2::text)
       AND ($3::text IS NULL OR credential_id = $3::text)
     RETURNING id""",

@@ -13,20 +13,23 @@ CREDENTIAL_COLUMNS: Final = (
 
 ADD_CREDENTIAL: Final = query(
     f"""
-    INSERT INTO credentials ({CREDENTIAL_COLUMNS})
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    INSERT INTO credentials ({CREDENTIAL_COLUMNS}, row_digest)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )
 """Stores a credential; gives no row where its id exists."""
 
-GET_CREDENTIAL: Final = query(f"SELECT {CREDENTIAL_COLUMNS} FROM credentials WHERE id = $1")
+GET_CREDENTIAL: Final = query(f"SELECT {CREDENTIAL_COLUMNS}, row_digest FROM credentials WHERE id = $1")
 """Reads one credential."""
 
-LIST_CREDENTIALS: Final = query(f"SELECT {CREDENTIAL_COLUMNS} FROM credentials ORDER BY created_at_ms, id LIMIT $1")
+LIST_CREDENTIALS: Final = query(
+    f"SELECT {CREDENTIAL_COLUMNS}, row_digest FROM credentials ORDER BY created_at_ms, id LIMIT $1"
+)
 """Reads the credentials, oldest first."""
 
 REVOKE_CREDENTIAL: Final = query(
-    "UPDATE credentials SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL RETURNING id",
+    "UPDATE credentials SET revoked_at_ms = $2, row_digest = '' WHERE id = $1 AND revoked_at_ms IS NULL RETURNING id",
 )
-"""Revokes a credential that isn't revoked yet; the time of the first revocation stays."""
+"""Revokes a credential that isn't revoked yet; the time of the first revocation stays. It loses its digest, so that
+nobody can take the revocation back."""

@@ -13,33 +13,37 @@ ENDPOINT_COLUMNS: Final = (
 
 ADD_ENDPOINT: Final = query(
     f"""
-    INSERT INTO endpoints ({ENDPOINT_COLUMNS}, sealed_secret)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)""",
+    INSERT INTO endpoints ({ENDPOINT_COLUMNS}, sealed_secret, row_digest)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)""",
 )
 """Adds an endpoint."""
 
 COUNT_ENDPOINTS: Final = query("SELECT count(*) FROM endpoints WHERE merchant = $1 AND principal = $2")
 """Counts a principal's endpoints."""
 
-GET_ENDPOINT: Final = query(f"SELECT {ENDPOINT_COLUMNS} FROM endpoints WHERE id = $1")
+GET_ENDPOINT: Final = query(f"SELECT {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE id = $1")
 """Reads one endpoint."""
 
-GET_WITH_SECRETS: Final = query(f"SELECT {ENDPOINT_COLUMNS}, sealed_secret, sealed_older FROM endpoints WHERE id = $1")
+GET_WITH_SECRETS: Final = query(
+    f"SELECT sealed_secret, sealed_older, {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE id = $1"
+)
 """Reads one endpoint with its sealed secrets."""
 
 LIST_ENDPOINTS: Final = query(
-    f"SELECT {ENDPOINT_COLUMNS} FROM endpoints WHERE merchant = $1 AND principal = $2 ORDER BY id LIMIT $3",
+    f"SELECT {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE merchant = $1 AND principal = $2 ORDER BY id LIMIT $3",
 )
 """Reads a principal's endpoints, oldest first."""
 
-LIST_ALL_ENDPOINTS: Final = query(f"SELECT {ENDPOINT_COLUMNS} FROM endpoints ORDER BY merchant, principal, id LIMIT $1")
+LIST_ALL_ENDPOINTS: Final = query(
+    f"SELECT {ENDPOINT_COLUMNS}, row_digest FROM endpoints ORDER BY merchant, principal, id LIMIT $1"
+)
 """Reads the endpoints of all principals."""
 
 CHANGE_ENDPOINT: Final = query(
     f"""
     UPDATE endpoints
     SET url = $2, types = $3, label = $4, state = $5, reason = $6, failing_since_ms = $7, held_until_ms = $8,
-        updated_at_ms = $9
+        updated_at_ms = $9, row_digest = $11
     WHERE id = $1 AND state = $10
     RETURNING {ENDPOINT_COLUMNS}""",
 )

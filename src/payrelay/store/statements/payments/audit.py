@@ -37,6 +37,21 @@ AUDIT_ENTRIES_BY_TIME: Final = query(
 )
 """Reads the journal entries of a span of time with their hashes, from one of them on."""
 
+ENTRIES_WITHOUT_HASH: Final = query(
+    f"""
+    SELECT {_ENTRY_COLUMNS} FROM history
+    WHERE hash = '' AND (operation_id, version) > ($1, $2) ORDER BY operation_id, version LIMIT $3""",
+)
+"""Reads the journal entries without a hash, one operation's after the other's."""
+
+UNGUARDED_CHECKOUTS: Final = query(
+    """
+    SELECT id FROM checkouts
+    WHERE id > $1 AND ((guard IS NULL AND state = 'open') OR (guard IS NOT NULL AND guard <> order_id))
+    ORDER BY id LIMIT $2""",
+)
+"""Reads the ids of checkouts that don't hold their order although they are open, or hold another one."""
+
 NTH_ENTRY_AT: Final = query(
     "SELECT at_ms FROM history WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1 OFFSET $3"
 )

@@ -1,0 +1,1 @@
+"""Keyed digests on rows, which nobody can make who lacks the key."""

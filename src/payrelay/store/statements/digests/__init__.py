@@ -1,0 +1,1 @@
+"""Statements about the digests of rows."""

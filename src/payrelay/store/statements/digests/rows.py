@@ -1,0 +1,35 @@
+"""The digests of rows.
+
+The names of tables and columns come from ``store.digests``, never from a request.
+"""
+
+# ruff: noqa: S608 - only our own tables and columns are put into the texts; values are always parameters
+
+from collections.abc import Sequence
+from functools import cache
+
+from payrelay.store.engine.queries import Query, query
+
+
+@cache
+def page_of(table: str, columns: Sequence[str]) -> Query:
+    """Reads rows in the order of their ids, from an id on."""
+    return query(f"SELECT {', '.join(columns)} FROM {table} WHERE id > $1 ORDER BY id LIMIT $2")
+
+
+@cache
+def locked_page_of(table: str, columns: Sequence[str]) -> Query:
+    """Reads rows as ``page_of``, and locks them until the transaction ends."""
+    return query(f"SELECT {', '.join(columns)} FROM {table} WHERE id > $1 ORDER BY id LIMIT $2 FOR UPDATE")
+
+
+@cache
+def count_of(table: str) -> Query:
+    """Counts the rows of a table."""
+    return query(f"SELECT count(*) FROM {table}")
+
+
+@cache
+def add_digest(table: str) -> Query:
+    """Stores the digest of a row that has none."""
+    return query(f"UPDATE {table} SET row_digest = $2 WHERE id = $1 AND row_digest = ''")

@@ -1,0 +1,251 @@
+# ruff: noqa: S608 - what is put into the texts are the columns and ids that are named here
+
+"""What somebody tries who can write to the database, and lacks the encryption key: his own rows, and his own past.
+
+Each story begins with a database that an earlier version has made, and that this version has opened once.
+"""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.cli.commands import Ran, Run
+from tests.scenarios.gateway_double import GatewayDouble
+from tests.upgrades.books import VERSIONS, Books, copy_database, read_books
+from tests.upgrades.service import Opened, opened, settings_over
+
+from payrelay.app import opened_credentials
+from payrelay.core.access.credential import ID_LENGTH, SECRET_LENGTH, compose_key, hash_of
+from payrelay.errors import StoreUnusable
+
+Open = Callable[[], AbstractAsyncContextManager[Opened]]
+Audited = Callable[[], Awaitable[Ran]]
+
+FORGED_ID: Final = "F" * ID_LENGTH
+OLD_DATE_MS: Final = 1
+FINDINGS: Final = 1
+UNUSABLE: Final = 2
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[GatewayDouble]:
+    """Gives a gateway that would do everything that it is asked."""
+    with GatewayDouble() as double:
+        yield double
+
+
+@pytest.fixture
+def books() -> Books:
+    """Gives what is known of the database beside it."""
+    return read_books(VERSIONS[-1])
+
+
+@pytest.fixture
+async def file(books: Books, start: Open, tmp_path: Path) -> Path:
+    """Gives a database that was opened once by this version."""
+    copy_database(books.version, tmp_path / "payrelay.db")
+    async with start():
+        pass
+    return tmp_path / "payrelay.db"
+
+
+@pytest.fixture
+def start(books: Books, gateway: GatewayDouble, tmp_path: Path) -> Open:
+    """Starts the program over the database, as often as a test likes."""
+    settings = settings_over(f"sqlite:///{tmp_path / 'payrelay.db'}", gateway, books.encryption_key)
+    return lambda: opened(settings, books.left_at_ms)
+
+
+@pytest.fixture
+def audited(run: Run, books: Books, tmp_path: Path) -> Audited:
+    """Runs ``payrelay audit verify`` as an operator does."""
+    variables = {
+        "PAYRELAY_DATABASE_URL": f"sqlite:///{tmp_path / 'payrelay.db'}",
+        "PAYRELAY_ENCRYPTION_KEY": books.encryption_key,
+    }
+    return lambda: asyncio.to_thread(run, "audit", "verify", **variables)
+
+
+def forge(file: Path, sql: str, *parameters: object) -> None:
+    """Writes to the database as its owner does: no trigger stops him."""
+    connection = sqlite3.connect(file)
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in sql.split(";"):
+        connection.execute(statement, parameters if "?" in statement else ())
+    connection.commit()
+    connection.close()
+
+
+async def status(program: Opened, key: str, path: str) -> int:
+    """Gives the status of a read with a key."""
+    reply = await program.call("GET", f"/gateway/api/{path}", headers={"Authorization": f"Bearer {key}"})
+    return reply.status
+
+
+async def alerted(program: Opened) -> list[str]:
+    """Gives the rows about which an alert waits."""
+    due = [await each.lease_due(2**60, leased_until_ms=2**61, limit=100) for each in program.relay.alerting.alerts]
+    return [alert.subject_id for alerts in due for alert in alerts if "/" in alert.subject_id]
+
+
+async def test_a_key_that_was_written_into_the_database_opens_nothing(
+    file: Path, start: Open, audited: Audited
+) -> None:
+    """Its hash is right and its scopes are all there are; without a digest it is as a key that nobody has made."""
+    key = compose_key("sandbox", FORGED_ID, "s" * SECRET_LENGTH)
+    forge(
+        file,
+        "INSERT INTO credentials (id, principal, key_hash, scopes, created_at_ms)"
+        f" SELECT '{FORGED_ID}', principal, ?, scopes, created_at_ms FROM credentials WHERE principal = 'shop'",
+        hash_of(key),
+    )
+    async with start() as program:
+        found = [await status(program, key, "operations") for _ in range(2)]
+        told = await alerted(program)
+
+    assert found == [401, 401]
+    assert told == [f"credentials/{FORGED_ID}"]
+    assert f"credentials/{FORGED_ID}: its digest is missing or wrong" in (await audited()).out
+    assert (await audited()).code == FINDINGS
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["principal = 'shop'", 'scopes = \'["operations:read","payments:charge"]\'', "amount_max_minor = NULL"],
+)
+async def test_a_key_that_was_widened_opens_nothing(file: Path, start: Open, books: Books, change: str) -> None:
+    """A kiosk's key becomes the shop's, gets another scope, or loses its limit: it is no key any more."""
+    forge(file, f"UPDATE credentials SET {change} WHERE principal = 'kiosk'")
+    async with start() as program:
+        assert await status(program, books.keys["kiosk"], "operations") == 401
+
+
+async def test_a_key_that_was_revoked_stays_revoked(file: Path, start: Open, books: Books) -> None:
+    """A leaked key was ended; whoever sets the time of its end back to nothing has no key again."""
+    async with start() as program:
+        rows = sqlite3.connect(file).execute("SELECT id FROM credentials WHERE principal = 'kiosk'").fetchall()
+        await revoke(program, rows[0][0])
+    forge(file, "UPDATE credentials SET revoked_at_ms = NULL")
+    async with start() as program:
+        assert await status(program, books.keys["kiosk"], "operations") == 401
+        assert await status(program, books.keys["shop"], "operations") == 200
+
+
+async def revoke(program: Opened, credential_id: str) -> None:
+    """Ends a key as ``payrelay keys revoke`` does."""
+    file = program.settings.embedded_path
+    assert file is not None
+    async with opened_credentials(program.settings, program.clock) as credentials:
+        assert await credentials.revoke(credential_id, program.clock.now_ms())
+
+
+async def test_a_customer_is_not_given_to_another_principal(
+    file: Path, start: Open, books: Books, audited: Audited
+) -> None:
+    """A kiosk that names itself the owner of the shop's customer can neither see it nor charge its card."""
+    customer_id = max(books.customers.values())
+    forge(file, "UPDATE customers SET principal = 'kiosk' WHERE id = ?", customer_id)
+    body = {"order_id": "new", "type": "PAYMENT", "items": "Tea", "currency": "LKR", "amount": 1}
+    async with start() as program:
+        charged = await program.call(
+            "POST",
+            "/gateway/api/payments/charge",
+            headers={"Authorization": f"Bearer {books.keys['kiosk']}"},
+            body=json.dumps(body | {"customer_token": customer_id}).encode(),
+        )
+        assert await status(program, books.keys["kiosk"], f"customers/{customer_id}") == 404
+        assert charged.status == 422
+        assert await alerted(program) == [f"customers/{customer_id}"]
+    assert f"customers/{customer_id}: its digest is missing or wrong" in (await audited()).out
+
+
+async def test_an_endpoint_with_another_address_gets_nothing(file: Path, start: Open, audited: Audited) -> None:
+    """Events say who pays what; redirected, they would go to whoever wrote the address, signed with the secret."""
+    forge(file, "UPDATE endpoints SET url = 'http://127.0.0.1:9/stolen'")
+    async with start() as program:
+        rows = sqlite3.connect(file).execute("SELECT id FROM endpoints").fetchall()
+        target = await program.relay.dispatch.endpoints.target(rows[0][0])
+
+        assert target is None
+        assert await alerted(program) == [f"endpoints/{rows[0][0]}"]
+    assert f"endpoints/{rows[0][0]}: its digest is missing or wrong" in (await audited()).out
+
+
+@pytest.mark.parametrize("change", ["state = 'completed'", "amount_minor = 1"])
+async def test_a_checkout_is_not_paid_by_hand(
+    file: Path, start: Open, books: Books, audited: Audited, change: str
+) -> None:
+    """A checkout that says that it is completed, or was for a hundredth, has goods handed over: it is not believed."""
+    checkout_id = books.checkouts[0].id
+    forge(file, f"UPDATE checkouts SET {change} WHERE id = ?", checkout_id)
+    async with start() as program:
+        assert await status(program, books.keys["shop"], f"checkouts/{checkout_id}") == 404
+    assert f"checkouts/{checkout_id}: its digest is missing or wrong" in (await audited()).out
+    assert (await audited()).code == FINDINGS
+
+
+async def test_a_decision_about_a_notification_is_not_made_by_hand(file: Path, audited: Audited) -> None:
+    """A notification that was refused as forged, and is genuine and applied now, was written by somebody else."""
+    forge(file, "UPDATE notifications SET verdict = 'genuine', state = 'received' WHERE state = 'refused'")
+    found = await audited()
+
+    assert found.code == FINDINGS
+    assert "notifications/" in found.out
+
+
+async def test_blanked_hashes_are_found(file: Path, audited: Audited) -> None:
+    """A decision by an operator is rewritten; with all hashes blank and old dates it would be from before the chain."""
+    assert (await audited()).code != FINDINGS
+    forge(
+        file,
+        "UPDATE history SET evidence = replace(evidence, 'operator', 'operatog'), hash = '', row_digest = '',"
+        f" answer_digest = '', at_ms = {OLD_DATE_MS} WHERE operation_id IN"
+        " (SELECT operation_id FROM history WHERE evidence LIKE '%operator%');"
+        "UPDATE operations SET chain = '', amount_minor = 1 WHERE id IN"
+        " (SELECT operation_id FROM history WHERE hash = '');"
+        "DELETE FROM anchors",
+    )
+    found = await audited()
+
+    assert found.code == FINDINGS
+    assert "it has no hash, although it was written after the chain began" in found.out
+
+
+BLANKED: Final = (
+    "DELETE FROM meta WHERE name = 'chain_key';"
+    "UPDATE history SET hash = '', row_digest = '', answer_digest = '';"
+    "UPDATE operations SET chain = '', amount_minor = 1;"
+    "DELETE FROM anchors"
+)
+
+
+async def test_a_dropped_key_of_the_chain_is_found_whatever_else_is_blanked(
+    file: Path, start: Open, audited: Audited
+) -> None:
+    """With the key gone and no hash left, everything would be from before a chain that begins today."""
+    forge(file, BLANKED)
+
+    assert (await audited()).code == UNUSABLE
+    with pytest.raises(StoreUnusable, match="key of the audit chain is missing"):
+        async with start():
+            pass
+
+
+@pytest.mark.parametrize("names", ["name IN ('key_check', 'chain_key')", "name LIKE '%'"])
+async def test_the_upgrade_is_not_run_again_for_forged_rows(
+    file: Path, start: Open, audited: Audited, names: str
+) -> None:
+    """It trusts rows as they stand, once: whoever removes what says that it was done gets no blessing for his rows."""
+    forge(file, "UPDATE customers SET principal = 'kiosk', row_digest = ''")
+    forge(file, f"DELETE FROM meta WHERE {names}")
+
+    assert (await audited()).code == UNUSABLE
+    with pytest.raises(StoreUnusable):
+        async with start():
+            pass

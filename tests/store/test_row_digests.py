@@ -1,0 +1,236 @@
+# ruff: noqa: S608 - what is put into the texts are the tables and columns of the schema
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import asyncpg
+import msgspec
+import pytest
+from tests.digests import CHAIN_KEY, digests_of
+from tests.store.test_checkouts import CHECKOUT, DETAILS
+from tests.store.test_customers import APPROVAL, CUSTOMER
+from tests.store.test_inbox import NOTIFICATION
+from tests.store.test_seals import ENDPOINT
+
+from payrelay.clock import Clock
+from payrelay.core.access.allowance import before_allowances
+from payrelay.core.access.client_token import ClientToken
+from payrelay.core.access.credential import Credential, Rate, Scope
+from payrelay.core.secret import Secret
+from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.credentials import Credentials
+from payrelay.store.alerts import Alerts, AlertSubject
+from payrelay.store.checkouts import Checkouts
+from payrelay.store.customers import Customers
+from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, DIGESTED, UNDIGESTED, RowDigests
+from payrelay.store.engine import migrations
+from payrelay.store.engine.database import Database
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events.endpoints import Endpoints
+from payrelay.store.inbox import Inbox
+from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
+
+Tamper = Callable[[str], Awaitable[None]]
+
+SEAL: Final = Seal((b"k" * 32,))
+KEY: Final = Credential(
+    id="key1",
+    principal="shop",
+    key_hash=b"h" * 32,
+    scopes=frozenset({Scope.PAYMENTS_CHARGE}),
+    accounts=frozenset({"gateway"}),
+    amount_max_minor=100,
+    rate=Rate(count=1, window_s=1),
+    created_at_ms=1,
+    expires_at_ms=2,
+    revoked_at_ms=None,
+)
+TOKEN: Final = ClientToken(
+    id="tok1",
+    principal="shop",
+    credential_id="key1",
+    account="gateway",
+    customer_id="cus_1",
+    order_id="A-1",
+    allowance=before_allowances(100, "LKR"),
+    scopes=frozenset({Scope.PAYMENTS_CHARGE}),
+    issued_at_ms=1,
+    expires_at_ms=2,
+)
+FORGED: Final = {"TEXT": "'forged'", "INTEGER": "77", "BLOB": "X'00'"}
+LEGAL: Final = {("customers", "state"): "'removed', sealed_token = NULL"}
+"""What a check of the schema lets pass."""
+
+
+def schema() -> dict[str, dict[str, str]]:
+    """Gives every table with its columns and their types, as the migrations leave them."""
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(migrations.CREATE_VERSION_TABLE)
+    for migration in migrations.shipped("sqlite"):
+        connection.executescript(migration.text)
+    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    found = {name: {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({name})")} for name in tables}
+    connection.close()
+    return found
+
+
+COVERED: Final = [
+    (table.name, column, kind)
+    for table in DIGESTED
+    for column, kind in schema()[table.name].items()
+    if column not in table.uncovered
+]
+
+
+@pytest.fixture
+def tamper(url: str) -> Tamper:
+    """Runs SQL behind the program's back."""
+
+    async def run(sql: str) -> None:
+        if url.startswith("postgresql"):
+            connection = await asyncpg.connect(url)
+            await connection.execute(sql.replace("X'00'", r"'\x00'"))
+            await connection.close()
+            return
+        file = sqlite3.connect(url.removeprefix("sqlite:///"))
+        file.executescript(sql)
+        file.close()
+
+    return run
+
+
+@pytest.fixture
+async def filled(database: Database) -> Database:
+    """Gives a database with a row in every table that has digests, each written as the program writes it."""
+    rows = digests_of(database)
+    await Credentials(database, rows).add(KEY)
+    await ClientTokens(database, rows).add(TOKEN)
+    await Customers(database, SEAL, rows, chain_key=CHAIN_KEY).add(CUSTOMER, APPROVAL)
+    await Endpoints(database, SEAL, rows).add(ENDPOINT, Secret("secret"))
+    await Checkouts(database, SEAL, rows).add(CHECKOUT, DETAILS)
+    await Inbox(database, SEAL, rows).put(NOTIFICATION, b"body")
+    return database
+
+
+async def wrong_in(database: Database) -> list[str]:
+    """Gives the tables that have a row with a wrong digest."""
+    rows = digests_of(database)
+    return [table.name for table in DIGESTED async for row in rows.check(table) if not row.is_right]
+
+
+def test_every_table_has_digests_or_a_reason() -> None:
+    """A new table whose rows grant something must not come without digests, and without anybody noticing."""
+    assert schema().keys() == {table.name for table in DIGESTED} | UNDIGESTED.keys()
+    assert not {table.name for table in DIGESTED} & UNDIGESTED.keys()
+
+
+def test_every_column_is_covered_or_has_a_reason() -> None:
+    """A new column is covered as soon as the store reads it; one that isn't has a reason beside its name."""
+    for table in DIGESTED:
+        assert {*table.read, *table.uncovered, "row_digest"} == schema()[table.name].keys()
+
+
+async def test_what_the_program_writes_is_right(filled: Database) -> None:
+    """Each row with the digest of itself: otherwise nothing would open any more."""
+    assert await wrong_in(filled) == []
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("table", "column", "kind"), COVERED)
+async def test_every_covered_column_is_watched(
+    filled: Database, tamper: Tamper, table: str, column: str, kind: str
+) -> None:
+    """Whoever changes one of them, or the digest itself, is found out, and the row is named."""
+    await tamper(f"UPDATE {table} SET {column} = {LEGAL.get((table, column), FORGED[kind])}")
+
+    assert await wrong_in(filled) == [table]
+
+
+async def test_a_digest_is_worth_nothing_in_another_row_or_under_another_key(filled: Database, tamper: Tamper) -> None:
+    """Nobody copies the digest of his own row, or makes one of his own."""
+    await tamper("UPDATE client_tokens SET row_digest = (SELECT row_digest FROM credentials)")
+
+    assert await wrong_in(filled) == ["client_tokens"]
+    assert not [row async for row in digests_of(filled, b"x" * 32).check(CREDENTIALS) if row.is_right]
+
+
+@pytest.mark.parametrize("change", ["row_digest = ''", "id = 'other'"])
+async def test_a_row_with_a_wrong_digest_counts_as_not_existing(filled: Database, tamper: Tamper, change: str) -> None:
+    """Whatever is read by: nobody is let in by it, shown it, or sent to it."""
+    for table in DIGESTED:
+        await tamper(f"UPDATE {table.name} SET {change.replace('other', f'other-{table.name}')}")
+    rows = digests_of(filled)
+    keys, tokens = Credentials(filled, rows), ClientTokens(filled, rows)
+    customers = Customers(filled, SEAL, rows, chain_key=CHAIN_KEY)
+    endpoints, checkouts = Endpoints(filled, SEAL, rows), Checkouts(filled, SEAL, rows)
+    inbox = Inbox(filled, SEAL, rows)
+
+    assert [await keys.get(each) for each in ("key1", "other-credentials")] == [None, None]
+    assert await keys.list() == []
+    assert await tokens.parentage("tok1") is None
+    assert await customers.of_token(CUSTOMER.merchant, CUSTOMER.principal, APPROVAL.token) is None
+    assert await endpoints.list_all() == []
+    assert await endpoints.target(ENDPOINT.id) is None
+    assert await checkouts.of_order(CHECKOUT.merchant, CHECKOUT.order_id) == []
+    assert await inbox.get(NOTIFICATION.id) is None
+    assert await inbox.put(NOTIFICATION, b"body") is None
+
+
+async def test_a_wrong_row_is_an_alert_once(filled: Database, tamper: Tamper) -> None:
+    """However often it is tried, and by however many processes: a thousand alerts hide the one that matters."""
+    await tamper("UPDATE credentials SET principal = 'other'")
+    for _ in range(2):
+        rows = digests_of(filled)
+        assert [await Credentials(filled, rows).get("key1") for _ in range(2)] == [None, None]
+    due = await Alerts(filled, AlertSubject.ROW).lease_due(2**60, leased_until_ms=2**61, limit=10)
+
+    assert [(alert.subject_id, alert.version) for alert in due] == [("credentials/key1", 1)]
+
+
+async def test_what_was_revoked_can_not_be_brought_back(filled: Database, tamper: Tamper) -> None:
+    """A revoked row has no digest: without the time of its end it is a row that somebody else has written."""
+    rows = digests_of(filled)
+    await Credentials(filled, rows).revoke("key1", 5)
+    await ClientTokens(filled, rows).revoke("tok1", "shop", "gateway", 5)
+    assert await wrong_in(filled) == []
+    revoked = await Credentials(filled, rows).get("key1")
+    assert revoked is not None
+    assert revoked.revoked_at_ms == 5
+
+    await tamper("UPDATE credentials SET revoked_at_ms = NULL; UPDATE client_tokens SET revoked_at_ms = NULL")
+    assert await Credentials(filled, rows).get("key1") is None
+    assert await wrong_in(filled) == [CREDENTIALS.name, CLIENT_TOKENS.name]
+
+
+async def test_a_change_does_not_make_a_forged_row_right(filled: Database, tamper: Tamper) -> None:
+    """Its owner changes a label between the forgery and the next read: the principal stays a forged one."""
+    rows = digests_of(filled)
+    endpoints, checkouts = Endpoints(filled, SEAL, rows), Checkouts(filled, SEAL, rows)
+    endpoint, checkout = await endpoints.get(ENDPOINT.id), await checkouts.get(CHECKOUT.id)
+    assert endpoint is not None
+    assert checkout is not None
+    await tamper("UPDATE endpoints SET principal = 'other'; UPDATE checkouts SET amount_minor = 1")
+    await endpoints.change(msgspec.structs.replace(endpoint, label="new"), was=endpoint.state)
+    await checkouts.change(msgspec.structs.replace(checkout, version=checkout.version + 1), has_event=False)
+
+    assert await wrong_in(filled) == ["endpoints", "checkouts"]
+
+
+async def test_the_upgrade_trusts_rows_as_they_stand_and_only_those_without_a_digest(
+    filled: Database, tamper: Tamper
+) -> None:
+    """Keys and customers of earlier versions go on working; a row with a wrong digest stays wrong."""
+    for table in DIGESTED:
+        await tamper(f"UPDATE {table.name} SET row_digest = ''")
+    await tamper("UPDATE credentials SET row_digest = 'forged'")
+    await cover_earlier_rows(filled, SEAL, CHAIN_KEY, at_ms=1)
+
+    assert await wrong_in(filled) == ["credentials"]
+
+
+async def test_the_upgrade_gives_no_digest_to_what_has_ended(filled: Database, tamper: Tamper) -> None:
+    """It would be what brings a revoked key back."""
+    await tamper("UPDATE credentials SET row_digest = '', revoked_at_ms = 5")
+
+    assert await RowDigests(filled, CHAIN_KEY, Clock()).add_missing(CREDENTIALS) == 0
