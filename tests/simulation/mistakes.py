@@ -1,7 +1,7 @@
 """Mistakes that nobody made, to see that the simulation would notice them: each is one part in another's place."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +15,9 @@ from tests.simulation.process import ACCOUNT, SEAL, Parts
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, event_of
+from payrelay.core.checkouts.text_holders import TextHolder
 from payrelay.core.events.event import OutgoingEvent
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import (
     Authenticity,
     Notification,
@@ -25,6 +27,7 @@ from payrelay.core.notifications.notification import (
 )
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Operation, State, advance
+from payrelay.core.payments.order_search import Slot
 from payrelay.core.payments.payment import Observation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.subscriptions.subscription import Fact
@@ -34,13 +37,16 @@ from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire.requests import WireRequest
+from payrelay.store.access.owners import Owners
 from payrelay.store.chargebacks import Chargeback, Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database, Statement
 from payrelay.store.events import outbox
 from payrelay.store.inbox import Inbox, StoredNotification
 from payrelay.store.payments.journal import Acceptance, AcceptedOperation, ClaimedOperation, Condition, Journal
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
 SOMETHING: Final = Payment(
@@ -347,6 +353,40 @@ class Believing(Checkouts):
         await super().change(checkout, has_event=has_event, is_paid=is_paid)
 
 
+class Oblivious(SignedTexts):
+    """Knows of nothing else that has the text of a notification."""
+
+    async def holders(self, merchant: str, readings: Sequence[SignedText]) -> list[TextHolder]:
+        """Finds what has the first reading's order, whatever else has the text."""
+        found = await super().holders(merchant, readings)
+        return [each for each in found if each.order_id == readings[0].order_id]
+
+
+class Sleepless(OrderSearches):
+    """Lets everything that waits for an order search for it."""
+
+    async def take(self, merchant: str, order_id: str, occasions: Iterable[str], *, now_ms: int) -> Slot:
+        """Gives a slot to whoever asks."""
+        slot = await super().take(merchant, order_id, occasions, now_ms=now_ms)
+        return Slot(msgspec.structs.replace(slot.schedule, next_at_ms=now_ms + 2_000), is_given=True)
+
+
+class Ownerless(Owners):
+    """Knows nobody who owns anything."""
+
+    async def of_payment(self, merchant: str, payment_id: str) -> frozenset[str]:  # noqa: ARG002, not asked
+        """Finds nobody."""
+        return frozenset()
+
+    async def of_authorization(self, merchant: str, token_hash: str) -> frozenset[str]:  # noqa: ARG002, not asked
+        """Finds nobody."""
+        return frozenset()
+
+    async def of_plan(self, merchant: str, subscription_id: str) -> frozenset[str]:  # noqa: ARG002, not asked
+        """Finds nobody."""
+        return frozenset()
+
+
 async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
     """Takes what a dead process was sending for not sent."""
     stranded = await relay.journal.stranded(before_ms=NEVER_MS if is_sole_owner else 0)
@@ -417,6 +457,20 @@ def _lavish(relay: Relay, _: Database) -> Relay:
     return relay
 
 
+def _oblivious(relay: Relay, _: Database) -> Relay:
+    texts = Oblivious.__new__(Oblivious)
+    vars(texts).update(vars(relay.signed_texts))
+    return replace(relay, signed_texts=texts)
+
+
+def _sleepless(relay: Relay, database: Database) -> Relay:
+    return replace(relay, order_searches=Sleepless(database))
+
+
+def _ownerless(relay: Relay, database: Database) -> Relay:
+    return replace(relay, owners=Ownerless(database))
+
+
 MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "no guard": lambda: with_journal(Guardless),
     "phones' payments are not counted": lambda: with_journal(Uncounting),
@@ -432,6 +486,10 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "a notification is proof": lambda: Parts(change=_trusting),
     "answered before it is kept": lambda: Parts(change=_dropping),
     "told in another commit": lambda: Parts(change=_twofold),
+    "another form's text proves an authorization": lambda: Parts(change=_oblivious),
+    "another form's text approves a card": lambda: Parts(change=_oblivious),
+    "each disguise is searched for": lambda: Parts(change=_sleepless),
+    "nobody owns anything": lambda: Parts(change=_ownerless),
     "a reported authorization is believed": lambda: Parts(change=_believing),
     "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
     "a chargeback needs no record": lambda: Parts(change=_accusing),
