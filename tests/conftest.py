@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 from tests import draws
-from tests.cli.commands import Ran, Run
+from tests.cli.commands import Ran, Run, run_inside
 from tests.databases import Schemas
 from tests.needed import lacking
 from tests.postgresql_server import PostgresqlServer, ProgramsMissing, running_postgresql
@@ -121,6 +121,23 @@ async def empty_postgresql_url(postgresql_schemas: Schemas) -> AsyncIterator[str
     name = await postgresql_schemas.new()
     yield postgresql_schemas.url(name)
     await postgresql_schemas.drop(name)
+
+
+@pytest.fixture(scope="session")
+def upgraded_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Makes a database with its key as ``db upgrade`` makes them, once for all tests."""
+    folder = tmp_path_factory.mktemp("upgraded")
+    assert run_inside(folder, {}, "db", "upgrade").code == 0
+    return {name: (folder / name).read_bytes() for name in ("payrelay.db", "payrelay.db.key")}
+
+
+@pytest.fixture
+def upgraded_database(tmp_path: Path, upgraded_files: dict[str, bytes]) -> Path:
+    """Puts a database without any content, and its key, into the folder in which commands are run."""
+    for name, content in upgraded_files.items():
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / name).chmod(0o600)
+    return tmp_path / "payrelay.db"
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def relay_over(
         read_cache=ReadCache(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
-        order_searches=OrderSearches(database),
+        order_searches=OrderSearches(database, CHAIN_KEY),
         inbox=Inbox(database, SEAL, rows),
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,

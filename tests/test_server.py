@@ -21,7 +21,10 @@ def status_of(address: str) -> int:
 
 @pytest.mark.story
 def test_serve_beside_commands_and_to_its_end(tmp_path: Path) -> None:
-    """One server, checked and given keys while it runs, refuses a second one and ends cleanly when it is told to."""
+    """One server, checked and given keys while it runs, refuses a second one and ends cleanly when it is told to.
+
+    The check asks for an access token of its own: the server's would say that a secret is right which was exchanged.
+    """
     with program(tmp_path, "simulate", "--port", "0") as simulator:
         found = re.search(r"at (\S+)", read_until(simulator.stdout, "app_id="))
         assert found is not None
@@ -32,6 +35,9 @@ def test_serve_beside_commands_and_to_its_end(tmp_path: Path) -> None:
             assert status_of(f"{address}/gateway/api/subscriptions") == 401
 
             assert ended(tmp_path, "check", **variables).code == 0
+            exchanged = variables | {"PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET": "exchanged"}
+            wrong = ended(tmp_path, "check", **exchanged)
+            assert (wrong.code, "✗ gateway: access token: The gateway does not accept" in wrong.out) == (1, True)
             assert ended(tmp_path, "keys", "create", "--name", "shop", **variables).code == 0
             second = ended(tmp_path, "serve", "--port", "0", **variables)
             assert (second.code, second.err.count("\n")) == (2, 1)

@@ -22,6 +22,7 @@ from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
+from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.manage_principals import pair_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
@@ -80,7 +81,7 @@ from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
-from payrelay.store.upgrades.run import UpgradeContext, upgrade
+from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrade
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -131,7 +132,7 @@ async def running(
         await stack.enter_async_context(worker.working(relay))
         for pair in await relay.principals.grandfathered():
             log.warning("principals_undecided", text=pair_in_words(pair))
-        credentials = Credentials(database, (await resources_of(settings, database, clock)).rows)
+        credentials = Credentials(database, relay.checkouts.rows)
         context = ApiContext(
             relay=relay,
             credentials=credentials,
@@ -189,13 +190,14 @@ async def opened_relay(
     log: FilteringBoundLogger,
     hooks: Hooks,
     kinds: Mapping[str, GatewayKind] = KINDS,
+    may_upgrade: bool = True,
 ) -> AsyncIterator[Relay]:
     """Makes what the flows work with, for a server and for commands beside it; closes its accounts at the end.
 
-    ``kinds`` are the known kinds of gateway; a simulation brings its own.
+    ``kinds`` are the known kinds of gateway; a simulation brings its own. ``may_upgrade`` is as for the database.
     Raises SettingsError, StoreUnusable.
     """
-    shared = await resources_of(settings, database, clock)
+    shared = await resources_of(settings, database, clock, may_upgrade=may_upgrade)
     seal, rows, chain_secret = shared.seal, shared.rows, shared.chain.secret
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
@@ -225,7 +227,7 @@ async def opened_relay(
                 start=background.start,
                 note=ReadingNotes(subscriptions, accounts),
             ),
-            order_searches=OrderSearches(database),
+            order_searches=OrderSearches(database, chain_secret),
             inbox=Inbox(database, seal, rows),
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
@@ -277,9 +279,16 @@ def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
 
 
 @asynccontextmanager
-async def opened_database(settings: Settings, clock: Clock, *, is_owner: bool) -> AsyncIterator[Database]:
-    """Opens the database and closes it again; a command isn't the owner, and may run beside a server."""
-    database = await open_database(settings.database_url.reveal(), clock=clock, owner=is_owner)
+async def opened_database(
+    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool = True
+) -> AsyncIterator[Database]:
+    """Opens the database and closes it again; a command isn't the owner, and may run beside a server.
+
+    With ``may_upgrade``, makes a missing database and brings an old schema up to date. Otherwise raises
+    DatabaseNotReady for both: a command that was started in the wrong directory must not say that there is nothing.
+    """
+    url = settings.database_url.reveal()
+    database = await open_database(url, clock=clock, owner=is_owner, may_upgrade=may_upgrade)
     try:
         yield database
     finally:
@@ -287,56 +296,73 @@ async def opened_database(settings: Settings, clock: Clock, *, is_owner: bool) -
 
 
 @asynccontextmanager
-async def opened_credentials(settings: Settings, clock: Clock) -> AsyncIterator[Credentials]:
-    """Opens the database beside a running server, for the commands about keys."""
-    async with opened_database(settings, clock, is_owner=False) as database:
-        yield Credentials(database, (await resources_of(settings, database, clock)).rows)
+async def opened_credentials(settings: Settings, clock: Clock, *, may_upgrade: bool) -> AsyncIterator[Credentials]:
+    """Opens the database beside a running server, for the commands about keys; ``may_upgrade`` as for the database."""
+    async with opened_database(settings, clock, may_upgrade=may_upgrade) as database:
+        shared = await resources_of(settings, database, clock, may_upgrade=may_upgrade)
+        yield Credentials(database, shared.rows)
 
 
 @asynccontextmanager
 async def opened_principals(settings: Settings, clock: Clock) -> AsyncIterator[Principals]:
-    """Opens the database beside a running server, for the commands about principals that need no gateway."""
-    async with opened_database(settings, clock, is_owner=False) as database:
-        yield Principals(database, (await resources_of(settings, database, clock)).chain.secret)
+    """Opens the database, made and upgraded where needed, for the commands about principals that need no gateway."""
+    async with opened_database(settings, clock) as database:
+        shared = await resources_of(settings, database, clock, may_upgrade=True)
+        yield Principals(database, shared.chain.secret)
 
 
 @asynccontextmanager
 async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pauses]:
     """Opens the database beside a running server, for the commands that pause; they need no encryption key."""
-    async with opened_database(settings, clock, is_owner=False) as database:
+    async with opened_database(settings, clock, may_upgrade=False) as database:
         yield Pauses(database)
 
 
 @asynccontextmanager
 async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
     """Opens the database beside a running server, for the commands about sealed values."""
-    async with opened_database(settings, clock, is_owner=False) as database:
-        yield Seals(database, (await resources_of(settings, database, clock)).seal)
+    async with opened_database(settings, clock, may_upgrade=False) as database:
+        yield Seals(database, (await resources_of(settings, database, clock, may_upgrade=False)).seal)
 
 
 @asynccontextmanager
 async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
     """Opens the keys of client tokens beside a running server, for the command that rotates them."""
-    async with opened_database(settings, clock, is_owner=False) as database:
-        yield SigningKeys(database, (await resources_of(settings, database, clock)).seal, clock)
+    async with opened_database(settings, clock, may_upgrade=False) as database:
+        yield SigningKeys(database, (await resources_of(settings, database, clock, may_upgrade=False)).seal, clock)
 
 
 @asynccontextmanager
-async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, "SharedResources"]]:
-    """Opens the audit trail beside a running server; gives it with the keys of the database."""
-    async with opened_database(settings, clock, is_owner=False) as database:
-        shared = await resources_of(settings, database, clock)
-        yield Trail(database, shared.seal, ChainKey(shared.chain.secret)), shared
+async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[Trail]:
+    """Opens the audit trail beside a running server, for the command that prints the newest anchor."""
+    async with opened_database(settings, clock, may_upgrade=False) as database:
+        shared = await resources_of(settings, database, clock, may_upgrade=False)
+        yield Trail(database, shared.seal, ChainKey(shared.chain.secret))
 
 
-async def upgraded_version(settings: Settings, clock: Clock, *, is_data_upgraded: bool) -> int:
-    """Upgrades the database's schema, as every opening does; returns the schema's version.
+@asynccontextmanager
+async def opened_audit(
+    settings: Settings, clock: Clock, progress: Progress, noted: Mapping[int, str]
+) -> AsyncIterator[Audit]:
+    """Opens the audit beside a running server; ``noted`` are digests of anchors by their numbers."""
+    async with opened_database(settings, clock, may_upgrade=False) as database:
+        shared = await resources_of(settings, database, clock, may_upgrade=False)
+        secret = shared.chain.secret
+        yield Audit(
+            Trail(database, shared.seal, ChainKey(secret)),
+            shared.chain.since_ms,
+            progress,
+            rows=shared.rows,
+            principals=Principals(database, secret),
+            noted=noted,
+            now_ms=clock.now_ms(),
+        )
 
-    With ``is_data_upgraded`` also runs the upgrade steps of its data, as every start does, which needs the keys.
-    """
-    async with opened_database(settings, clock, is_owner=False) as database:
-        if is_data_upgraded:
-            await resources_of(settings, database, clock)
+
+async def upgraded_version(settings: Settings, clock: Clock) -> int:
+    """Upgrades the database's schema and its data, as every start of a server does; returns the schema's version."""
+    async with opened_database(settings, clock) as database:
+        await resources_of(settings, database, clock, may_upgrade=True)
         return await schema_version(database)
 
 
@@ -350,15 +376,16 @@ def remove_database(path: Path) -> None:
         lock.release()
 
 
-async def resources_of(settings: Settings, database: Database, clock: Clock) -> "SharedResources":
-    """Returns the database with its keys, after the upgrade steps that it has not had.
+async def resources_of(settings: Settings, database: Database, clock: Clock, *, may_upgrade: bool) -> "SharedResources":
+    """Returns the database with its keys. With ``may_upgrade``, first runs the upgrade steps that it has not had.
 
-    Raises SettingsError where there is no encryption key; StoreUnusable where a key is the wrong one or is missing from
-    the database; StoreUnavailable.
+    Otherwise raises DatabaseNotReady where a step is missing. Raises SettingsError where there is no encryption key;
+    StoreUnusable where a key is the wrong one or is missing from the database; StoreUnavailable.
     """
     seal = await seal_of(settings, database)
     chain = await chain_key(database, seal, clock)
-    await upgrade(UpgradeContext(database, seal, chain.secret, clock.now_ms()))
+    context = UpgradeContext(database, seal, chain.secret, clock.now_ms())
+    await (upgrade(context) if may_upgrade else require_upgraded(context))
     return SharedResources(database, seal, chain, RowDigests(database, chain.secret, clock))
 
 
@@ -398,17 +425,25 @@ class SharedResources:
 
 @asynccontextmanager
 async def opened_accounts(
-    settings: Settings, clock: Clock, shared: SharedResources | None, kinds: Mapping[str, GatewayKind] = KINDS
+    settings: Settings,
+    clock: Clock,
+    shared: SharedResources | None,
+    kinds: Mapping[str, GatewayKind] = KINDS,
+    *,
+    shares_access_tokens: bool = True,
 ) -> AsyncIterator[dict[str, Gateway]]:
     """Makes the gateway of each configured account, and closes it at the end; no gateway is called yet.
 
-    Without ``shared``, each process has the whole rate limit for itself.
+    Without ``shared``, each process has the whole rate limit for itself. Without ``shares_access_tokens`` the process
+    asks each gateway for an access token of its own, which shows whether the secrets are right.
     """
     async with AsyncExitStack() as stack:
         accounts = {}
         for name, gateway in settings.gateways.items():
             kind, common = kinds[gateway.kind], common_of(name, gateway)
             resources = await _gateway_resources(common, clock, kind.identity(common, gateway), shared)
+            if not shares_access_tokens:
+                resources = replace(resources, token_store=None)
             accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts

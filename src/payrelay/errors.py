@@ -225,6 +225,10 @@ class StoreUnusable(StoreError):
     """This program can't open the store as it is; an operator must act. The text is one line."""
 
 
+class DatabaseNotReady(StoreUnusable):
+    """There is no database yet, or it is of an earlier version: ``payrelay serve`` and ``db upgrade`` mend that."""
+
+
 class Outdated(StoreError):
     """The row has another version than the one that was read; nothing was written."""
 

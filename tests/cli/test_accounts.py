@@ -1,6 +1,8 @@
 import pytest
 from tests.cli.commands import GATEWAY, Ran, Run
 
+pytestmark = pytest.mark.usefixtures("upgraded_database")
+
 
 def test_an_account_is_paused_and_goes_on(run: Run) -> None:
     """Two commands, and nothing to look up: the first tells the second."""

@@ -1,5 +1,6 @@
 import sqlite3
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.cli.commands import GATEWAY, Run
@@ -8,13 +9,15 @@ from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.account import Account, merchant_of
 from payrelay_simulator import DEFAULT_MERCHANT
 
+pytestmark = pytest.mark.usefixtures("upgraded_database")
+
 
 def test_check_names_everything_that_is_wrong(run: Run) -> None:
     """It goes on behind the first fault; nothing listens at that address."""
     ran = run("check", **GATEWAY, PAYRELAY_GATEWAYS__GATEWAY__BASE_URL="http://127.0.0.1:1")
 
     assert ran.code == 1
-    assert "✓ settings: complete; gateway accounts: gateway (sandbox)" in ran.out
+    assert "✓ settings: serve can start; gateway accounts: gateway (sandbox)" in ran.out
     assert "✓ database: sqlite:///payrelay.db can be used" in ran.out
     assert "✗ gateway: " in ran.out
     assert DEFAULT_MERCHANT.app_secret not in ran.out
@@ -37,12 +40,47 @@ def test_check_says_what_is_wrong(run: Run, variables: dict[str, str], line: str
     assert line in ran.out
 
 
+def test_check_warns_of_a_database_that_is_not_there(run: Run, upgraded_database: Path) -> None:
+    """Before the first start nothing is wrong; in the wrong directory the line shows which file was meant."""
+    upgraded_database.unlink()
+    out = run("check").out
+
+    assert "! database: payrelay.db: there is no database; PAYRELAY_DATABASE_URL says where it is" in out
+    assert not upgraded_database.exists()
+
+
+UNSET: Final = (
+    "! alerts: neither PAYRELAY_ALERT_COMMAND nor PAYRELAY_ALERT_URL is set: what needs an operator is only written",
+    "! public address: PAYRELAY_PUBLIC_URL is not set: the gateway is told no address for its notifications",
+    "! gateway: notifications: MERCHANT_ID and MERCHANT_SECRET are not set: notifications can't be verified",
+)
+
+
+def test_check_warns_of_what_is_missing_and_says_what_that_means(run: Run) -> None:
+    """Each of them was found out by a customer who waited, because everything was called complete."""
+    out = run("check", **GATEWAY, PAYRELAY_GATEWAYS__GATEWAY__BASE_URL="http://127.0.0.1:1").out
+
+    assert [line for line in UNSET if line not in " ".join(out.split("\n"))] == []
+
+
+def test_check_is_content_where_nothing_is_missing(run: Run) -> None:
+    """A warning that is always there is read by nobody; what can't be known is said, and is no tick."""
+    more = {"MERCHANT_ID": "1", "MERCHANT_SECRET": "s", "BASE_URL": "http://127.0.0.1:1"}
+    variables = {f"PAYRELAY_GATEWAYS__GATEWAY__{name}": value for name, value in more.items()}
+    own = {"PAYRELAY_PUBLIC_URL": "http://127.0.0.1:9", "PAYRELAY_ALERT_COMMAND": "sh"}
+    out = run("check", **GATEWAY, **variables, **own).out
+
+    assert "✓ alerts: operators are told by PAYRELAY_ALERT_COMMAND" in out
+    assert "! public address: http://127.0.0.1:9 is an address of this machine or of a private network" in out
+    assert "! gateway: notifications: no genuine one has come lately: whether the gateway reaches this service" in out
+
+
 def test_check_tells_which_accounts_are_paused(run: Run) -> None:
     """Whoever wonders why nothing is charged looks here first."""
     run("pause", "gateway", "--reason", "wrong prices", "--by", "ann", **GATEWAY)
     out = run("check", **GATEWAY, PAYRELAY_GATEWAYS__GATEWAY__BASE_URL="http://127.0.0.1:1").out
 
-    assert "✓ gateway: paused since 20" in out
+    assert "! gateway: paused since 20" in out
     assert "by ann, because “wrong prices”" in out
 
 

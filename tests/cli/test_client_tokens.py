@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
 from tests.cli.commands import GATEWAY, Run
+
+pytestmark = pytest.mark.usefixtures("upgraded_database")
 
 
 def test_each_run_makes_another_key(run: Run) -> None:

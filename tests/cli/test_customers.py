@@ -65,9 +65,9 @@ async def _seed(folder: Path) -> list[Customer]:
 
 
 @pytest.fixture
-def seeded(tmp_path: Path) -> list[Customer]:
+def seeded(upgraded_database: Path) -> list[Customer]:
     """Gives the customers of two principals, in the database where the commands look for one."""
-    return asyncio.run(_seed(tmp_path))
+    return asyncio.run(_seed(upgraded_database.parent))
 
 
 def customers(run: Run, *arguments: str) -> Ran:
@@ -116,10 +116,10 @@ def test_one_is_shown_with_its_operations(run: Run, seeded: list[Customer]) -> N
     assert "-" in customers(run, "show", seeded[1].id).out
 
 
-@pytest.mark.parametrize("command", ["show", "erase"])
-def test_an_unknown_one_is_told_of(run: Run, seeded: list[Customer], command: str) -> None:
+@pytest.mark.parametrize("command", [("show",), ("erase", "--yes")])
+def test_an_unknown_one_is_told_of(run: Run, seeded: list[Customer], command: tuple[str, ...]) -> None:
     """Exit code 2, as where there is nothing of that name."""
-    ran = customers(run, command, "cus_nobody")
+    ran = customers(run, *command, "cus_nobody")
 
     assert (ran.code, ran.err) == (2, "payrelay: there is no customer cus_nobody\n")
     assert seeded
@@ -127,14 +127,22 @@ def test_an_unknown_one_is_told_of(run: Run, seeded: list[Customer], command: st
 
 def test_one_is_erased(run: Run, seeded: list[Customer]) -> None:
     """A person asks for it by letter: an operator does it, whoever's customer it is."""
-    ran = customers(run, "erase", seeded[1].id)
+    ran = customers(run, "erase", seeded[1].id, "--yes")
     shown = json.loads(customers(run, "show", seeded[1].id, "--json").out)["customer"]
 
     assert (ran.code, ran.err.startswith(f"Erased: {seeded[1].id}.")) == (0, True)
     assert (shown["state"], shown["card_no_masked"], shown["reference"]) == ("erased", None, None)
     assert "Destroyed: the keys" in ran.err
     assert "tables are cleared of these keys. Backups still have them" in ran.err
-    assert customers(run, "erase", seeded[1].id).code == 0
+    assert customers(run, "erase", seeded[1].id, "--yes").code == 0
+
+
+def test_without_a_terminal_nothing_is_erased_unless_it_is_said(run: Run, seeded: list[Customer]) -> None:
+    """There is no way back, and nobody could be asked."""
+    ran = customers(run, "erase", seeded[1].id)
+
+    assert ran == Ran(2, "", "payrelay: --yes is missing, and there is no terminal to ask on: nothing was erased\n")
+    assert json.loads(customers(run, "show", seeded[1].id, "--json").out)["customer"]["state"] == "active"
 
 
 def test_an_erasure_that_could_not_clear_the_files_says_so(run: Run, tmp_path: Path, seeded: list[Customer]) -> None:
@@ -143,12 +151,12 @@ def test_an_erasure_that_could_not_clear_the_files_says_so(run: Run, tmp_path: P
     reader = sqlite3.connect(file, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM data_keys").fetchall()
-    ran = customers(run, "erase", seeded[1].id)
+    ran = customers(run, "erase", seeded[1].id, "--yes")
     reader.close()
 
     assert ran.code == 0
     assert "not cleared of these keys yet" in ran.err
-    assert "tables are cleared of these keys" in customers(run, "erase", seeded[1].id).err
+    assert "tables are cleared of these keys" in customers(run, "erase", seeded[1].id, "--yes").err
 
 
 @pytest.mark.story

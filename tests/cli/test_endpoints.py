@@ -3,6 +3,8 @@ import json
 import pytest
 from tests.cli.commands import Run
 
+pytestmark = pytest.mark.usefixtures("upgraded_database")
+
 GATEWAY = {
     "PAYRELAY_GATEWAYS__SHOP__APP_ID": "app",
     "PAYRELAY_GATEWAYS__SHOP__APP_SECRET": "secret",

@@ -31,19 +31,57 @@ except SystemExit:
 """
 
 
-def test_the_database_is_made_by_whatever_comes_first(run: Run, tmp_path: Path) -> None:
-    """There is no step to forget."""
-    ran = run("db", "version")
+READING: Final = (
+    ("operations", "list"),
+    ("operations", "show", "op_1"),
+    ("operations", "decide", "op_1", "failed", "--reason", "gone", "--yes"),
+    ("customers", "list"),
+    ("customers", "erase", "cus_1", "--yes"),
+    ("notifications", "list"),
+    ("endpoints", "list"),
+    ("events", "list", "--name", "shop"),
+    ("keys", "list"),
+    ("keys", "revoke", "abcdefghijkl"),
+    ("audit", "verify"),
+    ("seal", "status"),
+    ("client-tokens", "rotate-key"),
+    ("db", "version"),
+    ("resume", "gateway"),
+)
 
-    assert int(ran.out) >= 1
+
+@pytest.mark.parametrize("typed", READING, ids=" ".join)
+def test_a_database_that_is_not_there_is_named_and_not_made(run: Run, tmp_path: Path, typed: tuple[str, ...]) -> None:
+    """A command in the wrong directory would otherwise say of an empty database that nothing needs an operator."""
+    ran = run(*typed, **GATEWAY)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("payrelay: payrelay.db: there is no database; PAYRELAY_DATABASE_URL says where it is")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("typed", READING, ids=" ".join)
+def test_only_an_upgrade_migrates(run: Run, upgraded_database: Path, typed: tuple[str, ...]) -> None:
+    """A look from a newer program must not change the database of the server that is running."""
+    with closing(sqlite3.connect(upgraded_database)) as database:
+        database.execute("DELETE FROM schema_version WHERE number > 10")
+        database.commit()
+    ran = run(*typed, **GATEWAY)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("payrelay: payrelay.db: the schema has version 10, this program needs version ")
+    assert ran.err.endswith("; run payrelay db upgrade, or start payrelay serve\n")
+
+
+def test_what_makes_keys_makes_the_database(run: Run, tmp_path: Path) -> None:
+    """Whoever sets the service up begins with a key, and there is no step to forget before it."""
+    assert run("keys", "create", "--name", "shop").out.startswith("prk_")
     assert (tmp_path / "payrelay.db").exists()
+    assert int(run("db", "version").out) >= 1
 
 
 def test_an_upgrade_beforehand_does_all_that_a_start_does(run: Run, tmp_path: Path) -> None:
-    """A start after it has nothing left to do; and the version of the schema needs no key to be read."""
-    run("db", "version")
-    assert not (tmp_path / "payrelay.db.key").exists()
-
+    """A start after it has nothing left to do."""
     assert run("db", "upgrade").code == 0
 
     with closing(sqlite3.connect(tmp_path / "payrelay.db")) as database:

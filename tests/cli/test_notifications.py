@@ -46,9 +46,9 @@ async def _seed(folder: Path) -> None:
 
 
 @pytest.fixture
-def seeded(run: Run, tmp_path: Path) -> Run:
+def seeded(run: Run, upgraded_database: Path) -> Run:
     """Runs commands beside a database with a notification that waits, ntf_1, and a forged one, ntf_2."""
-    asyncio.run(_seed(tmp_path))
+    asyncio.run(_seed(upgraded_database.parent))
     return run
 
 

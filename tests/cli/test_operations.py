@@ -42,9 +42,9 @@ async def _seed(folder: Path) -> None:
 
 
 @pytest.fixture
-def seeded(run: Run, tmp_path: Path) -> Run:
+def seeded(run: Run, upgraded_database: Path) -> Run:
     """Runs commands beside a database with an operation that needs a person, op_1, and one that is done, op_2."""
-    asyncio.run(_seed(tmp_path))
+    asyncio.run(_seed(upgraded_database.parent))
     return run
 
 
@@ -62,10 +62,11 @@ def test_the_list_is_for_people_and_for_programs(seeded: Run) -> None:
     assert states(seeded) == {"op_1": "needs_attention"}
     assert states(seeded, "--all") == {"op_1": "needs_attention", "op_2": "succeeded"}
     assert states(seeded, "--state", "succeeded") == {"op_2": "succeeded"}
-    assert states(seeded, "--order", "A-2") == {}
+    assert states(seeded, "--order", "A-2") == {"op_2": "succeeded"}  # an empty list would say that there was none
     assert states(seeded, "--account", "second", "--all") == {}
 
 
+@pytest.mark.usefixtures("upgraded_database")
 def test_an_empty_list_is_a_success(run: Run) -> None:
     """Nothing to do is what one hopes for."""
     assert (run("operations", "list").code, states(run)) == (0, {})
@@ -82,7 +83,7 @@ def test_one_operation_is_shown_with_what_a_decision_would_do(seeded: Run) -> No
     assert json.loads(seeded("operations", "show", "op_1", "--json").out)["decisions"].keys() == {"succeeded", "failed"}
 
 
-@pytest.mark.parametrize("command", [("show", "op_\x1b9"), ("decide", "op_\x1b9", "failed", "--reason", "x")])
+@pytest.mark.parametrize("command", [("show", "op_\x1b9"), ("decide", "op_\x1b9", "failed", "--reason", "x", "--yes")])
 def test_an_unknown_operation_is_one_line(seeded: Run, command: tuple[str, ...]) -> None:
     """With an exit code of its own, and without what was typed steering the terminal."""
     assert seeded("operations", *command) == Ran(2, "", "payrelay: there is no operation op_\\x1b9\n")
@@ -90,7 +91,7 @@ def test_an_unknown_operation_is_one_line(seeded: Run, command: tuple[str, ...])
 
 def test_a_decision_is_made_by_somebody_for_a_reason(seeded: Run) -> None:
     """Both stand in the history from then on, and what it says is what was done."""
-    ran = seeded("operations", "decide", "op_1", "failed", "--reason", "no such payment", "--by", "ann")
+    ran = seeded("operations", "decide", "op_1", "failed", "--reason", "no such payment", "--by", "ann", "--yes")
     history = json.loads(seeded("operations", "show", "op_1", "--json").out)["history"]
 
     assert ran == Ran(0, "", "Decided: op_1 failed. By ann: no such payment\n")
@@ -116,11 +117,19 @@ def test_what_can_not_be_decided_changes_nothing(
     seeded: Run, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
     """One line that says why."""
-    ran = seeded("operations", "decide", *arguments)
+    ran = seeded("operations", "decide", *arguments, "--yes")
 
     assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
     assert words in ran.err
     assert states(seeded, "--all") == {"op_1": "needs_attention", "op_2": "succeeded"}
+
+
+def test_without_a_terminal_nothing_is_decided_unless_it_is_said(seeded: Run) -> None:
+    """A script that was copied from a page must not decide, for good, what nobody was asked about."""
+    ran = seeded("operations", "decide", "op_1", "failed", "--reason", "x")
+
+    assert ran == Ran(2, "", "payrelay: --yes is missing, and there is no terminal to ask on: nothing was decided\n")
+    assert states(seeded) == {"op_1": "needs_attention"}
 
 
 @pytest.mark.story

@@ -113,6 +113,7 @@ def test_an_upgrade_names_those_who_acted_on_each_others_payments(upgraded: Run)
 
 def test_principals_are_kept_apart_by_one_command(upgraded: Run) -> None:
     """The other decision: from then on each has only its own."""
+    upgraded("db", "upgrade")
     assert "Each of them acts on its own things alone now" in upgraded("principals", "separate", "shop", "kiosk").err
     assert "nothing to decide" in upgraded("principals", "separate", "shop", "kiosk").err
     assert json.loads(upgraded("principals", "list", "--json").out)["undecided"] == []

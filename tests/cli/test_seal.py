@@ -31,7 +31,7 @@ def status(run: Run, *, keys: str) -> dict[str, dict[str, int]]:
 @pytest.fixture
 def begun(run: Run) -> Run:
     """Begins a database under the old key."""
-    assert run("audit", "verify", PAYRELAY_ENCRYPTION_KEY=OLD, **GATEWAY).code == 0
+    assert run("db", "upgrade", PAYRELAY_ENCRYPTION_KEY=OLD).code == 0
     return run
 
 
@@ -40,6 +40,7 @@ def test_a_new_key_is_one_that_the_setting_takes(run: Run) -> None:
     first, second = run("seal", "new-key"), run("seal", "new-key")
 
     assert (first.code, len(base64.urlsafe_b64decode(first.out.strip())), first.out == second.out) == (0, 32, False)
+    assert run("db", "upgrade", PAYRELAY_ENCRYPTION_KEY=first.out.strip()).code == 0
     assert seal(run, "status", keys=first.out.strip()).code == 0
 
 

@@ -18,6 +18,8 @@ import pytest
 from tests.cli.commands import GATEWAY, PROGRAM, ended, program, read_until
 from tests.scenarios.http_client import Client, Reply
 
+pytestmark = pytest.mark.usefixtures("upgraded_database")
+
 FOLDER_OF_PROGRAM: Final = str(Path(sys.executable).parent)
 DEADLINE_S: Final = 30.0
 

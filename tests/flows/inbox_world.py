@@ -235,7 +235,7 @@ class InboxWorld:
         self.relay: Relay = replace(
             world.relay,
             accounts={"gateway": self.account},
-            order_searches=OrderSearches(self.database),
+            order_searches=OrderSearches(self.database, b"c" * 32),
             inbox=self.inbox,
             chargebacks=self.chargebacks,
             checkouts=self.checkouts,

@@ -141,7 +141,7 @@ async def revoke(program: Opened, credential_id: str) -> None:
     """Ends a key as ``payrelay keys revoke`` does."""
     file = program.settings.embedded_path
     assert file is not None
-    async with opened_credentials(program.settings, program.clock) as credentials:
+    async with opened_credentials(program.settings, program.clock, may_upgrade=False) as credentials:
         assert await credentials.revoke(credential_id, program.clock.now_ms())
 
 
@@ -188,6 +188,15 @@ async def test_a_checkout_is_not_paid_by_hand(
         assert await status(program, books.keys["shop"], f"checkouts/{checkout_id}") == 404
     assert f"checkouts/{checkout_id}: its digest is missing or wrong" in (await audited()).out
     assert (await audited()).code == FINDINGS
+
+
+async def test_a_checkout_that_lost_its_order_is_found(file: Path, audited: Audited) -> None:
+    """Without it a second checkout could be opened for the order, and the customer would pay twice."""
+    forge(file, "UPDATE checkouts SET guard = NULL WHERE state = 'open'")
+    found = await audited()
+
+    assert found.code == FINDINGS
+    assert "it doesn't hold its order as it should" in found.out
 
 
 async def test_a_decision_about_a_notification_is_not_made_by_hand(file: Path, audited: Audited) -> None:

@@ -16,12 +16,13 @@ from tests.simulation.process import START_MS
 
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.money import text_of
-from payrelay_simulator.pages.forms import PREAPPROVAL_LKR
 
 ORDER: Final = ("open", "expired", "cancelled", "failed", "notified", "completed")
 WAITS_FOR_S: Final = 3 * DAY_S
 LAST_TRIES_S: Final = 7 * 3_600.0
 """A notification that waits is tried again every six hours at the latest; so much of calm is enough for one try."""
+NOTHING_CENTS: Final = 1_000
+"""What is signed for an approval that charges nothing."""
 LAST_LOOK_S: Final = 60.0
 """What the last look at the gateway takes at most before a checkout ends."""
 _CHECKOUTS: Final = (
@@ -34,6 +35,10 @@ _CAPTURED: Final = (
     "SELECT order_id, amount_minor FROM operations JOIN accepted_tokens USING (merchant, order_id) "
     "WHERE operations.kind = 'capture' AND state = 'succeeded' AND accepted_tokens.kind = 'authorization' "
     "AND subject = 'authorization/' || token_hash"
+)
+_CALLS: Final = (
+    "SELECT id, order_id, amount_minor, created_at_ms FROM operations WHERE kind IN ('charge', 'authorization') "
+    "AND state NOT IN ('declined', 'refused', 'not_sent')"
 )
 _CUSTOMERS: Final = "SELECT id, order_id FROM customers WHERE order_id IS NOT NULL"
 _OWNED: Final = (
@@ -92,7 +97,8 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
     inbox = {row[0]: Noted(*row) for row in run.auditor.execute(_NOTIFICATIONS)}
     for faults in (
         _faults_of_steps(run),
-        _faults_of_success(run, checkouts, paid),
+        _faults_of_success(checkouts, paid),
+        _faults_of_signatures(run, checkouts),
         _faults_of_authorizations(run, checkouts, paid),
         _faults_of_owning(run, checkouts),
         _faults_of_inbox(inbox, posted),
@@ -121,7 +127,7 @@ def _faults_of_steps(run: Judged) -> Iterator[str]:
         before[subject] = after
 
 
-def _faults_of_success(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
+def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
     """What is completed was paid, approved or held on the gateway's page, for what was asked."""
     for checkout in checkouts:
         if checkout.state == "open":
@@ -131,7 +137,9 @@ def _faults_of_success(run: Judged, checkouts: list[Checkout], paid: list[Paid])
         # What else was taken for the same order shows itself in no other way than the payment that was asked for.
         is_of = _is_like if checkout.kind == "payment" else _fits
         fitting = [each for each in paid if is_of(checkout, each)]
-        if not fitting and not _is_believed(run, checkout, checkouts):
+        # No record shows a token: what has the same signed text is reported alike (``_faults_of_signatures``).
+        is_by_token = checkout.state == "notified" or checkout.kind == "preapproval"
+        if not fitting and not (is_by_token and _has_text_of(checkout, paid)):
             yield f"{checkout} is {checkout.state}, and the ledger has nothing like it"
         if checkout.kind == "preapproval" and checkout.customer_id is None:
             yield f"{checkout} was completed without a customer"
@@ -142,6 +150,34 @@ def _faults_of_success(run: Judged, checkouts: list[Checkout], paid: list[Paid])
         made = {str(each.entry.payment_id) for each in fitting}
         if checkout.kind == "payment" and checkout.payment_id not in made:
             yield f"{checkout} is of another payment than was made"
+
+
+def _faults_of_signatures(run: Judged, checkouts: list[Checkout]) -> Iterator[str]:
+    """A token is believed where nothing else has its signed text: no form for something else, and no call."""
+    calls = run.auditor.execute(_CALLS).fetchall()
+    for checkout in checkouts:
+        if checkout.kind != "preapproval" or checkout.customer_id is None:
+            continue
+        text = _text(checkout.order_id, checkout.amount_minor)
+        others = [
+            each.id
+            for each in checkouts
+            if _text(each.order_id, each.amount_minor) == text
+            and each.created_at_ms < checkout.updated_at_ms
+            and (each.kind, each.order_id) != (checkout.kind, checkout.order_id)
+        ]
+        others += [id_ for id_, *call, at_ms in calls if _text(*call) == text and at_ms < checkout.updated_at_ms]
+        if others:
+            yield f"{checkout} was approved, and its signed text is that of {others} too"
+
+
+def _has_text_of(checkout: Checkout, paid: list[Paid]) -> bool:
+    text = _text(checkout.order_id, checkout.amount_minor)
+    return any(_text(each.entry.order_id, each.entry.amount_cents) == text for each in paid)
+
+
+def _text(order_id: str, amount_minor: int | None) -> str:
+    return order_id + text_of(NOTHING_CENTS if amount_minor is None else amount_minor)
 
 
 def _faults_of_authorizations(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
@@ -158,26 +194,6 @@ def _faults_of_authorizations(run: Judged, checkouts: list[Checkout], paid: list
             yield f"{checkout} was completed, and nobody captured its authorization"
         if checkout.state == "notified" and (checkout.order_id, checkout.amount_minor) in proved:
             yield f"{checkout} is not completed, although the whole of it was captured"
-
-
-def _is_believed(run: Judged, checkout: Checkout, checkouts: list[Checkout]) -> bool:
-    """Tells whether a customer who edits what is signed together may have brought a checkout to its state.
-
-    A reported authorization is told as that, and is nothing more until it is captured. An approval's token is signed
-    nowhere: it is believed where the order's own form is the only one with its text.
-    """
-    if run.fate.hostile is None or run.fate.hostile.customers == 0:
-        return False
-    if checkout.kind == "authorization":
-        return checkout.state == "notified"
-    texts = [_text_of(each) for each in checkouts if each.created_at_ms <= checkout.updated_at_ms]
-    return checkout.kind == "preapproval" and texts.count(_text_of(checkout)) == 1
-
-
-def _text_of(checkout: Checkout) -> str:
-    """Gives the run of characters that a checkout's form is signed over."""
-    amount = PREAPPROVAL_LKR if checkout.amount_minor is None else text_of(checkout.amount_minor)
-    return checkout.order_id + amount + checkout.currency
 
 
 def _fits(checkout: Checkout, paid: Paid) -> bool:
@@ -323,14 +339,16 @@ def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid
     taken_back = taken_back_by_banks(run.gateway)
     given_up = {each.entry.order_id for each in paid if each.entry.payment_id in taken_back}
     customers = run.auditor.execute(_CUSTOMERS).fetchall()
-    approved = {each.entry.order_id for each in paid if each.kind == "preapproval"}
+    # Who edits the form of an own approval approves it under another order.
+    approvals = [each.entry for each in paid if each.kind == "preapproval"]
+    approved = {entry.order_id for entry in approvals} | {_text(each.order_id, each.amount_cents) for each in approvals}
+    texts = {each.customer_id: _text(each.order_id, each.amount_minor) for each in checkouts}
     for order_id, number in Counter(row[1] for row in customers).items():
         if number > 1:
             yield f"the approval of {order_id} made {number} customers"
     known = {checkout.customer_id for checkout in checkouts}
     for customer_id, order_id in customers:
-        asked = [each for each in checkouts if each.customer_id == customer_id]
-        if order_id not in approved and not any(_is_believed(run, each, checkouts) for each in asked):
+        if not approved & {order_id, texts.get(customer_id, order_id)}:
             yield f"{customer_id} is of {order_id}, for which nobody approved anything"
         if customer_id not in known and order_id not in given_up:
             yield f"{customer_id} is of no checkout"

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 from tests.simulation.fate import Fate, PageFate
-from tests.simulation.hostility import HostileFate
+from tests.simulation.hostility import ALL, SWITCHED_ON, HostileFate
 from tests.simulation.mistakes import MISTAKES
 from tests.simulation.template import Template
 from tests.simulation.universe import run
@@ -28,8 +28,7 @@ SIGNS: Final = {
     "a notification is proof": "is of another payment than was made",
     "answered before it is kept": "was answered 200 and is not there",
     "told in another commit": "in a commit without its event",
-    "another form's text proves an authorization": "(succeeded): took no effect",
-    "another form's text approves a card": "for which nobody approved anything",
+    "a signature has one reading": "(succeeded): took no effect",
     "each disguise is searched for": "was searched for",
     "nobody owns anything": "of another principal was answered",
     "a reported authorization is believed": "nobody captured its authorization",
@@ -51,6 +50,7 @@ FALSE_NEWS: Final = PageFate(
     are_orders_shared=False,
     chargeback_share=0.0,
 )
+NEWS: Final = replace(FALSE_NEWS, forged_share=0.0, late_share=0.3)
 BENT: Final[dict[str, dict[str, Any]]] = {
     "phones' payments are not counted": {"hostile": HostileFate(phone_orders=1)},
     "another's payment is proof": {"is_narrow": True, "fault_share": 0.5, "spares_reads": True, "clients": 4},
@@ -64,9 +64,8 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a notification is proof": {"pages": FALSE_NEWS},
     "answered before it is kept": {"pages": FALSE_NEWS},
     "told in another commit": {"pages": FALSE_NEWS},
-    "another form's text proves an authorization": {"pages": FALSE_NEWS, "hostile": HostileFate(customers=2)},
-    "another form's text approves a card": {"pages": FALSE_NEWS, "hostile": HostileFate(customers=2)},
-    "each disguise is searched for": {"pages": FALSE_NEWS, "hostile": HostileFate(disguises=30)},
+    "a signature has one reading": {"pages": NEWS, "hostile": HostileFate(customers=1)},
+    "each disguise is searched for": {"pages": NEWS, "hostile": HostileFate(disguises=30)},
     "nobody owns anything": {"hostile": HostileFate(meddlers=1)},
     "a reported authorization is believed": {"pages": FALSE_NEWS},
     "an unsigned chargeback is believed": {"pages": FALSE_NEWS},
@@ -74,6 +73,14 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
 }
+
+
+def test_each_hostility_is_in_all_lives_and_has_a_mistake() -> None:
+    """What no mistake shows to be noticed is only noise in the lives."""
+    hostile = [changes["hostile"] for changes in BENT.values() if "hostile" in changes]
+
+    assert SWITCHED_ON == ALL
+    assert all(any(getattr(each, name) for each in hostile) for name in HostileFate.__dataclass_fields__)
 
 
 def bent(seed: int, mistake: str) -> Fate:

@@ -398,7 +398,7 @@ async def make_phone(shop: Shop, handle: str) -> None:
     wanted = {
         "customer_id": handle,
         "order_id": "order-of-a-phone",
-        "amount_max": 1000,
+        "amount": 345.67,
         "currency": "LKR",
         "scopes": ["payments:charge", "payments:read", "operations:read"],
         "expires_in_s": 3600,

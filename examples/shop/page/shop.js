@@ -95,6 +95,7 @@ function showGoods(goods) {
 const WORDS = {
   "customer.created": "Your card was approved, and is kept",
   "checkout.completed": "You finished the gateway's page",
+  "checkout.notified": "The gateway reported a hold, which its capture has to prove",
   "checkout.cancelled": "You came back without finishing",
   "checkout.failed": "The gateway did not take the card",
   "checkout.expired": "The gateway's page has ended",

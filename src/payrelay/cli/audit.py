@@ -39,7 +39,7 @@ async def verify(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Find what was changed or removed of operations, histories and other rows.
+    """Find what was changed or removed of histories and other rows.
 
     Reads every operation, every journal entry, every stored answer and every row with a digest, and changes nothing.
     """
@@ -68,7 +68,7 @@ async def print_anchor() -> int:
     """Print the newest anchor, to be kept outside the database."""
     from payrelay.app import opened_trail
 
-    async with opened_trail(read_settings(), Clock()) as (trail, _):
+    async with opened_trail(read_settings(), Clock()) as trail:
         newest = await trail.last_anchor()
     if newest is None:
         raise CommandError("there is no anchor yet: a running service makes one each hour", NOT_FOUND)
@@ -79,14 +79,12 @@ async def print_anchor() -> int:
 @asynccontextmanager
 async def _audit(settings: "Settings", noted: dict[int, str]) -> "AsyncIterator[Audit]":
     """Opens the database, which a server may be using at the same time, with a progress bar on a terminal."""
-    from payrelay.app import opened_trail
+    from payrelay.app import opened_audit
     from payrelay.cli.terminal.pages import Page, progress_bar
-    from payrelay.flows.operators.audit import Audit
 
-    async with opened_trail(settings, Clock()) as (trail, shared):
-        with progress_bar(Page(stderr=True)) as bar:
-            bars, now_ms = ProgressBars(bar), Clock().now_ms()
-            yield Audit(trail, shared.chain.since_ms, bars, rows=shared.rows, noted=noted, now_ms=now_ms)
+    with progress_bar(Page(stderr=True)) as bar:
+        async with opened_audit(settings, Clock(), ProgressBars(bar), noted) as audit:
+            yield audit
 
 
 def _noted(text: str) -> tuple[int, str]:

@@ -1,6 +1,5 @@
 """The commands for stored customers: list them, show one, erase one on request."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -8,7 +7,16 @@ import typer
 
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, Sure, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, is_confirmed, not_found, say, show_json
+from payrelay.cli.terminal.messages import (
+    DONE,
+    REFUSED,
+    CommandError,
+    is_confirmed,
+    not_found,
+    require_answerable,
+    say,
+    show_json,
+)
 from payrelay.core.customers.customer import Customer, CustomerFilter, CustomerState
 from payrelay.core.moments import spoken
 from payrelay.core.payments.operation import OperationFilter
@@ -84,9 +92,10 @@ async def erase_customer(customer_id: CustomerId, *, yes: Sure = False) -> int:
     """Erase what is stored of a customer; amounts and ids stay."""
     from payrelay.flows.customers.erase_customer import erase
 
+    require_answerable(is_sure=yes, undone="nothing was erased")
     async with session(read_settings()) as relay:
         customer = await _known(relay, customer_id)
-        if not yes and sys.stdin.isatty() and not _is_erasure_confirmed(customer):
+        if not yes and not _is_erasure_confirmed(customer):
             raise CommandError("nothing was erased", REFUSED)
         erasure = await erase(relay, customer)
     say(f"Erased: {customer.id}. Its operations keep their amounts and ids.")

@@ -7,7 +7,7 @@ import typer
 
 from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group
-from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, complain, say, show, show_json
+from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, say, show, show_json
 from payrelay.clock import Clock
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
 from payrelay.core.durations import SpanError, span_s
@@ -67,8 +67,8 @@ async def create(
     unknown = sorted((wanted.accounts or frozenset()) - settings.gateways.keys())
     if unknown:
         known = ", ".join(settings.gateways) or "none"
-        complain(f"no account is called {', '.join(unknown)} here; configured: {known}")
-    async with opened_credentials(settings, Clock()) as credentials:
+        raise CommandError(f"no account is called {', '.join(unknown)} here; configured: {known}", NOT_FOUND)
+    async with opened_credentials(settings, Clock(), may_upgrade=True) as credentials:
         issued = await issue_key(credentials, Clock(), wanted)
     show(str(issued.key))
     say(f"The key {issued.credential.id} of {wanted.principal} is shown this once; store it like a password.")
@@ -83,7 +83,7 @@ async def list_all(*, as_json: Json = False) -> int:
     from payrelay.cli.terminal.pages import Page, table
     from payrelay.flows.access.issue_key import list_keys
 
-    async with opened_credentials(read_settings(), Clock()) as credentials:
+    async with opened_credentials(read_settings(), Clock(), may_upgrade=False) as credentials:
         rows = [_shown(credential, Clock().now_ms()) for credential in await list_keys(credentials)]
     if as_json:
         show_json(rows)
@@ -100,7 +100,7 @@ async def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `k
     from payrelay.app import opened_credentials
     from payrelay.flows.access.issue_key import revoke_key
 
-    async with opened_credentials(read_settings(), Clock()) as credentials:
+    async with opened_credentials(read_settings(), Clock(), may_upgrade=False) as credentials:
         is_revoked = await revoke_key(credentials, Clock(), key_id)
     if not is_revoked:
         raise CommandError(f"there is no key {key_id} that could be revoked", NOT_FOUND)

@@ -1,6 +1,5 @@
 """The commands for operations: list those that need attention, show all that is known of one, decide one."""
 
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,6 +14,7 @@ from payrelay.cli.terminal.messages import (
     CommandError,
     is_confirmed,
     not_found,
+    require_answerable,
     say,
     show_json,
 )
@@ -47,7 +47,7 @@ async def list_operations(
     *,
     state: Annotated[State | None, typer.Option(metavar="STATE", help=state_help(State))] = None,
     account: Annotated[str | None, typer.Option(metavar="ACCOUNT", help="Only those on this account.")] = None,
-    order: Annotated[str | None, typer.Option(metavar="ORDER", help="Only those of this order.")] = None,
+    order: Annotated[str | None, typer.Option(metavar="ORDER", help="Those of this order, final ones too.")] = None,
     show_all: Annotated[bool, typer.Option("--all", help="List final operations too, newest first.")] = False,
     limit: Annotated[int, typer.Option(metavar="COUNT", help="How many of each group.", min=1, max=LISTED_MAX)] = 50,
     as_json: Json = False,
@@ -57,7 +57,9 @@ async def list_operations(
     from payrelay.cli.terminal.pages import Page
     from payrelay.flows.operators.review import ReviewFilter, list_for_operator
 
-    wanted = ReviewFilter(state=state, account=account, order_id=order, is_all=show_all, limit=limit)
+    # Whoever names an order asks what became of it, and a final operation is an answer.
+    is_all = show_all or order is not None
+    wanted = ReviewFilter(state=state, account=account, order_id=order, is_all=is_all, limit=limit)
     async with session(read_settings()) as relay:
         groups = await list_for_operator(relay, wanted)
         now_ms = relay.clock.now_ms()
@@ -120,6 +122,7 @@ async def decide_operation(
     from payrelay.flows.operators.decide import decide
 
     settings = read_settings()
+    require_answerable(is_sure=yes, undone="nothing was decided")
     who, why, paid = operator_from(by), reason_from(reason), _payment_id(payment_id)
     async with session(settings) as relay:
         operation = await relay.journal.get(operation_id)
@@ -135,7 +138,7 @@ async def decide_operation(
         )
         try:
             await require_decidable(relay, operation, decision)
-            if not yes and sys.stdin.isatty() and not await _is_decision_confirmed(relay, operation, decision):
+            if not yes and not await _is_decision_confirmed(relay, operation, decision):
                 raise CommandError("nothing was decided", REFUSED)
             await decide(relay, decision)
         except UndecidedError as error:

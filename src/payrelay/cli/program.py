@@ -129,7 +129,7 @@ async def upgrade() -> int:
     from payrelay.flows.operators.manage_principals import pair_in_words
 
     settings = read_settings()
-    say(f"The database is up to date, at version {await _schema_version(is_data_upgraded=True)}.")
+    say(f"The database is up to date, at version {await _upgraded_version()}.")
     async with opened_principals(settings, Clock()) as principals:
         for pair in await principals.grandfathered():
             say(pair_in_words(pair))
@@ -139,12 +139,20 @@ async def upgrade() -> int:
 @schema.command("version", epilog=examples("payrelay db version"))
 @awaited
 async def show_schema_version() -> int:
-    """Print the version of the schema, after bringing it up to date."""
-    show(f"{await _schema_version(is_data_upgraded=False)}")
+    """Print the version of the schema."""
+    show(f"{await _schema_version()}")
     return DONE
 
 
-async def _schema_version(*, is_data_upgraded: bool) -> int:
+async def _upgraded_version() -> int:
     from payrelay.app import upgraded_version
 
-    return await upgraded_version(read_settings(), Clock(), is_data_upgraded=is_data_upgraded)
+    return await upgraded_version(read_settings(), Clock())
+
+
+async def _schema_version() -> int:
+    from payrelay.app import opened_database
+    from payrelay.flows.operators.inspect_database import inspect_database
+
+    async with opened_database(read_settings(), Clock(), may_upgrade=False) as database:
+        return (await inspect_database(database)).schema_version

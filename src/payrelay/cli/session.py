@@ -34,7 +34,9 @@ def _name(event: MutableMapping[str, Any]) -> str:
 async def session(
     settings: "Settings", *, level: str = "error", in_words: Callable[[MutableMapping[str, Any]], str] = _name
 ) -> "AsyncIterator[Relay]":
-    """Opens the flows on the database, which a server may be using at the same time. Raises SettingsError, StoreError.
+    """Opens the flows on the database, which a server may be using at the same time.
+
+    Raises SettingsError; StoreError, also where there is no database, or where it must be upgraded first.
 
     A command has no log. What would be logged, from ``level`` on, goes to standard error, as ``in_words`` puts it.
     """
@@ -51,8 +53,8 @@ async def session(
         None, processors=[say_event], wrapper_class=structlog.make_filtering_bound_logger(level)
     )
     async with (
-        opened_database(settings, Clock(), is_owner=False) as database,
-        opened_relay(settings, database, clock=Clock(), log=log, hooks=Hooks()) as relay,
+        opened_database(settings, Clock(), may_upgrade=False) as database,
+        opened_relay(settings, database, clock=Clock(), log=log, hooks=Hooks(), may_upgrade=False) as relay,
     ):
         yield relay
 

@@ -25,7 +25,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, Trace, of_reading
-from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
@@ -213,12 +213,18 @@ class ReadCache:
         """
         await self._last.note_payments(merchant, payments, seen_at_ms)
 
-    async def forget_orders(self, merchant: str, order_ids: Iterable[str]) -> None:
-        """Deletes the stored readings that may name the customer of these orders: of each order, and of subscriptions.
+    async def forget_orders(
+        self, merchant: str, order_ids: Iterable[str], subscription_ids: Iterable[int] = ()
+    ) -> None:
+        """Deletes the stored readings that may name the customer of these orders, and of their subscriptions.
 
-        The cached readings of this process expire within FRESH_S. Raises StoreError.
+        That includes the list of all subscriptions. The cached readings of this process expire within FRESH_S. Raises
+        StoreError.
         """
         reads: list[Read] = [AllSubscriptions(), *(PaymentsOfOrder(order_id=order_id) for order_id in order_ids)]
+        for subscription_id in subscription_ids:
+            reads.append(OneSubscription(subscription_id=subscription_id))
+            reads.append(PaymentsOfSubscription(subscription_id=subscription_id))
         await self._last.forget(merchant, reads)
 
     async def forget_old(self) -> int:

@@ -84,7 +84,7 @@ class Customers:
         """
         token, own = approval.token.reveal(), self._data_keys.new(customer.id)
         parameters: tuple[Value, ...] = (
-            *(None if name in _CARD else getattr(customer, name) for name in _MEMBERS),
+            *_columns(customer),
             self._hash("token", token),
             self._reference_hash(customer),
             _sealed_names(customer, own),
@@ -177,11 +177,14 @@ class Customers:
         return None if customer.reference is None else self._hash("reference", customer.reference)
 
     def _digest(self, customer: Customer) -> str:
-        members = (getattr(customer, name) for name in _MEMBERS)
-        return self._rows.of(CUSTOMERS, (*members, self._reference_hash(customer)))
+        return self._rows.of(CUSTOMERS, (*_columns(customer), self._reference_hash(customer)))
 
     def _hash(self, kind: str, text: str) -> str:
         return hmac.digest(self._lookup_key, f"{kind}\0{text}".encode(), "sha256").hex()
+
+
+def _columns(customer: Customer) -> tuple[Value, ...]:
+    return tuple(None if name in _CARD else getattr(customer, name) for name in _MEMBERS)
 
 
 def token_context(customer_id: str) -> bytes:

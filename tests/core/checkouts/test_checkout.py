@@ -31,6 +31,7 @@ from payrelay.core.checkouts.checkout import (
     next_inquiry_ms,
 )
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
+from payrelay.core.events.event import TYPES
 
 PAID = Result(payment_id="320025000001")
 DETAILS_OF_PLAN = Details(
@@ -212,6 +213,7 @@ def test_of_an_orders_checkouts_the_one_that_fits_is_meant(members: dict[str, ob
 def test_an_event_has_ids_and_money_and_no_personal_data() -> None:
     """It leaves the house."""
     event = event_of(after(CheckoutEvent.COMPLETED))
+    assert {f"checkout.{state}" for state in CheckoutState if state is not CheckoutState.OPEN} < TYPES
 
     assert (event.type, event.subject, event.principal) == ("checkout.completed", f"checkout:{CHECKOUT.id}", "shop")
     assert event.data == {

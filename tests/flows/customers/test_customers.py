@@ -13,7 +13,7 @@ from tests.flows.world import World, asked, outcome_of
 
 from payrelay.core.access.credential import Bound
 from payrelay.core.answers import Answer
-from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder
+from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutOutcome, CheckoutState
 from payrelay.core.customers.customer import Customer, CustomerEvent, CustomerFilter, CustomerState, ExistingApproval
 from payrelay.core.notifications.notification import (
@@ -298,6 +298,28 @@ async def test_erasure_reaches_every_checkout_of_the_customer(world: World) -> N
         assert await inbox.body_of(f"ntf_000{number}") is None
 
     assert states == [CheckoutState.COMPLETED, CheckoutState.COMPLETED, CheckoutState.EXPIRED]
+
+
+async def test_erasure_reaches_the_subscriptions_of_the_customer(world: World) -> None:
+    """The gateway shows the payer's name with a subscription too, and with each of its payments."""
+    customer = await approved_in(world)
+    world.relay = relay = hosting(world)
+    await opened(relay, new(order_id="S-1", kind=CheckoutKind.RECURRING, customer_reference="person-7"))
+    content = CheckoutOutcome(
+        account="gateway", merchant=MERCHANT, order_id="S-1", outcome=CheckoutState.COMPLETED, subscription_id="420"
+    )
+    assert await finish_by_notification(relay, content) is not None
+    last = ReadingStore(world.database, SEAL)
+    reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
+    calls = [
+        made(subscription_id=number) for made in (OneSubscription, PaymentsOfSubscription) for number in (420, 421)
+    ]
+    for call in calls:
+        await last.keep(MERCHANT, call, reading, (), read_at_ms=1)
+    await erase_customer(world.relay, asked(), customer.id)
+
+    left = [call.subscription_id for call in calls if await last.last(MERCHANT, call)]
+    assert left == [421, 421]
 
 
 async def test_removal_destroys_the_copies_of_every_approval(world: World) -> None:

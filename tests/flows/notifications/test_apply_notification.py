@@ -474,6 +474,20 @@ async def test_a_chargeback_that_no_record_shows_is_for_an_operator(world: Inbox
     assert "payment.charged_back" not in await world.event_types()
 
 
+async def test_a_chargeback_whose_record_nobody_can_read_is_for_an_operator_too(world: InboxWorld) -> None:
+    """A bank may have taken the money back; that must not end among what is ignored."""
+    await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    world.account.is_hidden = True
+    await world.take(body_of("-3"))
+    for _ in range(30):
+        await world.later(3 * 3_600_000)
+    (noted,) = await world.all()
+
+    assert noted.state is NotificationState.NEEDS_ATTENTION
+    assert noted.reason in {NotificationReason.UNSEEN, NotificationReason.SEARCH_WAITS}
+    assert needs_operator(noted)
+
+
 async def test_an_operator_replays_a_chargeback_that_shows_late(world: InboxWorld) -> None:
     """The record may follow the notification by more than the three days of its wait."""
     await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")

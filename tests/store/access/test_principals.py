@@ -142,3 +142,15 @@ def test_a_digest_is_of_one_kind_of_row() -> None:
     assert digests.proved([signed]) == [signed]
     assert digests.proved([pair]) == []
     assert PrincipalDigests(b"o" * 32).proved([signed]) == []
+
+
+async def test_rows_that_were_written_without_the_secret_are_named(principals: Principals, database: Database) -> None:
+    """They count for nothing; that somebody wrote them is found by the audit."""
+    await principals.put_into_group("shop", ["web", "support"], now_ms=NOW_MS)
+    await principals.add_name("web", "site", now_ms=NOW_MS)
+    assert await principals.forged() == []
+    await database.write(_run("INSERT INTO principal_groups VALUES ('thief', 'shop', $1, '')", (NOW_MS,)))
+    await database.write(_run("UPDATE principal_names SET principal = $1", ("kiosk",)))
+    await found_by_migration(database, "kiosk", "web")
+
+    assert await principals.forged() == ["principal_names/site", "principal_groups/thief", "grandfathered/kiosk"]

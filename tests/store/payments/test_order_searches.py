@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
-from tests.digests import digests_of
+from tests.digests import CHAIN_KEY, digests_of
 from tests.samples import NOTIFICATION, NOW_MS, PAYMENT
 
 from payrelay.core.notifications.notification import Notification, NotificationReason, NotificationState
@@ -22,7 +22,7 @@ EVERYTHING = query("SELECT * FROM order_searches")
 @pytest.fixture
 def searches(database: Database) -> OrderSearches:
     """Gives the schedules in an empty database."""
-    return OrderSearches(database)
+    return OrderSearches(database, CHAIN_KEY)
 
 
 @pytest.fixture
@@ -63,6 +63,19 @@ async def test_a_slot_ends_with_its_reading(searches: OrderSearches) -> None:
     assert (known.leased_until_ms, known.occasions) == (None, ("succeeded 100000 LKR",))
     assert not (await searches.take(*ORDER, (), now_ms=NOW_MS + PAUSES_MS[0] - 1)).is_given
     assert (await searches.take(*ORDER, (), now_ms=NOW_MS + PAUSES_MS[0])).is_given
+
+
+@pytest.mark.parametrize("forged", ["replace(reading, '100000', '100001')", "substr(reading, 66)"])
+async def test_a_reading_that_was_written_by_hand_shows_nothing(
+    searches: OrderSearches, database: Database, forged: str
+) -> None:
+    """Whoever can write to the database would otherwise have any order paid; without a reading the gateway is asked."""
+    taken = (await searches.take(*ORDER, (), now_ms=NOW_MS)).schedule
+    await searches.end(taken, (PAYMENT,), now_ms=NOW_MS + 50)
+    forge = query(f"UPDATE order_searches SET reading = {forged}")  # noqa: S608, our own words
+    await database.write(all_rows(Statement(forge, ())))
+
+    assert await searches.reading(*ORDER) is None
 
 
 async def test_a_reading_wakes_what_waits_for_the_order(searches: OrderSearches, inbox: Inbox) -> None:

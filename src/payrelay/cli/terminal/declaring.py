@@ -13,7 +13,7 @@ Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is stored.  [
 By = Annotated[
     str | None, typer.Option(metavar="NAME", help="Who decides; the user who is logged in where it is missing.")
 ]
-Sure = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Sure = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation; needed without a terminal.")]
 
 
 def group(name: str | None = None, purpose: str | None = None) -> typer.Typer:

@@ -74,6 +74,15 @@ def show_version() -> None:
     show(f"payrelay {metadata.version('payrelay')}")
 
 
+def require_answerable(*, is_sure: bool, undone: str) -> None:
+    """Raises CommandError where a question must be answered and nobody can: without ``--yes`` and without a terminal.
+
+    ``undone`` says what was not done, such as ``nothing was erased``.
+    """
+    if not is_sure and not sys.stdin.isatty():
+        raise CommandError(f"--yes is missing, and there is no terminal to ask on: {undone}")
+
+
 def is_confirmed(question: str) -> bool:
     """Asks on standard error; only ``y`` or ``yes`` is a yes.
 

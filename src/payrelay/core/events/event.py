@@ -28,7 +28,7 @@ TYPES: Final = frozenset(
             for change in ("updated", "installment_paid", "installment_failed", "completed", "stopped")
         ),
         *(f"customer.{change}" for change in ("created", "updated", "removed", "erased")),
-        *(f"checkout.{change}" for change in ("completed", "failed", "cancelled", "expired")),
+        *(f"checkout.{change}" for change in ("completed", "notified", "failed", "cancelled", "expired")),
         TEST,
         STOPPED,
     }

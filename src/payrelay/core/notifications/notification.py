@@ -362,8 +362,10 @@ PUT_OFF_BY: Final = frozenset(
         NotificationReason.OUR_FAULT,
     }
 )
-DOUBTED_AFTER_WAITING: Final = frozenset({NotificationReason.CHARGEBACK_NOT_SHOWN})
-"""The notification contradicts the gateway's record of a payment that is known here, even after the whole wait."""
+DOUBTED_AFTER_WAITING: Final = frozenset(
+    {NotificationReason.CHARGEBACK_NOT_SHOWN, NotificationReason.UNSEEN, NotificationReason.SEARCH_WAITS}
+)
+"""For these reasons a chargeback of a known payment needs attention after the whole wait, and is never ignored."""
 DOUBTED_BY: Final = frozenset(
     {
         NotificationReason.OTHER_AMOUNT,
@@ -403,7 +405,8 @@ def advance(
     """
     event = step.event
     if event is NotificationEvent.PUT_OFF and at_ms >= notification.gives_up_at_ms:
-        is_doubted = step.reason in DOUBTED_AFTER_WAITING
+        is_chargeback = notification.reported is ReportedStatus.CHARGED_BACK
+        is_doubted = is_chargeback and step.reason in DOUBTED_AFTER_WAITING
         event = NotificationEvent.DOUBTED if is_doubted else NotificationEvent.IGNORED
     try:
         state = TRANSITIONS[notification.state, event]

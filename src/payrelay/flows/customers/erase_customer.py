@@ -64,7 +64,12 @@ Forgetter = Callable[[Relay, CustomerOrders], Awaitable[None]]
 
 async def _forget_cached_readings(relay: Relay, batch: CustomerOrders) -> None:
     """Deletes cached readings: the gateway's records have names, addresses and telephone numbers."""
-    await relay.read_cache.forget_orders(batch.customer.merchant, batch.order_ids)
+    merchant = batch.customer.merchant
+    checkouts = [
+        checkout for order_id in batch.order_ids for checkout in await relay.checkouts.of_order(merchant, order_id)
+    ]
+    subscription_ids = {int(each.subscription_id) for each in checkouts if each.subscription_id is not None}
+    await relay.read_cache.forget_orders(merchant, batch.order_ids, sorted(subscription_ids))
 
 
 async def _forget_notifications(relay: Relay, batch: CustomerOrders) -> None:

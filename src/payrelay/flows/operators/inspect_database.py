@@ -1,13 +1,22 @@
 """Inspects the database for an operator: whether it can be used, its schema's version, and the paused accounts."""
 
+from typing import Final
+
 import msgspec
 
 from payrelay.core.gateways.pauses import Pause
+from payrelay.core.notifications.notification import Authenticity, NotificationFilter
 from payrelay.flows.operators.manage_principals import pair_in_words
 from payrelay.store.access.principals import Principals
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
+from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.pauses import Pauses
+from payrelay.store.inbox import Inbox
 from payrelay.store.meta import schema_version
+
+NEWEST_READ: Final = 100
+"""Notifications among which the last genuine one is searched for, the newest."""
 
 
 class DatabaseState(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,6 +24,16 @@ class DatabaseState(msgspec.Struct, frozen=True, kw_only=True):
 
     schema_version: int
     pauses: list[Pause]
+
+
+async def last_notification_ms(database: Database, seal: Seal, rows: RowDigests, account: str) -> int | None:
+    """Tells when the last genuine notification for an account came, in ms since 1970, UTC.
+
+    None where none of the newest NEWEST_READ was genuine. Raises StoreUnavailable.
+    """
+    of_account = NotificationFilter(account=account)
+    newest = await Inbox(database, seal, rows).list(of_account, before=None, limit=NEWEST_READ)
+    return next((each.last_at_ms for each in newest if each.authenticity is Authenticity.GENUINE), None)
 
 
 async def inspect_database(database: Database) -> DatabaseState:

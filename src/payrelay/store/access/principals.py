@@ -15,6 +15,7 @@ from payrelay.core.access.ownership import NOBODY, ActsFor
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.errors import StoreError
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
+from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.access import owners as owner_statements
 from payrelay.store.statements.access import principals as statements
@@ -89,6 +90,10 @@ class PrincipalDigests:
         """Gives those of the rows that were written with the secret, as they are."""
         return [row for row in rows if self._is_proved(row)]
 
+    def unproved(self, rows: Sequence[_RowT]) -> list[_RowT]:
+        """Gives those of the rows that weren't."""
+        return [row for row in rows if not self._is_proved(row)]
+
     def _is_proved(self, row: _RowT) -> bool:
         *members, digest = msgspec.structs.astuple(row)
         return self._keys[type(row)].fits(digest, *members)
@@ -130,15 +135,23 @@ class Principals:
 
     async def names(self) -> _Names:
         """Reads all other names, oldest first."""
-        return await self._all(Statement(statements.LIST_NAMES, (PRINCIPALS_MAX,)), PrincipalName)
+        return self._digests.proved(await self._read(statements.LIST_NAMES, PrincipalName))
 
     async def groups(self) -> _Members:
         """Reads the members of all groups."""
-        return await self._all(Statement(statements.LIST_GROUPS, (PRINCIPALS_MAX,)), GroupMember)
+        return self._digests.proved(await self._read(statements.LIST_GROUPS, GroupMember))
 
     async def grandfathered(self) -> _Pairs:
         """Reads the pairs about which no operator has decided."""
-        return await self._all(Statement(statements.LIST_GRANDFATHERED, (PRINCIPALS_MAX,)), GrandfatheredPair)
+        return self._digests.proved(await self._read(statements.LIST_GRANDFATHERED, GrandfatheredPair))
+
+    async def forged(self) -> list[str]:
+        """Names the rows that were not written with the secret, by table and key. Raises StoreUnavailable."""
+        return [
+            *await self._forged(statements.LIST_NAMES, PrincipalName, "principal_names"),
+            *await self._forged(statements.LIST_GROUPS, GroupMember, "principal_groups"),
+            *await self._forged(statements.LIST_GRANDFATHERED, GrandfatheredPair, "grandfathered"),
+        ]
 
     async def add_name(self, principal: str, name: str, *, now_ms: int) -> bool:
         """Gives a principal another name; False where the name is another name already."""
@@ -162,9 +175,13 @@ class Principals:
         """Ends the grandfathered pairs among these principals; gives their number. May be repeated."""
         return await self._database.write(_end_pairs(principals))
 
-    async def _all(self, statement: Statement, kind: type[_RowT]) -> list[_RowT]:
-        rows = [struct_of(row, kind) for row in await self._database.read(all_rows(statement))]
-        return self._digests.proved(rows)
+    async def _read(self, listing: Query, kind: type[_RowT]) -> list[_RowT]:
+        rows = await self._database.read(all_rows(Statement(listing, (PRINCIPALS_MAX,))))
+        return [struct_of(row, kind) for row in rows]
+
+    async def _forged(self, listing: Query, kind: type[_RowT], table: str) -> list[str]:
+        unproved = self._digests.unproved(await self._read(listing, kind))
+        return [f"{table}/{msgspec.structs.astuple(row)[0]}" for row in unproved]
 
 
 async def sign_grandfathered(database: Database, secret: bytes) -> None:

@@ -154,7 +154,7 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "grandfathered": "its rows have digests of their own, see store.access.principals",
     "data_keys": "every key is sealed for its owner",
     "key_residues": "it says which files are still to be cleared of destroyed keys",
-    "order_searches": "it says when an order is searched for; what follows is decided on the operation or checkout",
+    "order_searches": "its readings have digests of their own, see store.payments.order_searches",
     "signed_texts": "its digests are keyed; one that is missing makes a signature prove less",
     "places": "it is the budget of calls, which the gateway keeps too",
     "bumps": "it counts what makes readings outdated",

@@ -18,16 +18,19 @@ async def open_database(
     *,
     clock: Clock,
     owner: bool,
+    may_upgrade: bool = True,
     executor: Executor | None = None,
     busy_s: float = sqlite_file.BUSY_S,
 ) -> Database:
-    """Opens ``sqlite:///path`` or ``postgresql://user@host/name`` and brings its schema up to date.
+    """Opens ``sqlite:///path`` or ``postgresql://user@host/name``.
 
     Args:
         url: the setting PAYRELAY_DATABASE_URL.
         clock: gives the time of a migration.
         owner: for SQLite, whether this process is the server; there is one at a time. Commands may use the file beside
             it.
+        may_upgrade: whether a missing database is made, and an old schema brought up to date. Where it is not, both are
+            refused.
         executor: for SQLite, runs slow steps, one at a time; None for a thread of its own. It is shut down at the end.
         busy_s: for SQLite, how long a write waits for another process.
 
@@ -36,14 +39,14 @@ async def open_database(
     """
     name = embedded_file(url)
     if name is None:
-        return await postgresql.open_postgresql(url, clock=clock)
+        return await postgresql.open_postgresql(url, clock=clock, may_upgrade=may_upgrade)
     path = Path(name)
-    sqlite_file.require_folder(path)
+    sqlite_file.require_folder(path, may_make=may_upgrade)
     lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None
     with contextlib.ExitStack() as undo:
         if lock is not None:
             undo.callback(lock.release)
-        connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s)
+        connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s, may_upgrade=may_upgrade)
         undo.pop_all()
     writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
     return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s)

@@ -31,6 +31,8 @@ STATEMENT_TIMEOUT_S: Final = 5.0
 """Our statements take milliseconds. One that takes longer waits for a lock or a failing disk."""
 LOCK_TIMEOUT_S: Final = 2.0
 """Equals the wait of the embedded database for another process."""
+CLEARING_LOCK_TIMEOUT_S: Final = 0.1
+"""How long the writing anew of a table waits for it: everybody else waits behind it, and a dump holds it for hours."""
 IDLE_IN_TRANSACTION_TIMEOUT_S: Final = 10.0
 """After this the server releases the locks of a process that hangs in the middle of a unit."""
 MIGRATION_TIMEOUT_S: Final = 600.0
@@ -99,7 +101,11 @@ class Postgresql:
             raise StoreUnavailable("this is not the name of a table")
         with _translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
-                await connection.execute(f"VACUUM (FULL) {table}")
+                await connection.execute(f"SET lock_timeout = {int(CLEARING_LOCK_TIMEOUT_S * 1000)}")
+                try:
+                    await connection.execute(f"VACUUM (FULL) {table}")
+                finally:
+                    await connection.execute("RESET lock_timeout")
         return True
 
     async def ping(self) -> None:
@@ -119,15 +125,15 @@ class Postgresql:
             self._pool.terminate()
 
 
-async def open_postgresql(url: str, *, clock: Clock) -> Postgresql:
-    """Connects, and brings the schema up to date.
+async def open_postgresql(url: str, *, clock: Clock, may_upgrade: bool = True) -> Postgresql:
+    """Connects. With ``may_upgrade``, brings the schema up to date; else refuses an old one.
 
     Raises SettingsError for a URL that can't be read. Raises StoreUnusable where the server can't be reached, rejects
     our login, or has a schema that this program can't use.
     """
     name = _name_of(url)
     try:
-        await _migrate(url, name, clock)
+        await _migrate(url, name, clock, may_upgrade=may_upgrade)
         pool = await asyncpg.create_pool(
             url,
             min_size=POOL_MIN,
@@ -152,19 +158,32 @@ async def _prepare(connection: asyncpg.Connection) -> None:
     await connection.execute(_ENSURE_DURABLE)
 
 
-async def _migrate(url: str, name: str, clock: Clock) -> None:
-    """Runs the missing migrations. Of several processes that start at once, one runs them; the others wait."""
+async def _migrate(url: str, name: str, clock: Clock, *, may_upgrade: bool) -> None:
+    """Runs the missing migrations. Of several processes that start at once, one runs them; the others wait.
+
+    Without ``may_upgrade`` raises StoreUnusable where one is missing.
+    """
     known = migrations.shipped("postgresql")
     connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT_S, command_timeout=MIGRATION_TIMEOUT_S)
     try:
+        if not may_upgrade:
+            migrations.require_none_pending(await _applied(connection), known, name)
+            return
         await connection.execute("SELECT pg_advisory_lock($1)", _MIGRATION_LOCK)
-        if not await connection.fetchval("SELECT to_regclass('schema_version') IS NOT NULL"):
+        applied = await _applied(connection)
+        if not applied:
             await connection.execute(migrations.CREATE_VERSION_TABLE)
-        applied = [migrations.AppliedMigration(*row) for row in await connection.fetch(migrations.READ_VERSIONS)]
         for migration in migrations.pending(applied, known, name):
             await _apply(connection, migration, clock.now_ms())
     finally:
         await connection.close()
+
+
+async def _applied(connection: asyncpg.Connection) -> list[migrations.AppliedMigration]:
+    """Reads the migrations that the database has had; none where it is new."""
+    if not await connection.fetchval("SELECT to_regclass('schema_version') IS NOT NULL"):
+        return []
+    return [migrations.AppliedMigration(*row) for row in await connection.fetch(migrations.READ_VERSIONS)]
 
 
 async def _apply(connection: asyncpg.Connection, migration: migrations.Migration, now_ms: int) -> None:

@@ -23,6 +23,8 @@ from payrelay.store.engine.owner_lock import OwnerLock
 
 BATCH_MAX: Final = 128
 """Units of one COMMIT: enough to share a sync, few enough that their statements block the loop for some 5 ms only."""
+CLEARING_BUSY_S: Final = 0.1
+"""How long the emptying of the log waits for other processes' reads, because all writes wait for it meanwhile."""
 WAITING_MAX: Final = 10_000
 """Units that may wait for the writer. More mean that the disk can't keep up, and waiting won't help."""
 
@@ -193,9 +195,10 @@ class Sqlite:
         error: StoreError | None = None
         is_empty = False
         try:
-            self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_s * 1000)}")
             if any(clearing.is_whole for clearing in clearings):
+                self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_s * 1000)}")
                 self._writer.execute("VACUUM")
+            self._writer.execute(f"PRAGMA busy_timeout = {int(CLEARING_BUSY_S * 1000)}")
             [[is_busy, *_]] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             is_empty = not is_busy
         except sqlite3.Error as trouble:

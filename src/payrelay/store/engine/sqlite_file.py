@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from payrelay.clock import Clock
-from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.errors import DatabaseNotReady, StoreUnavailable, StoreUnusable
 from payrelay.store.engine import migrations
 
 BUSY_S: Final = 2.0
@@ -40,19 +40,22 @@ class SqliteConnections(NamedTuple):
     reader: sqlite3.Connection
 
 
-def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> SqliteConnections:
-    """Opens the file, which is made where it is missing, and brings its schema up to date.
+def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, may_upgrade: bool = True) -> SqliteConnections:
+    """Opens the file. With ``may_upgrade``, makes a missing one and brings its schema up to date; else refuses both.
 
     Raises StoreUnusable where an operator must act, StoreUnavailable while another process keeps it locked.
     """
     if sqlite3.sqlite_version_info < _VERSION_MIN:
         raise StoreUnusable(f"{path}: SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
-    require_folder(path)
+    require_folder(path, may_make=may_upgrade)
     writer = None
     try:
         writer = _connect(path, "rw", busy_s)
-        _claim_file(writer, path)
-        _migrate(writer, path, clock)
+        if may_upgrade:
+            _claim_file(writer, path)
+            _migrate(writer, path, clock)
+        else:
+            _require_ready(writer, path)
         reader = _connect(path, "ro", min(busy_s, _READ_BUSY_S))
         reader.execute("SELECT count(*) FROM schema_version").fetchall()
         writer.execute("PRAGMA busy_timeout = 0")
@@ -65,12 +68,16 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> SqliteConn
     return SqliteConnections(writer, reader)
 
 
-def require_folder(path: Path) -> None:
-    """Raises StoreUnusable unless the file is there or can be made; makes it, readable by its owner alone."""
+def require_folder(path: Path, *, may_make: bool = True) -> None:
+    """Raises StoreUnusable unless the file is there or, with ``may_make``, can be made, readable by its owner alone."""
     if not path.parent.is_dir():
         raise StoreUnusable(f"{path}: the directory {path.parent} does not exist")
     if path.is_dir():
         raise StoreUnusable(f"{path}: this is a directory, not a database file")
+    if not may_make and not path.exists():
+        raise DatabaseNotReady(
+            f"{path}: there is no database; PAYRELAY_DATABASE_URL says where it is, and payrelay serve makes a new one"
+        )
     if not os.access(path.parent, os.W_OK | os.X_OK, effective_ids=True):
         raise StoreUnusable(f"{path}: the directory {path.parent} can't be written to")
     if path.exists() and not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
@@ -117,6 +124,16 @@ def _claim_file(connection: sqlite3.Connection, path: Path) -> None:
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise StoreUnusable(f"{path}: this file system does not support SQLite's write-ahead log")
+
+
+def _require_ready(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises StoreUnusable for another program's file, and where a migration is missing; changes nothing."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+        raise StoreUnusable(f"{path}: this file is not a Payrelay database")
+    is_made = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone()
+    rows = connection.execute(migrations.READ_VERSIONS) if is_made else ()
+    applied = [migrations.AppliedMigration(*row) for row in rows]
+    migrations.require_none_pending(applied, migrations.shipped("sqlite"), str(path))
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:

@@ -5,6 +5,8 @@ Rules:
 1. Of several processes that ask for one slot, one gets it.
 2. What a search showed is stored with the end of its slot, and whatever waits for the order becomes due with it. A
    reading has no description and no name, so it is stored in clear like the payments of operations.
+3. A reading says who has paid. It counts only with its keyed digest, so that one that was written without the store's
+   secret completes no checkout.
 """
 
 from collections.abc import Iterable
@@ -12,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.payments.order_search import SearchSchedule, Slot, take_slot
 from payrelay.core.payments.payment import Payment
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
@@ -21,6 +24,7 @@ READING_MAX: Final = 500
 """Payments of a reading that is stored. No order has so many; without a reading, each process waits for a slot."""
 
 _SEPARATOR: Final = "\n"
+_PURPOSE: Final = "order reading"
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(tuple[Payment, ...]).decode
 
@@ -33,10 +37,11 @@ class OrderReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderSearches:
-    """Stores the schedules in a database."""
+    """Stores the schedules in a database; ``secret`` is the key of the audit chain."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, secret: bytes) -> None:
         self._database = database
+        self._key = DigestKey(secret, _PURPOSE)
 
     async def take(self, merchant: str, order_id: str, occasions: Iterable[str], *, now_ms: int) -> Slot:
         """Takes the slot of an order that is due, for one search; see ``core.payments.order_search.take_slot``.
@@ -51,7 +56,12 @@ class OrderSearches:
         With a reading, every notification that waits for the order, and was not compared with it, is due at once; else
         with the next slot. Does nothing where the lease has ended and another process has the slot. May be repeated.
         """
-        await self._database.write(_end(taken, payments, now_ms))
+        kept = None
+        if payments is not None and len(payments) <= READING_MAX:
+            # What customers bought stays out of the database.
+            plain = _encode([msgspec.structs.replace(each, description="") for each in payments]).decode()
+            kept = f"{self._digest(taken.merchant, taken.order_id, taken.asked_at_ms, plain)} {plain}"
+        await self._database.write(_end(taken, kept, now_ms))
 
     async def reading(self, merchant: str, order_id: str) -> OrderReading | None:
         """Reads what the last search of an order showed; None where no reading is stored."""
@@ -59,7 +69,10 @@ class OrderSearches:
         if row is None or not isinstance(row[-1], str):
             return None
         read_at_ms = _schedule_of(row[:-1]).read_at_ms
-        return None if read_at_ms is None else OrderReading(payments=_decode(row[-1]), read_at_ms=read_at_ms)
+        digest, _, plain = row[-1].partition(" ")
+        if read_at_ms is None or not self._key.fits(digest, merchant, order_id, read_at_ms, plain):
+            return None
+        return OrderReading(payments=_decode(plain), read_at_ms=read_at_ms)
 
     async def get(self, merchant: str, order_id: str) -> SearchSchedule | None:
         """Reads the schedule of an order; None where it has none."""
@@ -82,6 +95,9 @@ class OrderSearches:
         """Removes at most ``limit`` schedules whose last search was before a time; gives their number."""
         return await self._database.write(count_rows(Statement(statements.FORGET, (before_ms, limit), is_whole=True)))
 
+    def _digest(self, merchant: str, order_id: str, read_at_ms: int, plain: str) -> str:
+        return self._key.digest(merchant, order_id, read_at_ms, plain)
+
 
 def _take(order: tuple[str, str], occasions: tuple[str, ...], now_ms: int) -> Unit[Slot]:
     yield Statement(statements.BEGIN, order)
@@ -94,15 +110,13 @@ def _take(order: tuple[str, str], occasions: tuple[str, ...], now_ms: int) -> Un
     return slot
 
 
-def _end(taken: SearchSchedule, payments: tuple[Payment, ...] | None, now_ms: int) -> Unit[None]:
+def _end(taken: SearchSchedule, kept: str | None, now_ms: int) -> Unit[None]:
     order = (taken.merchant, taken.order_id)
     if not (yield Statement(statements.END, (*order, taken.asked_at_ms))):
         return
     due_ms = taken.next_at_ms
-    if payments is not None and len(payments) <= READING_MAX:
-        # What customers bought stays out of the database.
-        plain = [msgspec.structs.replace(each, description="") for each in payments]
-        yield Statement(statements.KEEP_READING, (*order, taken.asked_at_ms, _encode(plain).decode()))
+    if kept is not None:
+        yield Statement(statements.KEEP_READING, (*order, taken.asked_at_ms, kept))
         due_ms = now_ms
     yield Statement(statements.WAKE, (*order, taken.asked_at_ms, due_ms))
 

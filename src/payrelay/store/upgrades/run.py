@@ -14,6 +14,7 @@ Rules:
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
+from payrelay.errors import DatabaseNotReady
 from payrelay.store.access.principals import sign_grandfathered
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
@@ -81,6 +82,15 @@ STEPS: Final[tuple[UpgradeStep, ...]] = (
 )
 """All steps, in the order in which they run. ``row digests`` comes last, because it covers what the others wrote; a
 later version adds its steps behind it, and they write digests themselves."""
+
+
+async def require_upgraded(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> None:
+    """Raises DatabaseNotReady where the database has not had every step."""
+    finished = await finished_upgrades(context.database, context.seal)
+    if any(step.name not in finished for step in steps):
+        raise DatabaseNotReady(
+            "the data of this database are not upgraded yet; run payrelay db upgrade, or start payrelay serve"
+        )
 
 
 async def upgrade(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Final, NamedTuple
 
-from payrelay.errors import StoreUnusable
+from payrelay.errors import DatabaseNotReady, StoreUnusable
 
 _FILE: Final = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
@@ -75,3 +75,13 @@ def pending(applied: Sequence[AppliedMigration], known: Sequence[Migration], nam
                 " the database was made by another build"
             )
     return known[len(applied) :]
+
+
+def require_none_pending(applied: Sequence[AppliedMigration], known: Sequence[Migration], name: str) -> None:
+    """Raises DatabaseNotReady where a migration is still to be run, and as ``pending`` does."""
+    if pending(applied, known, name):
+        version = applied[-1].number if applied else 0
+        raise DatabaseNotReady(
+            f"{name}: the schema has version {version}, this program needs version {known[-1].number};"
+            " run payrelay db upgrade, or start payrelay serve"
+        )

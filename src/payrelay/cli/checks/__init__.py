@@ -1,0 +1,1 @@
+"""What ``payrelay check`` checks, one subject a module."""

@@ -1,0 +1,84 @@
+"""Checks of the database: whether it can be used with its keys, who can read it, and what it knows of the gateway."""
+
+import stat
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from payrelay.app import SharedResources, opened_database, resources_of
+from payrelay.clock import Clock
+from payrelay.core.moments import spoken
+from payrelay.errors import DatabaseNotReady, SettingsError, StoreError
+from payrelay.flows.operators.inspect_database import inspect_database, last_notification_ms, undecided_in_words
+from payrelay.flows.operators.pause_account import in_words
+from payrelay.gateways.gateway import CheckResult, Gateway
+from payrelay.settings import Settings
+
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+"""The rights of all users but the owner of a file."""
+
+
+async def of_database(
+    settings: Settings, clock: Clock, stack: AsyncExitStack
+) -> tuple[list[CheckResult], SharedResources | None]:
+    """Checks the database, and gives it where it can be used; it stays open as long as the stack."""
+    missing = partial(CheckResult, subject="database", is_right=True, is_warning=True)
+    try:
+        database = await stack.enter_async_context(opened_database(settings, clock, may_upgrade=False))
+        state = await inspect_database(database)
+    except DatabaseNotReady as error:
+        return [missing(text=str(error))], None
+    except (SettingsError, StoreError) as error:
+        return [CheckResult(subject="database", is_right=False, text=str(error))], None
+    text = f"{settings.shown_database} can be used; its schema has version {state.schema_version}"
+    right = CheckResult(subject="database", is_right=True, text=text)
+    paused = [
+        CheckResult(
+            subject=pause.account,
+            is_right=True,
+            is_warning=True,
+            text=f"paused {in_words(pause)}: no new operation begins there",
+        )
+        for pause in state.pauses
+    ]
+    try:
+        shared = await resources_of(settings, database, clock, may_upgrade=False)
+    except DatabaseNotReady as error:
+        return [right, *paused, missing(text=str(error))], None
+    except (SettingsError, StoreError) as error:
+        return [right, *paused, CheckResult(subject="encryption key", is_right=False, text=str(error))], None
+    key = CheckResult(subject="encryption key", is_right=True, text="it opens what this database holds")
+    undecided = [
+        CheckResult(subject="principals", is_right=True, is_warning=True, text=text)
+        for text in await undecided_in_words(database, shared.chain.secret)
+    ]
+    return [right, *paused, key, *undecided], shared
+
+
+def of_files(path: Path | None) -> Iterator[CheckResult]:
+    """Checks who may read the embedded database and the key beside it; Payrelay makes both for their owner alone."""
+    for file in () if path is None else (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}.key")):
+        mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0
+        if mode & OTHERS:
+            text = f"{file} may be read or changed by other users of this machine (mode {mode:04o}): chmod 600 {file}"
+            yield CheckResult(subject="files", is_right=True, is_warning=True, text=text)
+
+
+async def of_notifications(account: Gateway, shared: SharedResources | None) -> CheckResult:
+    """Says whether notifications of the gateway can be verified, and when the last genuine one came."""
+    unset = account.capabilities.unset_for_checkouts
+    if unset:
+        verb = "are" if len(unset) > 1 else "is"
+        text = f"{' and '.join(unset)} {verb} not set: notifications can't be verified, and no checkout can be opened"
+        return CheckResult(subject="notifications", is_right=True, is_warning=True, text=text)
+    last_ms = None
+    if shared is not None:
+        last_ms = await last_notification_ms(shared.database, shared.seal, shared.rows, account.name)
+    if last_ms is None:
+        text = "no genuine one has come lately: whether the gateway reaches this service is not known"
+        return CheckResult(subject="notifications", is_right=True, is_warning=True, text=text)
+    return CheckResult(
+        subject="notifications", is_right=True, text=f"the last genuine one came on {spoken(last_ms)} UTC"
+    )
