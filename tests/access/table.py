@@ -13,16 +13,13 @@ other customers' things, another principal's, unknown ones and none. All of thes
 which ids there are.
 
 A cell is the HTTP status, whose error code is that of `CODES`; or `+` for 200 with the thing in the answer, `-` for 200
-without it, and `.` where the case makes no sense. `401>404E` is 401 today, and 404 once part E has landed: see LANDED.
+without it, and `.` where the case makes no sense.
 """
 
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.access.belongings import AMOUNT, PERSON, Noun
-
-LANDED: Final = frozenset("DE")
-"""The parts of which the later answer holds: D, who owns what; E, what a phone may do. Then their marks can go."""
 
 CODES: Final = {
     "401": "unauthenticated",
@@ -60,12 +57,12 @@ _CHARGE: Final = {"type": "PAYMENT", "items": "Tea", "currency": "LKR", "amount"
 _CHECKOUT: Final = {"type": "payment", "items": "Tea", "currency": "LKR", "amount": AMOUNT, "customer": PERSON}
 _REFUND: Final = {"description": "not wanted"}
 
-_CLOSED: Final = "403 403 | 403 403 | 403 403 | 401>403E 401>403E | 403 403"
+_CLOSED: Final = "403 403 | 403 403 | 403 403 | 403 403 | 403 403"
 """The route is closed to phones."""
-_OWN_ONLY: Final = "200 404 | 200 404 | 200 404 | 401>200E 401>404E | 200 404"
-_LISTED: Final = "+ - | + - | + - | 401>+E 401>-E | + -"
-_PAYS: Final = "403 403 | 403 403 | 200 403 | 401>403E 401>403E | 200>403E 403"
-_OPENS: Final = "403 403 | 200 403 | 200 403 | 401>403E 401>403E | 200>403E 403"
+_OWN_ONLY: Final = "200 404 | 200 404 | 200 404 | 200 404 | 200 404"
+_LISTED: Final = "+ - | + - | + - | + - | + -"
+_PAYS: Final = "403 403 | 403 403 | 200 403 | 403 403 | 403 403"
+_OPENS: Final = "403 403 | 200 403 | 200 403 | 403 403 | 403 403"
 
 ROWS: Final = (
     Row(
@@ -200,7 +197,7 @@ ROWS: Final = (
         path="checkouts",
         body=_CHECKOUT | {"order_id": "{order}"},
         key="409 409 . 200 409",
-        phones="403 403 | 409 403 | 409 403 | 401>403E 401>403E | 409>403E 403",
+        phones="403 403 | 409 403 | 409 403 | 403 403 | 403 403",
     ),
     Row(
         route="showCheckout", noun=Noun.CHECKOUT, path="checkouts/{checkout}", key="200 404 . 404 404", phones=_OWN_ONLY
@@ -211,7 +208,7 @@ ROWS: Final = (
         path="customers",
         shows="{customer}",
         key="+ - . - -",
-        phones="+ - | - - | + - | 401>+E 401>-E | + -",
+        phones="+ - | - - | + - | + - | + -",
     ),
     Row(
         route="listCustomers",
@@ -219,7 +216,7 @@ ROWS: Final = (
         path="customers?reference={reference}",
         shows="{customer}",
         key="+ - . - -",
-        phones="+ - | - - | + - | 401>+E 401>-E | + -",
+        phones="+ - | - - | + - | + - | + -",
     ),
     Row(
         route="importCustomer",
@@ -234,7 +231,7 @@ ROWS: Final = (
         noun=Noun.CUSTOMER,
         path="customers/{customer}",
         key="200 404 . 404 404",
-        phones="200 404 | 404 404 | 200 404 | 401>200E 401>404E | 200 404",
+        phones="200 404 | 404 404 | 200 404 | 200 404 | 200 404",
     ),
     Row(
         route="changeCustomer",
@@ -292,7 +289,7 @@ ROWS: Final = (
         path="operations?subscription_id={subscription}",
         shows="{operation}",
         key="+ - . - -",
-        phones="- - | - - | - - | 401>-E 401>-E | - -",
+        phones="- - | - - | - - | - - | - -",
     ),
     Row(
         route="showOperation", noun=Noun.ORDER, path="operations/{operation}", key="200 404 . 404 404", phones=_OWN_ONLY
@@ -302,7 +299,7 @@ ROWS: Final = (
         noun=Noun.ORDER,
         path="operations/by-key/{key}",
         key="200 404 . 404 404",
-        phones="404 404 | 404 404 | 404 404 | 401>404E 401>404E | 404 404",
+        phones="404 404 | 404 404 | 404 404 | 404 404 | 404 404",
     ),
     Row(
         route="issueClientToken",
@@ -390,7 +387,7 @@ ROWS: Final = (
         path="endpoints",
         body={"url": "https://{own_reference}.example/"},
         key="200 . . . .",
-        phones="403 . | 403 . | 403 . | 401>403E . | 403 .",
+        phones="403 . | 403 . | 403 . | 403 . | 403 .",
     ),
     Row(
         route="listEndpoints", noun=Noun.ENDPOINT, path="endpoints", shows="{endpoint}", key="+ - . - -", phones=_CLOSED

@@ -9,7 +9,7 @@ import pytest
 from tests.access.bearers import OF_KEYS, OF_PHONES, REFUSED, Bearer
 from tests.access.belongings import Ids, Noun, Whose, belongings, fresh
 from tests.access.bench import ACCOUNT, Bench, Reply, opened_bench
-from tests.access.table import CODES, LANDED, PUBLIC_ROWS, ROWS, PublicRow, Row
+from tests.access.table import CODES, PUBLIC_ROWS, ROWS, PublicRow, Row
 
 from payrelay.api.public.router import PUBLIC_ROUTES
 from payrelay.api.requests.route import Route
@@ -60,26 +60,18 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 def cells_of(row: Row) -> Iterator[Cell]:
     """All cells of a row; what a phone may not have is asked for in every way that it may be another's."""
-    of_keys = dict(zip(SEEN_BY_KEYS, map(now, row.key.split()), strict=True))
+    of_keys = dict(zip(SEEN_BY_KEYS, row.key.split(), strict=True))
     for whose, cell in of_keys.items():
         yield Cell(row, "key", whose, cell)
         of_group = of_keys[Whose.GROUP] if whose is Whose.FOREIGN else cell
         yield Cell(row, "key of any principal", whose, of_group)
     for bearer, group in zip(OF_PHONES, row.phones.split("|"), strict=True):
-        own, other = map(now, group.split())
+        own, other = group.split()
         yield Cell(row, bearer, Whose.OWN, own)
         for whose in OTHERS:
             yield Cell(row, bearer, whose, other)
     for bearer, (_, status) in REFUSED.items():
         yield Cell(row, bearer, Whose.OWN, str(status))
-
-
-def now(cell: str) -> str:
-    """What holds of a cell in this version."""
-    changing = re.fullmatch(r"(.+)>(.+)([A-Z])", cell)
-    if changing is None:
-        return cell
-    return changing[2] if changing[3] in LANDED else changing[1]
 
 
 class Things:

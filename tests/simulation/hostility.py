@@ -12,7 +12,7 @@ from tests.hostile_browser import Split
 
 FORMS, DISGUISES, PRINCIPALS, PHONES = "forms", "disguises", "principals", "phones"
 ALL: Final = frozenset({FORMS, DISGUISES, PRINCIPALS, PHONES})
-SWITCHED_ON: Final = frozenset({FORMS, DISGUISES, PHONES})
+SWITCHED_ON: Final = ALL
 """The hostilities that lives draw."""
 
 SPLITS: Final = (Split("A1", "2510.00"), Split("A12", "510.00"), Split("A125", "10.00"))

@@ -102,7 +102,13 @@ def _faults_of_kept(run: Judged, kept: dict[str, Kept]) -> Iterator[str]:
             yield f"{each} is kept as charged back, and no bank took it back"
             continue
         amount_cents = payments[int(each.payment_id)].amount_cents
-        if (each.order_id, each.amount_minor, each.currency) != (entry.order_id, amount_cents, entry.currency):
+        is_as_made = (each.order_id, each.amount_minor, each.currency) == (
+            entry.order_id,
+            amount_cents,
+            entry.currency,
+        )
+        # What is kept is what the gateway's record showed, true or not.
+        if not is_as_made and not run.gateway.lied_at_s:
             yield f"{each} is kept otherwise than it was: {entry}"
     told = Counter(run.auditor.execute(_TOLD))
     if told != Counter((f"payment:{each.payment_id}", each.principal) for each in kept.values()):

@@ -23,7 +23,7 @@ WORDS: Final = {"ACTIVE": "active", "FAILED": "stopped", "CANCELLED": "stopped",
 READ_TRIES: Final = 3
 NOTED_WITHIN_S: Final = 10.0
 """What is read is answered first, and noted then."""
-_KNOWN: Final = "SELECT subscription_id FROM subscriptions ORDER BY subscription_id"
+_KNOWN: Final = "SELECT subscription_id, coalesce(principal, 'shop') FROM subscriptions ORDER BY subscription_id"
 _INSTALLMENTS: Final = "SELECT payment FROM installments WHERE subscription_id = ? AND is_paid = 1"
 _EVENTS: Final = (
     "SELECT subject, type, data, at_ms FROM seen_events WHERE subject LIKE 'subscription:%' ORDER BY number"
@@ -33,11 +33,6 @@ _APPLIED: Final = (
     "AND why IN ('subscription_noted', 'other_schedule_stopped', 'checkout_finished') "
     "OR why = 'second_payment'"
 )
-
-_OWNER: Final = """
-    SELECT checkouts.principal FROM subscriptions JOIN checkouts ON checkouts.order_id = subscriptions.order_id
-    WHERE subscriptions.subscription_id = ? AND checkouts.kind = 'recurring'
-    ORDER BY (checkouts.subscription_id IS NULL), (checkouts.guard IS NULL) LIMIT 1"""
 
 
 class Last(msgspec.Struct, frozen=True):
@@ -94,7 +89,7 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
     for fault in _faults_of_events(run, entries):
         run.blame(fault)
     applied = {row[0] for row in run.auditor.execute(_APPLIED)}
-    for (subscription_id,) in run.auditor.execute(_KNOWN).fetchall():
+    for subscription_id, principal in run.auditor.execute(_KNOWN).fetchall():
         plan = run.gateway.world.state.subscriptions.get(int(subscription_id))
         if plan is None:
             run.blame(f"subscription {subscription_id} is known, and the gateway has none of that number")
@@ -107,8 +102,8 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
             continue
         for fault in (
             *_faults_of_installments(run, subscription_id, paid),
-            *_faults_of_standing(await _shown(run, subscription_id), paid, taken, news),
-            *await _faults_after_reading(run, plan, paid),
+            *_faults_of_standing(await _shown(run, subscription_id, principal), paid, taken, news),
+            *await _faults_after_reading(run, plan, paid, principal),
         ):
             run.blame(f"subscription {subscription_id} {fault}")
 
@@ -176,13 +171,13 @@ def _faults_of_standing(
         yield f"is shown to have failed last with {last}, and told was {sorted(failed)}"
 
 
-async def _faults_after_reading(run: Judged, plan: Subscription, paid: list[LedgerEntry]) -> list[str]:
+async def _faults_after_reading(run: Judged, plan: Subscription, paid: list[LedgerEntry], principal: str) -> list[str]:
     """Once it was read, it stands as it does at the gateway."""
     path = f"subscriptions/{plan.subscription_id}"
-    if not await _is_read(run, path) or not await _is_read(run, f"{path}/payments"):
+    if not await _is_read(run, path, principal) or not await _is_read(run, f"{path}/payments", principal):
         return ["can't be read when all is over"]
     await wait_seconds(NOTED_WITHIN_S)
-    shown = await _shown(run, str(plan.subscription_id))
+    shown = await _shown(run, str(plan.subscription_id), principal)
     if shown is None:
         return ["isn't shown when it was read"]
     world, faults = run.gateway.world, []
@@ -201,23 +196,16 @@ async def _faults_after_reading(run: Judged, plan: Subscription, paid: list[Ledg
     return faults
 
 
-async def _is_read(run: Judged, path: str) -> bool:
+async def _is_read(run: Judged, path: str, principal: str) -> bool:
     for _ in range(READ_TRIES):
-        told = await run.call(Ask(principal=_owner_in(run, path), method="GET", path=path, body=b""), 60.0)
+        told = await run.call(Ask(principal=principal, method="GET", path=path, body=b""), 60.0)
         if told.heard is not None and told.heard.http_status == 200 and "payrelay-stale" not in told.heard.headers:
             return True
     return False
 
 
-def _owner_in(run: Judged, path: str) -> str:
-    """Names who may see a subscription: the principal whose checkout began it; anybody where none is known."""
-    row = run.auditor.execute(_OWNER, (path.split("/")[1],)).fetchone() if "/" in path else None
-    return "shop" if row is None else str(row[0])
-
-
-async def _shown(run: Judged, subscription_id: str) -> Shown | None:
-    path = f"subscription-states/{subscription_id}"
-    ask = Ask(principal=_owner_in(run, path), method="GET", path=path, body=b"")
+async def _shown(run: Judged, subscription_id: str, principal: str) -> Shown | None:
+    ask = Ask(principal=principal, method="GET", path=f"subscription-states/{subscription_id}", body=b"")
     heard = (await run.call(ask, 60.0)).heard
     if heard is None or heard.http_status != 200:
         return None

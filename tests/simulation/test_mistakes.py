@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 from tests.simulation.fate import Fate, PageFate
-from tests.simulation.hostility import HostileFate
+from tests.simulation.hostility import ALL, SWITCHED_ON, HostileFate
 from tests.simulation.mistakes import MISTAKES
 from tests.simulation.template import Template
 from tests.simulation.universe import run
@@ -29,11 +29,12 @@ SIGNS: Final = {
     "answered before it is kept": "was answered 200 and is not there",
     "told in another commit": "in a commit without its event",
     "a signature has one reading": "(succeeded): took no effect",
+    "each disguise is searched for": "was searched for",
+    "nobody owns anything": "of another principal was answered",
     "a reported authorization is believed": "nobody captured its authorization",
     "an unsigned chargeback is believed": "a notification of forger",
     "a chargeback needs no record": "kept as charged back, and no",
     "a chargeback is told again": "kept as charged back is",
-    "each disguise is searched for": "was searched for",
     "an installment is counted twice": "among its paid installments",
 }
 FALSE_NEWS: Final = PageFate(
@@ -64,13 +65,22 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "answered before it is kept": {"pages": FALSE_NEWS},
     "told in another commit": {"pages": FALSE_NEWS},
     "a signature has one reading": {"pages": NEWS, "hostile": HostileFate(customers=1)},
+    "each disguise is searched for": {"pages": NEWS, "hostile": HostileFate(disguises=30)},
+    "nobody owns anything": {"hostile": HostileFate(meddlers=1)},
     "a reported authorization is believed": {"pages": FALSE_NEWS},
     "an unsigned chargeback is believed": {"pages": FALSE_NEWS},
     "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
-    "each disguise is searched for": {"pages": FALSE_NEWS, "hostile": HostileFate(disguises=30)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
 }
+
+
+def test_each_hostility_is_in_all_lives_and_has_a_mistake() -> None:
+    """What no mistake shows to be noticed is only noise in the lives."""
+    hostile = [changes["hostile"] for changes in BENT.values() if "hostile" in changes]
+
+    assert SWITCHED_ON == ALL
+    assert all(any(getattr(each, name) for each in hostile) for name in HostileFate.__dataclass_fields__)
 
 
 def bent(seed: int, mistake: str) -> Fate:
