@@ -116,6 +116,7 @@ class ShowingAccount(ScriptedAccount):
         self.is_hidden = False
         self.observed = 0
         self.calls: list[tuple[int, Read]] = []
+        self.now_ms = lambda: 0
         self.sign_with(merchant_secret)
 
     def sign_with(self, secret: str | None) -> None:

@@ -60,6 +60,7 @@ ALARMING: Final = frozenset(
         "effect_raised",
         "job_failed",
         "notification_failed",
+        "order_failed",
         "request_failed",
         "resolution_failed",
         "waiting_failed",

@@ -1,7 +1,5 @@
 """What can be erased is sealed with a key of its own, which goes for good when it is destroyed."""
 
-import random
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -10,6 +8,7 @@ import msgspec
 import pytest
 from tests.databases import sqlite_url
 from tests.digests import digests_of
+from tests.draws import drawing
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CHAIN_KEY, CUSTOMER, TOKEN
 from tests.store.test_inbox import BODY, NOTIFICATION
@@ -207,11 +206,12 @@ async def test_no_destroyed_key_is_left_by_any_sequence_of_changes(tmp_path: Pat
     """SQLite moves rows between pages, and leaves copies of them where they were: no key may ever be moved."""
     path = tmp_path / "payrelay.db"
     database = await open_database(sqlite_url(path), clock=Clock(), owner=True)
-    draw, data_keys = random.Random(7), DataKeys(SEAL)  # noqa: S311, the same changes each time
+    draw, data_keys = drawing("data keys"), DataKeys(SEAL)
     alive: list[OwnKey] = []
     gone: list[OwnKey] = []
     for round_number in range(60):
-        own = [data_keys.new(f"{draw.choice(('cus', 'chk', 'reading/x'))}_{secrets.token_hex(8)}") for _ in range(50)]
+        nouns = draw.choices(("cus", "chk", "reading/x"), k=50)
+        own = [data_keys.new(f"{noun}_{draw.randbytes(8).hex()}") for noun in nouns]
         await database.write(_all(stored(each) for each in own))
         alive += own
         draw.shuffle(alive)
