@@ -11,8 +11,8 @@ from tests.simulation.network import Gateway
 
 from payrelay_simulator.money import cents_of
 
-SEARCHES_MAX: Final = 150
-"""Of one order in one life. A schedule of searches has some 25 slots, and few things of an order have one each."""
+SEARCHES_MAX: Final = 60
+"""Of one order in one life. Its schedule has some twenty slots, and what is new of the order begins it anew."""
 
 
 class Judged(Protocol):
