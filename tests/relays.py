@@ -83,7 +83,7 @@ def relay_over(
         client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
         owners=Owners(database),
-        principals=Principals(database, CHAIN_KEY),
+        principals=Principals(database, rows),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL, rows),

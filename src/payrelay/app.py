@@ -241,7 +241,7 @@ async def opened_relay(
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
             owners=Owners(database),
-            principals=Principals(database, chain_secret),
+            principals=Principals(database, rows),
         )
 
 
@@ -308,7 +308,7 @@ async def opened_principals(settings: Settings, clock: Clock) -> AsyncIterator[P
     """Opens the database, made and upgraded where needed, for the commands about principals that need no gateway."""
     async with opened_database(settings, clock) as database:
         shared = await resources_of(settings, database, clock, may_upgrade=True)
-        yield Principals(database, shared.chain.secret)
+        yield Principals(database, shared.rows)
 
 
 @asynccontextmanager
@@ -347,13 +347,11 @@ async def opened_audit(
     """Opens the audit beside a running server; ``noted`` are digests of anchors by their numbers."""
     async with opened_database(settings, clock, may_upgrade=False) as database:
         shared = await resources_of(settings, database, clock, may_upgrade=False)
-        secret = shared.chain.secret
         yield Audit(
-            Trail(database, shared.seal, ChainKey(secret)),
+            Trail(database, shared.seal, ChainKey(shared.chain.secret)),
             shared.chain.since_ms,
             progress,
             rows=shared.rows,
-            principals=Principals(database, secret),
             noted=noted,
             now_ms=clock.now_ms(),
         )

@@ -12,7 +12,8 @@ from tests.simulation.network import Gateway
 from payrelay_simulator.money import cents_of
 
 SEARCHES_MAX: Final = 60
-"""Of one order in one life. Its schedule has some twenty slots, and what is new of the order begins it anew."""
+"""Of one order in one life. A schedule has some 25 slots in the days that a notification waits; each of a few occasions
+adds four, and each operation that is resolved has inquiries of its own."""
 
 
 class Judged(Protocol):

@@ -8,6 +8,7 @@ import asyncpg
 import msgspec
 import pytest
 from tests.digests import CHAIN_KEY, digests_of
+from tests.store.access.test_principals import put_pair
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER
 from tests.store.test_inbox import NOTIFICATION
@@ -20,10 +21,11 @@ from payrelay.core.access.credential import Credential, Rate, Scope
 from payrelay.core.secret import Secret
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
+from payrelay.store.access.principals import Principals
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, DIGESTED, UNDIGESTED, RowDigests
+from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, DIGESTED, GRANDFATHERED, UNDIGESTED, RowDigests
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
@@ -59,7 +61,11 @@ TOKEN: Final = ClientToken(
     expires_at_ms=2,
 )
 FORGED: Final = {"TEXT": "'forged'", "INTEGER": "77", "BLOB": "X'00'"}
-LEGAL: Final = {("customers", "state"): "'removed', sealed_token = NULL"}
+LEGAL: Final = {
+    ("customers", "state"): "'removed', sealed_token = NULL",
+    ("grandfathered", "reason"): "'unseen'",
+    ("principal_groups", "id"): "'forged' WHERE id = 'web'",
+}
 """What a check of the schema lets pass."""
 
 
@@ -110,13 +116,18 @@ async def filled(database: Database) -> Database:
     await Endpoints(database, SEAL, rows).add(ENDPOINT, Secret("secret"))
     await Checkouts(database, SEAL, rows).add(CHECKOUT, DETAILS)
     await Inbox(database, SEAL, rows).put(NOTIFICATION, b"body")
+    await Principals(database, rows).add_name("web", "shop", now_ms=1)
+    await Principals(database, rows).put_into_group("all", ["web", "support"], now_ms=1)
+    await put_pair(database, "support", "kiosk")
+    await rows.add_missing(GRANDFATHERED)
     return database
 
 
 async def wrong_in(database: Database) -> list[str]:
     """Gives the tables that have a row with a wrong digest."""
     rows = digests_of(database)
-    return [table.name for table in DIGESTED async for row in rows.check(table) if not row.is_right]
+    wrong = [table.name for table in DIGESTED async for row in rows.check(table) if not row.is_right]
+    return list(dict.fromkeys(wrong))
 
 
 def test_every_table_has_digests_or_a_reason() -> None:
@@ -159,7 +170,8 @@ async def test_a_digest_is_worth_nothing_in_another_row_or_under_another_key(fil
 async def test_a_row_with_a_wrong_digest_counts_as_not_existing(filled: Database, tamper: Tamper, change: str) -> None:
     """Whatever is read by: nobody is let in by it, shown it, or sent to it."""
     for table in DIGESTED:
-        await tamper(f"UPDATE {table.name} SET {change.replace('other', f'other-{table.name}')}")
+        one = f" WHERE id = (SELECT min(id) FROM {table.name})"
+        await tamper(f"UPDATE {table.name} SET {change.replace('other', f'other-{table.name}')}{one}")
     rows = digests_of(filled)
     keys, tokens = Credentials(filled, rows), ClientTokens(filled, rows)
     customers = Customers(filled, SEAL, rows, chain_key=CHAIN_KEY)
@@ -175,6 +187,9 @@ async def test_a_row_with_a_wrong_digest_counts_as_not_existing(filled: Database
     assert await checkouts.of_order(CHECKOUT.merchant, CHECKOUT.order_id) == []
     assert await inbox.get(NOTIFICATION.id) is None
     assert await inbox.put(NOTIFICATION, b"body") is None
+    principals = Principals(filled, rows)
+    assert [(await principals.acts_for(each)).all for each in ("web", "support")] == [frozenset(), frozenset()]
+    assert await principals.names() == []
 
 
 async def test_a_wrong_row_is_an_alert_once(filled: Database, tamper: Tamper) -> None:

@@ -109,7 +109,7 @@ async def rename(
 
 def _shown(pair: msgspec.Struct) -> dict[str, object]:
     members = msgspec.structs.asdict(pair)
-    del members["digest"]
+    del members["id"]
     return members
 
 

@@ -323,8 +323,7 @@ async def test_a_plan_that_completed_its_checkout_is_followed_whatever_its_sched
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     world.account.plans[SUBSCRIPTION_ID] |= {"recurring": YEARLY, "status": "ACTIVE"}
-    world.clock.passed_ms += DAY_MS
-    taken = await world.take(installment(2))
+    taken = await take_later(world, installment(2))
 
     assert taken.reason is NotificationReason.SUBSCRIPTION_NOTED
     assert (await world.standing()).paid == 2

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import pytest
+from tests.digests import digests_of
 from tests.samples import NOTIFICATION
 from tests.store.access.test_owners import MERCHANT, PAYMENT_ID, PLAN_ID, Shelf
 from tests.store.conftest import Book
@@ -13,13 +14,13 @@ from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import WITHOUT_EFFECT, Kind, State
 from payrelay.core.secret import secret_hash
-from payrelay.store.access.principals import Principals, sign_grandfathered
+from payrelay.store.access.principals import Principals
+from payrelay.store.digests.rows import GRANDFATHERED
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.queries import query
 from payrelay.store.subscriptions import SubscriptionOwner
 
-SECRET: Final = b"s" * 32
 TOKEN_HASH: Final = secret_hash("token")
 OTHER: Final = {"principal": "kiosk", "order_id": "B-1"}
 Deed = Callable[[Shelf], Awaitable[object]]
@@ -36,8 +37,9 @@ async def found(shelf: Shelf, engine: str) -> list[tuple[str, str]]:
     for part in text.split(";"):
         if "INSERT INTO grandfathered" in part:
             await shelf.book.database.write(_run(part))
-    await sign_grandfathered(shelf.book.database, SECRET)
-    pairs = await Principals(shelf.book.database, SECRET).grandfathered()
+    digests = digests_of(shelf.book.database)
+    await digests.add_missing(GRANDFATHERED)
+    pairs = await Principals(shelf.book.database, digests).grandfathered()
     return [(each.principal, each.owner) for each in pairs if each.reason == "acted"]
 
 

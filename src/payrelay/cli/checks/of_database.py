@@ -52,7 +52,7 @@ async def of_database(
     key = CheckResult(subject="encryption key", is_right=True, text="it opens what this database holds")
     undecided = [
         CheckResult(subject="principals", is_right=True, is_warning=True, text=text)
-        for text in await undecided_in_words(database, shared.chain.secret)
+        for text in await undecided_in_words(database, shared.rows)
     ]
     return [right, *paused, key, *undecided], shared
 

@@ -14,7 +14,6 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_values
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.flows.relay import Relay
-from payrelay.store.access.principals import Principals
 from payrelay.store.digests.rows import DIGESTED, RowDigests
 from payrelay.store.engine.database import Value
 from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedEntry, Earlier, Trail
@@ -168,7 +167,7 @@ async def _end_of_span(trail: Trail, from_ms: int, until_ms: int) -> int | None:
 class Audit:
     """One run of the audit; ``summary`` counts what it has checked so far.
 
-    ``rows`` checks the rows that have digests, and ``principals`` those about principals; None leaves them out.
+    ``rows`` checks the rows that have digests; None leaves them out.
     ``noted`` are digests of anchors by their numbers, noted where nobody can change them with the database. Only they
     show that the newest anchors, and the entries that these covered, are still there. ``now_ms`` tells which entries
     should be anchored by now; 0 for none.
@@ -181,14 +180,12 @@ class Audit:
         progress: Progress,
         *,
         rows: RowDigests | None = None,
-        principals: Principals | None = None,
         noted: Mapping[int, str] = MappingProxyType({}),
         now_ms: int = 0,
     ) -> None:
         self._trail = trail
         self._progress = progress
         self._rows = rows
-        self._principals = principals
         self._noted = dict(noted)
         self._now_ms = now_ms
         self._earlier: Earlier | None = None
@@ -261,8 +258,6 @@ class Audit:
             yield AuditFinding(row="history", text=f"the entries without a hash are not those from before: {text}")
 
     async def _other_rows(self) -> AsyncIterator[AuditFinding]:
-        for name in [] if self._principals is None else await self._principals.forged():
-            yield AuditFinding(row=name, text=WRONG_DIGEST)
         if self._rows is None:
             return
         for table in DIGESTED:

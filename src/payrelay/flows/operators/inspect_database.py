@@ -42,9 +42,9 @@ async def inspect_database(database: Database) -> DatabaseState:
     return DatabaseState(schema_version=await schema_version(database), pauses=await Pauses(database).list())
 
 
-async def undecided_in_words(database: Database, secret: bytes) -> list[str]:
+async def undecided_in_words(database: Database, digests: RowDigests) -> list[str]:
     """Returns a text for each pair of principals that nobody decided about, with the commands that decide.
 
-    ``secret`` is that of all keyed digests. Raises StoreUnavailable.
+    Raises StoreUnavailable.
     """
-    return [pair_in_words(pair) for pair in await Principals(database, secret).grandfathered()]
+    return [pair_in_words(pair) for pair in await Principals(database, digests).grandfathered()]

@@ -32,8 +32,8 @@ class PrincipalSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 async def list_principals(principals: Principals) -> list[PrincipalSummary]:
     """Returns all principals that have a key or made anything, by their stored names. Raises StoreError."""
-    newest = {each.principal: each.name for each in await principals.names()}
-    groups = {each.principal: each.name for each in await principals.groups()}
+    newest = {each.principal: each.id for each in await principals.names()}
+    groups = {each.id: each.name for each in await principals.groups()}
     pairs = await principals.grandfathered()
     return [
         PrincipalSummary(
@@ -54,7 +54,7 @@ async def group_principals(principals: Principals, clock: Clock, name: str, memb
     """
     _require_name(name)
     await principals.put_into_group(name, await _stored(principals, members), now_ms=clock.now_ms())
-    return [each.principal for each in await principals.groups() if each.name == name]
+    return [each.id for each in await principals.groups() if each.name == name]
 
 
 async def ungroup_principals(principals: Principals, members: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.statements import alerts, checkouts, customers, inbox
-from payrelay.store.statements.access import client_tokens, credentials
+from payrelay.store.statements.access import client_tokens, credentials, principals
 from payrelay.store.statements.digests import rows as statements
 from payrelay.store.statements.events import endpoints
 
@@ -130,7 +130,14 @@ NOTIFICATIONS: Final = DigestedTable(
     },
 )
 
-DIGESTED: Final = (CREDENTIALS, CLIENT_TOKENS, CUSTOMERS, ENDPOINTS, CHECKOUTS, NOTIFICATIONS)
+PRINCIPAL_NAMES: Final = DigestedTable("principal_names", _names(principals.NAME_COLUMNS))
+PRINCIPAL_GROUPS: Final = DigestedTable("principal_groups", _names(principals.MEMBER_COLUMNS))
+GRANDFATHERED: Final = DigestedTable("grandfathered", _names(principals.PAIR_COLUMNS))
+
+DIGESTED: Final = (
+    *(CREDENTIALS, CLIENT_TOKENS, CUSTOMERS, ENDPOINTS, CHECKOUTS, NOTIFICATIONS),
+    *(PRINCIPAL_NAMES, PRINCIPAL_GROUPS, GRANDFATHERED),
+)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
@@ -149,9 +156,6 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "readings": "every reading is sealed for its question",
     "payments_seen": "it only tells whether a payment changed; what is shown was read at the gateway",
     "paused_accounts": "a pause that is removed leaves nothing to be checked; the log tells of each",
-    "principal_names": "its rows have digests of their own, see store.access.principals",
-    "principal_groups": "its rows have digests of their own, see store.access.principals",
-    "grandfathered": "its rows have digests of their own, see store.access.principals",
     "data_keys": "every key is sealed for its owner",
     "key_residues": "it says which files are still to be cleared of destroyed keys",
     "order_searches": "its readings have digests of their own, see store.payments.order_searches",
@@ -159,7 +163,7 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "places": "it is the budget of calls, which the gateway keeps too",
     "bumps": "it counts what makes readings outdated",
     "chargebacks": "it shows a chargeback beside a payment, and moves no money",
-    "subscriptions": "it shows what was reported of a subscription, and moves no money",
+    "subscriptions": "it shows what was reported of a subscription; no digest covers who began it, and may act on it",
     "installments": "it shows what was reported of a subscription, and moves no money",
     "outbox": "an event says what to look at; what it tells is read from the row that it names",
     "events": "an event says what to look at; what it tells is read from the row that it names",

@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from payrelay.errors import DatabaseNotReady
-from payrelay.store.access.principals import sign_grandfathered
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
@@ -65,19 +64,10 @@ async def _seal_with_data_keys(context: UpgradeContext) -> None:
     await seal_with_data_keys(context.database, context.seal)
 
 
-async def _sign_grandfathered(context: UpgradeContext) -> None:
-    """Signs the pairs of principals that migration 14 found acting on each other's things.
-
-    A process of the version before writes no such pair.
-    """
-    await sign_grandfathered(context.database, context.secret)
-
-
 STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("audit chain", _begin_chain),
     UpgradeStep("signed texts", _fill_signed_texts),
     UpgradeStep("data keys", _seal_with_data_keys),
-    UpgradeStep("owners", _sign_grandfathered),
     UpgradeStep("row digests", _cover_earlier_rows),
 )
 """All steps, in the order in which they run. ``row digests`` comes last, because it covers what the others wrote; a

@@ -1,34 +1,36 @@
 -- Principals of one merchant that act together, and those that may still act on each other's things because they did so
 -- before owners were asked for. Each row lets somebody act on what isn't theirs: it counts only with its keyed digest.
 
--- Another name of a principal. Rows keep the name under which they were stored.
+-- The id is another name of a principal. Rows keep the name under which they were stored.
 CREATE TABLE principal_names (
-    name      TEXT    NOT NULL PRIMARY KEY,
-    principal TEXT    NOT NULL,
-    since_ms  INTEGER NOT NULL,
-    digest    TEXT    NOT NULL
+    id         TEXT    NOT NULL PRIMARY KEY,
+    principal  TEXT    NOT NULL,
+    since_ms   INTEGER NOT NULL,
+    row_digest TEXT    NOT NULL DEFAULT ''
 ) STRICT;
 
--- A principal is in one group at most.
+-- The id is a principal, which is in one group at most.
 CREATE TABLE principal_groups (
-    principal TEXT    NOT NULL PRIMARY KEY,
-    name      TEXT    NOT NULL,
-    since_ms  INTEGER NOT NULL,
-    digest    TEXT    NOT NULL
+    id         TEXT    NOT NULL PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    since_ms   INTEGER NOT NULL,
+    row_digest TEXT    NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX principal_groups_name ON principal_groups (name);
 
 -- principal may act on what is owner's until an operator decides: it did so before (acted), or it had a key that could
--- and has left no trace of what it was used for (unseen). The upgrade step that follows this migration adds the digests.
+-- and has left no trace of what it was used for (unseen). The id is both names, in two lines. The upgrade step that gives
+-- rows their digests covers what is found below.
 CREATE TABLE grandfathered (
+    id         TEXT    NOT NULL PRIMARY KEY,
     principal  TEXT    NOT NULL,
     owner      TEXT    NOT NULL,
     reason     TEXT    NOT NULL CHECK (reason IN ('acted', 'unseen')),
     actions    INTEGER NOT NULL,
     last_at_ms INTEGER,
-    digest     TEXT    NOT NULL,
-    PRIMARY KEY (principal, owner)
+    row_digest TEXT    NOT NULL DEFAULT ''
 ) STRICT;
+CREATE UNIQUE INDEX grandfathered_of ON grandfathered (principal, owner);
 
 -- By what the owner of a thing is found, where no index led to it yet.
 CREATE INDEX installments_payment ON installments (payment);
@@ -38,8 +40,8 @@ CREATE INDEX checkouts_without_plan ON checkouts (merchant, order_id)
 CREATE INDEX accepted_tokens_hash ON accepted_tokens (token_hash);
 
 -- Who acted on whose payments, authorizations, plans and orders until now. What had no effect doesn't count.
-INSERT INTO grandfathered (principal, owner, reason, actions, last_at_ms, digest)
-SELECT principal, owner, 'acted', count(*), max(at_ms), ''
+INSERT INTO grandfathered (id, principal, owner, reason, actions, last_at_ms)
+SELECT principal || char(10) || owner, principal, owner, 'acted', count(*), max(at_ms)
 FROM (
     SELECT acting.principal AS principal, made.principal AS owner, acting.updated_at_ms AS at_ms
     FROM operations AS acting
@@ -124,8 +126,9 @@ GROUP BY principal, owner;
 
 -- Reads leave no trace. So whoever has made nothing at all, and has a key that could read or change what others made,
 -- is listed too.
-INSERT INTO grandfathered (principal, owner, reason, actions, last_at_ms, digest)
-SELECT DISTINCT keys.principal, owners.principal, 'unseen', 0, NULL, ''
+INSERT INTO grandfathered (id, principal, owner, reason, actions, last_at_ms)
+SELECT DISTINCT keys.principal || char(10) || owners.principal, keys.principal, owners.principal, 'unseen', 0,
+       NULL
 FROM credentials AS keys
 CROSS JOIN (SELECT DISTINCT principal FROM operations UNION SELECT DISTINCT principal FROM checkouts) AS owners
 WHERE keys.revoked_at_ms IS NULL
