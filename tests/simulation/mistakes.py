@@ -365,13 +365,14 @@ class Unaware(SignedTexts):
         return []
 
 
-class Sleepless(OrderSearches):
-    """Lets everything that waits for an order search for it."""
+class Restless(OrderSearches):
+    """Searches for an order as often after days as after an hour."""
 
     async def take(self, merchant: str, order_id: str, occasions: Iterable[str], *, now_ms: int) -> Slot:
-        """Gives a slot to whoever asks."""
+        """Gives a slot to whoever asks, and the next one soon."""
         slot = await super().take(merchant, order_id, occasions, now_ms=now_ms)
-        return Slot(msgspec.structs.replace(slot.schedule, next_at_ms=now_ms + 2_000), is_given=True)
+        soon_ms = min(slot.schedule.next_at_ms, now_ms + 1_800_000)
+        return Slot(msgspec.structs.replace(slot.schedule, next_at_ms=soon_ms), is_given=True)
 
 
 class Ownerless(Owners):
@@ -464,8 +465,8 @@ def _lavish(relay: Relay, _: Database) -> Relay:
     return relay
 
 
-def _sleepless(relay: Relay, _: Database) -> Relay:
-    searches = Sleepless.__new__(Sleepless)
+def _restless(relay: Relay, _: Database) -> Relay:
+    searches = Restless.__new__(Restless)
     vars(searches).update(vars(relay.order_searches))
     return replace(relay, order_searches=searches)
 
@@ -490,7 +491,7 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "answered before it is kept": lambda: Parts(change=_dropping),
     "told in another commit": lambda: Parts(change=_twofold),
     "a signature has one reading": lambda: Parts(change=_unaware),
-    "each disguise is searched for": lambda: Parts(change=_sleepless),
+    "an order is searched for without end": lambda: Parts(change=_restless),
     "nobody owns anything": lambda: Parts(change=_ownerless),
     "a reported authorization is believed": lambda: Parts(change=_believing),
     "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
