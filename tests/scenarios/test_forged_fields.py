@@ -45,14 +45,20 @@ def post_edited(scene: Scene, number: int, changes: Mapping[str, str]) -> None:
     world.notifications.resend(world.clock.now(), number, changes)
 
 
-async def notification_of(scene: Scene, order_id: str, status: str) -> dict[str, Any]:
-    """Waits for the first notification of an order with a reported status, until it was worked on once."""
+async def notification_of(scene: Scene, order_id: str, status: str, *, state: str | None = None) -> dict[str, Any]:
+    """Waits for the first notification of an order with a reported status, until it was worked on once.
+
+    With ``state`` waits until it has that state: the order may have been searched a moment before it came.
+    """
 
     async def read() -> list[dict[str, Any]]:
         rows = await asyncio.to_thread(listed, scene.program)
         return [row for row in rows if (row["order_id"], row["reported"]) == (order_id, status)]
 
-    return (await until(read, lambda rows: bool(rows) and rows[-1]["state"] != "received"))[-1]
+    def is_there(rows: list[dict[str, Any]]) -> bool:
+        return bool(rows) and (rows[-1]["state"] != "received" if state is None else rows[-1]["state"] == state)
+
+    return (await until(read, is_there))[-1]
 
 
 async def captured(scene: Scene, checkout: dict[str, Any], amount: int) -> Reply:
@@ -89,7 +95,7 @@ async def test_a_chargeback_of_a_small_payment_marks_no_large_one(scene: Scene) 
     (number,) = charge_back(scene.gateway.simulator.world, int(payment_id))
     post_edited(scene, number, LARGE | {"payment_id": str(reply.json["data"]["payment_id"])})
 
-    assert (await notification_of(scene, "A125", "charged_back"))["reason"] == "chargeback_kept"
+    assert (await notification_of(scene, "A125", "charged_back", state="applied"))["reason"] == "chargeback_kept"
     posted = await notification_of(scene, "A1", "charged_back")
     assert (posted["state"], posted["reason"]) == ("waiting", "chargeback_not_shown")
     operation = await scene.get(f"operations/{reply.header('payrelay-operation')}")
