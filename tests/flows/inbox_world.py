@@ -1,7 +1,7 @@
 """A relay that takes notifications: real stores, a gateway that shows what it was paid, and bodies signed by hand."""
 
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import date
@@ -19,6 +19,7 @@ from payrelay.core.calls import AllSubscriptions, Charge, OneSubscription, Payme
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 from payrelay.core.customers.customer import Customer, CustomerFilter
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.outcomes import Evidence, OutcomeKind, Reading
 from payrelay.core.payments.operation import Operation
@@ -47,6 +48,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
+from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.subscriptions import Subscriptions, SubscriptionSummary
 
@@ -101,7 +103,9 @@ def payment_of(**members: object) -> Payment:
 class ShowingAccount(ScriptedAccount):
     """A gateway account that shows its payments, unless it can't be seen."""
 
-    now_ms: Callable[[], int]
+    def __init__(self, clock: Clock, steps: Steps, journal: Journal, *, limit: RateLimit | None = None) -> None:
+        super().__init__(clock, steps, journal, limit=limit)
+        self.now_ms = clock.now_ms
 
     def begin(self, merchant_secret: str | None = SECRET) -> None:
         """Begins with no payments, and one plan of the order, which it says no more of than that."""
@@ -116,7 +120,6 @@ class ShowingAccount(ScriptedAccount):
         self.is_hidden = False
         self.observed = 0
         self.calls: list[tuple[int, Read]] = []
-        self.now_ms = lambda: 0
         self.sign_with(merchant_secret)
 
     def sign_with(self, secret: str | None) -> None:
@@ -225,7 +228,6 @@ class InboxWorld:
         self.database: Database = SteppingDatabase(world.database, world.steps)
         seal = Seal((b"k" * 32,))
         self.account = ShowingAccount(world.clock, world.steps, world.journal)
-        self.account.now_ms = world.clock.now_ms
         self.account.begin()
         self.account.payments = self.payments
         self.inbox = Inbox(self.database, seal, digests_of(self.database))

@@ -14,6 +14,8 @@ from tests.cli.commands import run_inside
 from tests.scenarios.http_client import Client
 from tests.scenarios.waiting import DEADLINE_S, until
 
+from payrelay_simulator import Merchant
+
 PAYRELAY = Path(sys.executable).parent / "payrelay"
 ENCRYPTION_KEY_NAME = "PAYRELAY_ENCRYPTION_KEY"
 KEPT = ("PATH", "PYTHONPATH", "HOME", "LANG", "TMPDIR")
@@ -40,6 +42,17 @@ def account(name: str, base_url: str, **more: str) -> dict[str, str]:
         "SIGNS_ELSEWHERE": "false",
     } | more
     return {f"PAYRELAY_GATEWAYS__{name.upper()}__{member}": value for member, value in members.items()}
+
+
+def simulated_account(base_url: str, merchant: Merchant, **more: str) -> dict[str, str]:
+    """The settings of the account that a simulated merchant has at a simulator."""
+    own = {
+        "APP_ID": merchant.app_id,
+        "APP_SECRET": merchant.app_secret,
+        "MERCHANT_ID": merchant.merchant_id,
+        "MERCHANT_SECRET": merchant.merchant_secret,
+    }
+    return account("gateway", base_url, **own | more)
 
 
 def run(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import aiohttp
 import pytest
 from tests.scenarios.http_client import Client
-from tests.scenarios.program import Program, account, free_port
+from tests.scenarios.program import Program, free_port, simulated_account
 from tests.scenarios.stories import charge_body, fresh
 from tests.scenarios.test_notifications import CUSTOMER, listed
 
@@ -106,15 +106,8 @@ async def paying_scene(folder: Path) -> AsyncIterator[Scene]:
     """Starts the program as an operator does, with a gateway of its own that can reach it."""
     simulator = payrelay_simulator.Simulator()
     async with payrelay_simulator.serve(simulator) as running:
-        merchant, port = simulator.merchant, free_port()
-        settings = account(
-            "gateway",
-            running.base_url,
-            APP_ID=merchant.app_id,
-            APP_SECRET=merchant.app_secret,
-            MERCHANT_ID=merchant.merchant_id,
-            MERCHANT_SECRET=merchant.merchant_secret,
-        )
+        port = free_port()
+        settings = simulated_account(running.base_url, simulator.merchant)
         program = Program(folder, settings | {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}"})
         key = await asyncio.to_thread(program.new_key, "shop")
         await asyncio.to_thread(program.start, port)

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 from tests.draws import drawn_uuid
-from tests.scenarios.program import Program, account, free_port
+from tests.scenarios.program import Program, free_port, simulated_account
 from tests.scenarios.test_gateway_notifications import Scene, until
 from tests.scenarios.test_notifications import listed, post
 
@@ -37,16 +37,8 @@ async def scenes(folder: Path, store: dict[str, str], number: int) -> AsyncItera
     """Starts services on one database, with the gateway's usual budget; the gateway posts to the first of them."""
     simulator = payrelay_simulator.Simulator()
     async with payrelay_simulator.serve(simulator) as running:
-        merchant, port = simulator.merchant, free_port()
-        settings = account(
-            "gateway",
-            running.base_url,
-            APP_ID=merchant.app_id,
-            APP_SECRET=merchant.app_secret,
-            MERCHANT_ID=merchant.merchant_id,
-            MERCHANT_SECRET=merchant.merchant_secret,
-            RATE_LIMIT="20/10s",
-        )
+        port = free_port()
+        settings = simulated_account(running.base_url, simulator.merchant, RATE_LIMIT="20/10s")
         settings |= store | {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}"}
         programs = []
         for place in range(number):

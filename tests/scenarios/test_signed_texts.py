@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 from tests.scenarios.http_client import Raw
-from tests.scenarios.program import Program, account, free_port
+from tests.scenarios.program import Program, free_port, simulated_account
 from tests.scenarios.stories import fresh
 from tests.scenarios.test_gateway_notifications import Scene, until
 from tests.scenarios.test_notifications import md5, post
@@ -91,16 +91,8 @@ async def attack(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterato
     signs_elsewhere = getattr(request, "param", "false")
     simulator = payrelay_simulator.Simulator()
     async with payrelay_simulator.serve(simulator) as running:
-        merchant, port = simulator.merchant, free_port()
-        settings = account(
-            "gateway",
-            running.base_url,
-            APP_ID=merchant.app_id,
-            APP_SECRET=merchant.app_secret,
-            MERCHANT_ID=merchant.merchant_id,
-            MERCHANT_SECRET=merchant.merchant_secret,
-            SIGNS_ELSEWHERE=signs_elsewhere,
-        )
+        port = free_port()
+        settings = simulated_account(running.base_url, simulator.merchant, SIGNS_ELSEWHERE=signs_elsewhere)
         if signs_elsewhere == "unset":
             del settings["PAYRELAY_GATEWAYS__GATEWAY__SIGNS_ELSEWHERE"]
         program = Program(tmp_path, settings | {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}"})
