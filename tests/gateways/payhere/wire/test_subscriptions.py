@@ -47,6 +47,16 @@ def test_its_date_is_read_in_the_gateways_zone(given: object, began_at_ms: int |
     assert (fact.began_at_ms, fact.state) == (began_at_ms, SubscriptionState.ACTIVE)
 
 
+@pytest.mark.parametrize("given", [7, None, ["monthly"], "whenever"])
+def test_a_recurrence_that_can_not_be_read_takes_nothing_from_the_rest(given: object) -> None:
+    """It is prose, and nothing documents it: a plan must not be lost from sight for the words of its schedule."""
+    (fact,) = facts_in(encoded(RECORD | {"recurring": given}), "Asia/Colombo", seen_at_ms=7)
+    (known,) = facts_in(encoded(RECORD), "Asia/Colombo", seen_at_ms=7)
+
+    assert fact.schedule != known.schedule
+    assert (fact.subscription_id, fact.state) == ("420075032251", SubscriptionState.ACTIVE)
+
+
 def test_a_word_that_nobody_knows_is_no_state() -> None:
     """What the gateway may invent must not be shown as something else."""
     (fact,) = facts_in(encoded(RECORD | {"status": "SLEEPING"}), "Asia/Colombo", seen_at_ms=7)
