@@ -115,6 +115,20 @@ async def test_a_key_that_was_written_into_the_database_opens_nothing(
     assert (await audited()).code == FINDINGS
 
 
+async def test_a_key_that_is_to_be_revoked_later_opens_nothing(file: Path, start: Open) -> None:
+    """A revoked row needs no digest: with a revocation in the future a forged one would be let in until then."""
+    key = compose_key("sandbox", FORGED_ID, "s" * SECRET_LENGTH)
+    forge(
+        file,
+        "INSERT INTO credentials (id, principal, key_hash, scopes, created_at_ms, revoked_at_ms)"
+        f" SELECT '{FORGED_ID}', principal, ?, scopes, created_at_ms, {2**60} FROM credentials"
+        " WHERE principal = 'shop'",
+        hash_of(key),
+    )
+    async with start() as program:
+        assert await status(program, key, "operations") == 401
+
+
 @pytest.mark.parametrize(
     "change",
     ["principal = 'shop'", 'scopes = \'["operations:read","payments:charge"]\'', "amount_max_minor = NULL"],

@@ -166,8 +166,12 @@ def _checksum(stem: str) -> str:
 
 
 def is_usable(credential: Credential, now_ms: int) -> bool:
-    """True while it is neither revoked nor expired."""
-    if credential.revoked_at_ms is not None and credential.revoked_at_ms <= now_ms:
+    """True while it is neither revoked nor expired.
+
+    A key with any time of revocation is revoked. A revoked row has no digest, so a time in the future would let in a
+    key that nobody issued.
+    """
+    if credential.revoked_at_ms is not None:
         return False
     return credential.expires_at_ms is None or now_ms < credential.expires_at_ms
 
