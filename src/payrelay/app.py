@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from structlog.typing import FilteringBoundLogger
 
@@ -23,7 +23,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
 from payrelay.flows.operators.audit import Audit, Progress
-from payrelay.flows.operators.manage_principals import pair_in_words
+from payrelay.flows.operators.inspect_database import undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
@@ -72,7 +72,7 @@ from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import ChainStart, chain_key, embedded_keys, merchant_of_app, schema_version, verify_key
+from payrelay.store.meta import ChainStart, chain_key, embedded_keys, merchant_of_app, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
@@ -123,21 +123,21 @@ async def running(
     """
     require_serving(settings)
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(opened_database(settings, clock, is_owner=True))
+        shared = await stack.enter_async_context(opened_resources(settings, clock, is_owner=True, may_upgrade=True))
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
-        relay = await stack.enter_async_context(opened_relay(settings, database, clock=clock, log=log, hooks=hooks))
+        relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
-        for pair in await relay.principals.grandfathered():
-            log.warning("principals_undecided", text=pair_in_words(pair))
-        credentials = Credentials(database, relay.checkouts.rows)
+        for text in await undecided_in_words(shared.database, shared.rows):
+            log.warning("principals_undecided", text=text)
+        credentials = Credentials(shared.database, shared.rows)
         context = ApiContext(
             relay=relay,
             credentials=credentials,
-            database=database,
-            counts=Counts(database),
+            database=shared.database,
+            counts=Counts(shared.database),
             metrics=metrics,
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
@@ -184,21 +184,18 @@ def identity_token_reader(
 @asynccontextmanager
 async def opened_relay(
     settings: Settings,
-    database: Database,
+    shared: "SharedResources",
     *,
     clock: Clock,
     log: FilteringBoundLogger,
     hooks: Hooks,
     kinds: Mapping[str, GatewayKind] = KINDS,
-    may_upgrade: bool = True,
 ) -> AsyncIterator[Relay]:
     """Makes what the flows work with, for a server and for commands beside it; closes its accounts at the end.
 
-    ``kinds`` are the known kinds of gateway; a simulation brings its own. ``may_upgrade`` is as for the database.
-    Raises SettingsError, StoreUnusable.
+    ``kinds`` are the known kinds of gateway; a simulation brings its own. Raises SettingsError, StoreUnusable.
     """
-    shared = await resources_of(settings, database, clock, may_upgrade=may_upgrade)
-    seal, rows, chain_secret = shared.seal, shared.rows, shared.chain.secret
+    database, seal, rows, chain_secret = shared.database, shared.seal, shared.rows, shared.chain.secret
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
         opened_accounts(settings, clock, shared, kinds) as accounts,
@@ -296,19 +293,26 @@ async def opened_database(
 
 
 @asynccontextmanager
-async def opened_credentials(settings: Settings, clock: Clock, *, may_upgrade: bool) -> AsyncIterator[Credentials]:
-    """Opens the database beside a running server, for the commands about keys; ``may_upgrade`` as for the database."""
-    async with opened_database(settings, clock, may_upgrade=may_upgrade) as database:
-        shared = await resources_of(settings, database, clock, may_upgrade=may_upgrade)
-        yield Credentials(database, shared.rows)
+async def opened_resources(
+    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool
+) -> AsyncIterator["SharedResources"]:
+    """Opens the database with its keys, and closes it again; ``is_owner`` and ``may_upgrade`` as for the database."""
+    async with opened_database(settings, clock, is_owner=is_owner, may_upgrade=may_upgrade) as database:
+        yield await resources_of(settings, database, clock, may_upgrade=may_upgrade)
+
+
+class KeyStores(NamedTuple):
+    """What the commands about keys work with."""
+
+    credentials: Credentials
+    principals: Principals
 
 
 @asynccontextmanager
-async def opened_principals(settings: Settings, clock: Clock) -> AsyncIterator[Principals]:
-    """Opens the database, made and upgraded where needed, for the commands about principals that need no gateway."""
-    async with opened_database(settings, clock) as database:
-        shared = await resources_of(settings, database, clock, may_upgrade=True)
-        yield Principals(database, shared.rows)
+async def opened_key_stores(settings: Settings, clock: Clock, *, may_upgrade: bool) -> AsyncIterator[KeyStores]:
+    """Opens the database beside a running server, for the commands about keys; ``may_upgrade`` as for the database."""
+    async with opened_resources(settings, clock, may_upgrade=may_upgrade) as shared:
+        yield KeyStores(Credentials(shared.database, shared.rows), Principals(shared.database, shared.rows))
 
 
 @asynccontextmanager
@@ -321,23 +325,22 @@ async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pause
 @asynccontextmanager
 async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
     """Opens the database beside a running server, for the commands about sealed values."""
-    async with opened_database(settings, clock, may_upgrade=False) as database:
-        yield Seals(database, (await resources_of(settings, database, clock, may_upgrade=False)).seal)
+    async with opened_resources(settings, clock, may_upgrade=False) as shared:
+        yield Seals(shared.database, shared.seal)
 
 
 @asynccontextmanager
 async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
     """Opens the keys of client tokens beside a running server, for the command that rotates them."""
-    async with opened_database(settings, clock, may_upgrade=False) as database:
-        yield SigningKeys(database, (await resources_of(settings, database, clock, may_upgrade=False)).seal, clock)
+    async with opened_resources(settings, clock, may_upgrade=False) as shared:
+        yield SigningKeys(shared.database, shared.seal, clock)
 
 
 @asynccontextmanager
 async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[Trail]:
     """Opens the audit trail beside a running server, for the command that prints the newest anchor."""
-    async with opened_database(settings, clock, may_upgrade=False) as database:
-        shared = await resources_of(settings, database, clock, may_upgrade=False)
-        yield Trail(database, shared.seal, ChainKey(shared.chain.secret))
+    async with opened_resources(settings, clock, may_upgrade=False) as shared:
+        yield _trail_of(shared)
 
 
 @asynccontextmanager
@@ -345,10 +348,9 @@ async def opened_audit(
     settings: Settings, clock: Clock, progress: Progress, noted: Mapping[int, str]
 ) -> AsyncIterator[Audit]:
     """Opens the audit beside a running server; ``noted`` are digests of anchors by their numbers."""
-    async with opened_database(settings, clock, may_upgrade=False) as database:
-        shared = await resources_of(settings, database, clock, may_upgrade=False)
+    async with opened_resources(settings, clock, may_upgrade=False) as shared:
         yield Audit(
-            Trail(database, shared.seal, ChainKey(shared.chain.secret)),
+            _trail_of(shared),
             shared.chain.since_ms,
             progress,
             rows=shared.rows,
@@ -357,11 +359,8 @@ async def opened_audit(
         )
 
 
-async def upgraded_version(settings: Settings, clock: Clock) -> int:
-    """Upgrades the database's schema and its data, as every start of a server does; returns the schema's version."""
-    async with opened_database(settings, clock) as database:
-        await resources_of(settings, database, clock, may_upgrade=True)
-        return await schema_version(database)
+def _trail_of(shared: "SharedResources") -> Trail:
+    return Trail(shared.database, shared.seal, ChainKey(shared.chain.secret))
 
 
 def remove_database(path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from payrelay.app import opened_database, opened_relay, seal_of
+from payrelay.app import opened_relay, opened_resources
 from payrelay.clock import Clock
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.payments.audit_chain import ChainKey
@@ -15,8 +15,6 @@ from payrelay.core.payments.operation import TRANSITIONS, JournalEntry, Operatio
 from payrelay.flows.operators.audit import Audit
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings
-from payrelay.store.digests.rows import RowDigests
-from payrelay.store.meta import chain_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.statements.pagination import PAGE_MAX
 
@@ -68,8 +66,8 @@ def read_books(environment: dict[str, str], folder: Path) -> Books:
 
 async def _read(settings: Settings) -> Books:
     clock, log = Clock(), structlog.get_logger()
-    async with opened_database(settings, clock, is_owner=False) as database:
-        async with opened_relay(settings, database, clock=clock, log=log, hooks=Hooks()) as relay:
+    async with opened_resources(settings, clock, may_upgrade=True) as shared:
+        async with opened_relay(settings, shared, clock=clock, log=log, hooks=Hooks()) as relay:
             operations: list[Operation] = []
             before: str | None = None
             while page := await relay.journal.list(OperationFilter(), before=before, limit=PAGE_MAX):
@@ -77,9 +75,7 @@ async def _read(settings: Settings) -> Books:
                 before = page[-1].id
             notifications = await relay.inbox.list(NotificationFilter(), before=None, limit=PAGE_MAX)
             histories = {operation.id: await relay.journal.history(operation.id) for operation in operations}
-        seal = await seal_of(settings, database)
-        start = await chain_key(database, seal, clock)
-        rows = RowDigests(database, start.secret, clock)
-        audit = Audit(Trail(database, seal, ChainKey(start.secret)), start.since_ms, lambda *_: None, rows=rows)
+        trail = Trail(shared.database, shared.seal, ChainKey(shared.chain.secret))
+        audit = Audit(trail, shared.chain.since_ms, lambda *_: None, rows=shared.rows)
         findings = [finding.text async for finding in audit.findings()]
     return Books(operations=operations[::-1], histories=histories, findings=findings, notifications=notifications)

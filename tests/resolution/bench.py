@@ -15,7 +15,7 @@ from tests.flows.world import asked
 from tests.resolution.table import Fault
 from tests.simulation.network import NOTHING_FOUND
 
-from payrelay.app import opened_relay
+from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Refund, RetrySubscription, Void
@@ -230,10 +230,11 @@ class Bench:
             f"sqlite:///{self.path}", clock=self.clock, owner=True, executor=InlineExecutor()
         )
         self._stack.push_async_callback(database.close)
+        settings = settings_of(self.path)
         self.relay = await self._stack.enter_async_context(
             opened_relay(
-                settings_of(self.path),
-                database,
+                settings,
+                await resources_of(settings, database, self.clock, may_upgrade=True),
                 clock=self.clock,
                 log=structlog.wrap_logger(None, processors=[dropped]),
                 hooks=Hooks(operation_changed=self._changed),

@@ -12,7 +12,7 @@ from tests.resolution.bench import call_of, dropped, settings_of
 from tests.simulation.loop import SimulatedLoop, new_loop, wait_seconds
 
 from payrelay import worker
-from payrelay.app import opened_relay
+from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
 from payrelay.core.payments.operation import Operation, State
@@ -134,10 +134,11 @@ async def _measure(loop: SimulatedLoop, path: Path) -> Pace:
     async with AsyncExitStack() as stack:
         database = await open_database(f"sqlite:///{path}", clock=clock, owner=True, executor=InlineExecutor())
         stack.push_async_callback(database.close)
+        settings = settings_of(path, BUDGET)
         relay = await stack.enter_async_context(
             opened_relay(
-                settings_of(path, BUDGET),
-                database,
+                settings,
+                await resources_of(settings, database, clock, may_upgrade=True),
                 clock=clock,
                 log=structlog.wrap_logger(None, processors=[dropped]),
                 hooks=Hooks(operation_changed=changed, reached=reached),

@@ -19,7 +19,7 @@ from tests.scenarios.gateway_double import GatewayDouble
 from tests.upgrades.books import VERSIONS, Books, copy_database, read_books
 from tests.upgrades.service import Opened, opened, settings_over
 
-from payrelay.app import opened_credentials
+from payrelay.app import opened_key_stores
 from payrelay.core.access.credential import ID_LENGTH, SECRET_LENGTH, compose_key, hash_of
 from payrelay.errors import StoreUnusable
 
@@ -155,8 +155,8 @@ async def revoke(program: Opened, credential_id: str) -> None:
     """Ends a key as ``payrelay keys revoke`` does."""
     file = program.settings.embedded_path
     assert file is not None
-    async with opened_credentials(program.settings, program.clock, may_upgrade=False) as credentials:
-        assert await credentials.revoke(credential_id, program.clock.now_ms())
+    async with opened_key_stores(program.settings, program.clock, may_upgrade=False) as stores:
+        assert await stores.credentials.revoke(credential_id, program.clock.now_ms())
 
 
 async def test_a_customer_is_not_given_to_another_principal(

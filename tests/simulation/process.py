@@ -24,7 +24,7 @@ from payrelay import worker
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics.counters import Metrics
-from payrelay.app import opened_relay
+from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.payments.operation import Operation
 from payrelay.core.seal_keys import key_text
@@ -191,10 +191,11 @@ class Process:
         def ways(_: Account) -> SimulatedNetwork:
             return around.parts.network(around.gateway, self.owner, around.clock, TIMEOUT_S)
 
+        settings = _settings(around.path, around.fate)
         relay = await stack.enter_async_context(
             opened_relay(
-                _settings(around.path, around.fate),
-                database,
+                settings,
+                await resources_of(settings, database, around.clock, may_upgrade=True),
                 clock=around.clock,
                 log=self._log,
                 hooks=Hooks(reached=self._reached, operation_changed=self._changed),

@@ -15,7 +15,7 @@ from tests.scenarios.program import account
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics.counters import Metrics
-from payrelay.app import opened_database, opened_relay
+from payrelay.app import opened_relay, opened_resources
 from payrelay.clock import Clock
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import Hooks
@@ -76,20 +76,20 @@ async def opened(settings: Settings, at_ms: int) -> AsyncIterator[Opened]:
     clock = StillClock(at_ms)
     log = structlog.wrap_logger(None, processors=[_dropped], wrapper_class=structlog.make_filtering_bound_logger(0))
     async with (
-        opened_database(settings, clock, is_owner=True) as database,
-        opened_relay(settings, database, clock=clock, log=log, hooks=Hooks()) as relay,
+        opened_resources(settings, clock, is_owner=True, may_upgrade=True) as shared,
+        opened_relay(settings, shared, clock=clock, log=log, hooks=Hooks()) as relay,
     ):
         context = ApiContext(
             relay=relay,
-            credentials=Credentials(database, relay.checkouts.rows),
-            database=database,
-            counts=Counts(database),
+            credentials=Credentials(shared.database, shared.rows),
+            database=shared.database,
+            counts=Counts(shared.database),
             metrics=Metrics(),
             log=log,
             environments=dict.fromkeys(settings.gateways, "sandbox"),
             metrics_networks=(ipaddress.ip_network("127.0.0.0/8"),),
         )
-        yield Opened(relay=relay, database=database, settings=settings, clock=clock, call=Caller(Api(context)))
+        yield Opened(relay=relay, database=shared.database, settings=settings, clock=clock, call=Caller(Api(context)))
         await relay.background.finish(0)
 
 

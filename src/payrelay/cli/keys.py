@@ -3,6 +3,7 @@
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from payrelay.cli.session import read_settings
@@ -48,14 +49,12 @@ async def create(
     expires: Annotated[str | None, typer.Option(metavar="SPAN", help="When it ends, from now, such as 30d.")] = None,
 ) -> int:
     """Make a key, and print it."""
-    from payrelay.app import opened_credentials, opened_principals
+    from payrelay.app import opened_key_stores
     from payrelay.flows.access.issue_key import KeyRequest, issue_key
 
     settings = read_settings()
-    async with opened_principals(settings, Clock()) as principals:
-        principal = await principals.stored_name(_name(name))
     wanted = KeyRequest(
-        principal=principal,
+        principal=_name(name),
         environment=settings.key_environment,
         scopes=frozenset(scope) if scope else DEFAULT_SCOPES,
         accounts=_accounts(account),
@@ -68,10 +67,11 @@ async def create(
     if unknown:
         known = ", ".join(settings.gateways) or "none"
         raise CommandError(f"no account is called {', '.join(unknown)} here; configured: {known}", NOT_FOUND)
-    async with opened_credentials(settings, Clock(), may_upgrade=True) as credentials:
-        issued = await issue_key(credentials, Clock(), wanted)
+    async with opened_key_stores(settings, Clock(), may_upgrade=True) as stores:
+        principal = await stores.principals.stored_name(wanted.principal)
+        issued = await issue_key(stores.credentials, Clock(), msgspec.structs.replace(wanted, principal=principal))
     show(str(issued.key))
-    say(f"The key {issued.credential.id} of {wanted.principal} is shown this once; store it like a password.")
+    say(f"The key {issued.credential.id} of {principal} is shown this once; store it like a password.")
     return DONE
 
 
@@ -79,12 +79,12 @@ async def create(
 @awaited
 async def list_all(*, as_json: Json = False) -> int:
     """List the keys, without their secrets."""
-    from payrelay.app import opened_credentials
+    from payrelay.app import opened_key_stores
     from payrelay.cli.terminal.pages import Page, table
     from payrelay.flows.access.issue_key import list_keys
 
-    async with opened_credentials(read_settings(), Clock(), may_upgrade=False) as credentials:
-        rows = [_shown(credential, Clock().now_ms()) for credential in await list_keys(credentials)]
+    async with opened_key_stores(read_settings(), Clock(), may_upgrade=False) as stores:
+        rows = [_shown(credential, Clock().now_ms()) for credential in await list_keys(stores.credentials)]
     if as_json:
         show_json(rows)
         return DONE
@@ -97,11 +97,11 @@ async def list_all(*, as_json: Json = False) -> int:
 @awaited
 async def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]) -> int:
     """End a key."""
-    from payrelay.app import opened_credentials
+    from payrelay.app import opened_key_stores
     from payrelay.flows.access.issue_key import revoke_key
 
-    async with opened_credentials(read_settings(), Clock(), may_upgrade=False) as credentials:
-        is_revoked = await revoke_key(credentials, Clock(), key_id)
+    async with opened_key_stores(read_settings(), Clock(), may_upgrade=False) as stores:
+        is_revoked = await revoke_key(stores.credentials, Clock(), key_id)
     if not is_revoked:
         raise CommandError(f"there is no key {key_id} that could be revoked", NOT_FOUND)
     say(f"The key {key_id} is revoked.")

@@ -125,14 +125,14 @@ def version() -> None:
 @awaited
 async def upgrade() -> int:
     """Bring the database up to date: its schema and its data."""
-    from payrelay.app import opened_principals
-    from payrelay.flows.operators.manage_principals import pair_in_words
+    from payrelay.app import opened_resources
+    from payrelay.flows.operators.inspect_database import inspect_database, undecided_in_words
 
-    settings = read_settings()
-    say(f"The database is up to date, at version {await _upgraded_version()}.")
-    async with opened_principals(settings, Clock()) as principals:
-        for pair in await principals.grandfathered():
-            say(pair_in_words(pair))
+    async with opened_resources(read_settings(), Clock(), may_upgrade=True) as shared:
+        state = await inspect_database(shared.database)
+        say(f"The database is up to date, at version {state.schema_version}.")
+        for text in await undecided_in_words(shared.database, shared.rows):
+            say(text)
     return DONE
 
 
@@ -140,19 +140,10 @@ async def upgrade() -> int:
 @awaited
 async def show_schema_version() -> int:
     """Print the version of the schema."""
-    show(f"{await _schema_version()}")
-    return DONE
-
-
-async def _upgraded_version() -> int:
-    from payrelay.app import upgraded_version
-
-    return await upgraded_version(read_settings(), Clock())
-
-
-async def _schema_version() -> int:
     from payrelay.app import opened_database
     from payrelay.flows.operators.inspect_database import inspect_database
 
     async with opened_database(read_settings(), Clock(), may_upgrade=False) as database:
-        return (await inspect_database(database)).schema_version
+        state = await inspect_database(database)
+    show(f"{state.schema_version}")
+    return DONE

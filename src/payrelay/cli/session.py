@@ -42,7 +42,7 @@ async def session(
     """
     import structlog
 
-    from payrelay.app import opened_database, opened_relay
+    from payrelay.app import opened_relay, opened_resources
     from payrelay.runtime.hooks import Hooks
 
     def say_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
@@ -53,8 +53,8 @@ async def session(
         None, processors=[say_event], wrapper_class=structlog.make_filtering_bound_logger(level)
     )
     async with (
-        opened_database(settings, Clock(), may_upgrade=False) as database,
-        opened_relay(settings, database, clock=Clock(), log=log, hooks=Hooks(), may_upgrade=False) as relay,
+        opened_resources(settings, Clock(), may_upgrade=False) as shared,
+        opened_relay(settings, shared, clock=Clock(), log=log, hooks=Hooks()) as relay,
     ):
         yield relay
 
