@@ -16,7 +16,7 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.data_keys.keys import DataKeys, forgotten, forgotten_on_request
 from payrelay.store.digests.rows import CHECKOUTS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
@@ -138,7 +138,7 @@ class Checkouts:
 
     async def forget(self, before_ms: int) -> int:
         """Forgets the sealed data of finished checkouts last changed before a time; gives their number."""
-        return await self._database.write(_forget(Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX))))
+        return await self._database.write(forgotten(Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX))))
 
     async def forget_order(self, merchant: str, principal: str, order_id: str) -> int:
         """Forgets the customer in a principal's finished checkouts of an order.
@@ -146,7 +146,7 @@ class Checkouts:
         Gives the number of these checkouts.
         """
         return await self._database.write(
-            _forget_on_request(Statement(statements.FORGET_ORDER, (merchant, principal, order_id)))
+            forgotten_on_request(Statement(statements.FORGET_ORDER, (merchant, principal, order_id)))
         )
 
     async def of_customer(self, customer: CheckoutsOfCustomer, *, after: str, limit: int) -> _Checkouts:
@@ -197,18 +197,6 @@ def _add(statement: Statement, checkout_id: str, condition: Condition | None) ->
     if is_added and condition is not None:
         yield from condition(checkout_id)
     return is_added
-
-
-def _forget(forgetting: Statement) -> Unit[int]:
-    rows = yield forgetting
-    yield from destroyed(checkout_id for (checkout_id,) in rows)
-    return len(rows)
-
-
-def _forget_on_request(forgetting: Statement) -> Unit[int]:
-    rows = yield forgetting
-    yield from destroyed_on_request(checkout_id for (checkout_id,) in rows)
-    return len(rows)
 
 
 def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) -> Unit[None]:

@@ -25,7 +25,7 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Outdated
-from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, stored
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, forgotten, forgotten_on_request, stored
 from payrelay.store.digests.rows import NOTIFICATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import moment_in, struct_of
@@ -165,11 +165,11 @@ class Inbox:
 
     async def forget_refused(self, before_ms: int, limit: int) -> int:
         """Removes at most ``limit`` refused notifications that came before a time; gives their number."""
-        return await self._database.write(_forget(Statement(statements.FORGET_REFUSED, (before_ms, limit))))
+        return await self._database.write(forgotten(Statement(statements.FORGET_REFUSED, (before_ms, limit))))
 
     async def forget_bodies(self, before_ms: int, limit: int) -> int:
         """Forgets the bodies of at most ``limit`` finished notifications from before a time; gives their number."""
-        return await self._database.write(_forget(Statement(statements.FORGET_BODIES, (before_ms, limit))))
+        return await self._database.write(forgotten(Statement(statements.FORGET_BODIES, (before_ms, limit))))
 
     async def forget_bodies_of_order(self, merchant: str, order_id: str, principal: str) -> int:
         """Forgets the bodies of an order's finished notifications that aren't another principal's; gives their number.
@@ -178,7 +178,7 @@ class Inbox:
         unless another principal had taken the order last before it came.
         """
         forgetting = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id, principal))
-        return await self._database.write(_forget_on_request(forgetting))
+        return await self._database.write(forgotten_on_request(forgetting))
 
     async def accept_token(self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int) -> bool:
         """Accepts a token for the notification's order, once for each kind; False where it accepted another one before.
@@ -245,18 +245,6 @@ def _put(notification: Notification, parameters: tuple[Value, ...], own: OwnKey)
     repeat = (notification.merchant, notification.digest, notification.received_at_ms)
     rows = yield Statement(statements.REPEAT_NOTIFICATION, repeat)
     return rows[0] if rows else None
-
-
-def _forget(forgetting: Statement) -> Unit[int]:
-    rows = yield forgetting
-    yield from destroyed(notification_id for (notification_id,) in rows)
-    return len(rows)
-
-
-def _forget_on_request(forgetting: Statement) -> Unit[int]:
-    rows = yield forgetting
-    yield from destroyed_on_request(notification_id for (notification_id,) in rows)
-    return len(rows)
 
 
 def _record(notification: Notification, digest: str) -> Unit[None]:

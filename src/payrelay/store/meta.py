@@ -11,6 +11,7 @@ from payrelay.core.payments.audit_chain import KEY_BYTES
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.engine import sealing
 from payrelay.store.engine.database import Database, Statement, Unit
+from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import meta as statements
@@ -61,7 +62,7 @@ async def verify_key(database: Database, seal: Seal) -> None:
     Raises StoreUnusable where the keys differ, and where the check is missing although the database holds sealed
     values. A new check would hide what was changed since.
     """
-    check = await database.write(_stored_key_check(seal.seal(_FIRST_PLAIN, _CONTEXT)))
+    check = await database.write(_stored_or_first(_KEY_CHECK, seal.seal(_FIRST_PLAIN, _CONTEXT), statements.ANY_SEALED))
     if check is None:
         raise StoreUnusable("the check of the encryption key is missing from the database; bring it back from a backup")
     try:
@@ -107,7 +108,8 @@ async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
     """
     is_needed = bool(await finished_upgrades(database, seal))
     plain = secrets.token_bytes(KEY_BYTES) + clock.now_ms().to_bytes(_SINCE_BYTES, "big")
-    sealed = await database.write(_stored_chain_key(seal.seal(plain, _CHAIN_CONTEXT), is_needed=is_needed))
+    first = seal.seal(plain, _CHAIN_CONTEXT)
+    sealed = await database.write(_stored_or_first(_CHAIN_KEY, first, statements.ANY_CHAINED, is_needed=is_needed))
     if sealed is None:
         raise StoreUnusable("the key of the audit chain is missing from the database; bring it back from a backup")
     plain = seal.open(sealed, _CHAIN_CONTEXT)
@@ -133,15 +135,6 @@ async def schema_version(database: Database) -> int:
     return await database.read(_schema_version())
 
 
-def _stored_or_new(name: str, sealed: bytes) -> Unit[bytes]:
-    """Stores a value unless there is one of that name; gives the stored one."""
-    rows = yield Statement(statements.GET_META, (name,))
-    if not rows:
-        yield Statement(statements.ADD_META, (name, sealed))
-        rows = yield Statement(statements.GET_META, (name,))
-    return blob_of(rows[0][0])
-
-
 def _meta_of(name: str) -> Unit[bytes | None]:
     rows = yield Statement(statements.GET_META, (name,))
     return blob_of(rows[0][0]) if rows else None
@@ -159,29 +152,30 @@ def _replaced(name: str, before: bytes, after: bytes) -> Unit[None]:
         raise Outdated(f"meta {name!r} was changed since it was read")
 
 
-def _stored_key_check(sealed: bytes) -> Unit[bytes | None]:
-    """Gives the stored check, or stores this one; None where there is none although something is sealed."""
-    rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
-    if rows:
-        return blob_of(rows[0][0])
-    if (yield Statement(statements.ANY_SEALED, ())):
-        return (yield from _meta_of(_KEY_CHECK))  # another process may have stored it, and more, meanwhile
-    return (yield from _stored_or_new(_KEY_CHECK, sealed))
+def _stored_or_new(name: str, sealed: bytes) -> Unit[bytes]:
+    """Stores a value unless there is one of that name; gives the stored one."""
+    stored = yield from _meta_of(name)
+    if stored is None:
+        yield Statement(statements.ADD_META, (name, sealed))
+        stored = yield from _meta_of(name)
+    return blob_of(stored)
 
 
-def _stored_chain_key(sealed: bytes, *, is_needed: bool) -> Unit[bytes | None]:
-    """Gives the stored sealed key, or stores this one; None where there is none although something relies on it."""
-    rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
-    if rows:
-        return blob_of(rows[0][0])
-    if is_needed or (yield Statement(statements.ANY_CHAINED, ())):
-        return (yield from _meta_of(_CHAIN_KEY))
-    return (yield from _stored_or_new(_CHAIN_KEY, sealed))
+def _stored_or_first(name: str, sealed: bytes, reliant: Query, *, is_needed: bool = False) -> Unit[bytes | None]:
+    """Gives the stored value, or stores this one; None where there is none although something relies on it.
+
+    That is so where ``reliant`` gives a row, or ``is_needed``.
+    """
+    stored = yield from _meta_of(name)
+    if stored is not None:
+        return stored
+    if is_needed or (yield Statement(reliant, ())):
+        return (yield from _meta_of(name))  # another process may have stored it, and more, meanwhile
+    return (yield from _stored_or_new(name, sealed))
 
 
 def _is_sealed() -> Unit[bool]:
-    rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
-    return bool(rows) or bool((yield Statement(statements.ANY_SEALED, ())))
+    return bool((yield Statement(statements.ANY_SEALED, ())))
 
 
 def _schema_version() -> Unit[int]:

@@ -355,11 +355,14 @@ def is_inquired(checkout: Checkout, now_ms: int) -> bool:
     )
 
 
-def is_within(checkout: Checkout, bound: Bound) -> bool:
-    """Tells whether a bound credential may see a checkout. Order and customer must both fit, where it is bound to both.
+def is_within(checkout: Checkout, bound: Bound | None) -> bool:
+    """Tells whether a credential may see a checkout of its principal; an unbound credential (None) may see all.
 
-    A checkout that a backend opened may have no customer yet. Then the order alone decides.
+    Order and customer must both fit, where a credential is bound to both. A checkout that a backend opened may have no
+    customer yet. Then the order alone decides.
     """
+    if bound is None:
+        return True
     if bound.order_id is not None and bound.order_id != checkout.order_id:
         return False
     if bound.customer_id is None and bound.reference is None:

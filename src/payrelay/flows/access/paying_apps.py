@@ -107,11 +107,11 @@ async def _by_operation(relay: Relay, request: Request, payment: CountedPayment)
 
 
 async def _by_checkout(relay: Relay, request: Request, payment: CountedPayment) -> Refusal:
-    checkout, bound = await relay.checkouts.get(payment.id), request.credential.bound
+    checkout = await relay.checkouts.get(payment.id)
     is_own = (
         checkout is not None
         and checkout.principal == request.principal
-        and (bound is None or is_within(checkout, bound))
+        and is_within(checkout, request.credential.bound)
     )
     name = f"the checkout {payment.id}" if is_own else "a checkout"
     if payment.is_made:

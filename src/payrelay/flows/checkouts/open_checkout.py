@@ -212,8 +212,7 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
         holder = await end_overdue(relay, holder)
         if holder.guard is None:
             return None
-    bound = request.credential.bound
-    is_mine = holder.principal == request.principal and (bound is None or is_within(holder, bound))
+    is_mine = holder.principal == request.principal and is_within(holder, request.credential.bound)
     is_recent = now_ms - holder.created_at_ms < relay.retention.unkeyed_ms
     is_repeat = is_mine and is_recent and request.idempotency_key is None
     if is_repeat and await _is_equal(relay, holder, request, new):

@@ -48,12 +48,11 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
     Raises Refusal (not_found) for a checkout that the caller may not see, and StoreError.
     """
     checkout = await relay.checkouts.get(checkout_id)
-    bound = request.credential.bound
     is_visible = (
         checkout is not None
         and checkout.account == request.account
         and checkout.principal == request.principal
-        and (bound is None or is_within(checkout, bound))
+        and is_within(checkout, request.credential.bound)
     )
     if checkout is None or not is_visible:
         raise Refusal(Code.NOT_FOUND, "there is no such checkout")

@@ -14,7 +14,7 @@ Rules:
 """
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -95,6 +95,25 @@ def destroyed(owners: Iterable[Value]) -> Unit[None]:
 def destroyed_on_request(owners: Iterable[Value]) -> Unit[None]:
     """Destroys the keys of owners, and notes their places, whose files are to be cleared."""
     yield from _noted((yield Statement(statements.DESTROY_KEYS, (_encode(list(owners)).decode(),))))
+
+
+def forgotten(forgetting: Statement) -> Unit[int]:
+    """Forgets values that are old enough, by a statement that gives the ids of their rows, and destroys their keys.
+
+    Gives the number of rows.
+    """
+    return (yield from _forgotten(forgetting, destroyed))
+
+
+def forgotten_on_request(forgetting: Statement) -> Unit[int]:
+    """Forgets values as ``forgotten`` does, and notes the places of their keys, whose files are to be cleared."""
+    return (yield from _forgotten(forgetting, destroyed_on_request))
+
+
+def _forgotten(forgetting: Statement, end: Callable[[Iterable[Value]], Unit[None]]) -> Unit[int]:
+    rows = yield forgetting
+    yield from end(owner for (owner,) in rows)
+    return len(rows)
 
 
 def _noted(places: Iterable[Iterable[Value]]) -> Unit[None]:

@@ -60,7 +60,7 @@ class OrderSearches:
         if payments is not None and len(payments) <= READING_MAX:
             # What customers bought stays out of the database.
             plain = _encode([msgspec.structs.replace(each, description="") for each in payments]).decode()
-            kept = f"{self._digest(taken.merchant, taken.order_id, taken.asked_at_ms, plain)} {plain}"
+            kept = f"{self._key.digest(taken.merchant, taken.order_id, taken.asked_at_ms, plain)} {plain}"
         await self._database.write(_end(taken, kept, now_ms))
 
     async def reading(self, merchant: str, order_id: str) -> OrderReading | None:
@@ -94,9 +94,6 @@ class OrderSearches:
     async def forget(self, before_ms: int, limit: int) -> int:
         """Removes at most ``limit`` schedules whose last search was before a time; gives their number."""
         return await self._database.write(count_rows(Statement(statements.FORGET, (before_ms, limit), is_whole=True)))
-
-    def _digest(self, merchant: str, order_id: str, read_at_ms: int, plain: str) -> str:
-        return self._key.digest(merchant, order_id, read_at_ms, plain)
 
 
 def _take(order: tuple[str, str], occasions: tuple[str, ...], now_ms: int) -> Unit[Slot]:
