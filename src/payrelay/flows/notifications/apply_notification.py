@@ -24,6 +24,7 @@ from payrelay.flows.notifications.apply_to_operations import apply_to_operations
 from payrelay.flows.notifications.context import GOOD, NotificationContext, shown_installment
 from payrelay.flows.notifications.keep_chargeback import keep_chargeback
 from payrelay.flows.notifications.note_subscription import note_subscription
+from payrelay.flows.notifications.signature import fits_other_orders
 
 OPERATIONS_MAX: Final = 50
 """Operations of one order, or of one subscription, that a notification is compared with: the newest."""
@@ -75,7 +76,9 @@ async def _pass_on(
         if operation.state in INQUIRED:
             await context.inquire_about(operation)
     outcome = _HINTS.get(context.content.reported)
-    is_hint = checkout is not None and outcome is not None and context.content.message_type in OF_FIRST
+    is_of_attempt = checkout is not None and context.content.message_type in OF_FIRST
+    # Else whoever has a form with the same signed text could end the checkout by a declined card of their own.
+    is_hint = is_of_attempt and outcome is not None and not await fits_other_orders(context)
     if is_hint and outcome is not None:
         await finish_by_notification(context.relay, msgspec.structs.replace(context.checkout_outcome, outcome=outcome))
     reason = await note_subscription(context, checkout, payment=None)
