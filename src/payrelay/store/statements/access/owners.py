@@ -15,8 +15,11 @@ from payrelay.store.statements.payment_owners import (
     listed,
 )
 
-_HOLDS: Final = f"(state IN {listed(HOLDING_ORDER)} OR payment_id IS NOT NULL OR subscription_id IS NOT NULL)"
-"""A checkout that holds its order, or that was paid."""
+_HOLDS: Final = f"""(
+      state IN {listed(HOLDING_ORDER)} OR payment_id IS NOT NULL OR subscription_id IS NOT NULL
+      OR EXISTS (SELECT 1 FROM signed_texts WHERE signed_texts.subject = checkouts.id)
+    )"""
+"""A checkout that holds its order, that was paid, or whose form was given out and can be paid for good."""
 _IS_PROVED: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND NOT {TOOK_NO_EFFECT}"
 """An operation whose payment the gateway's reply or records named."""
 _SEEN_ELSEWHERE: Final = """EXISTS (
@@ -87,9 +90,11 @@ ACCEPTED_BY: Final = query(
     JOIN checkouts ON checkouts.merchant = accepted_tokens.merchant AND checkouts.order_id = accepted_tokens.order_id
     WHERE accepted_tokens.token_hash = $1 AND accepted_tokens.merchant = $2 AND accepted_tokens.kind = 'authorization'
       AND checkouts.kind = 'authorization'
-    ORDER BY accepted_tokens.accepted_at_ms, (checkouts.guard IS NULL), checkouts.id DESC LIMIT 1""",
+    ORDER BY accepted_tokens.accepted_at_ms, (checkouts.state NOT IN ('notified', 'completed')),
+      (checkouts.guard IS NULL), checkouts.id DESC LIMIT 1""",
 )
-"""Finds the principal whose checkout first had the authorization token with hash $1 accepted."""
+"""Finds the principal whose checkout first had the authorization token with hash $1 accepted. Of several checkouts of
+the order it is one that was told of the authorization."""
 
 MAKERS_OF_PLAN: Final = query(
     """
