@@ -15,7 +15,7 @@ from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OPEN_STATES, WITHOUT_EFFECT, Kind, Operation, State
 from payrelay.core.secret import secret_hash
 from payrelay.runtime.ids import new_id
-from payrelay.store.access.owners import OwnedPlans, Owners
+from payrelay.store.access.owners import Owners
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
@@ -85,7 +85,10 @@ async def test_what_nobody_made_has_no_owner(shelf: Shelf) -> None:
     assert await owners.of_plan(MERCHANT, PLAN_ID) == NONE
     assert await owners.of_order(MERCHANT, "A-1") == OrderOwners()
     assert await owners.payments_of_order(MERCHANT, "A-1") == {}
-    assert await owners.plans_of_others(MERCHANT, "shop") == OwnedPlans(of_ids={}, of_orders={})
+    assert await owners.of_plans(MERCHANT, {PLAN_ID: "A-1", "420075044318": None}) == {
+        PLAN_ID: NONE,
+        "420075044318": NONE,
+    }
 
 
 @pytest.mark.parametrize("kind", [Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.AUTHORIZATION])
@@ -130,9 +133,11 @@ async def test_an_open_charge_holds_its_order(shelf: Shelf, state: State) -> Non
 async def test_whoever_gave_out_a_form_owns_its_order(shelf: Shelf, state: CheckoutState) -> None:
     """A customer whose first card was declined tries another one on the same page, whatever Payrelay calls it."""
     await shelf.checkout(state=state, is_given_out=True)
+    await shelf.checkout(state=state, order_id="A-2", opened_at_ms=2_000)
     await shelf.seen("A-1")
 
     assert (await shelf.owners.of_order(MERCHANT, "A-1")).settled == SHOP
+    assert (await shelf.owners.of_order(MERCHANT, "A-2")).settled == SHOP
     assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
 
 
@@ -172,8 +177,7 @@ async def test_whoever_began_a_plan_owns_it_and_its_installments(shelf: Shelf) -
 
     assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
     assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
-    assert (await shelf.owners.plans_of_others(MERCHANT, "kiosk")).of_ids == {PLAN_ID: SHOP}
-    assert (await shelf.owners.plans_of_others(MERCHANT, "shop")).of_ids == {}
+    assert await shelf.owners.of_plans(MERCHANT, {PLAN_ID: "A-9"}) == {PLAN_ID: SHOP}
 
 
 async def test_a_plan_that_was_only_read_belongs_to_its_orders_owner(shelf: Shelf) -> None:
@@ -184,8 +188,15 @@ async def test_a_plan_that_was_only_read_belongs_to_its_orders_owner(shelf: Shel
     await shelf.checkout(kind=CheckoutKind.RECURRING)
 
     assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
-    assert (await shelf.owners.plans_of_others(MERCHANT, "kiosk")).of_orders == {"A-1": SHOP}
-    assert (await shelf.owners.plans_of_others(MERCHANT, "shop")).of_orders == {}
+    assert await shelf.owners.of_plans(MERCHANT, {PLAN_ID: None}) == {PLAN_ID: SHOP}
+
+
+async def test_a_plan_that_nothing_is_known_of_belongs_to_the_owner_of_the_order_that_is_shown(shelf: Shelf) -> None:
+    """The list of all subscriptions is the only place where the gateway tells the order of such a plan."""
+    await shelf.operation()
+
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == NONE
+    assert await shelf.owners.of_plans(MERCHANT, {PLAN_ID: "A-1"}) == {PLAN_ID: SHOP}
 
 
 async def test_an_installment_that_failed_is_nobodys_payment(shelf: Shelf) -> None:
