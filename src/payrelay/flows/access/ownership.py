@@ -8,12 +8,13 @@ Rules:
    would get for an unknown one: in the gateway's words, after a call, from the same budget, and never from a cache.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from payrelay.core.access.ownership import acts_for_any, may_act
 from payrelay.core.answers import Answer, Trace, of_reading
 from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
@@ -77,6 +78,19 @@ async def require_free_order(relay: Relay, request: Request, order_id: str) -> b
     if await is_foreign(relay, request, owners.all):
         raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
     return not owners.all
+
+
+async def contenders_of(relay: Relay, checkout: Checkout, others: Iterable[Checkout]) -> list[Checkout]:
+    """Returns those of an order's other checkouts that are foreign to the principal of this one.
+
+    What may be of such a one too is not given to this one: the gateway doesn't show on which page a customer paid.
+    Raises StoreError.
+    """
+    strangers = [each for each in others if each.principal != checkout.principal]
+    if not strangers:
+        return []
+    acts_for = (await relay.principals.acts_for(checkout.principal)).all
+    return [each for each in strangers if each.principal not in acts_for]
 
 
 async def is_shared_order(relay: Relay, request: Request, order_id: str) -> bool:
