@@ -74,7 +74,7 @@ async def declined_once(scene: Scene, checkout: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_declined_card_gives_the_order_to_nobody_else(scene: Scene, rival: Client, kind: str) -> None:
-    """The customer's second card pays on the same page: the payment, the card, the hold and the plan are its owner's."""
+    """The customer's second card pays on the same page: payment, card, hold and plan are its owner's."""
     order_id = fresh("order")
     own, pay = await declined(scene, kind, order_id)
     taken = [await opening(rival, kind, order_id), await asyncio.to_thread(rival.charge, charge_body(order_id))]
@@ -148,7 +148,7 @@ async def test_a_strangers_declined_card_ends_no_page(scene: Scene) -> None:
 
 
 async def test_a_plan_page_of_another_principal_is_in_no_ones_way(scene: Scene, rival: Client) -> None:
-    """Beside a page for a subscription no search gives a payment to anything: none can be put beside another's order."""
+    """Beside a page for a subscription no search gives a payment to anything, so that none may be put there."""
     order_id = fresh("order")
     own = (await opening(scene.client, "payment", order_id)).json["data"]
     await asyncio.to_thread(scene.client.holding(None).send, "GET", f"/{own['url'].split('/', 3)[3]}/cancel")

@@ -295,3 +295,28 @@ async def test_a_declined_attempt_takes_no_order_to_be_forgotten(shelf: Shelf) -
     id_ = await notified(shelf, 1, received_at_ms=3_000)
 
     assert await left_of(shelf, "kiosk", id_) == [True]
+
+
+@pytest.mark.parametrize("kind", [NotificationKind.AUTHORIZATION, NotificationKind.PREAPPROVAL])
+async def test_a_token_is_its_checkouts_to_forget(shelf: Shelf, kind: NotificationKind) -> None:
+    """In books of before another principal may have opened a page of the order since, and turned back."""
+    await shelf.checkout(kind=CheckoutKind(kind), state=CheckoutState.COMPLETED, created_at_ms=1_000)
+    await shelf.checkout(principal="kiosk", state=CheckoutState.CANCELLED, created_at_ms=2_000)
+    id_ = await notified(shelf, 1, received_at_ms=3_000, payment_id=PAYMENT_ID)
+    order = msgspec.structs.replace(NOTIFICATION, id=id_, order_id="A-1")
+    assert await shelf.inbox.accept_token(order, kind, "token", at_ms=3_000)
+
+    assert await left_of(shelf, "kiosk", id_) == [True]
+    assert await left_of(shelf, "shop", id_) == [False]
+
+
+async def test_an_installment_that_failed_claims_no_notification(shelf: Shelf) -> None:
+    """Its number was only reported: it could be that of another principal's payment."""
+    await shelf.operation(created_at_ms=1)
+    await shelf.subscriptions.note(
+        SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="kiosk"), [paid(1, is_paid=False)], now_ms=1
+    )
+    id_ = await notified(shelf, 1, payment_id=PAYMENT_ID)
+
+    assert await left_of(shelf, "kiosk", id_) == [True]
+    assert await left_of(shelf, "shop", id_) == [False]
