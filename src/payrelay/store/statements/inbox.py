@@ -173,9 +173,9 @@ FORGET_BODIES_OF_ORDER: Final = query(
         AND {_LAST_TAKEN.format(**_FOREIGN)} <= {_LAST_TAKEN.format(**_OWN)})
     RETURNING id""",
 )
-"""Forgets the bodies of an order's finished notifications: those of payments that principal $3 made and of tokens that
-its checkouts got, and those of what nobody is known to have made, unless another principal had taken the order last
-before they came."""
+"""Forgets the bodies of an order's finished notifications: those of payments that principal $3 made, and of tokens that
+its checkouts got. Those of which nobody is known to have made anything go too, unless another principal had taken the
+order last before they came."""
 
 LIST_NOTIFICATIONS: Final = Listing("notifications", READ_COLUMNS)
 """The listed columns of notifications."""
