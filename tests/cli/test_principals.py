@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import GATEWAY, Ran, Run
 from tests.upgrades.books import VERSIONS, copy_database, read_books
-from tests.upgrades.test_owners import OF_SHOP, REFUNDED
+from tests.upgrades.test_owners import CHARGED, REFUNDED
 
 BOOKS = read_books(VERSIONS[0])
 
@@ -84,7 +84,7 @@ def upgraded(run: Run, tmp_path: Path) -> Run:
     path = tmp_path / "payrelay.db"
     copy_database(BOOKS.version, path)
     with closing(sqlite3.connect(path)) as database:
-        payment_id = database.execute(OF_SHOP).fetchone()[0]
+        payment_id = database.execute(CHARGED, ("shop",)).fetchone()[0]
         database.execute(REFUNDED, (payment_id, "succeeded"))
         database.commit()
 

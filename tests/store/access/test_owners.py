@@ -9,17 +9,19 @@ from tests.store.test_checkouts import DETAILS
 from tests.store.test_subscriptions import paid
 
 from payrelay.core.access.ownership import OrderOwners
-from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OPEN_STATES, WITHOUT_EFFECT, Kind, Operation, State
 from payrelay.core.secret import secret_hash
 from payrelay.runtime.ids import new_id
-from payrelay.store.access.owners import OwnedPlans, Owners
+from payrelay.store.access.owners import Owners
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
 MERCHANT: Final = OPERATION.merchant
@@ -39,6 +41,7 @@ class Shelf:
         self.checkouts = Checkouts(book.database, SEAL, digests_of(book.database))
         self.inbox = Inbox(book.database, SEAL, digests_of(book.database))
         self.subscriptions = Subscriptions(book.database, new_id)
+        self.signed_texts = SignedTexts(book.database, secret=b"c" * 32)
         self.readings = ReadingStore(book.database, SEAL)
         self._number = 0
 
@@ -50,11 +53,16 @@ class Shelf:
         await self.book.accept(operation)
         return operation
 
-    async def checkout(self, **members: object) -> None:
-        """Stores a checkout."""
+    async def checkout(self, *, is_given_out: bool = False, **members: object) -> Checkout:
+        """Stores a checkout, and the text of its form where that is given out."""
         self._number += 1
         own = {"id": f"chk_{self._number:026}", "guard": None}
-        assert await self.checkouts.add(msgspec.structs.replace(CHECKOUT, **(own | members)), DETAILS)
+        checkout = msgspec.structs.replace(CHECKOUT, **(own | members))
+        assert await self.checkouts.add(checkout, DETAILS)
+        if is_given_out:
+            text = SignedText(order_id=checkout.order_id, amount_minor=checkout.first_minor, currency=checkout.currency)
+            await self.signed_texts.keep_form(checkout, [text], at_ms=checkout.created_at_ms)
+        return checkout
 
     async def seen(self, order_id: str, payment_id: str = PAYMENT_ID) -> None:
         """Notes that the gateway showed a payment for an order."""
@@ -77,7 +85,10 @@ async def test_what_nobody_made_has_no_owner(shelf: Shelf) -> None:
     assert await owners.of_plan(MERCHANT, PLAN_ID) == NONE
     assert await owners.of_order(MERCHANT, "A-1") == OrderOwners()
     assert await owners.payments_of_order(MERCHANT, "A-1") == {}
-    assert await owners.plans_of_others(MERCHANT, "shop") == OwnedPlans(of_ids={}, of_orders={})
+    assert await owners.of_plans(MERCHANT, {PLAN_ID: "A-1", "420075044318": None}) == {
+        PLAN_ID: NONE,
+        "420075044318": NONE,
+    }
 
 
 @pytest.mark.parametrize("kind", [Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.AUTHORIZATION])
@@ -119,8 +130,20 @@ async def test_an_open_charge_holds_its_order(shelf: Shelf, state: State) -> Non
 
 
 @pytest.mark.parametrize("state", list(CheckoutState))
-async def test_a_checkout_holds_its_order_while_it_may_be_paid_or_was(shelf: Shelf, state: CheckoutState) -> None:
-    """One that expired, failed or was cancelled lets go of it."""
+async def test_whoever_gave_out_a_form_owns_its_order(shelf: Shelf, state: CheckoutState) -> None:
+    """A customer whose first card was declined tries another one on the same page, whatever Payrelay calls it."""
+    await shelf.checkout(state=state, is_given_out=True)
+    await shelf.checkout(state=state, order_id="A-2", opened_at_ms=2_000)
+    await shelf.seen("A-1")
+
+    assert (await shelf.owners.of_order(MERCHANT, "A-1")).settled == SHOP
+    assert (await shelf.owners.of_order(MERCHANT, "A-2")).settled == SHOP
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+
+
+@pytest.mark.parametrize("state", list(CheckoutState))
+async def test_a_checkout_without_a_form_owns_its_order_while_it_holds_it(shelf: Shelf, state: CheckoutState) -> None:
+    """One that was withdrawn before anybody got its form can't be paid, and lets go of the order."""
     await shelf.checkout(state=state)
     holds = state in {CheckoutState.OPEN, CheckoutState.NOTIFIED, CheckoutState.COMPLETED}
 
@@ -154,8 +177,7 @@ async def test_whoever_began_a_plan_owns_it_and_its_installments(shelf: Shelf) -
 
     assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
     assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
-    assert (await shelf.owners.plans_of_others(MERCHANT, "kiosk")).of_ids == {PLAN_ID: SHOP}
-    assert (await shelf.owners.plans_of_others(MERCHANT, "shop")).of_ids == {}
+    assert await shelf.owners.of_plans(MERCHANT, {PLAN_ID: "A-9"}) == {PLAN_ID: SHOP}
 
 
 async def test_a_plan_that_was_only_read_belongs_to_its_orders_owner(shelf: Shelf) -> None:
@@ -166,8 +188,15 @@ async def test_a_plan_that_was_only_read_belongs_to_its_orders_owner(shelf: Shel
     await shelf.checkout(kind=CheckoutKind.RECURRING)
 
     assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
-    assert (await shelf.owners.plans_of_others(MERCHANT, "kiosk")).of_orders == {"A-1": SHOP}
-    assert (await shelf.owners.plans_of_others(MERCHANT, "shop")).of_orders == {}
+    assert await shelf.owners.of_plans(MERCHANT, {PLAN_ID: None}) == {PLAN_ID: SHOP}
+
+
+async def test_a_plan_that_nothing_is_known_of_belongs_to_the_owner_of_the_order_that_is_shown(shelf: Shelf) -> None:
+    """The list of all subscriptions is the only place where the gateway tells the order of such a plan."""
+    await shelf.operation()
+
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == NONE
+    assert await shelf.owners.of_plans(MERCHANT, {PLAN_ID: "A-1"}) == {PLAN_ID: SHOP}
 
 
 async def test_an_installment_that_failed_is_nobodys_payment(shelf: Shelf) -> None:
@@ -196,6 +225,18 @@ async def test_the_first_order_that_a_token_was_accepted_for_owns_it(shelf: Shel
         notification = msgspec.structs.replace(NOTIFICATION, order_id=f"A-{number}")
         kind = NotificationKind.AUTHORIZATION
         assert await shelf.inbox.accept_token(notification, kind, "token", at_ms=1_000 * number)
+
+    assert await shelf.owners.of_authorization(MERCHANT, secret_hash("token")) == SHOP
+
+
+async def test_of_several_checkouts_the_notified_one_has_the_token(shelf: Shelf) -> None:
+    """In books of before: another principal opened a page of the order after the customer's card was declined."""
+    kind = CheckoutKind.AUTHORIZATION
+    await shelf.checkout(kind=kind, state=CheckoutState.NOTIFIED)
+    await shelf.checkout(principal="kiosk", kind=kind, state=CheckoutState.CANCELLED)
+    accepted = NotificationKind.AUTHORIZATION
+    order = msgspec.structs.replace(NOTIFICATION, order_id="A-1")
+    assert await shelf.inbox.accept_token(order, accepted, "token", at_ms=1_000)
 
     assert await shelf.owners.of_authorization(MERCHANT, secret_hash("token")) == SHOP
 
@@ -254,3 +295,28 @@ async def test_a_declined_attempt_takes_no_order_to_be_forgotten(shelf: Shelf) -
     id_ = await notified(shelf, 1, received_at_ms=3_000)
 
     assert await left_of(shelf, "kiosk", id_) == [True]
+
+
+@pytest.mark.parametrize("kind", [NotificationKind.AUTHORIZATION, NotificationKind.PREAPPROVAL])
+async def test_a_token_is_its_checkouts_to_forget(shelf: Shelf, kind: NotificationKind) -> None:
+    """In books of before another principal may have opened a page of the order since, and turned back."""
+    await shelf.checkout(kind=CheckoutKind(kind), state=CheckoutState.COMPLETED, created_at_ms=1_000)
+    await shelf.checkout(principal="kiosk", state=CheckoutState.CANCELLED, created_at_ms=2_000)
+    id_ = await notified(shelf, 1, received_at_ms=3_000, payment_id=PAYMENT_ID)
+    order = msgspec.structs.replace(NOTIFICATION, id=id_, order_id="A-1")
+    assert await shelf.inbox.accept_token(order, kind, "token", at_ms=3_000)
+
+    assert await left_of(shelf, "kiosk", id_) == [True]
+    assert await left_of(shelf, "shop", id_) == [False]
+
+
+async def test_an_installment_that_failed_claims_no_notification(shelf: Shelf) -> None:
+    """Its number was only reported: it could be that of another principal's payment."""
+    await shelf.operation(created_at_ms=1)
+    await shelf.subscriptions.note(
+        SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="kiosk"), [paid(1, is_paid=False)], now_ms=1
+    )
+    id_ = await notified(shelf, 1, payment_id=PAYMENT_ID)
+
+    assert await left_of(shelf, "kiosk", id_) == [True]
+    assert await left_of(shelf, "shop", id_) == [False]

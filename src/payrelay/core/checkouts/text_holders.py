@@ -70,3 +70,11 @@ def beside_approval(holders: Iterable[TextHolder], order_id: str) -> list[TextHo
         for each in holders
         if each.is_exact and not (each.noun == CheckoutKind.PREAPPROVAL and each.order_id == order_id)
     ]
+
+
+def of_other_orders(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
+    """Gives what has a text and is not of this order: a report on an attempt may be about each of these as well.
+
+    A form whose amount isn't known any more is left out, as for an approval.
+    """
+    return [each for each in holders if each.is_exact and each.order_id != order_id]

@@ -146,6 +146,7 @@ class NotificationReason(StrEnum):
     OTHER_SCHEDULE_STOPPED = "other_schedule_stopped"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
     OTHER_TEXT = "other_text"
+    SEVERAL_OWNERS = "several_owners"
     SECOND_PAYMENT = "second_payment"
     EARLIER_PAYMENT = "earlier_payment"
     OPERATION_OPEN = "operation_open"
@@ -184,6 +185,7 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.OTHER_SCHEDULE_STOPPED: "its subscription, on another schedule than was requested, was stopped",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
     NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
+    NotificationReason.SEVERAL_OWNERS: "it fits checkouts of several principals, and nothing shows whose it is",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
     NotificationReason.EARLIER_PAYMENT: "its payment is older than every request for its order",
     NotificationReason.OPERATION_OPEN: "the order's operation already needs an operator",
@@ -373,6 +375,7 @@ DOUBTED_BY: Final = frozenset(
         NotificationReason.OTHER_SCHEDULE,
         NotificationReason.OTHER_TOKEN,
         NotificationReason.OTHER_TEXT,
+        NotificationReason.SEVERAL_OWNERS,
         NotificationReason.SECOND_PAYMENT,
         NotificationReason.EARLIER_PAYMENT,
         NotificationReason.INCOMPLETE,

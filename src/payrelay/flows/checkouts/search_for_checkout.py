@@ -32,6 +32,7 @@ from payrelay.core.moments import day_at
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment
 from payrelay.errors import Code, Refusal
+from payrelay.flows.access.ownership import contenders_of
 from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import FlowPoint
@@ -147,9 +148,17 @@ async def _search_for_plan(relay: Relay, checkout: Checkout, gateway: _Inquiring
 
 
 async def _unowned(relay: Relay, checkout: Checkout, payments: Iterable[Payment]) -> tuple[Payment, ...]:
-    """Returns the payments that fit the checkout, and that belong to no operation and to no other checkout."""
+    """Returns the payments that fit the checkout, and that belong to no operation and to no other checkout.
+
+    Without those that fit a checkout of another principal's too, which has no payment yet.
+    """
     fitting = tuple(payment for payment in payments if may_be_paid_by(checkout, payment))
-    return await relay.checkouts.unowned(checkout, fitting) if fitting else ()
+    if not fitting:
+        return ()
+    others = await relay.checkouts.of_order(checkout.merchant, checkout.order_id)
+    contenders = await contenders_of(relay, checkout, (each for each in others if each.payment_id is None))
+    sure = tuple(each for each in fitting if not any(may_be_paid_by(other, each) for other in contenders))
+    return await relay.checkouts.unowned(checkout, sure) if sure else ()
 
 
 def _only_one(relay: Relay, checkout: Checkout, shown: Iterable[Fact]) -> Fact | None:

@@ -53,7 +53,7 @@ async def note_subscription(
         fact = msgspec.structs.replace(fact, state=plan.state)
     if fact.is_paid and payment is None:
         fact = msgspec.structs.replace(fact, payment=None, is_paid=False)
-    principal = None if checkout is None else checkout.principal
+    principal = None if checkout is None or context.is_contested else checkout.principal
     owner = SubscriptionOwner(account=context.account.name, merchant=context.account.merchant, principal=principal)
     paid = await _paid_installments(context, owner, fact)
     if isinstance(paid, NotificationReason):

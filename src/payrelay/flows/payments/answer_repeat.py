@@ -18,6 +18,9 @@ from payrelay.store.payments.journal import ClaimedOperation, GuardedOperation
 RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
 """Retry-After for a repeat of an open operation, and for another request that its guard blocks. While the operation is
 under way it is the usual second."""
+FOREIGN_RETRY_AFTER_S: Final = 10
+"""Retry-After for a request that is blocked by the guard of another caller's operation, whatever its state: the caller
+learns nothing of it."""
 
 
 def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
@@ -43,7 +46,7 @@ def answer_blocked(
     raise Refusal(
         Code.IN_PROGRESS,
         f"an operation on the same {other.subject.partition('/')[0]} is not final yet",
-        retry_after_s=RETRY_AFTER_S.get(other.state),
+        retry_after_s=RETRY_AFTER_S.get(other.state) if is_own else FOREIGN_RETRY_AFTER_S,
         operation_id=operation_id,
     )
 

@@ -130,9 +130,9 @@ class PayHere:
         """Removes payments from a list of records; None where none is left."""
         return records_without(raw_data, payment_ids)
 
-    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str]) -> bytes:
         """Removes subscriptions from a list of records; may leave an empty list."""
-        return plans_without(raw_data, subscription_ids, order_ids)
+        return plans_without(raw_data, subscription_ids)
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | NoCheckout:
         """Gives the signed form, without a call to the gateway."""

@@ -4,19 +4,12 @@ Nothing here is stored a second time: an owner is found in the row of what made 
 ``core.access.ownership``.
 """
 
-import msgspec
+from collections.abc import Mapping
 
 from payrelay.core.access.ownership import NOBODY, OrderOwners
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import Query
 from payrelay.store.statements.access import owners as statements
-
-
-class OwnedPlans(msgspec.Struct, frozen=True, kw_only=True):
-    """Plans of other principals, each with its owners: by subscription id, and by order where no id is known."""
-
-    of_ids: dict[str, frozenset[str]]
-    of_orders: dict[str, frozenset[str]]
 
 
 class Owners:
@@ -48,9 +41,12 @@ class Owners:
         """Finds the known payments of an order, each with its owners."""
         return await self._database.read(_payments_of_order(merchant, order_id))
 
-    async def plans_of_others(self, merchant: str, principal: str) -> OwnedPlans:
-        """Finds the plans that other principals began."""
-        return await self._database.read(_plans_of_others(merchant, principal))
+    async def of_plans(self, merchant: str, orders: Mapping[str, str | None]) -> dict[str, frozenset[str]]:
+        """Finds who began each of some subscriptions, or else the owners of its order.
+
+        ``orders`` has the order of each subscription as the gateway shows it; None where the gateway shows none.
+        """
+        return await self._database.read(_of_plans(merchant, orders))
 
 
 def _of_payment(merchant: str, payment_id: str) -> Unit[frozenset[str]]:
@@ -92,12 +88,14 @@ def _payments_of_order(merchant: str, order_id: str) -> Unit[dict[str, frozenset
     return _by_first(rows)
 
 
-def _plans_of_others(merchant: str, principal: str) -> Unit[OwnedPlans]:
-    rows = yield Statement(statements.PLANS_OF_OTHERS, (merchant, principal))
-    return OwnedPlans(
-        of_ids=_by_first([(id_, name) for id_, _, name in rows if id_ is not None]),
-        of_orders=_by_first([(order_id, name) for _, order_id, name in rows if order_id is not None]),
-    )
+def _of_plans(merchant: str, orders: Mapping[str, str | None]) -> Unit[dict[str, frozenset[str]]]:
+    owned = {}
+    for subscription_id, order_id in orders.items():
+        owners = yield from _of_plan(merchant, subscription_id)
+        if not owners and order_id is not None:
+            owners = (yield from _of_order(merchant, order_id)).all
+        owned[subscription_id] = owners
+    return owned
 
 
 def _by_first(rows: "list[Row]") -> dict[str, frozenset[str]]:

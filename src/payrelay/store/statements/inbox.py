@@ -138,11 +138,18 @@ _MADE_BY: Final = """
       SELECT 1 FROM checkouts
       WHERE checkouts.payment_id = notifications.payment_id AND merchant = $1 AND principal {is_theirs} $3
       UNION ALL
+      SELECT 1 FROM accepted_tokens
+      JOIN checkouts ON checkouts.merchant = accepted_tokens.merchant
+        AND checkouts.order_id = accepted_tokens.order_id AND checkouts.kind = accepted_tokens.kind
+      WHERE accepted_tokens.merchant = $1 AND accepted_tokens.order_id = $2
+        AND accepted_tokens.notification_id = notifications.id
+        AND checkouts.principal {is_theirs} $3 AND checkouts.state IN ('notified', 'completed')
+      UNION ALL
       SELECT 1 FROM installments
       JOIN subscriptions ON subscriptions.merchant = installments.merchant
         AND subscriptions.subscription_id = installments.subscription_id
       WHERE installments.payment = notifications.payment_id AND installments.merchant = $1
-        AND subscriptions.principal {is_theirs} $3"""
+        AND installments.is_paid = 1 AND subscriptions.principal {is_theirs} $3"""
 _LAST_TAKEN: Final = """coalesce((
       SELECT max(created_at_ms) FROM (
         SELECT created_at_ms FROM operations
@@ -166,8 +173,9 @@ FORGET_BODIES_OF_ORDER: Final = query(
         AND {_LAST_TAKEN.format(**_FOREIGN)} <= {_LAST_TAKEN.format(**_OWN)})
     RETURNING id""",
 )
-"""Forgets the bodies of an order's finished notifications: those of payments that principal $3 made, and those of
-payments that nobody is known to have made, unless another principal had taken the order last before they came."""
+"""Forgets the bodies of an order's finished notifications: those of payments that principal $3 made, and of tokens that
+its checkouts got. Those of which nobody is known to have made anything go too, unless another principal had taken the
+order last before they came."""
 
 LIST_NOTIFICATIONS: Final = Listing("notifications", READ_COLUMNS)
 """The listed columns of notifications."""

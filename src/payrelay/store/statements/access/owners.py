@@ -15,8 +15,12 @@ from payrelay.store.statements.payment_owners import (
     listed,
 )
 
-_HOLDS: Final = f"(state IN {listed(HOLDING_ORDER)} OR payment_id IS NOT NULL OR subscription_id IS NOT NULL)"
-"""A checkout that holds its order, or that was paid."""
+_HOLDS: Final = f"""(
+      state IN {listed(HOLDING_ORDER)} OR payment_id IS NOT NULL OR subscription_id IS NOT NULL
+      OR opened_at_ms IS NOT NULL OR EXISTS (SELECT 1 FROM signed_texts WHERE signed_texts.subject = checkouts.id)
+    )"""
+"""A checkout that holds its order, that was paid, or that can be paid for good: its page was shown, or its form given
+out."""
 _IS_PROVED: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND NOT {TOOK_NO_EFFECT}"
 """An operation whose payment the gateway's reply or records named."""
 _SEEN_ELSEWHERE: Final = """EXISTS (
@@ -87,9 +91,11 @@ ACCEPTED_BY: Final = query(
     JOIN checkouts ON checkouts.merchant = accepted_tokens.merchant AND checkouts.order_id = accepted_tokens.order_id
     WHERE accepted_tokens.token_hash = $1 AND accepted_tokens.merchant = $2 AND accepted_tokens.kind = 'authorization'
       AND checkouts.kind = 'authorization'
-    ORDER BY accepted_tokens.accepted_at_ms, (checkouts.guard IS NULL), checkouts.id DESC LIMIT 1""",
+    ORDER BY accepted_tokens.accepted_at_ms, (checkouts.state NOT IN ('notified', 'completed')),
+      (checkouts.guard IS NULL), checkouts.id DESC LIMIT 1""",
 )
-"""Finds the principal whose checkout first had the authorization token with hash $1 accepted."""
+"""Finds the principal whose checkout first had the authorization token with hash $1 accepted. Of several checkouts of
+the order it is one that was told of the authorization."""
 
 MAKERS_OF_PLAN: Final = query(
     """
@@ -105,27 +111,6 @@ ORDER_OF_PLAN: Final = query(
     WHERE subscription_id = $1 AND merchant = $2 AND order_id IS NOT NULL""",
 )
 """Finds the order of a subscription."""
-
-PLANS_OF_OTHERS: Final = query(
-    f"""
-    SELECT subscription_id, NULL, principal FROM subscriptions
-    WHERE merchant = $1 AND principal IS NOT NULL AND principal <> $2::text AND NOT EXISTS (
-        SELECT 1 FROM checkouts AS own
-        WHERE own.subscription_id = subscriptions.subscription_id AND own.merchant = $1 AND own.principal = $2::text
-    )
-    UNION
-    SELECT subscription_id, NULL, principal FROM checkouts
-    WHERE merchant = $1 AND subscription_id IS NOT NULL AND principal <> $2::text AND NOT EXISTS (
-        SELECT 1 FROM subscriptions AS own
-        WHERE own.subscription_id = checkouts.subscription_id AND own.merchant = $1 AND own.principal = $2::text
-    )
-    UNION
-    SELECT NULL, order_id, principal FROM checkouts
-    WHERE merchant = $1 AND kind = 'recurring' AND subscription_id IS NULL AND state IN {listed(HOLDING_ORDER)}
-      AND principal <> $2::text""",
-)
-"""Finds the subscriptions that others than principal $2 began, and the orders for which they hold a plan that isn't
-known yet."""
 
 KNOWN_PRINCIPALS: Final = query(
     """
