@@ -38,7 +38,7 @@ async def found(shelf: Shelf, engine: str) -> list[tuple[str, str]]:
         if "INSERT INTO grandfathered" in part:
             await shelf.book.database.write(_run(part))
     digests = digests_of(shelf.book.database)
-    await digests.add_missing(GRANDFATHERED)
+    await shelf.book.database.write(digests.add_missing(GRANDFATHERED))
     pairs = await Principals(shelf.book.database, digests).grandfathered()
     return [(each.principal, each.owner) for each in pairs if each.reason == "acted"]
 

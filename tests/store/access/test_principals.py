@@ -33,7 +33,7 @@ async def put_pair(database: Database, principal: str, owner: str) -> None:
 
 async def upgrade(database: Database) -> None:
     """Does what the upgrade does with them, once."""
-    await digests_of(database).add_missing(GRANDFATHERED)
+    await database.write(digests_of(database).add_missing(GRANDFATHERED))
 
 
 async def test_a_principal_alone_acts_for_nobody(principals: Principals) -> None:

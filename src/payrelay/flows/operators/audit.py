@@ -16,7 +16,7 @@ from payrelay.core.payments.idempotency import claim_of
 from payrelay.flows.relay import Relay
 from payrelay.store.digests.rows import DIGESTED, RowDigests
 from payrelay.store.engine.database import Value
-from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedEntry, Earlier, Trail
+from payrelay.store.payments.audit import EARLIER, Anchor, AuditRecord, ChainedEntry, Earlier, Trail
 
 WRONG_DIGEST: Final = "its digest is missing or wrong: it was changed, or written by somebody who lacks the key"
 
@@ -260,6 +260,9 @@ class Audit:
     async def _other_rows(self) -> AsyncIterator[AuditFinding]:
         if self._rows is None:
             return
+        if self._earlier is None:
+            text = "the record of what was trusted at the upgrade is gone"
+            yield AuditFinding(row=f"meta/{EARLIER}", text=text)
         for table in DIGESTED:
             async for row in self._rows.check(table):
                 self.summary.rows += 1

@@ -58,6 +58,12 @@ class Seal:
         """Names the keys that open values, the sealing one first."""
         return tuple(self._keys)
 
+    def with_key_of(self, sealed: bytes) -> "Seal":
+        """Gives a seal that opens the same values, and seals with the key of a value that this one has opened."""
+        key_id = sealed[len(FORMAT) : _SALT_START]
+        others = (key for other_id, key in self._keys.items() if other_id != key_id)
+        return Seal((self._keys[key_id], *others))
+
     def _begin(self) -> None:
         """Draws a salt, and derives the key for the next seals from it."""
         self._seals = 0

@@ -28,8 +28,8 @@ ENTRIES_OF_ONE_MAX: Final = 1_000_000
 READINGS_MAX: Final = 10
 """How often an operation may change while it is read again; each change takes a call to the gateway."""
 
-_EARLIER: Final = "trusted_at_upgrade"
-"""The name in ``meta``; never changed."""
+EARLIER: Final = "trusted_at_upgrade"
+"""The name in ``meta`` of what was trusted as it stood; never changed."""
 _EARLIER_CONTEXT: Final = b"meta/trusted_at_upgrade"
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
 _BEFORE_ALL: Final = -(2**63)
@@ -141,22 +141,22 @@ class Trail:
         row, entries = await self._database.read(_reading(operation_id))
         return self._record(operation_id, row, entries)
 
-    async def record_earlier(self, rows: int, at_ms: int) -> Earlier:
-        """Records, once, what is trusted as it stands now; gives what is recorded. Raises StoreError."""
+    async def entries_without_hash(self, at_ms: int) -> Earlier:
+        """Reads the journal entries that have no hash, which an upgrade trusts as they stand; stores nothing.
+
+        The result names no rows yet. Raises StoreUnavailable.
+        """
         digest = self.key.entries_before_chain()
         operation_id, version = "", _BEFORE_ALL
         while found := await self._rows(Statement(statements.ENTRIES_WITHOUT_HASH, (operation_id, version, PAGE))):
             for link, _ in map(_entry, found):
                 digest.add(link.operation_id, link.version, self.key.entry("", link))
                 operation_id, version = link[:2]
-        earlier = Earlier(at_ms=at_ms, rows=rows, entries=digest.entries, digest=digest.end())
-        sealed = self._seal.seal(_encode(earlier), _EARLIER_CONTEXT)
-        stored = await self._database.write(_added(sealed))
-        return _decode(self._seal.open(stored, _EARLIER_CONTEXT))
+        return Earlier(at_ms=at_ms, rows=0, entries=digest.entries, digest=digest.end())
 
     async def earlier(self) -> Earlier | None:
         """Reads what was trusted at the upgrade; None where nothing is recorded. Raises StoreError."""
-        rows = await self._rows(Statement(meta.GET_META, (_EARLIER,)))
+        rows = await self._rows(Statement(meta.GET_META, (EARLIER,)))
         return _decode(self._seal.open(blob_of(rows[0][0]), _EARLIER_CONTEXT)) if rows else None
 
     async def unguarded_checkouts(self) -> AsyncIterator[str]:
@@ -283,11 +283,14 @@ def _reading(operation_id: str) -> Unit[tuple[Row | None, _Entries]]:
     return (before[0] if before else None), tuple(map(_entry, entries))
 
 
-def _added(sealed: bytes) -> Unit[bytes]:
-    """Stores the record of what was trusted, unless there is one; gives the stored one."""
-    yield Statement(meta.ADD_META, (_EARLIER, sealed))
-    rows = yield Statement(meta.GET_META, (_EARLIER,))
-    return blob_of(rows[0][0])
+def sealed_earlier(seal: Seal, earlier: Earlier) -> bytes:
+    """Gives what was trusted as it stood, as it is stored."""
+    return seal.seal(_encode(earlier), _EARLIER_CONTEXT)
+
+
+def nothing_earlier(key: ChainKey, at_ms: int) -> Earlier:
+    """Gives what a new database trusts as it stands: nothing."""
+    return Earlier(at_ms=at_ms, rows=0, entries=0, digest=key.entries_before_chain().end())
 
 
 def _entry(row: Row) -> ChainedEntry:
