@@ -219,7 +219,7 @@ async def _of_row(relay: Relay, alert: Alert) -> bytes:
     message = RowMessage(
         alert=alert.id,
         raised_at=rfc3339(alert.created_at_ms),
-        why="A stored row was changed, or written, by somebody who lacks the key",
+        why="A stored row was changed, or written, by somebody who lacks the key; or the key of its values was lost",
         row=alert.subject_id,
         explanation=ROW_SENTENCE,
     )
