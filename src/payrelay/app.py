@@ -23,7 +23,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseNotReady, SettingsError
 from payrelay.flows.operators.audit import Audit, Progress
-from payrelay.flows.operators.inspect_database import undecided_in_words
+from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
@@ -133,6 +133,8 @@ async def running(
         await stack.enter_async_context(worker.working(relay))
         for text in await undecided_in_words(shared.database, shared.rows):
             log.warning("principals_undecided", text=text)
+        if await is_file_left(shared.database):
+            log.warning("file_not_cleared", text=FILE_IS_LEFT)
         credentials = Credentials(shared.database, shared.rows)
         context = ApiContext(
             relay=relay,

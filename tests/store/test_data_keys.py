@@ -18,7 +18,7 @@ from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.customers.customer import CustomerEvent, Names, removed, renamed
 from payrelay.core.outcomes import Reading
 from payrelay.core.secret import Secret
-from payrelay.errors import StoreUnusable
+from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, replaced, stored
@@ -324,6 +324,38 @@ async def test_the_upgrade_goes_page_by_page_and_leaves_out_what_it_can_not_open
     assert await inbox.body_of(f"ntf_{last}") == BODY
     with pytest.raises(StoreUnusable):
         await customers.token_of("cus_0000")
+
+
+class _Full:
+    """A database on a disk that has no room for a second copy of its file."""
+
+    def __init__(self, database: Database) -> None:
+        self.read, self.write = database.read, database.write
+        self.ping, self.close = database.ping, database.close
+
+    async def clear_files(self, table: str | None) -> bool:
+        """Finds no room."""
+        raise StoreUnavailable(f"no room to clear {table}")
+
+
+async def test_a_file_that_the_upgrade_could_not_clear_is_noted_until_it_is(database: Database) -> None:
+    """What an earlier version has deleted would lie in it for good, and nobody would know."""
+    await _fill(database)
+    await seal_with_data_keys(_Full(database), SEAL)
+    residues = KeyResidues(database)
+    assert await residues.is_whole_file_left()
+    assert await residues.clear()
+    assert await residues.is_whole_file_left(), "the worker doesn't write a file of any size anew beside requests"
+
+    await residues.clear_whole_file()
+    assert not await residues.is_whole_file_left()
+
+
+async def test_a_note_about_another_table_is_passed_over(database: Database) -> None:
+    """Whoever can write such a note would have the worker lock a large table every minute."""
+    await database.write(_rows(query("INSERT INTO key_residues (place, times) VALUES ('operations', 1)")))
+
+    assert await KeyResidues(_Full(database)).clear()
 
 
 async def test_the_upgrade_leaves_none_of_the_old_bytes_in_the_file(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ _UNIQUE_VIOLATION: Final = "23505"
 _LOST: Final = ("08", "57P")
 """Of those that pass: the connection or the server was lost, perhaps at the commit."""
 
-_NAME: Final = re.compile("[a-z][a-z0-9_]*")
-"""What a table may be called that is written anew."""
+_SMALL: Final = re.compile("data_keys(_[0-9]{2})?")
+"""The tables that are written anew. Nobody reads or writes a table meanwhile, so no other may be named here."""
 
 _ENSURE_DURABLE: Final = """
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
@@ -97,8 +97,8 @@ class Postgresql:
         """Writes a table anew, without what was deleted from it; see ``Database.clear_files``."""
         if table is None:
             return False
-        if _NAME.fullmatch(table) is None:
-            raise StoreUnavailable("this is not the name of a table")
+        if _SMALL.fullmatch(table) is None:
+            raise StoreUnavailable("this table is not written anew while others use it")
         with _translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
                 await connection.execute(f"SET lock_timeout = {int(CLEARING_LOCK_TIMEOUT_S * 1000)}")

@@ -13,12 +13,13 @@ from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey, Link
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreUnusable
+from payrelay.store.digests.rows import ALERT_VERSION as ROW_ALERT_VERSION
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.operation_rows import answer_context, call_context
 from payrelay.store.statements import meta
-from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT
+from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT, ADD_ROW_ALERT, TOLD_ON
 from payrelay.store.statements.payments import audit as statements
 
 PAGE: Final = 500
@@ -34,6 +35,8 @@ _EARLIER_CONTEXT: Final = b"meta/trusted_at_upgrade"
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
 _BEFORE_ALL: Final = -(2**63)
 _NO_ANSWER: Final = ""
+_NUMBER_DIGITS_MAX: Final = 18
+"""Of an anchor's number, which a 64-bit column holds."""
 
 
 class ChainedEntry(NamedTuple):
@@ -180,13 +183,29 @@ class Trail:
                 yield _anchor(row)
             number = _anchor(rows[-1]).number
 
-    async def tell(self, anchor: Anchor, now_ms: int) -> bool:
-        """Stores that the alert channels are to be told an anchor; False where they are told one on this day already.
+    async def has_anchor(self, text: str) -> bool:
+        """Tells whether there is an anchor of this number and digest. Raises StoreUnavailable."""
+        number, _, digest = text.partition(":")
+        if not number.isdecimal() or len(number) > _NUMBER_DIGITS_MAX:
+            return False
+        rows = await self._rows(Statement(statements.LIST_ANCHORS, (int(number) - 1, 1)))
+        return bool(rows) and _anchor(rows[0]).text == f"{int(number)}:{digest}"
 
-        Raises StoreUnavailable.
+    async def tell(self, anchor: Anchor, now_ms: int) -> str:
+        """Stores that the alert channels are to be told an anchor; gives the one that they are told on this day.
+
+        That is an earlier one where one was stored on this day already. Raises StoreUnavailable.
         """
-        parameters = (anchor.text, now_ms // DAY_MS, now_ms, now_ms)
-        return bool(await self._database.write(all_rows(Statement(ADD_ANCHOR_ALERT, parameters, is_whole=True))))
+        day = now_ms // DAY_MS
+        parameters = (anchor.text, day, now_ms, now_ms)
+        await self._database.write(all_rows(Statement(ADD_ANCHOR_ALERT, parameters, is_whole=True)))
+        rows = await self._rows(Statement(TOLD_ON, (day,)))
+        return str(rows[0][0]) if rows else anchor.text
+
+    async def report(self, row_name: str, now_ms: int) -> None:
+        """Stores an alert about a row, once for each name. Raises StoreUnavailable."""
+        parameters = (row_name, ROW_ALERT_VERSION, now_ms, now_ms)
+        await self._database.write(all_rows(Statement(ADD_ROW_ALERT, parameters, is_whole=True)))
 
     async def add(self, anchor: Anchor) -> bool:
         """Stores an anchor; False where another process was quicker."""

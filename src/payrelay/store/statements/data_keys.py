@@ -56,8 +56,14 @@ ADD_RESIDUE: Final = query(
 )
 """Notes that a key was destroyed in a place, whose files may still hold it."""
 
-RESIDUES: Final = query("SELECT place, times FROM key_residues ORDER BY place")
+RESIDUES: Final = query("SELECT place, times FROM key_residues WHERE place LIKE 'data_keys%' ORDER BY place")
 """Reads the places that may still hold a destroyed key."""
+
+IS_NOTED: Final = query("SELECT place FROM key_residues WHERE place = $1")
+"""Tells whether there is a note about a place."""
+
+FORGET_PLACE: Final = query("DELETE FROM key_residues WHERE place = $1")
+"""Removes the note about a place."""
 
 IS_CLEAR: Final = query(
     """
