@@ -22,10 +22,12 @@ from tests.upgrades.service import Opened, opened, settings_over
 
 from payrelay.app import opened_key_stores
 from payrelay.core.access.credential import ID_LENGTH, SECRET_LENGTH, compose_key, hash_of
+from payrelay.core.customers.customer import CustomerFilter
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import StoreUnusable
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.store.access.credentials import Credentials
+from payrelay.store.digests.rows import DIGESTED
 from payrelay.store.engine.sealing import FORMAT, Seal
 
 Open = Callable[[], AbstractAsyncContextManager[Opened]]
@@ -279,6 +281,14 @@ async def test_the_upgrade_is_not_run_again_for_forged_rows(
             pass
 
 
+def check_before(books: Books, folder: Path) -> bytes:
+    """Reads the check of the encryption key as it was before the upgrade, out of a backup."""
+    copy_database(books.version, folder / "before.db")
+    with closing(sqlite3.connect(folder / "before.db")) as before:
+        [check] = before.execute("SELECT value FROM meta WHERE name = 'key_check'").fetchone()
+    return bytes(check)
+
+
 async def test_the_check_from_before_the_upgrade_is_not_taken_again(
     file: Path, start: Open, audited: Audited, books: Books, tmp_path: Path
 ) -> None:
@@ -286,9 +296,7 @@ async def test_the_check_from_before_the_upgrade_is_not_taken_again(
 
     That is so too where the record of what was trusted is removed with it.
     """
-    copy_database(books.version, tmp_path / "before.db")
-    with closing(sqlite3.connect(tmp_path / "before.db")) as before:
-        [check] = before.execute("SELECT value FROM meta WHERE name = 'key_check'").fetchone()
+    check = check_before(books, tmp_path)
     forge(file, "UPDATE credentials SET scopes = '[\"operations:read\"]', row_digest = '' WHERE principal = 'kiosk'")
     forge(file, "DELETE FROM meta WHERE name = 'trusted_at_upgrade'")
     forge(file, "UPDATE meta SET value = ? WHERE name = 'key_check'", check)
@@ -297,6 +305,25 @@ async def test_the_check_from_before_the_upgrade_is_not_taken_again(
     with pytest.raises(StoreUnusable, match="an older check was put into the database"):
         async with start():
             pass
+
+
+async def test_who_destroys_every_data_key_has_the_rest_trusted_anew(
+    file: Path, start: Open, audited: Audited, books: Books, tmp_path: Path
+) -> None:
+    """With the check of then, nothing tells it from a database of before; but all stored customers are lost with it.
+
+    The audit tells of the rows that are trusted now, and that ends once the key of then is destroyed.
+    """
+    for table in DIGESTED:
+        forge(file, f"UPDATE {table.name} SET row_digest = ''")
+    forge(file, "DELETE FROM meta WHERE name = 'trusted_at_upgrade'; DELETE FROM data_keys")
+    forge(file, "UPDATE meta SET value = ? WHERE name = 'key_check'", check_before(books, tmp_path))
+    async with start() as program:
+        customers = await program.relay.customers.list(CustomerFilter(), before=None, limit=100)
+        assert await status(program, books.keys["kiosk"], "operations") == 200
+
+    assert [each for each in customers if each.can_be_charged] == []
+    assert "are from before the upgrade of" in (await audited()).out
 
 
 async def test_a_young_database_is_not_begun_again(books: Books, gateway: GatewayDouble, tmp_path: Path) -> None:

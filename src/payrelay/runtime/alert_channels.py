@@ -42,8 +42,8 @@ AlertChannel = Callable[[bytes], Awaitable[None]]
 class AnchorsOutside:
     """Keeps the newest anchor of the audit outside the database, once a day.
 
-    ``path`` is the file that gets it, None for none. ``is_told`` says whether the alert channels get it too. ``seen`` is
-    the newest anchor that this process has seen; None before the first.
+    ``path`` is the file that gets it, None for none. ``is_told`` says whether the alert channels get it too. ``seen``
+    is the newest anchor that this process has seen; None before the first.
     """
 
     def __init__(self, path: Path | None = None, *, is_told: bool = False) -> None:

@@ -6,7 +6,7 @@ import msgspec
 
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.notifications.notification import Authenticity, NotificationFilter
-from payrelay.flows.operators.manage_principals import pair_in_words
+from payrelay.flows.operators.manage_principals import undecided
 from payrelay.store.access.principals import Principals
 from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.digests.rows import RowDigests
@@ -69,4 +69,4 @@ async def undecided_in_words(database: Database, digests: RowDigests) -> list[st
 
     Raises StoreUnavailable.
     """
-    return [pair_in_words(pair) for pair in await Principals(database, digests).grandfathered()]
+    return await undecided(Principals(database, digests))

@@ -36,6 +36,9 @@ PUT_KEY: Final = query(
 KEY_OF: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
 """Reads the sealed key of an owner."""
 
+ANY_KEY: Final = query("SELECT 1 WHERE EXISTS (SELECT 1 FROM data_keys)")
+"""Tells whether there is any data key, destroyed or not."""
+
 DESTROY_KEYS: Final = query(
     """
     DELETE FROM data_keys WHERE owner IN (SELECT jsonb_array_elements_text($1::jsonb))

@@ -80,11 +80,11 @@ async def _seal_with_data_keys(context: UpgradeContext) -> None:
 STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("audit chain", _begin_chain),
     UpgradeStep("signed texts", _fill_signed_texts),
-    UpgradeStep("data keys", _seal_with_data_keys),
     UpgradeStep(ROW_DIGESTS, _cover_earlier_rows, _has_covered_rows),
+    UpgradeStep("data keys", _seal_with_data_keys),
 )
-"""All steps, in the order in which they run. ``row digests`` comes last, because it covers what the others wrote; a
-later version adds its steps behind it, and they write digests themselves."""
+"""All steps, in the order in which they run. ``data keys`` comes behind ``row digests``, and changes nothing that a
+digest covers: so a database that has data keys has had its digests. A later step writes digests itself."""
 
 
 async def require_upgraded(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> None:
