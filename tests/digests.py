@@ -6,8 +6,7 @@ from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Statement, all_rows
-from payrelay.store.engine.sealing import Seal
-from payrelay.store.meta import KEY_CHECK
+from payrelay.store.engine.sealing import KEY_CHECK, Seal
 from payrelay.store.payments.audit import EARLIER, Trail, sealed_earlier
 from payrelay.store.statements.meta import ADD_META
 

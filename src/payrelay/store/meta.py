@@ -13,11 +13,9 @@ from payrelay.errors import DatabaseNotReady, Outdated, StoreUnusable
 from payrelay.store.engine import sealing
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import blob_of
-from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sealing import KEY_CHECK, Seal
 from payrelay.store.statements import meta as statements
 
-KEY_CHECK: Final = "key_check"
-"""The name of the check of the encryption key."""
 _CONTEXT: Final = b"meta/key_check"
 _FIRST_PLAIN: Final = b"payrelay"
 """The content of the check that the first version made, which knew no upgrade steps."""

@@ -24,10 +24,9 @@ from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store import checkouts, customers, inbox
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
-from payrelay.store.engine.sealing import FORMAT, Seal
+from payrelay.store.engine.sealing import FORMAT, KEY_CHECK, Seal
 from payrelay.store.events import endpoints
 from payrelay.store.gateways import readings
-from payrelay.store.meta import KEY_CHECK
 from payrelay.store.payments.operation_rows import answer_context, call_context
 from payrelay.store.statements import seals as statements
 

@@ -11,7 +11,9 @@ from payrelay.errors import Outdated, SettingsError, StoreDoubtful, StoreError, 
 from payrelay.store import open_database
 from payrelay.store.engine import postgresql
 from payrelay.store.engine.database import Database, Statement, Unit, Value
+from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.meta import OTHER_VERSIONS
 
 pytestmark = pytest.mark.postgresql
 
@@ -47,6 +49,25 @@ async def test_a_stronger_commit_is_left_alone(postgresql_url: str) -> None:
 
     assert await database.read(run("SELECT current_setting('synchronous_commit')")) == "remote_apply"
     await database.close()
+
+
+@pytest.mark.parametrize(("is_patient", "longest"), [(True, "1h"), (False, "5s")])
+async def test_only_readers_of_whole_tables_may_take_long(
+    postgresql_url: str, longest: str, *, is_patient: bool
+) -> None:
+    """An upgrade of ten million rows must not end at one and the same statement at every start; a request must end."""
+    database = await open_database(postgresql_url, clock=Clock(), owner=True, is_patient=is_patient)
+
+    assert await database.read(run("SELECT current_setting('statement_timeout')")) == longest
+    await database.close()
+
+
+async def test_a_session_names_the_version_of_its_schema(database: Database) -> None:
+    """An upgrade asks whether another version is at work, and finds none among its own."""
+    number = shipped("postgresql")[-1].number
+
+    assert await database.read(run("SELECT current_setting('application_name')")) == f"payrelay schema {number}"
+    assert await database.read(run(OTHER_VERSIONS.postgresql)) == 0
 
 
 @pytest.mark.parametrize("is_whole", [True, False])

@@ -264,11 +264,6 @@ class RowDigests:
             after = rows[-1][0]
             await asyncio.sleep(0)  # the embedded database reads without waiting: a server's requests have their turn
 
-    async def count(self, table: DigestedTable) -> int:
-        """Counts the rows of a table. Raises StoreUnavailable."""
-        [[count]] = await self._database.read(all_rows(Statement(statements.count_of(table.name), ())))
-        return int(count or 0)
-
     def add_missing(self, table: DigestedTable) -> Unit[int]:
         """Gives a digest to every row that has none and needs one, as the row stands; gives how many rows there are.
 

@@ -30,7 +30,7 @@ CONNECT_TIMEOUT_S: Final = 5.0
 STATEMENT_TIMEOUT_S: Final = 5.0
 """Our statements take milliseconds. One that takes longer waits for a lock or a failing disk."""
 PATIENT_TIMEOUT_S: Final = 3600.0
-"""The same where whole tables are read, as upgrades and audits do: of some ten million rows that takes minutes."""
+"""How long a statement may take that reads a whole table, as upgrades and audits do: ten million rows take minutes."""
 LOCK_TIMEOUT_S: Final = 2.0
 """Equals the wait of the embedded database for another process."""
 CLEARING_LOCK_TIMEOUT_S: Final = 0.1

@@ -26,6 +26,8 @@ FORMAT: Final = b"\x01"
 """The first byte of a value that is sealed with the store's key."""
 DATA_KEY_FORMAT: Final = b"\x02"
 """The first byte of a value that is sealed with a data key."""
+KEY_CHECK: Final = "key_check"
+"""The name, in ``meta``, of the sealed value that shows whether a key is the store's."""
 _KEY_ID_BYTES: Final = 4
 _SALT_BYTES: Final = 16
 _NONCE_BYTES: Final = 12

@@ -3,8 +3,8 @@
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.sealing import Seal
-from payrelay.store.meta import CHAIN_KEY, KEY_CHECK, begin, new_chain, sealed_chain_key, sealed_check
+from payrelay.store.engine.sealing import KEY_CHECK, Seal
+from payrelay.store.meta import CHAIN_KEY, begin, new_chain, sealed_chain_key, sealed_check
 from payrelay.store.payments.audit import EARLIER, nothing_earlier, sealed_earlier
 from payrelay.store.upgrades.run import STEPS
 

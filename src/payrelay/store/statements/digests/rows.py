@@ -24,12 +24,6 @@ def locked_page_of(table: str, columns: Sequence[str]) -> Query:
 
 
 @cache
-def count_of(table: str) -> Query:
-    """Counts the rows of a table."""
-    return query(f"SELECT count(*) FROM {table}")
-
-
-@cache
 def add_digests(table: str) -> Query:
     """Stores the digests of rows that have none, from a JSON object of ids and digests."""
     fits = f"{table}.id = found.key AND {table}.row_digest = ''"
