@@ -52,8 +52,13 @@ async def embedded_keys(database: Database, path: Path) -> tuple[bytes, ...]:
     """
     is_needed = bool(await database.read(all_rows(Statement(statements.ANY_STORED, ()))))
     if is_needed and not sealing.is_key_file(path):
-        raise StoreUnusable(f"{path}: the encryption key of this database is missing; put the file back")
+        raise key_file_is_missing(path)
     return sealing.load_or_make_key(path)
+
+
+def key_file_is_missing(path: Path) -> StoreUnusable:
+    """Makes the error for a database whose key file is gone."""
+    return StoreUnusable(f"{path}: the encryption key of this database is missing; put the file back")
 
 
 async def begin(database: Database, values: Mapping[str, bytes]) -> bool:
@@ -75,6 +80,11 @@ async def verify_key(database: Database, seal: Seal) -> None:
         raise DatabaseNotReady("the database is empty; run payrelay db upgrade, or start payrelay serve")
     if check is None:
         raise StoreUnusable("the check of the encryption key is missing from the database; bring it back from a backup")
+    require_opened(seal, check)
+
+
+def require_opened(seal: Seal, check: bytes) -> None:
+    """Raises StoreUnusable where a database with this check was sealed with another encryption key."""
     try:
         seal.open(check, _CONTEXT)
     except StoreUnusable:
