@@ -21,10 +21,10 @@ from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
-from payrelay.errors import SettingsError
+from payrelay.errors import DatabaseNotReady, SettingsError
 from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
-from payrelay.flows.operators.inspect_database import undecided_in_words
+from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
@@ -83,6 +83,7 @@ from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
+from payrelay.store.upgrades.begin import begin_store
 from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrade
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
@@ -134,6 +135,8 @@ async def running(
         await stack.enter_async_context(worker.working(relay))
         for text in await undecided_in_words(shared.database, shared.rows):
             log.warning("principals_undecided", text=text)
+        if await is_file_left(shared.database):
+            log.warning("file_not_cleared", text=FILE_IS_LEFT)
         credentials = Credentials(shared.database, shared.rows)
         context = ApiContext(
             relay=relay,
@@ -279,15 +282,17 @@ def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
 
 @asynccontextmanager
 async def opened_database(
-    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool = True
+    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool = True, is_patient: bool = False
 ) -> AsyncIterator[Database]:
     """Opens the database and closes it again; a command isn't the owner, and may run beside a server.
 
     With ``may_upgrade``, makes a missing database and brings an old schema up to date. Otherwise raises
     DatabaseNotReady for both: a command that was started in the wrong directory must not say that there is nothing.
+    With ``is_patient`` a statement may read a whole table, for as long as that takes: nobody waits for its answer.
     """
-    url = settings.database_url.reveal()
-    database = await open_database(url, clock=clock, owner=is_owner, may_upgrade=may_upgrade)
+    database = await open_database(
+        settings.database_url.reveal(), clock=clock, owner=is_owner, may_upgrade=may_upgrade, is_patient=is_patient
+    )
     try:
         yield database
     finally:
@@ -296,11 +301,37 @@ async def opened_database(
 
 @asynccontextmanager
 async def opened_resources(
-    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool
+    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool, is_patient: bool = False
 ) -> AsyncIterator["SharedResources"]:
-    """Opens the database with its keys, and closes it again; ``is_owner`` and ``may_upgrade`` as for the database."""
-    async with opened_database(settings, clock, is_owner=is_owner, may_upgrade=may_upgrade) as database:
-        yield await resources_of(settings, database, clock, may_upgrade=may_upgrade)
+    """Opens the database with its keys, and closes it again; the arguments are those of ``opened_database``.
+
+    An upgrade is done before, with the lock of the owner: no server may be running on an embedded database meanwhile.
+    """
+    async with AsyncExitStack() as stack:
+        ready = partial(_opened_as_it_is, settings, clock, is_owner=is_owner, is_patient=is_patient)
+        try:
+            shared = await stack.enter_async_context(ready())
+        except DatabaseNotReady:
+            if not may_upgrade:
+                raise
+            await _upgrade(settings, clock)
+            shared = await stack.enter_async_context(ready())
+        yield shared
+
+
+@asynccontextmanager
+async def _opened_as_it_is(
+    settings: Settings, clock: Clock, *, is_owner: bool, is_patient: bool
+) -> AsyncIterator["SharedResources"]:
+    async with opened_database(
+        settings, clock, is_owner=is_owner, may_upgrade=False, is_patient=is_patient
+    ) as database:
+        yield await resources_of(settings, database, clock, may_upgrade=False)
+
+
+async def _upgrade(settings: Settings, clock: Clock) -> None:
+    async with opened_database(settings, clock, is_owner=True, is_patient=True) as database:
+        await resources_of(settings, database, clock, may_upgrade=True)
 
 
 class KeyStores(NamedTuple):
@@ -327,7 +358,7 @@ async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pause
 @asynccontextmanager
 async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
     """Opens the database beside a running server, for the commands about sealed values."""
-    async with opened_resources(settings, clock, may_upgrade=False) as shared:
+    async with opened_resources(settings, clock, may_upgrade=False, is_patient=True) as shared:
         yield Seals(shared.database, shared.seal)
 
 
@@ -357,7 +388,7 @@ async def opened_audit(
     settings: Settings, clock: Clock, progress: Progress, noted: Mapping[int, str]
 ) -> AsyncIterator[Audit]:
     """Opens the audit beside a running server; ``noted`` are digests of anchors by their numbers."""
-    async with opened_resources(settings, clock, may_upgrade=False) as shared:
+    async with opened_resources(settings, clock, may_upgrade=False, is_patient=True) as shared:
         yield Audit(
             _trail_of(shared),
             shared.chain.since_ms,
@@ -389,6 +420,9 @@ async def resources_of(settings: Settings, database: Database, clock: Clock, *, 
     StoreUnusable where a key is the wrong one or is missing from the database; StoreUnavailable.
     """
     seal = await seal_of(settings, database)
+    if may_upgrade:
+        await begin_store(database, seal, clock)
+    await verify_key(database, seal)
     chain = await chain_key(database, seal, clock)
     context = UpgradeContext(database, seal, chain.secret, clock.now_ms())
     await (upgrade(context) if may_upgrade else require_upgraded(context))
@@ -398,14 +432,11 @@ async def resources_of(settings: Settings, database: Database, clock: Clock, *, 
 async def seal_of(settings: Settings, database: Database) -> Seal:
     """Returns the seal of the configured key, or of the key file beside an embedded database; makes a missing file.
 
-    Raises SettingsError where there is no key, StoreUnusable where the database was sealed with another key.
+    Raises SettingsError where there is no key, StoreUnusable where the file is missing although the database needs it.
     """
     if settings.encryption_key is None and settings.embedded_path is not None:
-        seal = Seal(await embedded_keys(database, key_file_of(settings.embedded_path)))
-    else:
-        seal = configured_seal(settings)
-    await verify_key(database, seal)
-    return seal
+        return Seal(await embedded_keys(database, key_file_of(settings.embedded_path)))
+    return configured_seal(settings)
 
 
 def key_file_of(path: Path) -> Path:

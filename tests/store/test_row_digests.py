@@ -7,7 +7,7 @@ from typing import Final
 import asyncpg
 import msgspec
 import pytest
-from tests.digests import CHAIN_KEY, digests_of
+from tests.digests import CHAIN_KEY, digests_of, put_first_check
 from tests.store.access.test_principals import put_pair
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER
@@ -27,7 +27,8 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, DIGESTED, GRANDFATHERED, UNDIGESTED, RowDigests
 from payrelay.store.engine import migrations
-from payrelay.store.engine.database import Database
+from payrelay.store.engine.database import Database, Statement, all_rows
+from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.inbox import Inbox
@@ -119,7 +120,7 @@ async def filled(database: Database) -> Database:
     await Principals(database, rows).add_name("web", "shop", now_ms=1)
     await Principals(database, rows).put_into_group("all", ["web", "support"], now_ms=1)
     await put_pair(database, "support", "kiosk")
-    await rows.add_missing(GRANDFATHERED)
+    await database.write(rows.add_missing(GRANDFATHERED))
     return database
 
 
@@ -239,6 +240,7 @@ async def test_the_upgrade_trusts_rows_as_they_stand_and_only_those_without_a_di
     for table in DIGESTED:
         await tamper(f"UPDATE {table.name} SET row_digest = ''")
     await tamper("UPDATE credentials SET row_digest = 'forged'")
+    await put_first_check(filled, SEAL)
     await cover_earlier_rows(filled, SEAL, CHAIN_KEY, at_ms=1)
 
     assert await wrong_in(filled) == ["credentials"]
@@ -248,4 +250,5 @@ async def test_the_upgrade_gives_no_digest_to_what_has_ended(filled: Database, t
     """It would be what brings a revoked key back."""
     await tamper("UPDATE credentials SET row_digest = '', revoked_at_ms = 5")
 
-    assert await RowDigests(filled, CHAIN_KEY, Clock()).add_missing(CREDENTIALS) == 0
+    await filled.write(RowDigests(filled, CHAIN_KEY, Clock()).add_missing(CREDENTIALS))
+    assert await filled.read(all_rows(Statement(query("SELECT id FROM credentials WHERE row_digest <> ''"), ()))) == []

@@ -5,7 +5,7 @@ from importlib import resources
 from typing import Final
 
 import pytest
-from tests.digests import digests_of
+from tests.digests import digests_of, put_first_check
 from tests.store.conftest import Book
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER, TOKEN
@@ -34,10 +34,11 @@ from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.gateways.access_tokens import AccessTokens
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import chain_key, verify_key
+from payrelay.store.meta import chain_key, note_upgrade, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
 from payrelay.store.seals import SEALED, ReencryptedRows, Seals
+from payrelay.store.upgrades.begin import begin_store
 
 OLD: Final = b"k" * 32
 NEW: Final = b"n" * 32
@@ -64,8 +65,8 @@ SEALED_KEY: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
 STORED: Final = tuple(column for column in SEALED if column.owner is None)
 """The columns whose values are sealed with the store's key."""
 ERASABLE: Final = tuple(column for column in SEALED if column.owner is not None)
-VALUES: Final = len(STORED) + 2 + 3
-"""The values in them: meta has three, and a customer, a checkout, a notification and a reading have a data key each."""
+VALUES: Final = len(STORED) + 3 + 3
+"""The values in them: meta has four, and a customer, a checkout, a notification and a reading have a data key each."""
 
 
 def _rows(statement: Statement) -> Unit[list[Row]]:
@@ -75,7 +76,7 @@ def _rows(statement: Statement) -> Unit[list[Row]]:
 async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> None:
     """Puts a value into every sealed column."""
     seal = Seal(keys)
-    await verify_key(database, seal)
+    await begin_store(database, seal, Clock())
     start = await chain_key(database, seal, Clock())
     await SigningKeys(database, seal, Clock()).newest()
     book = Book(database)
@@ -198,6 +199,42 @@ async def test_it_goes_on_where_it_was_broken_off(filled: Database) -> None:
     assert await rotated(filled) == []
 
 
+async def test_until_it_is_done_the_older_key_is_needed(filled: Database) -> None:
+    """Whoever takes the older key out after an interrupted rotation finds that no server starts, and puts it back.
+
+    With a start the key would be destroyed, and with it every token that was not sealed anew yet.
+    """
+    pages = 0
+    async for page in Seals(filled, Seal((NEW, OLD)), page=1).rotate():
+        pages += page.done
+        if pages < VALUES:
+            with pytest.raises(StoreUnusable, match="is not the key"):
+                await verify_key(filled, Seal((NEW,)))
+
+    assert pages == VALUES
+    await verify_key(filled, Seal((NEW,)))
+
+
+async def test_a_value_that_is_left_under_the_older_key_keeps_that_key_needed(filled: Database) -> None:
+    """A server went on sealing with it: the rotation is run again before the key goes."""
+    racing = _Racing(filled, raises=0)
+    assert any([page.passed_over async for page in Seals(racing, Seal((NEW, OLD)), page=50).rotate()])
+    with pytest.raises(StoreUnusable, match="is not the key"):
+        await verify_key(filled, Seal((NEW,)))
+
+    await rotated(filled)
+    await verify_key(filled, Seal((NEW,)))
+
+
+async def test_an_upgrade_with_a_new_key_leaves_the_older_one_needed(database: Database) -> None:
+    """The upgrade writes the check of the key: under the new key it would say that everything is."""
+    await put_first_check(database, Seal((OLD,)))
+    await note_upgrade(database, Seal((NEW, OLD)), "one")
+
+    with pytest.raises(StoreUnusable, match="is not the key"):
+        await verify_key(database, Seal((NEW,)))
+
+
 async def test_what_can_not_be_opened_is_passed_over_and_named(filled: Database) -> None:
     """One spoilt value must not hold up all others, nor be lost behind the bar's end."""
     strange = Seal((b"x" * 32,)).seal(b"t", b"elsewhere")
@@ -262,7 +299,7 @@ async def test_a_value_that_goes_away_meanwhile_is_no_fault(filled: Database) ->
     seals = Seals(filled, Seal((NEW, OLD)), page=50)
     pages = seals.rotate()
     first = await anext(pages)
-    assert first.column.name == "meta.value"
+    assert first.column.name == "data_keys.sealed_key"
     start = await chain_key(filled, Seal((NEW, OLD)), Clock())
     customers = Customers(filled, Seal((NEW, OLD)), digests_of(filled), chain_key=start.secret)
     await customers.change(removed(CUSTOMER, at_ms=2), CustomerEvent.REMOVED)

@@ -4,6 +4,7 @@ The books stand for all that was ever stored: what fails here fails for everybod
 anew; where a test can't be met any more, the change that it found is the mistake.
 """
 
+import hashlib
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from tests.upgrades.books import VERSIONS, Asked, Books, copy_database, effects_
 from tests.upgrades.make_books import post, send
 from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, settings_over
 
+from payrelay.app import opened_key_stores
+from payrelay.clock import Clock
 from payrelay.core.answers import Answer, without_signatures
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.gateways.signed_text import SignedText
@@ -23,9 +26,11 @@ from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.core.payments.operation import Kind, Operation, OperationFilter, State
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
+from payrelay.errors import StoreUnusable
 from payrelay.flows.operators.audit import Audit
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.store.engine.database import Row, Statement, Unit
+from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import chain_key
@@ -334,3 +339,38 @@ async def test_every_checkout_can_be_read(world: Opened, books: Books) -> None:
 
 def _all(statement: Statement) -> Unit[list[Row]]:
     return (yield statement)
+
+
+async def test_no_command_upgrades_beneath_a_running_server(
+    books: Books, gateway: GatewayDouble, tmp_path: Path
+) -> None:
+    """The server of the version before would write rows without digests: they would count as not existing for good."""
+    path = tmp_path / "payrelay.db"
+    copy_database(books.version, path)
+    settings = settings_over(f"sqlite:///{path}", gateway, books.encryption_key)
+    before = hash_of_file(path)
+    server = OwnerLock(path.with_name("payrelay.db.lock"), "the server of then")
+    with pytest.raises(StoreUnusable, match=r"another Payrelay process \(pid \d+\) is running"):
+        async with opened_key_stores(settings, Clock(), may_upgrade=True):
+            pass
+    assert hash_of_file(path) == before
+
+    server.release()
+    async with opened_key_stores(settings, Clock(), may_upgrade=True) as stores:
+        assert await stores.credentials.list()
+
+
+async def test_a_command_works_beside_a_server_of_its_own_version(
+    books: Books, gateway: GatewayDouble, tmp_path: Path
+) -> None:
+    """A key is made while the service runs: there is nothing to upgrade, so nobody's lock is asked for."""
+    path = tmp_path / "payrelay.db"
+    copy_database(books.version, path)
+    settings = settings_over(f"sqlite:///{path}", gateway, books.encryption_key)
+    async with opened(settings, books.left_at_ms), opened_key_stores(settings, Clock(), may_upgrade=True) as stores:
+        assert await stores.credentials.list()
+
+
+def hash_of_file(path: Path) -> str:
+    """Gives the digest of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -117,10 +117,10 @@ async def test_who_refunded_anothers_payments_still_may_until_somebody_decides(w
 
     assert (pair.principal, pair.owner) == ("kiosk", "shop")
     assert reply.status == 200, reply.body
-    assert command_that_groups(pair) == "payrelay principals group shop-kiosk shop kiosk"
+    assert command_that_groups(pair, {}) == "payrelay principals group shop-kiosk shop kiosk"
     assert command_that_separates(pair) == "payrelay principals separate shop kiosk"
-    assert command_that_groups(pair) in pair_in_words(pair)
-    assert command_that_separates(pair) in pair_in_words(pair)
+    assert command_that_groups(pair, {}) in pair_in_words(pair, {})
+    assert command_that_separates(pair) in pair_in_words(pair, {})
     assert await separate_principals(principals, ["shop", "kiosk"]) == 1
     assert (await refund(world, kiosk, shelf.payments[2][0])).status == 404
 
@@ -152,7 +152,47 @@ async def test_a_key_that_has_made_nothing_is_asked_about(shelf: Shelf) -> None:
             ("reports", "shop", "unseen"),
             ("reports", "kiosk", "unseen"),
         }
-        assert "has made nothing yet" in pair_in_words(pairs[0])
+        assert "has made nothing yet" in pair_in_words(pairs[0], {})
+
+
+@pytest.mark.parametrize("tried", ["a refund that was refused", "a refund of an unknown payment", "an import"])
+async def test_a_support_desk_is_asked_about_whatever_it_tried(shelf: Shelf, tried: str) -> None:
+    """It has made nothing that it owns: it would be cut off from the shop's payments, and nobody would be told.
+
+    Nor does it own anything: nobody is asked whether others may act on what is the desk's.
+    """
+    desk, scopes = "desk", '["payments:read","payments:refund"]'
+    shelf.change(SPLIT_KEY.format(1, desk, scopes, "NULL"))
+    shelf.change(SPLIT_KEY.format(2, "reports", '["payments:read"]', "NULL"))
+    if tried == "an import":
+        shelf.change("UPDATE customers SET principal = 'desk' WHERE id = (SELECT max(id) FROM customers)")
+    else:
+        state, payment_id = ("refused", shelf.payments[0][0]) if "refused" in tried else ("succeeded", "999")
+        shelf.change(
+            "UPDATE operations SET principal = 'desk', payment_id = ?, state = ? WHERE kind = 'refund'",
+            payment_id,
+            state,
+        )
+    async for world in shelf.opened():
+        pairs = await world.relay.principals.grandfathered()
+        assert {(each.principal, each.owner, each.reason) for each in pairs} == {
+            (principal, owner, "unseen") for principal in (desk, "reports") for owner in ("shop", "kiosk")
+        }
+
+
+async def test_a_refund_of_a_payment_that_the_gateway_showed_is_found(shelf: Shelf) -> None:
+    """An operator decided without the payment's number: only the gateway's records tell whose order it is of."""
+    payment_id, order_id = shelf.payments[0]
+    shelf.change(
+        "INSERT INTO payments_seen SELECT merchant, '888', ?, status, currency, amount_minor, seen_at_ms"
+        " FROM payments_seen LIMIT 1",
+        order_id,
+    )
+    shelf.change(REFUNDED, "888", "succeeded")
+    async for world in shelf.opened():
+        [pair] = await world.relay.principals.grandfathered()
+        assert (pair.principal, pair.owner, pair.reason) == ("kiosk", "shop", "acted")
+        assert (await refund(world, shelf.books.keys["kiosk"], payment_id)).status == 200
 
 
 async def test_a_refund_that_was_refused_earns_nothing(shelf: Shelf) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.databases import sqlite_url
+from tests.digests import record_earlier
 from tests.draws import examples
 from tests.samples import CANCEL
 
@@ -286,7 +287,7 @@ async def test_entries_from_before_the_chain_are_counted(filled: Book, tamper: T
         f"UPDATE history SET {BLANK} WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
     )
-    await trail_of(filled).record_earlier(0, 3_000)
+    await record_earlier(filled.database, SEAL, at_ms=3_000)
     audit = Audit(trail_of(filled), 3_000, lambda *_: None)
 
     assert [finding async for finding in audit.findings()] == []
@@ -299,7 +300,7 @@ async def test_no_entry_without_a_hash_is_right_in_a_database_that_began_with_th
     filled: Book, tamper: Tamper
 ) -> None:
     """Whatever date it bears: the hashes of a decision were blanked, and the chain asked for none."""
-    await trail_of(filled).record_earlier(0, 3_000)
+    await record_earlier(filled.database, SEAL, at_ms=3_000)
     await tamper(
         f"UPDATE history SET {BLANK}, at_ms = 0 WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
@@ -324,20 +325,11 @@ async def test_entries_from_before_the_chain_are_fixed_at_the_upgrade(
         f"UPDATE history SET {BLANK} WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
     )
-    await trail_of(filled).record_earlier(0, 3_000)
+    await record_earlier(filled.database, SEAL, at_ms=3_000)
     assert await audited(filled) == []
     await tamper(change)
 
     assert [finding.row for finding in await audited(filled)] == ["history"]
-
-
-async def test_what_was_there_at_the_upgrade_is_recorded_once(filled: Book, tamper: Tamper) -> None:
-    """A second record would bless what was changed since the first."""
-    first = await trail_of(filled).record_earlier(2, 3_000)
-    await tamper(f"UPDATE history SET {BLANK}")
-
-    assert await trail_of(filled).record_earlier(9, 4_000) == first
-    assert await trail_of(filled).earlier() == first
 
 
 async def test_entries_that_should_be_anchored_by_now_are_told(filled: Book) -> None:
@@ -355,7 +347,7 @@ async def test_entries_that_should_be_anchored_by_now_are_told(filled: Book) -> 
 async def test_entries_from_before_the_chain_are_anchored_too(filled: Book, tamper: Tamper) -> None:
     """They have no hash; from the first anchor on they can't be rewritten all the same."""
     await tamper(f"UPDATE history SET {BLANK}; UPDATE operations SET chain = ''")
-    await trail_of(filled).record_earlier(0, LATER_MS)
+    await record_earlier(filled.database, SEAL, at_ms=LATER_MS)
     await anchor(trail_of(filled), LATER_MS)
     assert await audited(filled) == []
     await tamper(f"UPDATE history SET evidence = '{{}}' WHERE operation_id = '{VICTIM}' AND version = 2")
@@ -369,7 +361,7 @@ async def test_an_old_operation_must_agree_with_its_newest_entry(filled: Book, t
         f"UPDATE history SET {BLANK};"
         f"UPDATE operations SET chain = ''; UPDATE operations SET state = 'failed' WHERE id = '{VICTIM}'"
     )
-    await trail_of(filled).record_earlier(0, LATER_MS)
+    await record_earlier(filled.database, SEAL, at_ms=LATER_MS)
 
     [finding] = await audited(filled)
     assert (finding.operation_id, finding.version) == (VICTIM, 3)
@@ -383,7 +375,7 @@ async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tampe
         f"UPDATE history SET hash = '', row_digest = '', at_ms = 0 WHERE operation_id = '{operation.id}';"
         f"UPDATE operations SET chain = '' WHERE id = '{operation.id}'"
     )
-    await trail_of(filled).record_earlier(0, 1)
+    await record_earlier(filled.database, SEAL, at_ms=1)
     old = await filled.journal.get(operation.id)
     changed, entry = advance(
         old, Event.UNKNOWN, at_ms=5_000, retention=Retention(keyed_ms=1, unkeyed_ms=1), evidence=Evidence()

@@ -27,6 +27,10 @@ ROW_SENTENCE: Final = (
     "The service treats this row as not existing: run `payrelay audit verify`, find out who wrote to the database, and"
     " bring the row back from a backup, or remove it"
 )
+GONE_SENTENCE: Final = (
+    "An anchor of the audit is gone or was changed, and what it covered may be gone with it: the service makes no more"
+    " anchors until it is started again; run `payrelay audit verify` with the anchors that you keep outside"
+)
 ANCHOR_SENTENCE: Final = (
     "Keep it where nobody can change it together with the database, and give it to `payrelay audit verify --anchor`"
 )
@@ -219,9 +223,9 @@ async def _of_row(relay: Relay, alert: Alert) -> bytes:
     message = RowMessage(
         alert=alert.id,
         raised_at=rfc3339(alert.created_at_ms),
-        why="A stored row was changed, or written, by somebody who lacks the key",
+        why="A stored row was changed, or written, by somebody who lacks the key; or the key of its values was lost",
         row=alert.subject_id,
-        explanation=ROW_SENTENCE,
+        explanation=GONE_SENTENCE if alert.subject_id.startswith("anchors/") else ROW_SENTENCE,
     )
     return msgspec.json.encode(message)
 

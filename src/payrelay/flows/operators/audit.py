@@ -16,7 +16,7 @@ from payrelay.core.payments.idempotency import claim_of
 from payrelay.flows.relay import Relay
 from payrelay.store.digests.rows import DIGESTED, RowDigests
 from payrelay.store.engine.database import Value
-from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedEntry, Earlier, Trail
+from payrelay.store.payments.audit import EARLIER, Anchor, AuditRecord, ChainedEntry, Earlier, Trail
 
 WRONG_DIGEST: Final = "its digest is missing or wrong: it was changed, or written by somebody who lacks the key"
 
@@ -107,24 +107,36 @@ async def keep_anchors(relay: Relay) -> int:
     """Makes the anchors that are due, and puts them where no writer of the database can change them.
 
     All go to the log, and the newest once a day to the file and the alert channels, as the settings say. Returns how
-    many were made. Raises StoreError.
+    many were made. Makes none, and alerts the operators, where an anchor is gone or was changed that this process has
+    seen, or that the file's last line names: new anchors over what is left would hide what was removed with it. Raises
+    StoreError.
     """
-    made = await anchor(relay.journal.trail, relay.clock.now_ms())
+    trail, outside, now_ms = relay.journal.trail, relay.alerting.anchors, relay.clock.now_ms()
+    for known in await outside.known():
+        if not await trail.has_anchor(known):
+            relay.log.error("anchor_gone", anchor=known)
+            await trail.report(f"anchors/{known.partition(':')[0]}", now_ms)
+            return 0
+    made = await anchor(trail, now_ms)
     for each in made:
         relay.log.info("history_anchored", anchor=each.text, entries=each.entries)
-    await _keep_outside(relay)
+    newest = await trail.last_anchor()
+    if newest is not None:
+        await _keep_outside(relay, newest, now_ms)
+        outside.seen = newest.text
     return len(made)
 
 
-async def _keep_outside(relay: Relay) -> None:
-    now_ms, outside = relay.clock.now_ms(), relay.alerting.anchors
+async def _keep_outside(relay: Relay, newest: Anchor, now_ms: int) -> None:
+    trail, outside = relay.journal.trail, relay.alerting.anchors
     if not outside.is_due(now_ms):
         return
-    newest = await relay.journal.trail.last_anchor()
-    if newest is None:
-        return
     if outside.is_told:
-        await relay.journal.trail.tell(newest, now_ms)
+        told = await trail.tell(newest, now_ms)
+        if not await trail.has_anchor(told):
+            # Somebody wrote it there, so that the alert channels are told nothing on this day.
+            relay.log.error("anchor_not_told", anchor=newest.text, in_its_place=told)
+            await trail.report(f"anchor_alerts/{told}", now_ms)
     try:
         await outside.write(newest.text, now_ms)
     except OSError as error:
@@ -260,6 +272,9 @@ class Audit:
     async def _other_rows(self) -> AsyncIterator[AuditFinding]:
         if self._rows is None:
             return
+        if self._earlier is None:
+            text = "the record of what was trusted at the upgrade is gone"
+            yield AuditFinding(row=f"meta/{EARLIER}", text=text)
         for table in DIGESTED:
             async for row in self._rows.check(table):
                 self.summary.rows += 1

@@ -18,6 +18,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+import msgspec
+
 from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
@@ -36,6 +38,7 @@ ALERT_VERSION: Final = 1
 """Of the one alert about a row."""
 
 
+_encode: Final = msgspec.json.Encoder().encode
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -261,32 +264,24 @@ class RowDigests:
             after = rows[-1][0]
             await asyncio.sleep(0)  # the embedded database reads without waiting: a server's requests have their turn
 
-    async def count(self, table: DigestedTable) -> int:
-        """Counts the rows of a table. Raises StoreUnavailable."""
-        [[count]] = await self._database.read(all_rows(Statement(statements.count_of(table.name), ())))
-        return int(count or 0)
+    def add_missing(self, table: DigestedTable) -> Unit[int]:
+        """Gives a digest to every row that has none and needs one, as the row stands; gives how many rows there are.
 
-    async def add_missing(self, table: DigestedTable) -> int:
-        """Gives a digest to every row that has none and needs one, as the row stands; gives their number.
-
-        Only for the upgrade of a database whose rows never had digests. Raises StoreUnavailable.
+        Only for the upgrade of a database whose rows never had digests.
         """
         after: Value = ""
-        added = 0
-        while after is not None:
-            after, page = await self._database.write(self._add_page(table, after))
-            added += page
-        return added
-
-    def _add_page(self, table: DigestedTable, after: Value) -> Unit[tuple[Value, int]]:
-        """Gives the id up to which the rows have digests now, or None at the end, and how many got one."""
-        added = 0
-        rows = yield Statement(statements.locked_page_of(table.name, (*table.read, "row_digest")), (after, PAGE))
-        for *values, digest in rows:
-            if digest == "" and not _has_ended(table, values):
-                yield Statement(statements.add_digest(table.name), (values[0], self.of(table, values)))
-                added += 1
-        return (rows[-1][0] if rows else None), added
+        found = 0
+        page = statements.locked_page_of(table.name, (*table.read, "row_digest"))
+        while rows := (yield Statement(page, (after, PAGE))):
+            missing = {
+                str(values[0]): self.of(table, values)
+                for *values, digest in rows
+                if digest == "" and not _has_ended(table, values)
+            }
+            yield Statement(statements.add_digests(table.name), (_encode(missing).decode(),))
+            found += len(rows)
+            after = rows[-1][0]
+        return found
 
 
 def _name(table: DigestedTable, values: Sequence[Value]) -> str:

@@ -24,12 +24,18 @@ def locked_page_of(table: str, columns: Sequence[str]) -> Query:
 
 
 @cache
-def count_of(table: str) -> Query:
-    """Counts the rows of a table."""
-    return query(f"SELECT count(*) FROM {table}")
+def add_digests(table: str) -> Query:
+    """Stores the digests of rows that have none, from a JSON object of ids and digests."""
+    fits = f"{table}.id = found.key AND {table}.row_digest = ''"
+    return query(
+        f"UPDATE {table} SET row_digest = found.value FROM jsonb_each_text($1::jsonb) AS found WHERE {fits}",
+        sqlite=(f"UPDATE {table} SET row_digest = found.value FROM json_each($1) AS found WHERE {fits}",),
+    )
 
 
 @cache
-def add_digest(table: str) -> Query:
-    """Stores the digest of a row that has none."""
-    return query(f"UPDATE {table} SET row_digest = $2 WHERE id = $1 AND row_digest = ''")
+def any_digest(tables: Sequence[str]) -> Query:
+    """Tells whether a row of one of the tables has a digest."""
+    return query(
+        "SELECT 1 WHERE " + " OR ".join(f"EXISTS (SELECT 1 FROM {name} WHERE row_digest <> '')" for name in tables)
+    )
