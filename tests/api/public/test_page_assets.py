@@ -32,9 +32,11 @@ def test_a_logo_is_served_as_what_it_is() -> None:
     assert headers[b"x-content-type-options"] == b"nosniff"
 
 
-def test_the_style_of_a_shop_has_shades_for_day_and_dark() -> None:
+def test_the_style_of_a_shop_can_be_seen_by_day_and_in_the_dark() -> None:
     """A colour that can be seen on white can't always be seen on black."""
     style = asset("shop.css", Shop(colour=(0x00, 0x00, 0x80))).body.decode()
 
-    assert style.startswith(":root { --act: #000080; --on-act: #ffffff; }\n@media (prefers-color-scheme: dark) {")
-    assert style.count("#000080") == 1
+    assert style.startswith(
+        ":root { --act: #000080; --on-act: #ffffff; --edge: #000080; }\n@media (prefers-color-scheme: dark)"
+    )
+    assert (style.count("--act: #000080"), style.count("--edge: #000080")) == (2, 1)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from payrelay.core.checkouts.shop import (
     BEHIND_DARK,
     BEHIND_LIGHT,
-    BUTTON_CONTRAST_MIN,
+    EDGE_CONTRAST_MIN,
     LOGO_BYTES_MAX,
     contrast,
     logo_of,
@@ -33,16 +33,17 @@ def test_a_contrast_is_that_of_the_standard(
 def test_every_colour_makes_a_button_that_can_be_seen_and_read(colour: tuple[int, int, int], *, is_dark: bool) -> None:
     """Pale yellow on white and navy on black too."""
     made = shades(colour, is_dark=is_dark)
-    button = parse_colour(made.button)
 
-    assert contrast(button, BEHIND_DARK if is_dark else BEHIND_LIGHT) >= BUTTON_CONTRAST_MIN
-    assert contrast(button, parse_colour(made.text)) >= TEXT_CONTRAST_MIN
+    assert parse_colour(made.button) == colour
+    assert contrast(parse_colour(made.edge), BEHIND_DARK if is_dark else BEHIND_LIGHT) >= EDGE_CONTRAST_MIN
+    assert contrast(colour, parse_colour(made.text)) >= TEXT_CONTRAST_MIN
 
 
-def test_a_colour_that_can_be_seen_stays_as_it_is() -> None:
-    """It is the merchant's."""
-    assert shades((0x0B, 0x5C, 0xAD), is_dark=False).button == "#0b5cad"
-    assert shades((0xFF, 0xD7, 0x00), is_dark=True).button == "#ffd700"
+def test_a_colour_that_can_be_seen_needs_no_other_edge() -> None:
+    """The edge is there for those that can't."""
+    assert shades((0x0B, 0x5C, 0xAD), is_dark=False).edge == "#0b5cad"
+    assert shades((0xFF, 0xD7, 0x00), is_dark=True).edge == "#ffd700"
+    assert shades((0xFF, 0xD7, 0x00), is_dark=False).edge == "#a68c00"
 
 
 @pytest.mark.parametrize("text", ["", "0b5cad", "#0b5ca", "#0b5cadff", "#0b5cag", "red", " #0b5cad"])

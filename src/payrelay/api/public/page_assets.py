@@ -30,7 +30,7 @@ def asset(name: str, shop: Shop) -> PlainAnswer:
 
 def _shop_style(colour: Rgb) -> str:
     by_day, in_the_dark = (
-        f":root {{ --act: {tones.button}; --on-act: {tones.text}; }}"
+        f":root {{ --act: {tones.button}; --on-act: {tones.text}; --edge: {tones.edge}; }}"
         for tones in (shades(colour, is_dark=False), shades(colour, is_dark=True))
     )
     return f"{by_day}\n@media (prefers-color-scheme: dark) {{ {in_the_dark} }}\n"

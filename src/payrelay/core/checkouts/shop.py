@@ -1,6 +1,6 @@
-"""How a merchant's pages look: name, logo and colour, and shades of the colour that everybody can see.
+"""How a merchant's pages look: name, logo and colour, and a button of that colour that everybody can see.
 
-Contrasts are those of WCAG 2, from 1 to 21. Text needs 4.5, and a button needs 3 against what is behind it.
+Contrasts are those of WCAG 2, from 1 to 21. Text needs 4.5, and the edge of a button 3 against what is behind it.
 """
 
 import re
@@ -10,7 +10,7 @@ import msgspec
 
 Rgb: TypeAlias = tuple[int, int, int]
 
-BUTTON_CONTRAST_MIN: Final = 3.0
+EDGE_CONTRAST_MIN: Final = 3.0
 BEHIND_LIGHT: Final[Rgb] = (0xFF, 0xFF, 0xFF)
 BEHIND_DARK: Final[Rgb] = (0x1C, 0x24, 0x2C)
 """What is behind the buttons of the pages, ``--card`` in their style sheet: by day, and where a reader prefers dark."""
@@ -51,10 +51,11 @@ UNNAMED_SHOP: Final = Shop()
 
 
 class Shades(msgspec.Struct, frozen=True, kw_only=True):
-    """The colours of a button and of its text, such as ``#0b5cad``."""
+    """The colours of a button, of its text and of its edge, such as ``#0b5cad``."""
 
     button: str
     text: str
+    edge: str
 
 
 def parse_colour(text: str) -> Rgb:
@@ -79,12 +80,12 @@ def logo_of(body: bytes) -> Logo:
 
 
 def shades(colour: Rgb, *, is_dark: bool) -> Shades:
-    """Gives a button's colours: nearest to ``colour`` that can be told from what is behind the button."""
+    """Gives the colours of a button that can be read, with an edge that can be told from what is behind the button."""
     behind, towards = (BEHIND_DARK, _WHITE) if is_dark else (BEHIND_LIGHT, _BLACK)
     mixes = (_mixed(colour, towards, step) for step in range(_STEPS + 1))
-    button = next(mix for mix in mixes if contrast(mix, behind) >= BUTTON_CONTRAST_MIN)
-    text = max(_WHITE, _BLACK, key=lambda tone: contrast(tone, button))
-    return Shades(button=_written(button), text=_written(text))
+    edge = next(mix for mix in mixes if contrast(mix, behind) >= EDGE_CONTRAST_MIN)
+    text = max(_WHITE, _BLACK, key=lambda tone: contrast(tone, colour))
+    return Shades(button=_written(colour), text=_written(text), edge=_written(edge))
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
