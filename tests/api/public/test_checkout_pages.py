@@ -382,6 +382,14 @@ async def test_a_refused_page_of_an_order_that_was_paid_since_says_so(world: Wor
     assert shown.links == [f"myshop://paid?checkout={first.id}&state=open"]
 
 
+async def test_the_form_leads_back_as_well(world: World) -> None:
+    """Who has second thoughts comes to the basket; nothing is known of such a checkout."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay, new(return_to="myshop://paid", cancel_to="myshop://basket"))
+
+    assert (await page_of(relay, checkout)).links == [f"myshop://basket?checkout={checkout.id}&state=open"]
+
+
 async def test_a_page_that_is_opened_again_submits_nothing_by_itself(world: World) -> None:
     """The customer may have paid in another tab, and nobody has heard of it yet."""
     relay = hosting(world)

@@ -90,6 +90,8 @@ def _form_page(
         "button": sentences.CONTINUE,
         "outcome": outcome if visited.was_opened else None,
         "outcome_text": sentences.SEE_OUTCOME,
+        "link": visited.return_link,
+        "link_text": sentences.GO_BACK,
     }
     target = "'none'" if form is None else targets_of(form.action)
     return _page("form.html", account, reader, values, policy=f"script-src 'self'; form-action {target}")

@@ -113,9 +113,9 @@ async def _open_page(relay: Relay, account: str, checkout: Checkout, details: De
 def _visit(
     relay: Relay, checkout: Checkout, details: Details | None, shown: Shown, *, is_cancelled: bool = False
 ) -> CheckoutVisit:
-    """Makes a visit that leads back to the app: by its link for cancellations where the customer did nothing more."""
+    """Makes a visit that leads back to the app: by its link for cancellations where the customer does nothing more."""
     link = None if details is None else details.return_to
-    if details is not None and is_cancelled and shown not in PASSED_ON:
+    if details is not None and (shown is Shown.FORM or (is_cancelled and shown not in PASSED_ON)):
         link = details.cancel_to or details.return_to
     return CheckoutVisit(
         checkout=checkout,
