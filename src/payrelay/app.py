@@ -146,6 +146,7 @@ async def running(
             metrics=metrics,
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
+            shops={name: gateway.shop for name, gateway in settings.gateways.items()},
             trusted_proxies=settings.trusted_proxies,
             browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,

@@ -42,7 +42,7 @@ class Api:
             context.credentials, context.identity_provider, context.relay, context.metrics
         )
         self._routes = AccountRoutes(context.routes, context.relay, self._admission, context.body_timeout_s)
-        self._pages = OpenPages(context.relay, context.pages(), context.body_timeout_s)
+        self._pages = OpenPages(context.relay, context.pages(), context.body_timeout_s, context.shops)
         self._under_way: set[asyncio.Task[object] | None] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -16,6 +16,7 @@ from payrelay.api.openapi.document import describe_api
 from payrelay.api.public.site import Pages
 from payrelay.api.requests.route import Route
 from payrelay.api.routes.table import ROUTES
+from payrelay.core.checkouts.shop import Shop
 from payrelay.flows.relay import Relay
 
 
@@ -35,6 +36,7 @@ class ApiContext:
         metrics_networks: the networks that may read ``/metrics``.
         browser_origins: the origins of pages whose scripts may use the API.
         identity_provider: reads tokens of the identity provider; None where none is configured.
+        shops: how the customers' pages look, by account.
         body_timeout_s: how long a body may take to arrive.
         routes: the table of routes; tests may pass another one.
     """
@@ -50,6 +52,7 @@ class ApiContext:
     metrics_networks: tuple[Network, ...] = ()
     browser_origins: tuple[str, ...] = ()
     identity_provider: TokenReader | None = None
+    shops: Mapping[str, Shop] = field(default_factory=dict)
     body_timeout_s: float = BODY_TIMEOUT_S
     routes: tuple[Route, ...] = field(default=ROUTES)
 

@@ -24,6 +24,7 @@ from pydantic_core import InitErrorDetails
 from payrelay.core.access.client_token import USUAL_SCOPES
 from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.return_links import LinkRule
+from payrelay.core.checkouts.shop import Logo, Rgb, Shop
 from payrelay.core.database_url import embedded_file
 from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.gateways.rate_limit import RateLimit
@@ -60,6 +61,15 @@ class GatewaySettings(BaseModel):
     timeout_s: Annotated[float, Field(ge=0.1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5
     timezone: Annotated[str, AfterValidator(parse.timezone)]
+    shop_name: Annotated[str, AfterValidator(parse.shop_name)] | None = None
+    shop_logo: Annotated[Logo | None, PlainValidator(parse.logo)] = None
+    """The picture in the file that the setting names."""
+    shop_colour: Annotated[Rgb | None, PlainValidator(parse.colour)] = None
+
+    @property
+    def shop(self) -> Shop:
+        """How the customers' pages of this account look."""
+        return Shop(name=self.shop_name, logo=self.shop_logo, colour=self.shop_colour)
 
 
 def model_of(kind: GatewayKind) -> type[GatewaySettings]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from payrelay.api.http.incoming_request import BODY_TIMEOUT_S, Headers, Receive
+from payrelay.core.checkouts.shop import UNNAMED_SHOP, Shop
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -15,6 +16,7 @@ class Caller:
         headers, receive, query_string: of the request, unread.
         request_id: identifies this request in logs and answers.
         body_timeout_s: how long a body may take to arrive.
+        shop: how the pages of the account look.
     """
 
     account: str
@@ -24,3 +26,4 @@ class Caller:
     query_string: bytes
     request_id: str
     body_timeout_s: float = BODY_TIMEOUT_S
+    shop: Shop = UNNAMED_SHOP

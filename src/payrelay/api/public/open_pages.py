@@ -1,5 +1,6 @@
 """Requests without a credential: health, metrics and docs outside the accounts, and the public paths under them."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from payrelay.api.http.incoming_request import peer_of
@@ -9,6 +10,7 @@ from payrelay.api.public.caller import Caller
 from payrelay.api.public.router import PublicMatch, PublicRouter
 from payrelay.api.public.site import Pages
 from payrelay.core.answers import Answer
+from payrelay.core.checkouts.shop import UNNAMED_SHOP, Shop
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 
@@ -22,13 +24,15 @@ class OpenPages:
         relay: what the flows work with; its accounts are the names that public paths begin with.
         pages: the pages outside the accounts.
         body_timeout_s: how long a body may take to arrive.
+        shops: how the pages of the accounts look, by account.
     """
 
-    def __init__(self, relay: Relay, pages: Pages, body_timeout_s: float) -> None:
+    def __init__(self, relay: Relay, pages: Pages, body_timeout_s: float, shops: Mapping[str, Shop]) -> None:
         self._relay = relay
         self._pages = pages
         self._router = PublicRouter(relay.accounts)
         self._body_timeout_s = body_timeout_s
+        self._shops = shops
         self._api_hint = f"/{next(iter(relay.accounts), 'gateway')}/api/"
 
     async def answered(self, visit: Visit, raw_path: bytes, segments: list[bytes]) -> Answer | PlainAnswer:
@@ -62,5 +66,6 @@ class OpenPages:
             query_string=visit.scope["query_string"],
             request_id=visit.log_record.request_id,
             body_timeout_s=self._body_timeout_s,
+            shop=self._shops.get(match.account, UNNAMED_SHOP),
         )
         return await route.handler(self._relay, caller)
