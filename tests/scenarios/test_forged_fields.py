@@ -123,3 +123,14 @@ async def test_a_customer_who_edits_the_schedule_completes_no_checkout(scene: Sc
     noted = await notification_of(scene, checkout["order_id"], "succeeded")
     assert (noted["state"], noted["reason"]) == ("needs_attention", "other_schedule")
     assert (await scene.get(f"checkouts/{checkout['id']}"))["state"] == "open"
+
+
+async def test_a_cheap_first_payment_completes_no_plan(scene: Scene) -> None:
+    """The hash of order A over 110.00 is that of A1 over 10.00, and a negative startup fee makes the sum fit it."""
+    cheap = await scene.opened(order_id="A", amount=110)
+    checkout = await scene.opened("recurring", order_id="A1", recurrence="1 Month", duration="1 Year")
+    pay_edited(scene, checkout, {"hash": cheap["form"]["fields"]["hash"], "startup_fee": "-990.00"})
+
+    noted = await notification_of(scene, "A1", "succeeded")
+    assert (noted["state"], noted["reason"]) == ("needs_attention", "other_amount")
+    assert (await scene.get(f"checkouts/{checkout['id']}"))["state"] == "open"

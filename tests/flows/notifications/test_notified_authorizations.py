@@ -19,7 +19,7 @@ from tests.flows.world import Crash, Raising, asked, outcome_of
 
 from payrelay.core.calls import Capture, Void
 from payrelay.core.checkouts.checkout import CheckoutEvent, CheckoutKind, CheckoutState, advance
-from payrelay.core.notifications.notification import NotificationKind, NotificationReason
+from payrelay.core.notifications.notification import NotificationKind, NotificationReason, NotificationState
 from payrelay.core.outcomes import Outcome, OutcomeKind
 from payrelay.core.payments.operation import State
 from payrelay.flows.checkouts.finish_checkout import expire, note_abandoned
@@ -179,3 +179,21 @@ async def test_a_checkout_that_an_earlier_version_completed_is_captured(tmp_path
         assert (await capture(world.relay, asked(), PART)).http_status == 200
         assert await state_of(world) is CheckoutState.COMPLETED
         assert await world.event_types() == ["checkout.completed", "operation.succeeded"]
+
+
+@pytest.mark.parametrize("status", ["2", "3"])
+async def test_the_signature_of_another_order_takes_no_authorization(tmp_path: Path, status: str) -> None:
+    """A stranger pays or holds 10.00 under order A-125, and posts that as 2510.00 of A-1 with an invented token.
+
+    The victim's order would be held for good, and a capture would name the stranger's token.
+    """
+    async with inbox_world(tmp_path / "payrelay.db") as world:
+        await world.open_checkout(CheckoutKind.AUTHORIZATION, amount_minor=251_000, first_minor=251_000)
+        await world.open_checkout(order_id="A-125", guard="A-125", amount_minor=1_000, first_minor=1_000)
+        posted = body_of(status, payhere_amount="2510.00", payment_id=None, authorization_token="invented")
+        taken = await world.take(posted)
+
+        expected = NotificationReason.OTHER_TEXT if status == "3" else NotificationReason.OTHER_KIND
+        assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, expected)
+        assert await state_of(world) is CheckoutState.OPEN
+        assert await world.event_types() == []

@@ -50,6 +50,15 @@ def beside_authorization(holders: Iterable[TextHolder], operation_id: str) -> li
     return [each for each in holders if each.subject != operation_id and each.noun != Kind.CHARGE]
 
 
+def beside_hosted_authorization(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
+    """Gives what else the signature of the notification of an authorization on the gateway's page may be of.
+
+    Whatever has the text under the same order has the same amount too, and is no other reading. A form whose amount
+    isn't known any more is left out, as for an approval: the notification proves no amount in any case.
+    """
+    return [each for each in holders if each.is_exact and each.order_id != order_id and each.noun != Kind.CHARGE]
+
+
 def beside_approval(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
     """Gives what else the signature of an approval's notification may be of.
 
