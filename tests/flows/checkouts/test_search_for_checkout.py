@@ -356,7 +356,7 @@ async def test_a_next_date_that_only_the_notification_has_makes_an_event(world: 
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
 
     assert await world.event_types() == [*PAID, "subscription.updated"]
-    assert (await world.standing()).subscription.next_on == "2026-02-15"
+    assert (await world.standing()).subscription.next_on == "2024-01-15"
 
 
 async def test_what_failed_first_and_was_paid_then_is_found(world: InboxWorld) -> None:

@@ -25,7 +25,7 @@ from payrelay.flows.notifications.replay_notification import replay
 from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.store.alerts import Alerts, AlertSubject
-from payrelay.store.subscriptions import SubscriptionOwner
+from payrelay.store.subscriptions import FAILED_MAX, SubscriptionOwner
 
 VICTIM = "420075000001"
 NOW_MS = 1_700_000_001_000
@@ -54,7 +54,7 @@ def installment(number: int, message: str = "RECURRING_INSTALLMENT_SUCCESS", sta
         message_type=message,
         item_rec_status={"RECURRING_STOPPED": "-1", "RECURRING_COMPLETE": "1"}.get(message, "0"),
         item_rec_install_paid=str(number if status == "2" else number - 1),
-        item_rec_date_next=f"2026-{number + 1:02}-15",
+        item_rec_date_next=f"2024-{number:02}-15",
     )
 
 
@@ -439,3 +439,34 @@ async def alerts_of(world: InboxWorld) -> list[str]:
     alerts = Alerts(world.database, AlertSubject.CHECKOUT)
     leased = await alerts.lease_due(world.clock.now_ms(), leased_until_ms=world.clock.now_ms() + 1, limit=9)
     return [each.subject_id for each in leased if await MESSAGES[AlertSubject.CHECKOUT](world.relay, each) is not None]
+
+
+async def test_made_up_failures_of_a_plan_are_few(world: InboxWorld) -> None:
+    """No record shows a failed installment, and its number isn't signed: a customer may post any number of them.
+
+    The shop would get an event for each of them. What is paid counts all the same, on the same day too.
+    """
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    for number in range(10):
+        failure = {"payment_id": f"3299000000{number:02}", "message_type": "RECURRING_INSTALLMENT_FAILED"}
+        await world.take(body_of("-2", **PLAN, **failure))
+    await take_later(world, body_of("-2", **PLAN, message_type="RECURRING_INSTALLMENT_FAILED", payment_id="7"))
+    await take_later(world, installment(2))
+
+    types = await world.event_types()
+    assert types.count("subscription.installment_failed") == FAILED_MAX + 1
+    assert types.count("subscription.installment_paid") == (await world.standing()).paid == 2
+
+
+@pytest.mark.parametrize("day", ["9999-99-99", "9999-12-31", "2025-01-01"])
+async def test_a_next_date_that_can_not_be_is_not_shown(world: InboxWorld, day: str) -> None:
+    """Nobody signs it, and the latest one is shown: a made-up one would be shown for ever."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    failure = {"message_type": "RECURRING_INSTALLMENT_FAILED", "item_rec_date_next": day}
+    await take_later(world, body_of("-2", **PLAN, **failure))
+
+    assert (await world.standing()).subscription.next_on == "2024-01-15"

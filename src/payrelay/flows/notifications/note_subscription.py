@@ -13,8 +13,10 @@ from payrelay.core.checkouts.checkout_proof import (
     judge_first_payment,
     judge_plan,
 )
+from payrelay.core.moments import day_at
 from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
+from payrelay.core.subscriptions.schedule import may_be_next
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment, fact_of_notification
 from payrelay.flows.notifications.context import NotificationContext
 from payrelay.runtime.hooks import FlowPoint
@@ -85,6 +87,9 @@ async def note_subscription(
     if plan.state in _ENDS and fact.state not in _ENDS:
         # The notification was sent before the end and came after it: its payment counts, its state doesn't.
         fact = msgspec.structs.replace(fact, state=plan.state)
+    received_on = day_at(context.notification.received_at_ms, context.account.timezone)
+    if fact.next_on is not None and not may_be_next(fact.next_on, received_on, plan.schedule):
+        fact = msgspec.structs.replace(fact, next_on=None)
     if fact.is_paid and payment is None:
         fact = msgspec.structs.replace(fact, payment=None, is_paid=False)
     principal = None if checkout is None else checkout.principal
