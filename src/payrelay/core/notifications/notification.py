@@ -274,6 +274,8 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
         next_at_ms: when it is worked on next; None where it is not.
         gives_up_at_ms: until when it may wait.
         updated_at_ms: when its state changed last.
+        accepted_by, accepted_because, accepted_at_ms: the operator who accepted it although the service doubted it,
+            with reason and time; None where nobody did.
     """
 
     id: str
@@ -299,6 +301,9 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     next_at_ms: int | None
     gives_up_at_ms: int
     updated_at_ms: int
+    accepted_by: str | None = None
+    accepted_because: str | None = None
+    accepted_at_ms: int | None = None
 
 
 def occasion_of(notification: Notification) -> str:
@@ -466,6 +471,19 @@ def needs_operator(notification: Notification) -> bool:
         return notification.reason is not NotificationReason.OPERATION_OPEN
     is_unproved = notification.state is NotificationState.IGNORED and notification.reason in _UNPROVED
     return is_unproved and notification.reported in _EFFECTS
+
+
+def may_be_accepted(notification: Notification) -> bool:
+    """Tells whether an operator may accept a notification for genuine that the service doubts.
+
+    It reports an authorization, and another token or another order is in the way. Whoever accepts a wrong one can
+    accept the right one after it: only its capture proves an amount.
+    """
+    return (
+        notification.state is NotificationState.NEEDS_ATTENTION
+        and notification.reported is ReportedStatus.AUTHORIZED
+        and notification.reason in {NotificationReason.OTHER_TOKEN, NotificationReason.OTHER_TEXT}
+    )
 
 
 class ExpectedAmount(msgspec.Struct, frozen=True, kw_only=True):
