@@ -183,14 +183,17 @@ class Inbox:
     async def accept_token(self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int) -> bool:
         """Accepts a token for the notification's order, once for each kind; False where it accepted another one before.
 
-        May be repeated. Of several different tokens at once, one is accepted. An authorization's token is stored here,
+        May be repeated. Of several different tokens at once, one is accepted. The token of a notification that an
+        operator accepted takes the place of one that was accepted before. An authorization's token is stored here,
         sealed. The token of an approval is stored with its customer, and only its hash here.
         """
         subject = (notification.merchant, notification.order_id, kind)
         stored = token.encode() if kind is NotificationKind.AUTHORIZATION else b""
         sealed = self._seal.seal(stored, token_context(*subject))
-        accepted = (*subject, secret_hash(token), sealed, notification.id, at_ms)
-        return await self._database.write(_accept_token(accepted))
+        decided_ms = notification.accepted_at_ms
+        accepted = (*subject, secret_hash(token), sealed, notification.id, at_ms if decided_ms is None else decided_ms)
+        accepting = statements.ACCEPT_TOKEN if decided_ms is None else statements.ACCEPT_TOKEN_INSTEAD
+        return await self._database.write(_accept_token(Statement(accepting, accepted)))
 
     async def accepted_token(self, merchant: str, order_id: str, kind: NotificationKind) -> Secret | None:
         """Gives the token that was accepted for an order; None where none was accepted, or it isn't stored.
@@ -259,18 +262,23 @@ def _record(notification: Notification, digest: str) -> Unit[None]:
         notification.gives_up_at_ms,
         notification.updated_at_ms,
         digest,
+        notification.accepted_by,
+        notification.accepted_because,
+        notification.accepted_at_ms,
     )
     needs_attention = needs_operator(notification)
     if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=not needs_attention)):
         raise Outdated(f"the notification {notification.id!r} was changed since it was read")
     if needs_attention:
         at_ms = notification.updated_at_ms
-        subject = (notification.merchant, notification.order_id, at_ms // DAY_MS, at_ms)
-        yield Statement(statements.ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
+        # One reason must not take the alert of another: nonsense is easily posted before a second payment is made.
+        subject = f"{notification.order_id}/{notification.reason}"
+        of_day = (notification.merchant, subject, at_ms // DAY_MS, at_ms)
+        yield Statement(statements.ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *of_day))
 
 
-def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:
-    yield Statement(statements.ACCEPT_TOKEN, accepted)
-    merchant, order_id, kind, token_hash, *_ = accepted
+def _accept_token(accepting: Statement) -> Unit[bool]:
+    yield accepting
+    merchant, order_id, kind, token_hash, *_ = accepting.parameters
     rows = yield Statement(statements.ACCEPTED_TOKEN, (merchant, order_id, kind))
     return bool(rows) and rows[0][0] == token_hash

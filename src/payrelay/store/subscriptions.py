@@ -5,6 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, kind_of_payment, merged
 from payrelay.errors import Outdated
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
@@ -15,6 +16,10 @@ from payrelay.store.statements import subscriptions as statements
 FACTS_MAX: Final = 200
 """Facts of one unit of work."""
 PAGE_MAX: Final = 200
+FAILED_MAX: Final = 3
+"""Failed installments of one subscription that are stored in a day. The gateway tries a card once a day. No record
+shows a failure, and nobody signs the number of its payment: whoever has one notification may post any number of others.
+"""
 _ATTEMPTS_MAX: Final = 5
 """Each further attempt needs another process that noted a fact of the subscription in between."""
 
@@ -102,7 +107,7 @@ class Subscriptions:
         is_new_payment = False
         if fact.payment is not None:
             at_ms = fact.payment_at_ms if fact.payment_at_ms is not None else fact.at_ms
-            installment = (*key, fact.payment, int(fact.is_paid), fact.payment_minor, at_ms)
+            installment = (*key, fact.payment, int(fact.is_paid), fact.payment_minor, at_ms, at_ms - DAY_MS, FAILED_MAX)
             is_new_payment = bool((yield Statement(statements.ADD_INSTALLMENT, installment)))
         if after == before and rows and not is_new_payment:
             return

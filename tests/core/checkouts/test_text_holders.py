@@ -8,6 +8,7 @@ from payrelay.core.checkouts.text_holders import (
     TextHolder,
     beside_approval,
     beside_authorization,
+    beside_hosted_authorization,
     of_other_orders,
 )
 
@@ -64,3 +65,11 @@ def test_a_text_of_one_order_alone_is_of_no_other(other: TextHolder) -> None:
 def test_an_amount_that_is_not_known_makes_no_other_order() -> None:
     """Else no attempt would be told of an order whose id begins like an old approval's."""
     assert of_other_orders([msgspec.structs.replace(FORM, is_exact=False)], "A12") == []
+
+
+@pytest.mark.parametrize("holder", [FORM, CALL, APPROVAL])
+def test_what_has_the_text_of_a_hosted_authorization_under_another_order_is_beside_it(holder: TextHolder) -> None:
+    """Its customer could take the order with a token of their own; under the same order the amount is the same too."""
+    assert beside_hosted_authorization([holder, CHARGE], "A125") == [holder]
+    assert beside_hosted_authorization([holder, CHARGE], "A1") == []
+    assert beside_hosted_authorization([msgspec.structs.replace(holder, is_exact=False)], "A125") == []

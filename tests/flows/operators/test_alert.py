@@ -268,7 +268,7 @@ async def test_a_notification_that_needs_an_operator_is_an_alert_too(scene: Scen
         "needs_attention",
     )
     assert (message["order_id"], message["amount"], message["currency"]) == ("A-1", 1000.0, "LKR")
-    assert message["why"] == "It is for another amount or currency than was requested"
+    assert message["why"] == "It does not show the amount and currency that were requested"
     assert "Perera" not in json.dumps(message)
     assert scene.world.log_events == ["notification_alert", "alert_not_given"]
     assert scene.outcomes == ["raised", "failed", "given"]

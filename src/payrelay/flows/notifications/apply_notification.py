@@ -16,13 +16,13 @@ import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, fitting_checkouts
 from payrelay.core.notifications.notification import NotificationKind, NotificationReason, ReportedStatus
-from payrelay.core.payments.operation import INQUIRED, PAYMENT_KINDS, Operation, OperationFilter
+from payrelay.core.payments.operation import INQUIRED, PAYMENT_KINDS, Operation, OperationFilter, State
 from payrelay.core.secret import secret_hash
 from payrelay.flows.access.ownership import contenders_of
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
 from payrelay.flows.notifications.apply_to_checkout import OF_FIRST, apply_to_checkout
 from payrelay.flows.notifications.apply_to_operations import apply_to_operations
-from payrelay.flows.notifications.context import GOOD, NotificationContext, shown_installment
+from payrelay.flows.notifications.context import GOOD, NotificationContext, shown_installment, shown_payment
 from payrelay.flows.notifications.keep_chargeback import keep_chargeback
 from payrelay.flows.notifications.note_subscription import note_subscription
 from payrelay.flows.notifications.signature import fits_other_orders
@@ -56,6 +56,8 @@ async def apply_notification(context: NotificationContext) -> NotificationReason
         reason = await _reason_beside_checkout(context, reason, checkout)
     if reason is not None:
         return reason
+    if checkout is None and operations and content.subscription_id is None:
+        return await _beside_operations(context, operations)
     if checkout is None:
         return await _apply_to_subscription(context)
     return NotificationReason.SEVERAL_OWNERS if is_contested else await apply_to_checkout(context, checkout)
@@ -120,6 +122,18 @@ async def _reason_beside_checkout(
         is_open = reason in _WHILE_OPEN
         return while_open if is_open and checkout.payment_id != payment_id else None
     return None
+
+
+async def _beside_operations(context: NotificationContext, operations: list[Operation]) -> NotificationReason:
+    """Says what a payment is that is of no operation of its order, where nothing but operations has the order.
+
+    Where one of them succeeded and the gateway shows the payment, the order is paid twice. Otherwise somebody else may
+    have asked for it: an operator hears of that where the notification has waited in vain.
+    """
+    if not any(each.state is State.SUCCEEDED for each in operations):
+        return NotificationReason.UNKNOWN_PAYMENT
+    shown = await shown_payment(context)
+    return shown if isinstance(shown, NotificationReason) else NotificationReason.SECOND_PAYMENT
 
 
 async def _apply_to_subscription(context: NotificationContext) -> NotificationReason:

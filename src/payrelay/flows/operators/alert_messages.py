@@ -21,7 +21,8 @@ STOPPED_SENTENCE: Final = (
     "Events are no longer sent to this endpoint: start it again once its receiver works, and replay what it missed"
 )
 CONTRADICTED_SENTENCE: Final = (
-    "A customer subscribed on another schedule than the checkout asked for: cancel that subscription at the gateway"
+    "A customer began another subscription than the checkout asked for, by its amount, its first payment or its"
+    " schedule: look at it at the gateway, and cancel it there"
 )
 ROW_SENTENCE: Final = (
     "The service treats this row as not existing: run `payrelay audit verify`, find out who wrote to the database, and"
@@ -197,8 +198,11 @@ async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
 async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
     """Writes an alert about a checkout; its log line was written when the subscription was found."""
     checkout = await relay.checkouts.get(alert.subject_id)
-    if checkout is None or checkout.state is CheckoutState.COMPLETED:
+    if checkout is None:
         return None
+    is_other = checkout.subscription_id != str(alert.version)
+    if is_other and checkout.state is CheckoutState.COMPLETED:
+        return None  # by the subscription that was asked for
     message = CheckoutMessage(
         alert=alert.id,
         raised_at=rfc3339(alert.created_at_ms),

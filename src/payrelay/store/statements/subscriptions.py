@@ -38,13 +38,19 @@ CHANGE_SUBSCRIPTION: Final = query(
 ADD_INSTALLMENT: Final = query(
     """
     INSERT INTO installments (merchant, subscription_id, payment, is_paid, amount_minor, at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6)
+    SELECT $1::text, $2::text, $3::text, $4::bigint, $5::bigint, $6::bigint
+    WHERE $4::bigint = 1 OR (
+        SELECT count(*) FROM installments
+        WHERE merchant = $1::text AND subscription_id = $2::text AND is_paid = 0 AND at_ms > $7::bigint
+          AND at_ms <= $6::bigint
+    ) < $8
     ON CONFLICT (merchant, subscription_id, payment) DO UPDATE
     SET is_paid = excluded.is_paid, at_ms = excluded.at_ms
     WHERE installments.is_paid < excluded.is_paid
     RETURNING payment""",
 )
-"""Stores an installment; gives no row where it is there already. A failed one that was paid after all becomes paid."""
+"""Stores an installment; gives no row where it is there already, or where it failed and $8 others did so since $7. A
+failed one that was paid after all becomes paid."""
 
 LIST_INSTALLMENTS: Final = query(
     """
