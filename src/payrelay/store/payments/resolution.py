@@ -1,6 +1,6 @@
 """The queries of resolution: which operations are due, and to which operation or checkout a payment belongs."""
 
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.payment import PaymentStatus, status_of
@@ -14,6 +14,14 @@ PAGE: Final = 200
 """Operations of one page, where all in a state are read."""
 
 _Operations: TypeAlias = list[Operation]
+
+
+class KnownPayment(NamedTuple):
+    """The order and currency of a payment, and its last known status; None where that was never read or answered."""
+
+    order_id: str
+    currency: str | None
+    status: PaymentStatus | None
 
 
 class ResolutionStore:
@@ -66,14 +74,14 @@ class ResolutionStore:
         statement = Statement(statements.OTHER_REFUNDS, (payment_id, merchant, operation_id))
         return await self._database.read(first_row(statement)) is not None
 
-    async def order_of_payment(self, merchant: str, payment_id: str) -> str | None:
-        """Finds the order of a payment that an operation made."""
-        return await self._text(Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant)))
-
-    async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, PaymentStatus] | None:
-        """Gives the order and the status of a payment as they were last seen at the gateway."""
-        row = await self._database.read(first_row(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
-        return None if row is None else (str(row[0]), status_of(str(row[1])))
+    async def known_payment(self, merchant: str, payment_id: str) -> KnownPayment | None:
+        """Finds what is known of a payment: as it was last seen at the gateway, or as what made it."""
+        row = await self._database.read(first_row(Statement(statements.KNOWN_PAYMENT, (payment_id, merchant))))
+        if row is None:
+            return None
+        order_id, currency, status = (None if value is None else str(value) for value in row)
+        assert order_id is not None  # noqa: S101, each part of the statement has one
+        return KnownPayment(order_id, currency, None if status is None else status_of(status))
 
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
         """Finds an order that is known to be paid: preferably one that was paid before a time."""
