@@ -76,6 +76,7 @@ from payrelay.store.meta import ChainStart, chain_key, embedded_keys, merchant_o
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
@@ -205,6 +206,7 @@ async def opened_relay(
         yield Relay(
             journal=Journal(database, seal, chain_key=chain_secret),
             resolution=ResolutionStore(database),
+            known_payments=KnownPayments(database),
             accounts=accounts,
             clock=clock,
             retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),

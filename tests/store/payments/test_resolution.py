@@ -10,7 +10,6 @@ from tests.store.test_checkouts import CHECKOUT, DETAILS, paid
 
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.payments.operation import PAYMENT_KINDS, WITHOUT_EFFECT, Event, Kind, Operation, State
-from payrelay.core.payments.payment import PaymentStatus
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
@@ -189,15 +188,6 @@ async def test_another_refund_counts_unless_it_surely_did_nothing(book: Book, re
     assert not await resolution.has_other_refund("another", "320", "op_other")
     await book.advance(row, Event.DISPROVED)
     assert not await resolution.has_other_refund(MERCHANT, "320", "op_other")
-
-
-async def test_a_payment_is_known_once_its_charge_succeeded(book: Book, resolution: ResolutionStore) -> None:
-    """A charge whose outcome is open proves nothing about its payment."""
-    row = await lost(book, 1, payment_id="320")
-    assert await resolution.known_payment(MERCHANT, "320") is None
-    await book.advance(row, Event.PROVED)
-    assert await resolution.known_payment(MERCHANT, "320") == ("A-1", row.currency, PaymentStatus.RECEIVED)
-    assert await resolution.known_payment("another", "320") is None
 
 
 async def test_the_control_order_is_another_one_that_is_paid(book: Book, resolution: ResolutionStore) -> None:

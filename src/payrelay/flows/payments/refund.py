@@ -5,13 +5,12 @@ import msgspec
 from payrelay.core.access.credential import require_amount
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Refund, Void
-from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.payments.payment import PaymentStatus, plain_number
 from payrelay.core.payments.proof import MatchResult
 from payrelay.core.secret import secret_hash
-from payrelay.flows.payments.authorization_of_checkout import authorization_of_checkout
+from payrelay.flows.payments.authorization_of_checkout import CheckoutAuthorization, authorization_of_checkout
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
@@ -30,17 +29,19 @@ async def refund(relay: Relay, request: Request, call: Refund | Void) -> Answer:
     if isinstance(call, Void):
         of_checkout = await authorization_of_checkout(relay, request, call.authorization_token)
         call = call if of_checkout is None else msgspec.structs.replace(call, authorization_token=of_checkout.token)
-        checkout = None if of_checkout is None else of_checkout.checkout
-        intent = await _with_authorization(relay, request, call, checkout)
+        intent = await _with_authorization(relay, request, call, of_checkout)
     else:
         intent = await _with_payment(relay, request, call, _intent(call))
     return await carry_out(relay, request, intent)
 
 
-async def _with_authorization(relay: Relay, request: Request, call: Void, checkout: Checkout | None) -> Intent:
+async def _with_authorization(
+    relay: Relay, request: Request, call: Void, of_checkout: CheckoutAuthorization | None
+) -> Intent:
     """Returns the intent of a void, with the order and currency of its authorization where Payrelay knows it."""
     intent, merchant = _intent(call), relay.account(request.account).merchant
-    made_by = checkout or await relay.journal.authorization_of(secret_hash(call.authorization_token), merchant)
+    operation = await relay.journal.authorization_of(secret_hash(call.authorization_token), merchant)
+    made_by = operation if of_checkout is None else of_checkout.checkout
     if made_by is None:
         return intent
     return msgspec.structs.replace(intent, order_id=made_by.order_id, currency=made_by.currency)
@@ -49,7 +50,7 @@ async def _with_authorization(relay: Relay, request: Request, call: Void, checko
 async def _with_payment(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
     """Adds the payment's order and currency, and whether it was received; a lost answer is proved by them later."""
     merchant = relay.account(request.account).merchant
-    payment = await relay.resolution.known_payment(merchant, plain_number(call.payment_id))
+    payment = await relay.known_payments.get(merchant, plain_number(call.payment_id))
     if payment is None:
         return intent
     is_received = payment.status is PaymentStatus.RECEIVED

@@ -1,9 +1,8 @@
 """The queries of resolution: which operations are due, and to which operation or checkout a payment belongs."""
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from payrelay.core.payments.operation import Operation, State
-from payrelay.core.payments.payment import PaymentStatus, status_of
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import moment_in
@@ -14,14 +13,6 @@ PAGE: Final = 200
 """Operations of one page, where all in a state are read."""
 
 _Operations: TypeAlias = list[Operation]
-
-
-class KnownPayment(NamedTuple):
-    """The order and currency of a payment, and its last known status; None where that was never read or answered."""
-
-    order_id: str
-    currency: str | None
-    status: PaymentStatus | None
 
 
 class ResolutionStore:
@@ -73,15 +64,6 @@ class ResolutionStore:
         """Tells whether another refund of the payment was, or may have been, made by Payrelay."""
         statement = Statement(statements.OTHER_REFUNDS, (payment_id, merchant, operation_id))
         return await self._database.read(first_row(statement)) is not None
-
-    async def known_payment(self, merchant: str, payment_id: str) -> KnownPayment | None:
-        """Finds what is known of a payment: as it was last seen at the gateway, or as what made it."""
-        row = await self._database.read(first_row(Statement(statements.KNOWN_PAYMENT, (payment_id, merchant))))
-        if row is None:
-            return None
-        order_id, currency, status = (None if value is None else str(value) for value in row)
-        assert order_id is not None  # noqa: S101, each part of the statement has one
-        return KnownPayment(order_id, currency, None if status is None else status_of(status))
 
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
         """Finds an order that is known to be paid: preferably one that was paid before a time."""

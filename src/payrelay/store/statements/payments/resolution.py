@@ -6,7 +6,6 @@ from typing import Final
 
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.payment_owners import (
-    CHECKOUT_OWNS,
     IS_OPEN,
     TOOK_NO_EFFECT,
     WAS_NOT_EXECUTED,
@@ -78,30 +77,6 @@ OTHER_REFUNDS: Final = query(
     WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'refund' AND NOT {TOOK_NO_EFFECT} LIMIT 1""",
 )
 """Finds another refund of a payment that was, or may have been, made."""
-
-KNOWN_PAYMENT: Final = query(
-    f"""
-    SELECT order_id, currency, status FROM (
-      SELECT 1 AS source, order_id, currency, status FROM payments_seen WHERE payment_id = $1 AND merchant = $2
-      UNION ALL
-      SELECT 2, order_id, currency, 'RECEIVED' FROM operations
-      WHERE payment_id = $1 AND merchant = $2 AND kind IN ('charge', 'capture') AND state = 'succeeded'
-        AND order_id IS NOT NULL
-      UNION ALL
-      SELECT 3, order_id, currency, NULL FROM checkouts
-      WHERE payment_id = $1 AND merchant = $2 AND ({CHECKOUT_OWNS})
-      UNION ALL
-      SELECT 4, plan.order_id, plan.currency, NULL FROM installments
-      JOIN subscriptions AS plan
-        ON plan.merchant = installments.merchant AND plan.subscription_id = installments.subscription_id
-      WHERE installments.payment = $1 AND installments.merchant = $2 AND plan.order_id IS NOT NULL
-    ) AS known
-    ORDER BY source LIMIT 1""",
-)
-"""Finds what is known of a payment: as it was last seen, or as the operation, checkout or subscription that made it.
-
-Only what was seen, and an operation whose success the gateway answered, say that it was received.
-"""
 
 PAID_ORDER: Final = query(
     """
