@@ -49,7 +49,7 @@ async def list_payments(
 @app.command("show", epilog=examples("payrelay payments show ID", "payrelay payments show ID --json"))
 @awaited
 async def show_payment(payment_id: PaymentId, *, as_json: Json = False) -> int:
-    """Show what is known here of a payment, with its refunds and chargeback."""
+    """Show what is known here of one payment."""
     from payrelay.cli.terminal.pages import Page, facts
     from payrelay.flows.operators.known_payments import list_known_payments
 
