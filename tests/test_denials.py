@@ -86,6 +86,8 @@ DENIALS: Final[dict[str, Known]] = {
     "Verified: nothing was changed or removed.": Known.SHOWN,
     "another process has just made a new key; nothing was changed": Known.HERE,
     "nothing was erased": Known.HERE,
+    "; nothing was sent": Known.HERE,
+    "nothing was charged": Known.HERE,
     "nothing was decided": Known.HERE,
     "Nothing is sealed yet.": Known.SHOWN,
     "nothing was found": Known.SHOWN,

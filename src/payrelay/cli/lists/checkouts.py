@@ -16,7 +16,7 @@ from payrelay.core.money import amount_json
 if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
 
-app = group("checkouts", "Checkouts: what customers were asked for on the gateway's page.")
+app = group("checkouts", "Checkouts: what customers were asked for.")
 
 CheckoutId = Annotated[str, typer.Argument(metavar="ID", help="As `checkouts list` shows it.")]
 

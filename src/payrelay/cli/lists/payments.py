@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
     from payrelay.flows.operators.known_payments import KnownPaymentView
 
-app = group("payments", "Payments: those that are known here, and what each belongs to.")
+app = group("payments", "Payments: those that are known here.")
 
 PaymentId = Annotated[str, typer.Argument(metavar="ID", help="The gateway's number, as the list shows it.")]
 
