@@ -49,7 +49,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 class TrialForm(msgspec.Struct, frozen=True, kw_only=True):
     """A form that a person brings to the gateway's page: its name, what to do there, and what is posted where.
 
-    ``heard_within_s`` is how long its notifications are waited for, once the person is done.
+    ``heard_within_s`` is how long its notifications are waited for, once the person is done. ``refuses_first``: the
+    first one is answered with 503, to see whether it comes again.
     """
 
     name: str
@@ -57,6 +58,7 @@ class TrialForm(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     fields: dict[str, str]
     heard_within_s: float = 20.0
+    refuses_first: bool = False
 
     def __repr__(self) -> str:
         return f"TrialForm(name={self.name!r}, fields={STARS})"

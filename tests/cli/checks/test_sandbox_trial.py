@@ -15,7 +15,7 @@ from payrelay.cli.checks.sandbox_trial import TrialOptions, TrialReport, try_san
 from payrelay.cli.terminal.messages import CommandError
 from payrelay.gateways.sandbox_trial import Finding, TrialVerdict
 from payrelay.settings import Settings
-from payrelay_simulator import DEFAULT_MERCHANT, Simulator, Switches, serve
+from payrelay_simulator import DEFAULT_MERCHANT, Arguments, Match, Rule, Simulator, Switches, serve
 
 PACE: Final = 0.03
 """Of the pauses, so that a window of the simulator's budget is as many times shorter."""
@@ -174,6 +174,31 @@ def test_each_planted_difference_is_named(tmp_path: Path, port: int, planted: st
     assert step in found
     assert any(words in each for each in found[step].differences), found[step].differences
     assert code == 1
+
+
+def test_a_record_of_another_shape_is_named_member_by_member(tmp_path: Path, port: int) -> None:
+    """What Payrelay doesn't know of, and what it misses, is what the maintainers have to know."""
+    record = {"payment_number": 320025000001, "status": "PAID"}
+    body = {"status": 1, "msg": "Payments with order_id:1", "data": [record]}
+
+    def prepare(simulator: Simulator) -> None:
+        rule = Rule(fault="wrong_shape", match=Match(endpoint="search"), times=None, args=Arguments(body=body))
+        simulator.world.faults.add_rules(rule)
+
+    _, report, _ = asyncio.run(tried(tmp_path, port, prepare=prepare))
+    found = differing(report)["search of the payment"].differences
+    assert "answer.data[] has no payment_id" in found
+    assert "answer.data[] has payment_number, which is new" in found
+    assert any(each.startswith("answer.data[].status is ") for each in found)
+
+
+def test_a_notification_that_comes_again_is_learnt(tmp_path: Path, port: int) -> None:
+    """The documents say nothing of it, and a service that is down for a minute depends on it."""
+    switches = msgspec.structs.replace(USUAL, notification_retries=2, notification_retry_interval_s=0.5)
+    _, report, _ = asyncio.run(tried(tmp_path, port, switches))
+    [found] = [each for each in report.findings if each.step == "notification that is refused"]
+    assert isinstance(found.seen, dict)
+    assert (found.verdict, len(found.seen["notifications"])) == (TrialVerdict.LEARNT, 2)
 
 
 def test_a_report_has_no_secret_and_no_personal_data(tmp_path: Path, port: int) -> None:

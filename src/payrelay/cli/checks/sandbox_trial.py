@@ -21,6 +21,8 @@ REPORT: Final = "payrelay-sandbox-trial.json"
 """The file of the report, where none is named."""
 WAIT_S: Final = 600
 """The longest wait for a person and the gateway at one form."""
+SHOWN_MAX: Final = 150
+"""Characters of what was seen that the terminal shows; the report has all."""
 MARKS: Final = {
     TrialVerdict.AS_KNOWN: ("✓", "green"),
     TrialVerdict.DIFFERS: ("✗", "red"),
@@ -143,10 +145,12 @@ def _introduction(public_url: str, options: TrialOptions, total: int, done: int)
 
 def _lines(finding: Finding) -> list[tuple[str, str]]:
     mark, colour = MARKS[finding.verdict]
-    lines = [(f"{mark} {finding.step}: {finding.verdict}", colour)]
+    is_guess = finding.verdict is TrialVerdict.AS_KNOWN and finding.known == "guessed"
+    lines = [(f"{mark} {finding.step}: {'as guessed' if is_guess else finding.verdict}", colour)]
     lines += [(f"    {each}", "") for each in finding.differences]
-    if finding.verdict is TrialVerdict.NOT_TRIED:
-        lines.append((f"    {finding.seen}", ""))
+    if finding.verdict in {TrialVerdict.NOT_TRIED, TrialVerdict.LEARNT}:
+        text = finding.seen if isinstance(finding.seen, str) else msgspec.json.encode(finding.seen).decode()
+        lines.append((f"    {text[:SHOWN_MAX]}{'…' if len(text) > SHOWN_MAX else ''}", "dim"))
     return lines
 
 
@@ -155,7 +159,7 @@ def _summary(report: TrialReport, path: Path, missing: list[str]) -> list[str]:
     lines = ["", ", ".join(f"{count} {verdict}" for verdict, count in counts) + "."]
     lines.append(f"{path} has no secret and no personal data. Please send it to the maintainers.")
     if missing:
-        lines.append(f"{len(missing)} steps are left: the same command tries them. Until then, keep {path}.secret.")
+        lines.append(f"Not tried yet: {', '.join(missing)}. The same command tries them; keep {path}.secret for it.")
     return lines
 
 

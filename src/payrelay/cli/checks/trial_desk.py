@@ -107,6 +107,7 @@ class Desk:
             if not typed and name not in self._backs and not is_enough():
                 return "waited"
             if answer == "done" and not is_enough():
+                self._say(f"  Waiting for notifications, for {form.heard_within_s * self._pace:g} s at most.")
                 await self._until(is_enough, form.heard_within_s * self._pace)
             return answer
         finally:
@@ -162,7 +163,9 @@ class Desk:
             content_type = request.headers.get("Content-Type", "")
             heard.append(TrialNotification(content_type=content_type, body=body, after_s=after_s))
         self._news.set()
-        return web.Response()
+        form = self._forms.get(name)
+        is_refused = form is not None and form.refuses_first and len(heard) == 1
+        return web.Response(status=503 if is_refused else 200)
 
     def _name_in(self, request: web.Request) -> str:
         if not secrets.compare_digest(request.match_info["secret"], self._base.rpartition("/")[2]):

@@ -18,8 +18,8 @@ REFUSED_CARD: Final = "4024 0071 9434 9121"
 _PAY: Final = f"Pay with the test card {GOOD_CARD}: any name, any future date, any three digits."
 
 HEARD_WITHIN_S: Final = 20.0
-INSTALLMENT_WITHIN_S: Final = 150.0
-"""The sandbox is documented to charge the next installment after about a minute."""
+SLOW_WITHIN_S: Final = 150.0
+"""The sandbox is documented to charge the next installment after about a minute; a further attempt may take as long."""
 
 BUYER: Final = Buyer(
     first_name="Payrelay",
@@ -93,6 +93,7 @@ class FormStep(msgspec.Struct, frozen=True, kw_only=True):
         amount_minor, currency, plan: what it asks for.
         shifted: the end that an edited order has, which the edited amount lost at its front; None for no edit.
         known: the shapes of its notifications, in their order; as many are waited for.
+        refuses_first: whether its first notification is answered with 503.
         reported_minor: the amount that the first notification is known to have; None where none is known.
         keeps: members of the first notification that later steps need, by the names under which they are kept.
         order_as: the name under which its order is kept.
@@ -112,6 +113,7 @@ class FormStep(msgspec.Struct, frozen=True, kw_only=True):
     shifted: str | None = None
     known: tuple[Shape, ...] = ()
     reported_minor: int | None = None
+    refuses_first: bool = False
     keeps: Mapping[str, str] = {}
     order_as: str = ""
     after: tuple[steps.CallStep, ...] = ()
@@ -146,6 +148,16 @@ FORMS: Final = (
         task=f"Try the test card {REFUSED_CARD}, which is refused. Then turn back, by the page's own way.",
         order="refused",
         amount_minor=15_100,
+    ),
+    FormStep(
+        name="notification that is refused",
+        question="Does a notification come again that was answered with 503?",
+        source=steps.OPEN,
+        kind=CheckoutKind.PAYMENT,
+        task=_PAY,
+        order="again",
+        amount_minor=15_200,
+        refuses_first=True,
     ),
     FormStep(
         name="approval",
@@ -262,5 +274,12 @@ def filled(step: FormStep, merchant: Merchant, prefix: str, desk: TrialDesk, *, 
         fields["amount"] = fields["amount"].removeprefix(step.shifted)
     if step.page is not None:
         action = merchant.base_url + PATHS[step.page]
-    heard_within_s = HEARD_WITHIN_S if step.plan is None else INSTALLMENT_WITHIN_S
-    return TrialForm(name=step.name, task=step.task, action=action, fields=fields, heard_within_s=heard_within_s)
+    is_slow = step.plan is not None or step.refuses_first
+    return TrialForm(
+        name=step.name,
+        task=step.task,
+        action=action,
+        fields=fields,
+        heard_within_s=SLOW_WITHIN_S if is_slow else HEARD_WITHIN_S,
+        refuses_first=step.refuses_first,
+    )

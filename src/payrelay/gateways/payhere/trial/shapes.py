@@ -54,7 +54,7 @@ _NUMBERS: Final[Mapping[str, tuple[type, ...]]] = {"whole": (int,), "number": (i
 def described(value: object, name: str = "") -> object:
     """Describes a value of JSON, or of a form, without any value that could be somebody's."""
     if isinstance(value, Mapping):
-        return {str(each): described(member, str(each)) for each, member in value.items()}
+        return {formed_name(str(each)): described(member, str(each)) for each, member in value.items()}
     if isinstance(value, list):
         return [described(each, name) for each in value[:1]] + ([f"{len(value)} in all"] if len(value) > 1 else [])
     if value is None or isinstance(value, bool):

@@ -23,7 +23,7 @@ from payrelay.gateways.payhere.account import Account, signer_of
 from payrelay.gateways.payhere.connections import Exchanger, GatewayConnections, Loss, form_headers_of, headers_of
 from payrelay.gateways.payhere.trial import steps
 from payrelay.gateways.payhere.trial.forms import FORMS, FormStep, filled, order_of
-from payrelay.gateways.payhere.trial.shapes import Shape, described, differences, masked, parsed
+from payrelay.gateways.payhere.trial.shapes import Shape, described, differences, formed_name, masked, parsed
 from payrelay.gateways.payhere.wire.checkout_forms import Merchant, md5_capitals
 from payrelay.gateways.payhere.wire.requests import WireRequest, basic_authorization, token_request
 from payrelay.gateways.sandbox_trial import (
@@ -51,6 +51,7 @@ _TOKEN_SHAPE: Final = {"access_token": "uuid", "token_type": "=bearer", "expires
 _EXPIRES_MAX: Final = 600
 
 _SHOWN_QUESTION: Final = "How soon does a search show a payment?"
+_CHARGE_QUESTION: Final = "Is a charge of the API notified to the address that it names?"
 _SIGNATURE_QUESTION: Final = "Is the signature in a charge's reply the one that its notification has?"
 
 Note = Callable[[Finding], None]
@@ -108,10 +109,13 @@ class _Run:
         self._desk = desk
         self._pause_s = pause_s
         self._token = ""
+        self._has_charged = False
 
     async def through(self, kept: MutableMapping[str, str], noting: "_Noting", exchanger: Exchanger) -> None:
         """Takes all steps that aren't done."""
         self._kept, self._noting, self._exchanger = kept, noting, exchanger
+        if "notification of a charge" not in noting.done:
+            noting.done.discard("charge")  # what came of one in an earlier run can't be known any more
         await self._try_tokens()
         if not self._token:
             return  # nothing else can be tried
@@ -151,6 +155,7 @@ class _Run:
             self._noting.leave(call.name, call.question, f"an earlier step yielded no {missing.args[0]}")
             return
         status, value = await self._send(request, self._headers(call.bearer))
+        self._has_charged = self._has_charged or call.name == "charge"
         if isinstance(value, dict) and "status" in value:
             _keep(call, value.get("data"), self._kept)
         seen = _seen(status, value)
@@ -164,6 +169,10 @@ class _Run:
         prefix = self._kept["prefix"]
         if step.name not in self._noting.done:
             today = day_at(self._clock.now_ms(), self._account.timezone)
+            # An order of its own for each attempt: a payment of one that was broken off is none of this one.
+            attempt = int(self._kept.get(f"attempts of {step.name}", "0")) + 1
+            self._kept[f"attempts of {step.name}"] = str(attempt)
+            prefix += "again-" * (attempt - 1)
             form = filled(step, self._merchant, prefix, self._desk, today=today)
             visit = await self._desk.bring(form, notifications=len(step.known))
             self._note_visit(step, order_of(step, prefix), visit)
@@ -173,12 +182,14 @@ class _Run:
             self._kept["notify"] = self._desk.address_of("charge", "notify")
         for call in step.after:
             await self._try_call(call)
+        if self._has_charged and "notification of a charge" not in self._noting.done:
+            await self._note_charge()
 
     def _note_visit(self, step: FormStep, order_id: str, visit: TrialVisit) -> None:
         seen = {
             "answer": visit.answer,
             "came back": visit.came_back,
-            "parameters": list(visit.parameters),
+            "parameters": [formed_name(each) for each in visit.parameters],
             "notifications": [_seen_notification(each) for each in visit.notifications],
         }
         if visit.answer == "skipped":
@@ -209,23 +220,27 @@ class _Run:
         self._noting.learn("payment shown", _SHOWN_QUESTION, f"within {elapsed_s + 1} s of its notification")
 
     async def _try_last(self) -> None:
-        question = "Is a charge of the API notified to the address that it names?"
-        if "charged" not in self._kept:
-            self._noting.leave("notification of a charge", question, "nothing was charged")
-            self._noting.leave("signature of a charge", _SIGNATURE_QUESTION, "nothing was charged")
-        else:
-            heard = await self._desk.hear("charge", for_s=CHARGE_HEARD_S)
-            self._noting.learn("notification of a charge", question, [_seen_notification(each) for each in heard])
-            self._noting.compare(
-                "signature of a charge",
-                _SIGNATURE_QUESTION,
-                steps.GUESSED,
-                [] if self._kept.get("signature of charge") == self._charge_signature() else ["another signature came"],
-                None,
-            )
+        await self._note_charge()
         self._noting.leave("payment shown", _SHOWN_QUESTION, "no payment was notified")
         if "too many calls" not in self._noting.done:
             self._noting.learn("too many calls", f"How are {BURST} calls at once refused?", await self._burst())
+
+    async def _note_charge(self) -> None:
+        """Notes what came of the charge beside its reply.
+
+        Its notification is learnt in the run that charged: a later run can't know what came in between.
+        """
+        if "charged" in self._kept:
+            signature = self._kept.get("signature of charge")
+            found = [] if signature == self._charge_signature() else ["another signature came"]
+            self._noting.compare("signature of a charge", _SIGNATURE_QUESTION, steps.GUESSED, found, None)
+        if self._has_charged:
+            heard = await self._desk.hear("charge", for_s=CHARGE_HEARD_S)
+            seen = [_seen_notification(each) for each in heard]
+            self._noting.learn("notification of a charge", _CHARGE_QUESTION, seen)
+        else:
+            self._noting.leave("notification of a charge", _CHARGE_QUESTION, "nothing was charged in this run")
+            self._noting.leave("signature of a charge", _SIGNATURE_QUESTION, "nothing was charged")
 
     def _charge_signature(self) -> str:
         merchant = self._merchant
