@@ -119,6 +119,7 @@ def differing(report: TrialReport) -> dict[str, Finding]:
     return {each.step: each for each in report.findings if each.verdict is TrialVerdict.DIFFERS}
 
 
+@pytest.mark.story
 def test_a_gateway_as_we_know_it_differs_in_nothing(tmp_path: Path, port: int) -> None:
     """Every step was tried, what nobody documents was learnt, and there is nothing to be gone on with."""
     code, report, _ = asyncio.run(tried(tmp_path, port))
@@ -164,6 +165,7 @@ PLANTED: Final[dict[str, tuple[Switches, str, str]]] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("planted", PLANTED)
 def test_each_planted_difference_is_named(tmp_path: Path, port: int, planted: str) -> None:
     """A trial that overlooks a difference would have the maintainers believe what isn't so."""
@@ -176,6 +178,7 @@ def test_each_planted_difference_is_named(tmp_path: Path, port: int, planted: st
     assert code == 1
 
 
+@pytest.mark.integration
 def test_a_record_of_another_shape_is_named_member_by_member(tmp_path: Path, port: int) -> None:
     """What Payrelay doesn't know of, and what it misses, is what the maintainers have to know."""
     record = {"payment_number": 320025000001, "status": "PAID"}
@@ -192,6 +195,7 @@ def test_a_record_of_another_shape_is_named_member_by_member(tmp_path: Path, por
     assert any(each.startswith("answer.data[].status is ") for each in found)
 
 
+@pytest.mark.integration
 def test_a_notification_that_comes_again_is_learnt(tmp_path: Path, port: int) -> None:
     """The documents say nothing of it, and a service that is down for a minute depends on it."""
     switches = msgspec.structs.replace(USUAL, notification_retries=2, notification_retry_interval_s=0.5)
@@ -201,6 +205,7 @@ def test_a_notification_that_comes_again_is_learnt(tmp_path: Path, port: int) ->
     assert (found.verdict, len(found.seen["notifications"])) == (TrialVerdict.LEARNT, 2)
 
 
+@pytest.mark.story
 def test_a_report_has_no_secret_and_no_personal_data(tmp_path: Path, port: int) -> None:
     """It is sent to people who have no business with them."""
     ledger: list[str] = []
@@ -242,6 +247,7 @@ def test_a_live_account_is_refused_before_anything_is_sent(tmp_path: Path, port:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.story
 def test_a_trial_that_was_broken_off_is_gone_on_with(tmp_path: Path, port: int) -> None:
     """What was found stays in the report, and no form has to be paid again."""
 
