@@ -37,6 +37,7 @@ from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
@@ -62,6 +63,7 @@ def relay_over(
     return Relay(
         journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
         resolution=ResolutionStore(database),
+        known_payments=KnownPayments(database),
         accounts=accounts,
         clock=clock,
         retention=retention,

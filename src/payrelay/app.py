@@ -31,7 +31,8 @@ from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
-from payrelay.gateways.registry import KINDS
+from payrelay.gateways.registry import KINDS, TRIALS
+from payrelay.gateways.sandbox_trial import SandboxTrial
 from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
@@ -78,6 +79,7 @@ from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_i
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
@@ -211,6 +213,7 @@ async def opened_relay(
         yield Relay(
             journal=Journal(database, seal, chain_key=chain_secret),
             resolution=ResolutionStore(database),
+            known_payments=KnownPayments(database),
             accounts=accounts,
             clock=clock,
             retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),
@@ -501,6 +504,26 @@ async def opened_accounts(
             accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts
+
+
+@asynccontextmanager
+async def opened_trial(
+    settings: Settings, name: str, clock: Clock, *, pace: float = 1.0
+) -> AsyncIterator[SandboxTrial]:
+    """Opens the trial of an account at its gateway's sandbox, which has sent nothing yet.
+
+    ``pace`` multiplies the pauses between its calls. Raises SettingsError.
+    """
+    gateway = settings.gateways.get(name)
+    if gateway is None:
+        raise SettingsError(f"no gateway account is called {name}")
+    if gateway.kind not in TRIALS:
+        raise SettingsError(f"there is no trial for gateways of the kind {gateway.kind}")
+    trial = TRIALS[gateway.kind](common_of(name, gateway), gateway, clock, pace)
+    try:
+        yield trial
+    finally:
+        await trial.close()
 
 
 async def _gateway_resources(

@@ -35,6 +35,12 @@ READING: Final = (
     ("operations", "list"),
     ("operations", "show", "op_1"),
     ("operations", "decide", "op_1", "failed", "--reason", "gone", "--yes"),
+    ("payments", "list"),
+    ("payments", "show", "320"),
+    ("checkouts", "list"),
+    ("checkouts", "show", "chk_1"),
+    ("subscriptions", "list"),
+    ("subscriptions", "show", "420"),
     ("customers", "list"),
     ("customers", "erase", "cus_1", "--yes"),
     ("notifications", "list"),
@@ -156,8 +162,12 @@ def test_a_command_loads_no_other_groups_file() -> None:
 
 def test_every_command_that_a_file_declares_is_named() -> None:
     """One that `main` forgot could not be typed; one that no file declares would end in a traceback."""
-    files = Path(main.__file__).parent.glob("*.py")
-    declaring = {path.stem for path in files if re.search(r"^app = group\(", path.read_text(), re.MULTILINE)}
+    folder = Path(main.__file__).parent
+    declaring = {
+        ".".join(path.relative_to(folder).with_suffix("").parts)
+        for path in folder.rglob("*.py")
+        if re.search(r"^app = group\(", path.read_text(), re.MULTILINE)
+    }
     declared: dict[str | None, str] = {}
     for name in declaring:
         group = typer.main.get_group(import_module(f"payrelay.cli.{name}").app)

@@ -35,7 +35,7 @@ from payrelay.runtime.read_cache import (
 )
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, ReadingStore, StoredReading, Version, subject_of
-from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.payments.known_payments import KnownPayments
 
 ORDER: Final = PaymentsOfOrder(order_id="A-1")
 NEVER_S: Final = 1e6
@@ -438,7 +438,11 @@ async def test_what_is_known_survives_a_restart(world: World, relay: Relay) -> N
     read_cache = ReadCache(last, world.clock, relay.log, start=relay.background.start)
     answer = await retrieve_payments(dataclasses.replace(relay, read_cache=read_cache), asked(), ORDER)
     assert (answer.http_status, _heads(answer)) == (200, {"Age": "90", "Payrelay-Stale": "true"})
-    assert await ResolutionStore(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
+    assert await KnownPayments(world.database).get(world.account.merchant, "320025") == (
+        "A-1",
+        "LKR",
+        "RECEIVED",
+    )
 
 
 async def test_an_answer_made_of_two_is_as_old_as_the_older(world: World, relay: Relay) -> None:
@@ -457,7 +461,11 @@ async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
     """Resolution observes payments too; the next refund of one of them uses the newest observation."""
     payment = payments_in(RECORD, "Asia/Colombo")
     await relay.read_cache.note_payments(world.account.merchant, payment, seen_at_ms=5)
-    assert await ResolutionStore(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
+    assert await KnownPayments(world.database).get(world.account.merchant, "320025") == (
+        "A-1",
+        "LKR",
+        "RECEIVED",
+    )
 
 
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, Details, event_of
+from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, forgotten, forgotten_on_request
@@ -37,6 +37,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(Details).decode
 
 _Checkouts: TypeAlias = list[Checkout]
+_Rows: TypeAlias = list[Row]
 
 
 class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +97,10 @@ class Checkouts:
     async def of_order(self, merchant: str, order_id: str) -> _Checkouts:
         """Finds the checkouts of an order: the one that holds it first, then the newest."""
         return await self._many(Statement(statements.OF_ORDER, (merchant, order_id, OF_ORDER_MAX)))
+
+    async def list(self, filters: CheckoutFilter, *, before: str | None, limit: int) -> _Checkouts:
+        """Reads one page, newest first: at most ``limit`` checkouts with ids below ``before``."""
+        return await self._many(statements.list_page(filters, before=before, limit=limit))
 
     async def of_authorization(self, merchant: str, order_id: str, token_hash: str) -> _Checkouts:
         """Finds the checkouts of an order whose authorization has the token with this hash."""
@@ -183,7 +188,7 @@ class Checkouts:
     async def _many(self, statement: Statement) -> _Checkouts:
         return await self._trusted(await self._database.read(all_rows(statement)))
 
-    async def _trusted(self, rows: list[Row]) -> _Checkouts:
+    async def _trusted(self, rows: _Rows) -> _Checkouts:
         return [struct_of(row, Checkout) for row in await self.rows.trusted(CHECKOUTS, rows)]
 
 

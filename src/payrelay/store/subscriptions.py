@@ -43,6 +43,16 @@ class SubscriptionSummary(msgspec.Struct, frozen=True, kw_only=True):
     last_failure: Installment | None
 
 
+_Summaries: TypeAlias = list[SubscriptionSummary]
+
+
+class SubscriptionFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Selects the subscriptions to list: those that are equal in every field that is given."""
+
+    account: str | None = None
+    order_id: str | None = None
+
+
 class SubscriptionOwner(msgspec.Struct, frozen=True, kw_only=True):
     """The account and merchant of a subscription, and the principal that gets its events, where it is known."""
 
@@ -81,7 +91,7 @@ class Subscriptions:
 
     async def list(
         self, merchant: str, *, after: str, limit: int, principals: frozenset[str] | None = None
-    ) -> "list[SubscriptionSummary]":
+    ) -> _Summaries:
         """Reads one page of a merchant's known subscriptions, by their ids above ``after``.
 
         With ``principals``, only those whose principal is one of them or isn't known.
@@ -91,6 +101,15 @@ class Subscriptions:
             names = msgspec.json.encode(sorted(principals)).decode()
             page = Statement(statements.LIST_OWN_SUBSCRIPTIONS, (*page.parameters, names))
         return await self._database.read(_page(page))
+
+    async def list_for_operator(self, filters: SubscriptionFilter, *, after: tuple[str, str], limit: int) -> _Summaries:
+        """Reads one page of all merchants' known subscriptions, by their ids and merchants above ``after``."""
+        parameters = (filters.account, filters.order_id, *after, min(limit, PAGE_MAX))
+        return await self._database.read(_page(Statement(statements.LIST_FOR_OPERATOR, parameters)))
+
+    async def of_id(self, subscription_id: str) -> _Summaries:
+        """Reads what is known of a subscription, whatever its merchant."""
+        return await self._database.read(_page(Statement(statements.OF_ID, (subscription_id,))))
 
     def _note(self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int) -> Unit[None]:
         # Always in one order: otherwise two units that note equal subscriptions at once would wait for each other.

@@ -190,15 +190,6 @@ async def test_another_refund_counts_unless_it_surely_did_nothing(book: Book, re
     assert not await resolution.has_other_refund(MERCHANT, "320", "op_other")
 
 
-async def test_the_order_of_a_payment_is_known_once_it_is_paid(book: Book, resolution: ResolutionStore) -> None:
-    """A charge whose outcome is open proves nothing about its payment."""
-    row = await lost(book, 1, payment_id="320")
-    assert await resolution.order_of_payment(MERCHANT, "320") is None
-    await book.advance(row, Event.PROVED)
-    assert await resolution.order_of_payment(MERCHANT, "320") == "A-1"
-    assert await resolution.order_of_payment("another", "320") is None
-
-
 async def test_the_control_order_is_another_one_that_is_paid(book: Book, resolution: ResolutionStore) -> None:
     """Rather one that was paid before the moment, for the gateway may show a newer one late; else the newer one."""
     assert await resolution.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) is None

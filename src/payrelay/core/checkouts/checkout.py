@@ -119,6 +119,14 @@ STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
 }
 
 
+class CheckoutFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Selects the checkouts to list: those that are equal in every field that is given."""
+
+    account: str | None = None
+    order_id: str | None = None
+    state: CheckoutState | None = None
+
+
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a customer on the gateway's page, with its present state; its sealed ``Details`` are beside it.
 

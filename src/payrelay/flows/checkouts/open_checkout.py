@@ -63,7 +63,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     Raises StoreError, and Refusal. It is invalid_request for a link, a plan or a date that isn't allowed, and forbidden
     for what the credential doesn't allow. It is conflict where the order is foreign, has an open or a completed
     checkout, or as many payments as a bound credential allows; in_progress while one of these isn't final. It is
-    idempotency_mismatch; unavailable where the account is paused, or a setting is missing.
+    idempotency_mismatch; not_configured where a setting is missing; unavailable where the account is paused.
     """
     account = relay.account(request.account)
     _require_configured(relay, account)
@@ -125,13 +125,13 @@ async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) ->
 
 
 def _require_configured(relay: Relay, account: Gateway) -> None:
-    """Raises Refusal (unavailable), naming the settings of checkouts that are missing."""
+    """Raises Refusal (not_configured), naming the settings of checkouts that are missing."""
     unset = account.capabilities.unset_for_checkouts
     if unset:
         names = " and ".join(f"PAYRELAY_GATEWAYS__{account.name.upper()}__{name}" for name in unset)
-        raise Refusal(Code.UNAVAILABLE, f"checkouts need {names} to be set here")
+        raise Refusal(Code.NOT_CONFIGURED, f"checkouts need {names} to be set here")
     if relay.public_url is None:
-        raise Refusal(Code.UNAVAILABLE, "checkouts need PAYRELAY_PUBLIC_URL to be set here")
+        raise Refusal(Code.NOT_CONFIGURED, "checkouts need PAYRELAY_PUBLIC_URL to be set here")
 
 
 def _bounded(request: Request, new: NewCheckout) -> NewCheckout:

@@ -40,7 +40,7 @@ from payrelay.gateways.token_store import TokenStore
 
 CHECKED_ORDER: Final = "payrelay-check"
 """An order that can't exist. A search for it needs all that a real call needs, and shows no customer's payments."""
-NOT_CONFIGURED: Final = NoCheckout(code=Code.UNAVAILABLE, msg="MERCHANT_ID or MERCHANT_SECRET is not set")
+NOT_CONFIGURED: Final = NoCheckout(code=Code.NOT_CONFIGURED, msg="MERCHANT_ID or MERCHANT_SECRET is not set")
 
 
 class PayHere:

@@ -3,7 +3,6 @@
 from typing import Final, TypeAlias
 
 from payrelay.core.payments.operation import Operation, State
-from payrelay.core.payments.payment import PaymentStatus, status_of
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import moment_in
@@ -65,15 +64,6 @@ class ResolutionStore:
         """Tells whether another refund of the payment was, or may have been, made by Payrelay."""
         statement = Statement(statements.OTHER_REFUNDS, (payment_id, merchant, operation_id))
         return await self._database.read(first_row(statement)) is not None
-
-    async def order_of_payment(self, merchant: str, payment_id: str) -> str | None:
-        """Finds the order of a payment that an operation made."""
-        return await self._text(Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant)))
-
-    async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, PaymentStatus] | None:
-        """Gives the order and the status of a payment as they were last seen at the gateway."""
-        row = await self._database.read(first_row(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
-        return None if row is None else (str(row[0]), status_of(str(row[1])))
 
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
         """Finds an order that is known to be paid: preferably one that was paid before a time."""

@@ -4,10 +4,11 @@
 
 from typing import Final
 
-from payrelay.core.checkouts.checkout import Checkout
-from payrelay.store.engine.database import Value
+from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter
+from payrelay.store.engine.database import Statement, Value
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.data_keys import key_of, put_key_after
+from payrelay.store.statements.pagination import Listing, columns_of, page_of
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 
 COLUMNS: Final = (
@@ -95,6 +96,14 @@ OF_AUTHORIZATION: Final = query(
     ORDER BY id""",
 )
 """Finds the checkouts of an order whose authorization has the token with the hash $3."""
+
+_LISTING: Final = Listing("checkouts", READ_COLUMNS)
+
+
+def list_page(filters: CheckoutFilter, *, before: str | None, limit: int) -> Statement:
+    """Reads one page of checkouts, newest first, with ids below ``before``."""
+    return page_of(_LISTING, columns_of(filters), before=before, limit=limit)
+
 
 MARK_OPENED: Final = query(
     """

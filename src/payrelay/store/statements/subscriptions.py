@@ -96,6 +96,18 @@ LIST_OWN_SUBSCRIPTIONS: Final = query(
 )
 """Reads one page of the known facts of subscriptions that have no known principal, or one of a JSON list."""
 
+LIST_FOR_OPERATOR: Final = query(
+    f"""
+    SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
+    WHERE ($1::text IS NULL OR account = $1::text) AND ($2::text IS NULL OR order_id = $2::text)
+      AND (subscription_id, merchant) > ($3, $4)
+    ORDER BY subscription_id, merchant LIMIT $5""",
+)
+"""Reads one page of the known facts of subscriptions, of all merchants, of one account ($1) or of one order ($2)."""
+
+OF_ID: Final = query(f"SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE subscription_id = $1 ORDER BY merchant")
+"""Reads the known facts of the subscriptions that have an id; each gateway gives its ids once."""
+
 LIST_SUBSCRIPTIONS: Final = query(
     f"""
     SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions

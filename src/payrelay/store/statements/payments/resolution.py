@@ -5,7 +5,12 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.payment_owners import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
+from payrelay.store.statements.payment_owners import (
+    IS_OPEN,
+    TOOK_NO_EFFECT,
+    WAS_NOT_EXECUTED,
+    owners_of_payment,
+)
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
 LEASE_DUE: Final = query(
@@ -73,14 +78,6 @@ OTHER_REFUNDS: Final = query(
 )
 """Finds another refund of a payment that was, or may have been, made."""
 
-ORDER_OF_PAYMENT: Final = query(
-    """
-    SELECT order_id FROM operations
-    WHERE payment_id = $1 AND merchant = $2 AND kind IN ('charge', 'capture') AND state = 'succeeded'
-      AND order_id IS NOT NULL ORDER BY id DESC LIMIT 1""",
-)
-"""Finds the order of a payment that an operation made."""
-
 PAID_ORDER: Final = query(
     """
     SELECT order_id FROM operations
@@ -96,6 +93,3 @@ SEEN_ORDER: Final = query(
     WHERE merchant = $1 AND status = 'RECEIVED' AND order_id <> $2 LIMIT 1""",
 )
 """Finds another order that was seen paid at the gateway."""
-
-PAYMENT_SEEN: Final = query("SELECT order_id, status FROM payments_seen WHERE merchant = $1 AND payment_id = $2")
-"""Reads the status of a payment when it was last seen."""
