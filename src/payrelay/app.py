@@ -12,8 +12,9 @@ from structlog.typing import FilteringBoundLogger
 from payrelay import worker
 from payrelay.api.app import Api
 from payrelay.api.auth.identity_provider import IdentityTokenReader
+from payrelay.api.connections.limits import limits_within
 from payrelay.api.context import ApiContext
-from payrelay.api.http.capacity import files_max, held_max
+from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.clock import Clock
 from payrelay.core.access.identity_provider import IdentityProvider
@@ -50,6 +51,7 @@ from payrelay.settings import (
     child_environment,
     require_serving,
 )
+from payrelay.settings.file_modes import require_own
 from payrelay.store import open_database
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
@@ -144,6 +146,12 @@ async def running(
             trusted_proxies=settings.trusted_proxies,
             browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,
+            has_metrics_address=settings.metrics_address is not None,
+            limits=limits_within(
+                connections_max(files_max()),
+                address_max=settings.address_connections_max,
+                principal_max=settings.principal_connections_max,
+            ),
             identity_provider=identity_token_reader(
                 stack, await stored_identity(settings.identity, relay.principals), clock, log
             ),
@@ -395,7 +403,9 @@ async def seal_of(settings: Settings, database: Database) -> Seal:
     if settings.encryption_key is not None:
         keys = parse_keys(settings.encryption_key.reveal())
     elif path is not None:
-        keys = await embedded_keys(database, path.with_name(f"{path.name}.key"))
+        key_path = path.with_name(f"{path.name}.key")
+        require_own(key_path, "the encryption key")
+        keys = await embedded_keys(database, key_path)
     else:
         raise SettingsError(KEY_IS_MISSING)
     seal = Seal(keys)
