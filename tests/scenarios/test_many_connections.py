@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.scenarios.gateway_double import GatewayDouble
+from tests.scenarios.phones import token_for
 from tests.scenarios.program import Program
-from tests.scenarios.stories import Scene, charge_body, fresh, settings_for
+from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, settings_for
 from tests.scenarios.test_notifications import listed, post, signed
 from tests.scenarios.waiting import until
 
@@ -17,14 +18,15 @@ from payrelay.api.public.refused_senders import OF_AN_ADDRESS_MAX
 
 STRANGER = "127.0.0.2"
 PLACES = 8
+SETTINGS = {"PAYRELAY_ADDRESS_CONNECTIONS_MAX": str(PLACES), "PAYRELAY_PRINCIPAL_CONNECTIONS_MAX": str(PLACES)}
 FLOOD = 100
 HALF = b"POST /gateway/notifications HT"
 
 
 @pytest.fixture
 def small(tmp_path: Path, gateway: GatewayDouble) -> Iterator[Scene]:
-    """A service that gives one address few places."""
-    program = Program(tmp_path, settings_for(gateway) | {"PAYRELAY_ADDRESS_CONNECTIONS_MAX": str(PLACES)})
+    """A service that gives one address and one principal few places."""
+    program = Program(tmp_path, settings_for(gateway) | SETTINGS)
     key = program.new_key("shop")
     program.start()
     yield Scene(program=program, gateway=gateway, client=program.client(key))
@@ -90,6 +92,24 @@ def test_a_forged_forwarded_address_counts_for_nothing(small: Scene) -> None:
         assert small.client.charge(charge_body()).status == 200
     closed = [line for line in small.program.log_lines() if line["event"] == "connections_closed"]
     assert {line["owner"] for line in closed} == {STRANGER}
+
+
+def test_a_shop_with_many_tokens_leaves_streams_to_others(small: Scene) -> None:
+    """A limit for each token would give a shop as many streams as it issues tokens: they share their principal's."""
+    orders = [small.client.charge(charge_body()) for _ in range(PLACES + 1)]
+    subjects = [f"events/stream?subject=operation:{order.header('payrelay-operation')}" for order in orders]
+    bodies = [
+        {"order_id": order.json["data"]["order_id"], "scopes": ["events:read", "operations:read"]} for order in orders
+    ]
+    phones = [token_for(small.client, **body) for body in bodies]
+    with ExitStack() as stack:
+        for phone, subject in zip(phones[:PLACES], subjects, strict=False):
+            wire = stack.enter_context(socket.create_connection(("127.0.0.1", phone.port), 20))
+            wire.sendall(phone.request("GET", subject))
+            assert wire.recv(12) == b"HTTP/1.1 200"
+        assert_refused(phones[-1].get(subjects[-1]), 429, "rate_limited")
+        other = small.another("--scope", "operations:read")
+        assert other.get("operations").status == 200
 
 
 def test_forged_notifications_fill_nothing(small: Scene) -> None:

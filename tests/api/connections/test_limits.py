@@ -108,10 +108,12 @@ def test_an_idle_connection_of_a_proxy_is_nobodys() -> None:
     assert closed(proxy) == []
 
 
-@pytest.mark.parametrize(("places", "address", "principal", "strangers"), [(4096, 256, 1024, 2048), (64, 16, 16, 32)])
+@pytest.mark.parametrize(
+    ("places", "address", "principal", "strangers"), [(4096, 256, 512, 2048), (768, 96, 96, 384), (64, 16, 16, 32)]
+)
 def test_few_places_are_divided(places: int, address: int, principal: int, strangers: int) -> None:
     """A process that may open few files still leaves places to the others."""
-    limits = limits_within(places, address_max=256, principal_max=1024)
+    limits = limits_within(places, address_max=256, principal_max=512)
 
     assert limits.address_connections_max == address
     assert limits.principal_connections_max == principal

@@ -19,12 +19,14 @@ from payrelay.api.connections.connection import Connection, ConnectionOwner
 
 ADDRESS_CONNECTIONS_MAX: Final = 256
 """Connections of one address without a credential: a thousand phones behind one carrier open fewer at one moment."""
-PRINCIPAL_CONNECTIONS_MAX: Final = 1024
-"""Connections of one principal: more than any pool of a backend has."""
+PRINCIPAL_CONNECTIONS_MAX: Final = 512
+"""Connections of one principal, with all of its apps: half of the requests that may wait or follow events at once."""
 STRANGERS_PART: Final = 2
 """One in so many places may have connections without a credential, from all addresses together."""
-ONE_OWNER_PART: Final = 4
+ONE_OWNER_PART: Final = 8
 """One in so many places may be one address's or one principal's, where the process may open few files."""
+ONE_OWNER_MIN: Final = 16
+"""What an address or a principal may have in any case, unless it is set lower."""
 UNREAD_MAX_S: Final = 60.0
 """How long the service waits until what it wrote is read: some 4 KiB a second, less than any phone manages."""
 ADDRESS_UNREAD_MAX: Final = 16 * 2**20
@@ -64,7 +66,7 @@ class ConnectionLimits:
 
 def limits_within(connections: int, *, address_max: int, principal_max: int) -> ConnectionLimits:
     """Gives the limits of a service with so many places, where the two maxima are set as given."""
-    part = connections // ONE_OWNER_PART
+    part = max(ONE_OWNER_MIN, connections // ONE_OWNER_PART)
     return ConnectionLimits(
         address_connections_max=min(address_max, part),
         principal_connections_max=min(principal_max, part),
