@@ -1,15 +1,17 @@
 import pytest
 from tests.api.fakes import MovableClock
 
-from payrelay.api.connections.connection import ConnectionOwner, Peer, owner_at
+from payrelay.api.connections.connection import Peer, owner_at
 from payrelay.api.connections.limits import ClosingReason, ConnectionLimits
 from payrelay.api.connections.open_connections import OpenConnections
+from payrelay.api.connections.shares import Share
 from payrelay.api.connections.sockets import SocketState
 from payrelay.errors import Code, Refusal
 
 PROXY = "10.0.0.1"
 HERE: Peer = ("192.0.2.1", 5000)
-SHOP = ConnectionOwner("shop", is_principal=True)
+SHOP = (Share("shop", 2, "this principal"),)
+ANOTHER = (Share("another", 2, "this principal"),)
 
 
 @pytest.fixture
@@ -27,8 +29,8 @@ def seen(*peers: Peer, is_new: bool = False, waiting: int = 0) -> list[SocketSta
 def test_who_shows_a_credential_stays(connections: OpenConnections, clock: MovableClock) -> None:
     """The limit of an address binds those connections alone that showed no credential."""
     shop = connections.begin(HERE, HERE[0])
-    connections.admit(shop, "shop")
-    connections.end(shop, 100, "shop")
+    connections.admit(shop, SHOP)
+    connections.end(shop, 100, SHOP)
     clock.at_s += 1
 
     found = connections.look(seen(HERE, ("192.0.2.1", 5001), ("192.0.2.1", 5002)))
@@ -40,20 +42,20 @@ def test_who_shows_a_credential_stays(connections: OpenConnections, clock: Movab
 def test_a_request_too_many_of_a_principal_waits(connections: OpenConnections) -> None:
     """It is refused before its body is read, and told when to try again; others are served."""
     for port in (1, 2):
-        connections.admit(connections.begin(("192.0.2.1", port), "192.0.2.1"), "shop")
+        connections.admit(connections.begin(("192.0.2.1", port), "192.0.2.1"), SHOP)
     third = connections.begin(("192.0.2.1", 3), "192.0.2.1")
     with pytest.raises(Refusal, match="2 requests of this principal") as refused:
-        connections.admit(third, "shop")
-    connections.end(third, 0, "shop")
+        connections.admit(third, SHOP)
+    connections.end(third, 0, SHOP)
     assert (refused.value.code, refused.value.retry_after_s) == (Code.RATE_LIMITED, 1)
-    connections.admit(connections.begin(("192.0.2.1", 4), "192.0.2.1"), "another")
+    connections.admit(connections.begin(("192.0.2.1", 4), "192.0.2.1"), ANOTHER)
 
 
 def test_a_proxys_connection_is_its_callers_while_it_calls(connections: OpenConnections, clock: MovableClock) -> None:
     """Behind a trusted proxy the forwarded address counts, for as long as the request takes."""
     connection = connections.begin((PROXY, 1), "198.51.100.7")
     assert connection.owner == owner_at("198.51.100.7")
-    connections.end(connection, 10, None)
+    connections.end(connection, 10, ())
     clock.at_s += 1
     connections.look(seen((PROXY, 1)))
     assert connection.owner is None
@@ -79,8 +81,8 @@ def test_what_is_closed_is_closed_once(connections: OpenConnections) -> None:
 def test_another_connection_from_the_same_port_is_another(connections: OpenConnections, clock: MovableClock) -> None:
     """A port that a principal used before shows no credential by itself."""
     shop = connections.begin(HERE, HERE[0])
-    connections.admit(shop, "shop")
-    connections.end(shop, 0, "shop")
+    connections.admit(shop, SHOP)
+    connections.end(shop, 0, SHOP)
     clock.at_s += 1
     connections.look(seen(HERE))
     clock.at_s += 1
@@ -92,7 +94,7 @@ def test_another_connection_from_the_same_port_is_another(connections: OpenConne
 def test_much_unread_is_looked_at_now(connections: OpenConnections) -> None:
     """The next look doesn't wait for its time where an owner may have filled the memory."""
     connection = connections.begin(HERE, HERE[0])
-    connections.end(connection, 1_001, None)
+    connections.end(connection, 1_001, ())
     assert connections.is_crowded.is_set()
     assert [each.reason for each in connections.look(seen(HERE, waiting=900))] == [ClosingReason.TOO_MUCH_UNREAD]
     assert not connections.is_crowded.is_set()

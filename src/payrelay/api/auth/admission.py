@@ -12,6 +12,7 @@ from payrelay.api.auth.client_tokens import ClientTokenReader, TokenSources
 from payrelay.api.auth.failed_credentials import FailedCredentials
 from payrelay.api.auth.quota import Quota
 from payrelay.api.connections.open_connections import OpenConnections
+from payrelay.api.connections.shares import shares_of
 from payrelay.api.http.visit import Visit
 from payrelay.api.metrics.counters import Metrics
 from payrelay.core.access.credential import Credential, require
@@ -51,8 +52,8 @@ class CallerAdmission:
         """Gives the credential of a new request, and counts the request in its quota; raises Refusal."""
         credential = await self.admit(visit)
         visit.log_record.principal, visit.log_record.credential_id = credential.principal, credential.id
-        visit.admitted = credential.principal
-        self._connections.admit(visit.connection, credential.principal)
+        visit.admitted = shares_of(credential, self._connections.limits.principal_connections_max)
+        self._connections.admit(visit.connection, visit.admitted)
         visit.quota_headers = self._quota.take(credential)
         return credential
 

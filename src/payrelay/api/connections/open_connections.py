@@ -4,7 +4,8 @@ Rules:
 
 1. A connection counts for its address until a request on it has a valid credential, and for that principal from then
    on. A trusted proxy's connection counts for whoever makes the request that is under way on it.
-2. Of one principal, only so many requests are under way at once: 429 for one more, before its body is read.
+2. Of one principal, and of each customer's apps, only so many requests are under way at once (``shares``): 429 for one
+   more, before its body is read.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from typing import Final
 
 from payrelay.api.connections.connection import Connection, ConnectionOwner, Peer, owner_at
 from payrelay.api.connections.limits import Closing, ConnectionLimits, closings
+from payrelay.api.connections.shares import Share
 from payrelay.api.connections.sockets import SocketState
 from payrelay.clock import Clock
 from payrelay.errors import Code, Refusal
@@ -58,27 +60,28 @@ class OpenConnections:
         connection.under_way += 1
         return connection
 
-    def admit(self, connection: Connection, principal: str) -> None:
-        """Notes that a request has a valid credential of a principal, which ``end`` is then given.
+    def admit(self, connection: Connection, shares: tuple[Share, ...]) -> None:
+        """Notes that a request has a valid credential, which counts in these shares; ``end`` is then given them too.
 
-        Raises Refusal (rate_limited) where the principal has too many requests under way.
+        Raises Refusal (rate_limited) where one of them has too many requests under way.
         """
-        connection.owner = ConnectionOwner(principal, is_principal=True)
-        self._under_way[principal] += 1
-        limit = self.limits.principal_connections_max
-        if self._under_way[principal] > limit:
-            msg = f"{limit} requests of this principal are under way already"
-            raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=RETRY_AFTER_S, headers=CLOSE)
+        connection.owner = ConnectionOwner(shares[0].name, is_principal=True)
+        for share in shares:
+            self._under_way[share.name] += 1
+        for share in shares:
+            if self._under_way[share.name] > share.requests_max:
+                msg = f"{share.requests_max} requests of {share.whose} are under way already"
+                raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=RETRY_AFTER_S, headers=CLOSE)
 
-    def end(self, connection: Connection, size: int, principal: str | None) -> None:
-        """Notes that a request has its answer of ``size`` bytes; ``principal`` is the admitted one, or None."""
+    def end(self, connection: Connection, size: int, shares: tuple[Share, ...]) -> None:
+        """Notes that a request has its answer of ``size`` bytes; it has ``shares`` where it was admitted."""
         connection.active_s = self._clock.boot_s()
         connection.under_way -= 1
         connection.unread_bytes += size
-        if principal is not None:
-            self._under_way[principal] -= 1
-            if not self._under_way[principal]:
-                del self._under_way[principal]
+        for share in shares:
+            self._under_way[share.name] -= 1
+            if not self._under_way[share.name]:
+                del self._under_way[share.name]
         owner = connection.owner
         if owner is not None:
             self._answered[owner] += size

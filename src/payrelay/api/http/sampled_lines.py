@@ -95,7 +95,7 @@ class RequestLines:
 def _kind(visit: Visit) -> LineKind | None:
     """Gives the kind of a line that may be left out: of a caller who is refused, or who needs no proof at all."""
     record = visit.log_record
-    if visit.admitted is None and (record.status >= HTTPStatus.BAD_REQUEST or record.account is None):
+    if not visit.admitted and (record.status >= HTTPStatus.BAD_REQUEST or record.account is None):
         return LineKind("request", record.client, None, record.route, record.status, record.code)
     if record.code is Code.RATE_LIMITED:
         return LineKind("request", "", record.credential_id, record.route, record.status, record.code)

@@ -6,6 +6,7 @@ import msgspec
 
 from payrelay.api.connections.connection import Connection
 from payrelay.api.connections.open_connections import OpenConnections
+from payrelay.api.connections.shares import Share
 from payrelay.api.http.incoming_request import Headers, Networks, Receive, Scope, client_address, peer_of, request_id_of
 from payrelay.api.http.request_log import RequestLogRecord
 from payrelay.api.metrics.counters import METHODS, OTHER_METHOD
@@ -23,8 +24,8 @@ class Visit(msgspec.Struct, gc=False):
     headers: Headers
     log_record: RequestLogRecord
     connection: Connection
-    admitted: str | None = None
-    """The principal of a valid credential."""
+    admitted: tuple[Share, ...] = ()
+    """The shares that a valid credential counts in; none where there is no valid one."""
     quota_headers: tuple[tuple[bytes, bytes], ...] = ()
     page_headers: tuple[tuple[bytes, bytes], ...] = ()
     scope_needed: Permission | None = None
