@@ -12,8 +12,9 @@ from structlog.typing import FilteringBoundLogger
 from payrelay import worker
 from payrelay.api.app import Api
 from payrelay.api.auth.identity_provider import IdentityTokenReader
+from payrelay.api.connections.limits import limits_within
 from payrelay.api.context import ApiContext
-from payrelay.api.http.capacity import files_max, held_max
+from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.clock import Clock
 from payrelay.core.access.identity_provider import IdentityProvider
@@ -52,6 +53,7 @@ from payrelay.settings import (
     child_environment,
     require_serving,
 )
+from payrelay.settings.file_modes import require_own
 from payrelay.store import open_database
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
@@ -152,6 +154,12 @@ async def running(
             trusted_proxies=settings.trusted_proxies,
             browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,
+            has_metrics_address=settings.metrics_address is not None,
+            limits=limits_within(
+                connections_max(files_max()),
+                address_max=settings.address_connections_max,
+                principal_max=settings.principal_connections_max,
+            ),
             identity_provider=identity_token_reader(
                 stack, await stored_identity(settings.identity, relay.principals), clock, log
             ),
@@ -436,7 +444,8 @@ async def resources_of(settings: Settings, database: Database, clock: Clock, *, 
 async def seal_of(settings: Settings, database: Database) -> Seal:
     """Returns the seal of the configured key, or of the key file beside an embedded database; makes a missing file.
 
-    Raises SettingsError where there is no key, StoreUnusable where the file is missing although the database needs it.
+    Raises SettingsError where there is no key, or others may read it; StoreUnusable where the file is missing although
+    the database needs it.
     """
     if settings.encryption_key is None and settings.embedded_path is not None:
         return Seal(await embedded_keys(database, key_file_of(settings.embedded_path)))
@@ -444,8 +453,13 @@ async def seal_of(settings: Settings, database: Database) -> Seal:
 
 
 def key_file_of(path: Path) -> Path:
-    """Returns where the encryption key of an embedded database is, unless the settings have one."""
-    return path.with_name(f"{path.name}.key")
+    """Returns where the encryption key of an embedded database is, unless the settings have one.
+
+    Raises SettingsError where other users of the machine may read or change the file.
+    """
+    key_file = path.with_name(f"{path.name}.key")
+    require_own(key_file, "the encryption key")
+    return key_file
 
 
 def configured_seal(settings: Settings) -> Seal:

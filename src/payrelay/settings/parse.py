@@ -10,7 +10,7 @@ import re
 import shlex
 import zoneinfo
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import ValidationInfo
@@ -177,6 +177,25 @@ def network(value: object) -> Network:
         return ipaddress.ip_network(str(value))
     except ValueError:
         raise ValueError("must be addresses or networks such as 10.0.0.0/8, separated by commas") from None
+
+
+class ListeningAddress(NamedTuple):
+    """An address of this machine to listen on."""
+
+    host: str
+    port: int
+
+
+def listening_address(value: object) -> ListeningAddress:
+    """Reads an address and a port, such as ``127.0.0.1:9464`` or ``[::1]:9464``."""
+    parts = urlsplit("")
+    port = None
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(f"//{value}")
+        port = parts.port
+    if not parts.hostname or not port or parts.netloc != value or parts.username is not None:
+        raise ValueError("must be an address and a port such as 127.0.0.1:9464")
+    return ListeningAddress(parts.hostname, port)
 
 
 def link_rules(value: object) -> tuple[LinkRule, ...]:
