@@ -88,6 +88,7 @@ DENIALS: Final[dict[str, Known]] = {
     "nothing was erased": Known.HERE,
     "; nothing was sent": Known.HERE,
     "nothing was charged": Known.HERE,
+    "nothing was charged in this run": Known.HERE,
     "nothing was decided": Known.HERE,
     "Nothing is sealed yet.": Known.SHOWN,
     "nothing was found": Known.SHOWN,

@@ -12,7 +12,7 @@ from payrelay.core.payments.payment import PaymentStatus
 
 if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
-    from payrelay.flows.operators.known_payments import KnownPaymentView
+    from payrelay.flows.known_payments import KnownPaymentView
 
 app = group("payments", "Payments: those that are known here.")
 
@@ -34,7 +34,7 @@ async def list_payments(
 ) -> int:
     """List the payments that are known here, newest first."""
     from payrelay.cli.terminal.pages import Page, table
-    from payrelay.flows.operators.known_payments import list_known_payments
+    from payrelay.flows.known_payments import list_known_payments
 
     async with session(read_settings()) as relay:
         found = await list_known_payments(relay, account=account, order_id=order, status=state, limit=limit)
@@ -51,7 +51,7 @@ async def list_payments(
 async def show_payment(payment_id: PaymentId, *, as_json: Json = False) -> int:
     """Show what is known here of one payment."""
     from payrelay.cli.terminal.pages import Page, facts
-    from payrelay.flows.operators.known_payments import list_known_payments
+    from payrelay.flows.known_payments import list_known_payments
 
     async with session(read_settings()) as relay:
         found = await list_known_payments(relay, payment_id=payment_id, limit=50)
