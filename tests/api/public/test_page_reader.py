@@ -6,6 +6,7 @@ from payrelay.api.http.incoming_request import Headers
 from payrelay.api.public.caller import Caller
 from payrelay.api.public.language import LANGUAGES
 from payrelay.api.public.page_reader import RANGES_MAX, chosen_language, reader_of
+from payrelay.api.public.refused_senders import RefusedSenders
 from payrelay.core.checkouts.shop import Shop
 
 
@@ -79,6 +80,8 @@ def test_a_reader_comes_with_the_request(pairs: list[tuple[bytes, bytes]], tag: 
         headers=Headers(pairs),
         receive=receive,
         query_string=b"",
+        client="127.0.0.1",
+        refused_senders=RefusedSenders(),
         request_id="req_1",
         shop=shop,
     )
