@@ -117,7 +117,7 @@ async def test_an_operation_that_is_being_sent_can_not_be_decided_yet(world: Wor
     entry = (await world.journal.history(operation.id))[0]
     await world.journal.accept(sending, entry, CHARGE, conflicts_with=None, now_ms=0)
 
-    assert "op_x can't be decided yet: the service is sending it" in await refused(world, decision_on(sending))
+    assert "op_x can't be decided yet: the service has begun to send it" in await refused(world, decision_on(sending))
 
 
 async def test_an_operation_that_is_being_resent_can_not_be_decided_yet(world: World) -> None:

@@ -17,10 +17,6 @@ from payrelay.core.moments import rfc3339
 from payrelay.gateways.sandbox_trial import Finding, TrialVerdict
 from payrelay.settings import Settings
 
-REPORT: Final = "payrelay-sandbox-trial.json"
-"""The file of the report, where none is named."""
-WAIT_S: Final = 600
-"""The longest wait for a person and the gateway at one form."""
 SHOWN_MAX: Final = 150
 """Characters of what was seen that the terminal shows; the report has all."""
 MARKS: Final = {
@@ -156,7 +152,7 @@ def _lines(finding: Finding) -> list[tuple[str, str]]:
 
 def _summary(report: TrialReport, path: Path, missing: list[str]) -> list[str]:
     counts = [(each, sum(finding.verdict is each for finding in report.findings)) for each in TrialVerdict]
-    lines = ["", ", ".join(f"{count} {verdict}" for verdict, count in counts) + "."]
+    lines = ["", f"Begun {report.begun_at}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts) + "."]
     lines.append(f"{path} has no secret and no personal data. Please send it to the maintainers.")
     if missing:
         lines.append(f"Not tried yet: {', '.join(missing)}. The same command tries them; keep {path}.secret for it.")

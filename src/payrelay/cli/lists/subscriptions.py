@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 app = group("subscriptions", "Subscriptions: what is stored of them.")
 
-InState = Annotated[SubscriptionState | None, typer.Option(metavar="STATE", help=state_help(SubscriptionState))]
 SubscriptionId = Annotated[str, typer.Argument(metavar="ID", help="The gateway's number, as the list shows it.")]
 
 

@@ -118,13 +118,6 @@ class FormStep(msgspec.Struct, frozen=True, kw_only=True):
     order_as: str = ""
     after: tuple[steps.CallStep, ...] = ()
 
-    @property
-    def edited_minor(self) -> int | None:
-        """The amount of the form as it is posted."""
-        if self.shifted is None or self.amount_minor is None:
-            return self.amount_minor
-        return int(str(self.amount_minor)[len(self.shifted) :])
-
 
 FORMS: Final = (
     FormStep(
