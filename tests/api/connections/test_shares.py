@@ -1,4 +1,4 @@
-from dataclasses import replace
+import msgspec
 
 from payrelay.api.connections.shares import APP_REQUESTS_MAX, shares_of
 from payrelay.core.access.credential import Bound, Credential
@@ -11,7 +11,7 @@ def names(credential: Credential) -> list[str]:
 
 def token(credential: Credential, token_id: str, bound: Bound) -> Credential:
     """Gives the credential of an app."""
-    return replace(credential, id=token_id, bound=bound)
+    return msgspec.structs.replace(credential, id=token_id, bound=bound)
 
 
 def test_a_phone_takes_nothing_from_its_shop(credential: Credential) -> None:
