@@ -19,6 +19,7 @@ from payrelay.core.calls import AllSubscriptions, Charge, OneSubscription, Payme
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 from payrelay.core.customers.customer import Customer, CustomerFilter
+from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.outcomes import Evidence, OutcomeKind, Reading
@@ -143,6 +144,7 @@ class ShowingAccount(ScriptedAccount):
         *,
         until_s: float,  # noqa: ARG002, the same
         priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the same
+        requester: Requester = PAYRELAY,  # noqa: ARG002, the same
     ) -> Observation:
         """Shows the payments of an order, or of a plan: those that ``plan_of`` gives to no other one."""
         await self._steps.reach("observe")
@@ -167,10 +169,11 @@ class ShowingAccount(ScriptedAccount):
         *,
         priority: Priority = Priority.READ,
         until_s: float | None = None,
+        requester: Requester = PAYRELAY,
     ) -> Reading:
         """Shows a subscription, or all of them."""
         if not isinstance(call, OneSubscription | AllSubscriptions):
-            return await super().read(call, priority=priority, until_s=until_s)
+            return await super().read(call, priority=priority, until_s=until_s, requester=requester)
         self.calls.append((self.now_ms(), call))
         if isinstance(call, AllSubscriptions):
             await self._steps.reach("list")

@@ -6,8 +6,10 @@ subscription or of anything else in it, and each body is another notification.
 
 import tempfile
 from collections.abc import AsyncIterator
-from itertools import pairwise
+from datetime import datetime
+from itertools import pairwise, product
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -214,6 +216,73 @@ async def test_made_up_subscriptions_cost_no_calls_of_their_own(world: InboxWorl
     assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
     reasons = {each.reason for each in await world.all()}
     assert reasons == {NotificationReason.SUBSCRIPTION_NOTED, NotificationReason.NOT_SHOWN}
+
+
+async def test_what_payrelay_knows_nothing_of_costs_no_call(world: InboxWorld) -> None:
+    """One declined attempt gives a text that can be read as eight orders, each with a made-up subscription."""
+    text = "319486510.00"
+    for status in ("-2", "-1"):
+        for border in range(1, 9):
+            fields = {"subscription_id": f"4200990000{border:02}", "message_type": "RECURRING_INSTALLMENT_FAILED"}
+            amount = text[border:]
+            taken = await world.take(body_of(status, order_id=text[:border], payhere_amount=amount, **fields))
+            assert taken.reason is NotificationReason.UNKNOWN_ORDER
+    for pause_ms in PAUSES_MS:
+        await world.later(pause_ms)
+
+    assert world.account.calls == []
+
+
+async def test_a_failure_of_a_known_subscription_is_looked_up(world: InboxWorld) -> None:
+    """Its order may have been a checkout that is long gone; what is known of it goes on."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.calls.clear()
+    world.account.plans[SUBSCRIPTION_ID]["order_id"] = "A-2"
+    await world.take(
+        body_of("-2", order_id="A-2", subscription_id=SUBSCRIPTION_ID, message_type="RECURRING_INSTALLMENT_FAILED")
+    )
+
+    assert kinds_of(world) == [OneSubscription]
+
+
+@pytest.mark.parametrize("amounts", [(), ("1000.00",), ("1000.00", "1001.00", "1002.00", "1003.00")])
+async def test_a_paid_plan_is_found_at_its_end_though_strangers_flood_its_order(
+    world: InboxWorld, amounts: tuple[str, ...]
+) -> None:
+    """Its notification is lost, and disguises of failed attempts of other amounts take every slot of the order."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    for number, (amount, status) in enumerate(product(amounts, ("-2", "-1"))):
+        made_up = {"subscription_id": f"4200990000{number:02}", "payment_id": f"3299000000{number:02}"}
+        failed = body_of(status, payhere_amount=amount, **made_up, message_type="RECURRING_INSTALLMENT_FAILED")
+        await world.take(failed)
+        await world.later(2_000)
+    world.payments.append(payment_of(at_ms=world.clock.now_ms()))
+    began = datetime.fromtimestamp(world.clock.now_ms() / 1000, ZoneInfo("Asia/Colombo"))
+    shown = {"amount": 1000.0, "date": began.strftime("%Y-%m-%d %H:%M:%S"), "status": "ACTIVE"}
+    world.account.plans[SUBSCRIPTION_ID] |= shown
+    for _ in range(26 * 15):
+        for _ in range(4):
+            await world.later(60_000)
+        await end_checkouts(world.relay)
+        await world.finish()
+        if not (await world.checkout()).is_open:
+            break
+
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
+
+
+async def test_a_text_of_an_amount_that_nothing_asked_for_is_no_occasion(world: InboxWorld) -> None:
+    """A stranger has such texts for nothing; those of the order's own amounts are the customer's."""
+    await world.open_checkout()
+    for amount in ("1000.00", "1001.00", "1002.00"):
+        await world.take(body_of("0", payhere_amount=amount, subscription_id="420099000001"))
+    schedule = await world.relay.order_searches.get(MERCHANT, "A-1")
+
+    assert schedule is not None
+    assert schedule.occasions == ("pending 100000 LKR",)
 
 
 async def test_many_subscriptions_of_an_order_take_turns(world: InboxWorld) -> None:

@@ -20,6 +20,7 @@ from payrelay.clock import Clock
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential
 from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.calls import Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import CODES_OF_KIND, Evidence, Facts, Outcome, OutcomeKind, Reading
 from payrelay.core.payments.operation import (
@@ -255,6 +256,7 @@ class ScriptedAccount(StillGateway):
         *,
         until_s: float,  # noqa: ARG002, the interface of a gateway
         priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the interface of a gateway
+        requester: Requester = PAYRELAY,  # noqa: ARG002, the interface of a gateway
     ) -> Observation:
         """Gives the next of the observations; an empty subscription or order where there is none."""
         await self._steps.reach("observe")
@@ -266,11 +268,12 @@ class ScriptedAccount(StillGateway):
         *,
         priority: Priority = Priority.READ,
         until_s: float | None = None,
+        requester: Requester = PAYRELAY,
     ) -> Reading:
         """Gives the next of the readings; where there is none, the gateway can't be reached."""
-        return (
-            self.readings.popleft() if self.readings else await super().read(call, priority=priority, until_s=until_s)
-        )
+        if self.readings:
+            return self.readings.popleft()
+        return await super().read(call, priority=priority, until_s=until_s, requester=requester)
 
     def _next(self) -> Outcome | Exception:
         return self.script.popleft() if self.script else outcome_of(OutcomeKind.SUCCEEDED)

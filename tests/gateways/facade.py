@@ -2,6 +2,7 @@
 
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
+from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
 from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import Outcome, Reading
 from payrelay.core.payments.payment import Observation, Payment
@@ -44,9 +45,16 @@ class GatewayFacade:
         """Passes it on."""
         return await self._gateway.effect(call, expected, sending)
 
-    async def read(self, call: Read, *, priority: Priority = Priority.READ, until_s: float | None = None) -> Reading:
+    async def read(
+        self,
+        call: Read,
+        *,
+        priority: Priority = Priority.READ,
+        until_s: float | None = None,
+        requester: Requester = PAYRELAY,
+    ) -> Reading:
         """Passes it on."""
-        return await self._gateway.read(call, priority=priority, until_s=until_s)
+        return await self._gateway.read(call, priority=priority, until_s=until_s, requester=requester)
 
     async def inquire(
         self,
@@ -54,9 +62,10 @@ class GatewayFacade:
         *,
         until_s: float,
         priority: Priority = Priority.RESOLUTION,
+        requester: Requester = PAYRELAY,
     ) -> Observation:
         """Passes it on."""
-        return await self._gateway.inquire(call, until_s=until_s, priority=priority)
+        return await self._gateway.inquire(call, until_s=until_s, priority=priority, requester=requester)
 
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
         """Passes it on."""

@@ -14,6 +14,7 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
+from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
 from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import Authenticity, NotificationContent, NotificationKind, ReportedStatus
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Reading
@@ -123,6 +124,7 @@ class OtherGateway:
         *,
         priority: Priority = Priority.READ,  # noqa: ARG002, the interface
         until_s: float | None = None,  # noqa: ARG002, the interface
+        requester: Requester = PAYRELAY,  # noqa: ARG002, the interface
     ) -> Reading:
         """Shows the records of an order; of subscriptions it knows nothing."""
         if not isinstance(call, PaymentsOfOrder):
@@ -138,9 +140,10 @@ class OtherGateway:
         *,
         until_s: float,
         priority: Priority = Priority.RESOLUTION,
+        requester: Requester = PAYRELAY,
     ) -> Observation:
         """Shows the same as payments of ours."""
-        reading = await self.read(call, priority=priority, until_s=until_s)
+        reading = await self.read(call, priority=priority, until_s=until_s, requester=requester)
         payments = self.payments_in(reading.raw_data or b"")
         return PaymentsSeen(payments=payments, evidence=Evidence()) if payments else NothingShown(evidence=Evidence())
 

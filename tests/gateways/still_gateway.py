@@ -5,6 +5,7 @@ from typing import Final
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
+from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind, Reading
@@ -80,6 +81,7 @@ class StillGateway:
         *,
         priority: Priority = Priority.READ,  # noqa: ARG002, the interface
         until_s: float | None = None,  # noqa: ARG002, the interface
+        requester: Requester = PAYRELAY,  # noqa: ARG002, the interface
     ) -> Reading:
         """Asks nobody."""
         return Reading(code=Code.GATEWAY_UNREACHABLE, msg="nothing comes from here")
@@ -90,6 +92,7 @@ class StillGateway:
         *,
         until_s: float,  # noqa: ARG002, the interface
         priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the interface
+        requester: Requester = PAYRELAY,  # noqa: ARG002, the interface
     ) -> Observation:
         """Sees nothing, which proves nothing."""
         return NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())

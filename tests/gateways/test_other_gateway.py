@@ -28,7 +28,7 @@ from payrelay.flows.notifications.work_inbox import begin_inbox
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import resolve_due
-from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
+from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Permit, Priority, RateLimiter, Requester
 from payrelay.store.gateways.pauses import Pauses
 
 PAID: Final = Record(
@@ -130,11 +130,17 @@ class PausedMeanwhile(RateLimiter):
         super().__init__(None, world.clock)
         self._world = world
 
-    async def take(self, until_s: float, *, priority: Priority = Priority.CHARGE) -> Permit | None:
+    async def take(
+        self,
+        until_s: float,
+        *,
+        priority: Priority = Priority.CHARGE,
+        requester: Requester = PAYRELAY,
+    ) -> Permit | None:
         """Waits, and is overtaken by a pause."""
         await Pauses(self._world.database).add(Pause(account="gateway", since_ms=1, reason="stop", operator="ann"))
         self._world.clock.passed_ms += LATER_MS
-        return await super().take(until_s + LATER_MS, priority=priority)
+        return await super().take(until_s + LATER_MS, priority=priority, requester=requester)
 
 
 async def test_a_pause_that_comes_while_a_permit_is_waited_for_counts(

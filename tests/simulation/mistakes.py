@@ -18,6 +18,7 @@ from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, event_of
 from payrelay.core.checkouts.text_holders import TextHolder
 from payrelay.core.events.event import OutgoingEvent
+from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
 from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import (
     Authenticity,
@@ -217,11 +218,12 @@ class Credulous(GatewayFacade):
         *,
         until_s: float,
         priority: Priority = Priority.RESOLUTION,
+        requester: Requester = PAYRELAY,
     ) -> Observation:
         """Takes every control query for answered."""
         if self._looked_for.setdefault(OPERATION.get(), call) != call:
             return PaymentsSeen(payments=(SOMETHING,), evidence=Evidence())
-        return await super().inquire(call, until_s=until_s, priority=priority)
+        return await super().inquire(call, until_s=until_s, priority=priority, requester=requester)
 
 
 class Lavish(RateLimiter):
@@ -244,10 +246,11 @@ class Trusting(GatewayFacade):
         *,
         until_s: float,
         priority: Priority = Priority.RESOLUTION,
+        requester: Requester = PAYRELAY,
     ) -> Observation:
         """Shows what was told."""
         if not isinstance(call, PaymentsOfOrder) or call.order_id not in OWN_ORDERS:
-            return await super().inquire(call, until_s=until_s, priority=priority)
+            return await super().inquire(call, until_s=until_s, priority=priority, requester=requester)
         told = await self._inbox.list(NotificationFilter(order_id=call.order_id), before=None, limit=100)
         payments = tuple(
             msgspec.structs.replace(
@@ -296,9 +299,10 @@ class Accusing(GatewayFacade):
         *,
         until_s: float,
         priority: Priority = Priority.RESOLUTION,
+        requester: Requester = PAYRELAY,
     ) -> Observation:
         """Shows every payment of an order as charged back of which somebody told that."""
-        seen = await super().inquire(call, until_s=until_s, priority=priority)
+        seen = await super().inquire(call, until_s=until_s, priority=priority, requester=requester)
         if not isinstance(seen, PaymentsSeen):
             return seen
         backs = await self._inbox.list(NotificationFilter(kind=NotificationKind.CHARGEBACK), before=None, limit=100)

@@ -21,7 +21,7 @@ from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.pacing.rate_limiter import Priority
+from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Priority, Requester
 from payrelay.runtime.hooks import FlowPoint
 from payrelay.store.payments.order_searches import OrderReading
 
@@ -47,6 +47,7 @@ class OrderSearch:
         order_id: the order.
         occasions: what has happened to the order, for ``core.payments.order_search``.
         priority: of the calls, and ``wait_s`` how long each waits for a permit.
+        requester: the one whom the calls are for.
         is_needed: whether somebody has asked since this was last set to False.
         slot: the schedule with the slot that was taken; None before anybody has asked, or where it was not given.
         schedule: the schedule as it was when the slot was asked for; None before.
@@ -57,6 +58,7 @@ class OrderSearch:
     order_id: str
     occasions: frozenset[str] = frozenset()
     priority: Priority = Priority.RESOLUTION
+    requester: Requester = PAYRELAY
     wait_s: float
     is_needed: bool = False
     slot: SearchSchedule | None = None
@@ -183,7 +185,9 @@ class OrderSearch:
         relay = self.relay
         asked_ms = relay.clock.now_ms()
         relay.hooks.passed(FlowPoint.INQUIRING, for_id)
-        observation = await self.account.inquire(call, until_s=self._until_s, priority=self.priority)
+        observation = await self.account.inquire(
+            call, until_s=self._until_s, priority=self.priority, requester=self.requester
+        )
         relay.hooks.passed(FlowPoint.INQUIRED, for_id)
         self._observations[call] = observation
         if isinstance(observation, PaymentsSeen):
@@ -210,7 +214,7 @@ class OrderSearch:
 
     async def _read(self, call: Read, for_id: str) -> Reading:
         self.relay.hooks.passed(FlowPoint.INQUIRING, for_id)
-        reading = await self.account.read(call, priority=self.priority, until_s=self._until_s)
+        reading = await self.account.read(call, priority=self.priority, until_s=self._until_s, requester=self.requester)
         self.relay.hooks.passed(FlowPoint.INQUIRED, for_id)
         return reading
 
@@ -223,7 +227,8 @@ def search_of(relay: Relay, account: Gateway, checkout: Checkout, occasion: str 
     """Returns the search for a checkout's order, which takes the order's slot when it is first asked.
 
     ``occasion`` is what has happened to the checkout, None for nothing new. The calls have the priority of a read,
-    below all effects and their resolution: pages that are refreshed must not take the permits of charges.
+    and are counted as those of an app of the checkout's principal: pages that are refreshed must not take the permits
+    of charges.
     """
     return OrderSearch(
         relay=relay,
@@ -231,6 +236,7 @@ def search_of(relay: Relay, account: Gateway, checkout: Checkout, occasion: str 
         order_id=checkout.order_id,
         occasions=frozenset() if occasion is None else frozenset({f"{occasion} {checkout.id}"}),
         priority=Priority.READ,
+        requester=Requester.of_app(checkout.principal, checkout.order_id),
         wait_s=INQUIRE_WITHIN_S,
     )
 

@@ -86,14 +86,14 @@ class Relay(Stores, RuntimeParts):
         Raises Refusal (not_found) where no account of that name is configured.
         """
         account = self.account(request.account)
-        call_gateway = partial(self._call_gateway, account, request.account, call)
+        call_gateway = partial(self._call_gateway, account, request, call)
         question = Question(gateway=account, call=call, ask=call_gateway)
         return await self.read_cache.read(question, is_insisting=request.is_insisting)
 
-    async def _call_gateway(self, account: Gateway, name: str, call: Read) -> Reading:
+    async def _call_gateway(self, account: Gateway, request: "Request", call: Read) -> Reading:
         began_s = self.clock.boot_s()
-        reading = await account.read(call)
-        self.hooks.call_made(name, call, reading.code or FOUND, self.clock.boot_s() - began_s)
+        reading = await account.read(call, requester=request.credential.requester)
+        self.hooks.call_made(request.account, call, reading.code or FOUND, self.clock.boot_s() - began_s)
         return reading
 
 

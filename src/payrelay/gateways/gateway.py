@@ -34,7 +34,7 @@ from payrelay.core.payments.payment import Observation, Payment
 from payrelay.core.secret import STARS
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
-from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
+from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Permit, Priority, RateLimiter, Requester
 
 Headers: TypeAlias = Mapping[str, str]
 """The headers of a request: names in lower case. Several values of one name are joined by ", "."""
@@ -212,8 +212,18 @@ class Gateway(Protocol):
         """
         ...
 
-    async def read(self, call: Read, *, priority: Priority = Priority.READ, until_s: float | None = None) -> Reading:
-        """Makes a read. Waits for a permit until ``until_s`` (by ``clock.boot_s``); if it is None, for ``queue_s``."""
+    async def read(
+        self,
+        call: Read,
+        *,
+        priority: Priority = Priority.READ,
+        until_s: float | None = None,
+        requester: Requester = PAYRELAY,
+    ) -> Reading:
+        """Makes a read, for whom ``requester`` says, out of that one's share of the budget.
+
+        Waits for a permit until ``until_s`` (by ``clock.boot_s``); if it is None, for ``queue_s``.
+        """
         ...
 
     async def inquire(
@@ -222,6 +232,7 @@ class Gateway(Protocol):
         *,
         until_s: float,
         priority: Priority = Priority.RESOLUTION,
+        requester: Requester = PAYRELAY,
     ) -> Observation:
         """Makes a status inquiry about payments. A gateway that couldn't be asked gives ``NoObservation``."""
         ...

@@ -10,6 +10,7 @@ from tests.draws import examples
 from payrelay.core.payments.order_search import (
     IN_FLIGHT_MS,
     LEASE_MS,
+    NOTIFIED_MAX,
     OCCASIONS_MAX,
     PAUSE_MS_MIN,
     PAUSES_MS,
@@ -84,6 +85,17 @@ def test_only_so_many_occasions_count() -> None:
 
     assert known is not None
     assert len(known.occasions) == OCCASIONS_MAX
+
+
+def test_signed_texts_leave_room_for_what_payrelay_sees_itself() -> None:
+    """Texts of failed attempts cost nothing. With them alone a stranger took all occasions, and a paid plan expired."""
+    texts = tuple(f"failed {amount} LKR" for amount in range(OCCASIONS_MAX))
+    known = ended(take_slot(None, ORDER, texts, now_ms=BEGAN_MS).schedule)
+    slot = take_slot(known, ORDER, ("ended chk_1",), now_ms=BEGAN_MS + 3 * PAUSE_MS_MIN)
+
+    assert known.occasions == texts[:NOTIFIED_MAX]
+    assert slot.is_given
+    assert slot.schedule.occasions == (*known.occasions, "ended chk_1")
 
 
 def test_one_slot_is_given_to_one() -> None:

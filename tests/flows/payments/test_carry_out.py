@@ -1,5 +1,6 @@
 import asyncio
 import json
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -7,6 +8,7 @@ from tests.flows.operators.test_decide import decision_on
 from tests.flows.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
 from tests.relays import CHAIN_KEY, SEAL
 
+from payrelay.core.gateways.fair_shares import Consumer
 from payrelay.core.gateways.permit_grants import PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, OutcomeKind
@@ -434,7 +436,7 @@ class LostBudget(MemoryBudget):
 
     takes = 0
 
-    async def take(self, count: int, permit_s: float) -> PermitsGranted:  # noqa: ARG002, the face of a budget
+    async def take(self, wanted: Sequence[Consumer], permit_s: float) -> PermitsGranted:  # noqa: ARG002, the face of a budget
         """Can't say, the second time."""
         self.takes += 1
         if self.takes > 1:

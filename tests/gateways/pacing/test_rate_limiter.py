@@ -1,8 +1,11 @@
 import asyncio
+from collections.abc import Sequence
+from typing import Final
 
 import pytest
 from tests.gateways.pacing.hand_clock import HandClock, turns
 
+from payrelay.core.gateways.fair_shares import Consumer
 from payrelay.core.gateways.permit_grants import BudgetSnapshot, PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
@@ -17,6 +20,9 @@ from payrelay.gateways.pacing.rate_limiter import (
     RateLimiter,
 )
 from payrelay.gateways.pacing.shared_budget import MemoryBudget, Rest
+
+WITH_RESERVE: Final = ENDED_MIN + 2
+"""Calls of a budget of which one caller may make ENDED_MIN."""
 
 
 @pytest.fixture
@@ -185,7 +191,7 @@ class FailingBudget(MemoryBudget):
 
     is_shared = True
 
-    async def take(self, count: int, permit_s: float) -> PermitsGranted:  # noqa: ARG002, the interface of a budget
+    async def take(self, wanted: Sequence[Consumer], permit_s: float) -> PermitsGranted:  # noqa: ARG002, the interface of a budget
         """Can't say."""
         raise StoreUnavailable("down")
 
@@ -208,10 +214,10 @@ class SlowBudget(MemoryBudget):
         super().__init__(limit, clock)
         self.gate = asyncio.Event()
 
-    async def take(self, count: int, permit_s: float) -> PermitsGranted:
+    async def take(self, wanted: Sequence[Consumer], permit_s: float) -> PermitsGranted:
         """Waits for the gate."""
         await self.gate.wait()
-        return await super().take(count, permit_s)
+        return await super().take(wanted, permit_s)
 
 
 async def fail(rate_limiter: RateLimiter, count: int, ending: Ending = Ending.FAILED) -> None:
@@ -310,7 +316,7 @@ async def test_a_gateway_that_fails_is_left_alone(hand_clock: HandClock, limit: 
 
 async def test_waiting_callers_are_refused_when_the_circuit_breaker_opens(hand_clock: HandClock) -> None:
     """There is nothing to wait for."""
-    rate_limiter = make(hand_clock, calls=ENDED_MIN)
+    rate_limiter = make(hand_clock, calls=WITH_RESERVE)
     permits = [await taken(rate_limiter) for _ in range(ENDED_MIN)]
     waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await turns()
@@ -333,7 +339,7 @@ async def test_a_call_with_a_permit_is_not_sent_when_the_circuit_breaker_opens(h
 
 async def test_a_trial_that_finds_no_permit_is_none(hand_clock: HandClock) -> None:
     """Another one may be it as soon as there is room."""
-    rate_limiter = make(hand_clock, calls=ENDED_MIN, window_s=60.0)
+    rate_limiter = make(hand_clock, calls=WITH_RESERVE, window_s=60.0)
     await fail(rate_limiter, ENDED_MIN)
     hand_clock.move(PAUSE_S)
     assert await rate_limiter.take_now(priority=Priority.READ) is None

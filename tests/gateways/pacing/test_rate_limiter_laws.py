@@ -11,6 +11,7 @@ from tests.databases import sqlite_url
 from tests.draws import examples
 from tests.gateways.pacing.hand_clock import HandClock, turns
 
+from payrelay.core.gateways.fair_shares import RESERVED_OF
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.gateways.pacing.rate_limiter import SEND_WITHIN_S, SLACK_S, Priority, RateLimiter
 from payrelay.gateways.pacing.shared_budget import Budget, MemoryBudget
@@ -149,7 +150,7 @@ def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[C
 @pytest.mark.parametrize("processes", [1, 3])
 @pytest.mark.parametrize("latency_s", [0.3, 8.0])
 async def test_at_saturation_the_budget_is_used_up(tmp_path: Path, latency_s: float, processes: int) -> None:
-    """With always somebody waiting, at least 95 % of what a window and the latency of the calls allow is used."""
+    """With always somebody waiting, 95 % of what window, latency and the reserve allow is used at least."""
     clock, limit = HandClock(), RateLimit(20, WINDOW_S)
     database = await open_database(sqlite_url(tmp_path / "a.db"), clock=clock, owner=True, executor=InlineExecutor())
     budgets = [StoredBudget(database, clock, "m", calls=20, window_s=WINDOW_S) for _ in range(processes)]
@@ -167,7 +168,8 @@ async def test_at_saturation_the_budget_is_used_up(tmp_path: Path, latency_s: fl
     await clock.run(320.0)
     await asyncio.gather(*callers, *(rate_limiter.close() for rate_limiter in rate_limiters))
     await database.close()
-    spans = [later - first for first, later in zip(grants, grants[limit.calls :], strict=False)]
+    usable = limit.calls - limit.calls // RESERVED_OF
+    spans = [later - first for first, later in zip(grants, grants[usable:], strict=False)]
     assert min(spans) >= WINDOW_S + latency_s - HAIR_S
     assert sum(spans) / len(spans) <= (WINDOW_S + latency_s) / 0.95
 

@@ -1,6 +1,9 @@
+from collections.abc import Sequence
+
 import pytest
 from tests.gateways.pacing.hand_clock import HandClock
 
+from payrelay.core.gateways.fair_shares import Consumer
 from payrelay.core.gateways.permit_grants import PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import Code, StoreUnavailable
@@ -15,7 +18,7 @@ from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 class LostBudget(MemoryBudget):
     """A budget in a store that is down."""
 
-    async def take(self, count: int, permit_s: float) -> PermitsGranted:  # noqa: ARG002, the interface of a budget
+    async def take(self, wanted: Sequence[Consumer], permit_s: float) -> PermitsGranted:  # noqa: ARG002, the interface of a budget
         """Can't say."""
         raise StoreUnavailable("down")
 
@@ -36,7 +39,7 @@ async def refusal_of(rate_limiter: RateLimiter) -> RejectedCall:
 
 async def test_the_reason_why_there_is_no_permit() -> None:
     """The client hears whether we are busy, the gateway is failing or our store is down, and when to come again."""
-    clock, limit = HandClock(), RateLimit(ENDED_MIN, 60.0)
+    clock, limit = HandClock(), RateLimit(ENDED_MIN + 2, 60.0)
     rate_limiter = RateLimiter(limit, clock)
     for _ in range(ENDED_MIN - 1):
         end_permit(await permit_of(rate_limiter), Loss(is_sent=True, cause=LossCause.TIMEOUT), "timeout")

@@ -8,6 +8,7 @@ from tests.databases import sqlite_url
 from tests.gateways.pacing.hand_clock import HandClock
 from tests.store.gateways.budgets import Bench, bench_in, finish, stored
 
+from payrelay.core.gateways.fair_shares import OURS, RESERVED_OF
 from payrelay.core.gateways.permit_grants import PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
@@ -50,7 +51,7 @@ shared = pytest.mark.parametrize("place_of_budget", ["sqlite", POSTGRESQL], indi
 
 async def take(budget: Budget, count: int = 1) -> tuple[PermitGrant, ...]:
     """Takes permits for a call of the usual length."""
-    return (await budget.take(count, PERMIT_S)).grants
+    return (await budget.take([OURS] * count, PERMIT_S)).grants
 
 
 async def test_there_are_as_many_permits_as_the_limit_says(bench: Bench) -> None:
@@ -61,7 +62,7 @@ async def test_there_are_as_many_permits_as_the_limit_says(bench: Bench) -> None
 
 async def test_several_are_taken_at_once_as_far_as_there_are(bench: Bench) -> None:
     """A burst makes one query; each of its permits is another slot."""
-    taken = await bench.make(RateLimit(3, 10.0)).take(5, PERMIT_S)
+    taken = await bench.make(RateLimit(3, 10.0)).take([OURS] * 5, PERMIT_S)
     assert sorted(grant.slot for grant in taken.grants) == [0, 1, 2]
     assert taken.next_in_s == pytest.approx(PERMIT_S + 10.0, abs=MOMENT_S)
 
@@ -73,7 +74,7 @@ async def test_a_permit_that_is_done_rests_for_a_window(bench: Bench) -> None:
     await bench.pass_time(20.0)
     await finish(budget.done(grant))
     await bench.pass_time(10.0 - MOMENT_S)
-    full = await budget.take(1, PERMIT_S)
+    full = await budget.take([OURS], PERMIT_S)
     assert full.grants == ()
     assert full.next_in_s == pytest.approx(MOMENT_S, abs=MOMENT_S)
     await bench.pass_time(MOMENT_S + MARGIN_S)
@@ -126,7 +127,7 @@ async def test_while_the_gateway_blocks_us_no_permit_is_free(bench: Bench) -> No
     await finish(budget.block(30.0))
     await finish(budget.block(5.0))
     await finish(budget.release_unused(grant))
-    full = await budget.take(1, PERMIT_S)
+    full = await budget.take([OURS], PERMIT_S)
     assert full.grants == ()
     assert full.next_in_s == pytest.approx(30.0, abs=MOMENT_S)
     await bench.pass_time(30.0 + MARGIN_S)
@@ -147,7 +148,7 @@ async def test_many_who_take_at_once_get_no_permit_twice(bench: Bench) -> None:
     taken = await asyncio.gather(*(take(budget, 2) for budget in budgets for _ in range(4)))
     slots = [grant.slot for grants in taken for grant in grants]
     assert len(slots) == len(set(slots)) <= 20
-    assert len(slots) + len(await take(budgets[0], 20)) == 20
+    assert len(slots) + len(await take(budgets[0], 20)) == 20 - 20 // RESERVED_OF
 
 
 @shared
@@ -173,7 +174,7 @@ async def test_rows_that_are_gone_are_made_again(bench: Bench) -> None:
     await take(budget)
     await bench.pass_time(0)
     await _remove_all(bench)
-    assert (await budget.take(1, PERMIT_S)).grants == ()
+    assert (await budget.take([OURS], PERMIT_S)).grants == ()
     assert len(await take(budget)) == 1
 
 
@@ -184,7 +185,7 @@ async def test_a_store_that_is_down_is_reported(bench: Bench) -> None:
     budget = bench.make(TWO)
     await bench.database.close()
     with pytest.raises(StoreUnavailable):
-        await budget.take(1, PERMIT_S)
+        await budget.take([OURS], PERMIT_S)
 
 
 class JumpingClock(HandClock):
@@ -207,7 +208,7 @@ async def test_a_wall_clock_that_is_set_frees_and_holds_nothing(tmp_path: Path) 
     (grant,) = await take(budget)
     clock.set_by_ms = 3_600_000
     await finish(budget.done(grant))
-    assert (await budget.take(1, PERMIT_S)) == PermitsGranted((), 10.0 + ROUNDING_MS / 1000)
+    assert (await budget.take([OURS], PERMIT_S)) == PermitsGranted((), 10.0 + ROUNDING_MS / 1000, frozenset({OURS}))
     await database.close()
 
 
@@ -218,8 +219,8 @@ async def test_a_clock_set_back_between_two_starts_blocks_nobody_for_long(tmp_pa
     clock.set_by_ms = 86_400_000
     await take(stored(database, clock, RateLimit(1, 10.0)))
     clock.set_by_ms = 0
-    full = await stored(database, clock, RateLimit(1, 10.0)).take(1, PERMIT_S)
-    assert full == PermitsGranted((), (PERMIT_MS_MAX + ROUNDING_MS) / 1000 + 10.0)
+    full = await stored(database, clock, RateLimit(1, 10.0)).take([OURS], PERMIT_S)
+    assert full == PermitsGranted((), (PERMIT_MS_MAX + ROUNDING_MS) / 1000 + 10.0, frozenset({OURS}))
     await database.close()
 
 

@@ -9,8 +9,6 @@ Rules:
    without a key need no such prefix: their fingerprints cover the customer's token and the order.
 """
 
-from urllib.parse import quote
-
 from payrelay.core.access.credential import Bound, Credential
 from payrelay.core.customers.customer import Customer
 from payrelay.core.payments.operation import Operation
@@ -61,13 +59,7 @@ def key_as_sent(bound: Bound | None, idempotency_key: str | None) -> str | None:
 
 def keys_of(bound: Bound) -> str:
     """Gives the prefix of a credential's Idempotency-Keys; keys of different customers or orders can't be equal."""
-    if bound.keys_of is not None:
-        return bound.keys_of
-    if bound.customer_id is not None:
-        return bound.customer_id
-    # Quoted, because a name with a slash could read as a shorter name with a longer key.
-    noun, name = ("order", bound.order_id) if bound.reference is None else ("reference", bound.reference)
-    return f"{noun}/{quote(str(name), safe='')}"
+    return bound.subject
 
 
 def _prefix(bound: Bound) -> str:

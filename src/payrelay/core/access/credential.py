@@ -10,11 +10,13 @@ import re
 import zlib
 from enum import StrEnum
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 
 from payrelay.core.access.allowance import Allowance
 from payrelay.core.durations import SpanError, span_s
+from payrelay.core.gateways.fair_shares import Requester
 from payrelay.core.money import decimal_text
 from payrelay.errors import Code, Refusal
 
@@ -106,6 +108,17 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
         if self.customer_id is None and self.order_id is None and self.reference is None:
             raise ValueError("a bound credential is bound to a customer or to an order")
 
+    @property
+    def subject(self) -> str:
+        """The name of its customer or order, equal for all tokens of one; those of different ones can't be equal."""
+        if self.keys_of is not None:
+            return self.keys_of
+        if self.customer_id is not None:
+            return self.customer_id
+        # Quoted, because a name with a slash could read as a shorter name with a longer key.
+        noun, name = ("order", self.order_id) if self.reference is None else ("reference", self.reference)
+        return f"{noun}/{quote(str(name), safe='')}"
+
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
     """A credential as the store has it, without its secret.
@@ -135,6 +148,11 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at_ms: int | None
     bound: Bound | None = None
     shared_rate: SharedRate | None = None
+
+    @property
+    def requester(self) -> Requester:
+        """Who its calls to the gateway are for."""
+        return Requester(self.principal) if self.bound is None else Requester.of_app(self.principal, self.bound.subject)
 
 
 def compose_key(environment: str, credential_id: str, secret: str) -> str:

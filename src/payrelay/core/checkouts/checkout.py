@@ -191,6 +191,10 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         """True while its page sends a customer to the gateway."""
         return self.is_open and now_ms < self.expires_at_ms
 
+    def is_overdue(self, now_ms: int) -> bool:
+        """True where it has no outcome, and its time is over, whether or not it is leased to be ended."""
+        return self.is_open and self.expires_at_ms + LEFT_OPEN_MS <= now_ms
+
 
 class Details(msgspec.Struct, frozen=True, kw_only=True):
     """The sealed part of a checkout.

@@ -2,24 +2,37 @@
 
 import msgspec
 
+from payrelay.core.gateways.fair_shares import OURS, Consumer
+
 
 class PermitGrant(msgspec.Struct, frozen=True):
-    """One permit that was granted: its slot, and a random name of its holder, so that no other holder gives it back."""
+    """One permit that was granted to a consumer.
+
+    Attributes:
+        slot: the permit.
+        holder: a random name of this grant, so that no other holder gives the permit back.
+        consumer: gets the permit.
+    """
 
     slot: int
     holder: str
+    consumer: Consumer = OURS
 
 
 class PermitsGranted(msgspec.Struct, frozen=True):
     """The result of a request for permits.
 
     Attributes:
-        grants: the permits that were free, at most as many as were requested.
-        next_in_s: in how many seconds another one may be free; None where all that were requested were granted.
+        grants: the permits that were given, at most as many as were requested.
+        next_in_s: in how many seconds another one may be given; None where all that were requested were given.
+        refused: the consumers that can get no further permit until then; a part as a whole stands for all its apps.
+        is_any_left: whether a permit is free, for other consumers.
     """
 
     grants: tuple[PermitGrant, ...]
     next_in_s: float | None = None
+    refused: frozenset[Consumer] = frozenset()
+    is_any_left: bool = False
 
 
 class BudgetSnapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,10 @@ Rules:
 
 1. A slot is one search, whose result answers everything that waits for the order. Between two slots nothing searches.
 2. The pauses between the slots grow. Most of what can be posted or clicked for an order brings no slot forward.
-3. An *occasion* begins the schedule anew, so that the next slot comes at once: a signed text that is new for the order,
-   the return of a checkout's customer, the end of a checkout. Each counts once, and an order has OCCASIONS_MAX.
+3. An *occasion* begins the schedule anew, so that the next slot comes at once: a signed text that is new for the order
+   and of an amount that was asked for, the return of a checkout's customer, the end of a checkout. Each counts once. An
+   order has OCCASIONS_MAX, of which NOTIFIED_MAX may be signed texts: whoever posts them takes no room from a customer
+   who returns, or from a checkout that ends.
 4. A search whose process died is made again when its lease ends. A schedule ends a day after its last search.
 """
 
@@ -32,6 +34,10 @@ PAUSE_MS_MIN: Final = 2_000
 """The shortest pause between two searches, also where an occasion brings the next one forward."""
 OCCASIONS_MAX: Final = 8
 """Occasions that begin a schedule anew. An order that is paid at the third attempt, in a second checkout, has six."""
+NOTIFIED_MAX: Final = 4
+"""Signed texts among them: a success, a failure and a cancellation of one amount, and one of a second amount."""
+OURS: Final = ("returned", "ended")
+"""The first words of the occasions that Payrelay sees itself."""
 SCHEDULE_MS: Final = DAY_MS
 """How long after its last search an order's schedule counts. It is then forgotten, and the next search begins one."""
 LEASE_MS: Final = 180_000
@@ -79,7 +85,7 @@ def take_slot(known: SearchSchedule | None, order: tuple[str, str], occasions: I
     Gives no slot before the next one is due, and none while another process has one.
     """
     if known is None or now_ms - known.asked_at_ms >= SCHEDULE_MS:
-        first = tuple(dict.fromkeys(occasions))[:OCCASIONS_MAX]
+        first = _counted((), occasions)
         merchant, order_id = order
         known = SearchSchedule(
             merchant=merchant, order_id=order_id, searches=0, asked_at_ms=now_ms, next_at_ms=now_ms, occasions=first
@@ -101,17 +107,27 @@ def take_slot(known: SearchSchedule | None, order: tuple[str, str], occasions: I
 
 
 def _begun_anew(schedule: SearchSchedule, occasions: Iterable[str], now_ms: int) -> SearchSchedule:
-    new = [each for each in dict.fromkeys(occasions) if each not in schedule.occasions]
-    new = new[: OCCASIONS_MAX - len(schedule.occasions)]
-    if not new:
+    counted = _counted(schedule.occasions, occasions)
+    if counted == schedule.occasions:
         return schedule
     soonest_ms = max(now_ms, schedule.asked_at_ms + PAUSE_MS_MIN)
     return msgspec.structs.replace(
         schedule,
         searches=0,
         next_at_ms=min(schedule.next_at_ms, soonest_ms),
-        occasions=(*schedule.occasions, *new),
+        occasions=counted,
     )
+
+
+def _counted(known: tuple[str, ...], occasions: Iterable[str]) -> tuple[str, ...]:
+    """Adds the occasions that are new and for which there is room."""
+    counted = list(known)
+    for occasion in occasions:
+        is_notified = not occasion.startswith(OURS)
+        notified = sum(not each.startswith(OURS) for each in counted)
+        if occasion not in counted and len(counted) < OCCASIONS_MAX and not (is_notified and notified >= NOTIFIED_MAX):
+            counted.append(occasion)
+    return tuple(counted)
 
 
 def next_try_ms(schedule: SearchSchedule, now_ms: int, *, is_given: bool) -> int:

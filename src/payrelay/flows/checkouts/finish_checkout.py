@@ -21,11 +21,12 @@ from payrelay.core.checkouts.checkout import (
     is_inquired,
     next_inquiry_ms,
 )
+from payrelay.core.payments.order_search import OURS
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import Outdated, Refusal, StoreError
 from payrelay.flows.checkouts.search_for_checkout import NoObservationError, paid_by, search_for_checkout
-from payrelay.flows.order_search import search_of
+from payrelay.flows.order_search import OrderSearch, search_of
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import FlowPoint
 
@@ -38,8 +39,7 @@ ENDING_AT_ONCE_MAX: Final = 5
 LEASE_MS: Final = 240_000
 """Lease of an overdue checkout: longer than an inquiry with its three calls usually takes. A second inquiry beside it
 has the same result."""
-RETURNED: Final = "returned"
-ENDED: Final = "ended"
+RETURNED, ENDED = OURS
 """What happens to a checkout and begins the schedule of its order's searches anew."""
 FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 """How long the customer's data and the Idempotency-Key are kept after the outcome: as long as an operation's answer."""
@@ -85,6 +85,22 @@ async def finish_by_search(relay: Relay, merchant: str, order_id: str, payments:
         if result is not None:
             with suppress(Outdated):  # the payment belongs to another checkout or operation by now
                 await _apply_event(relay, checkout, CheckoutEvent.COMPLETED, result)
+
+
+async def end_by_search(relay: Relay, search: OrderSearch) -> None:
+    """Ends the checkouts of an order that are overdue for long after its search, which is their last inquiry too.
+
+    The end of a checkout needs a slot of its order, and the notifications of the order may take every slot. May be
+    repeated. Raises StoreError.
+    """
+    now_ms = relay.clock.now_ms() - LEASE_MS
+    for checkout in await relay.checkouts.of_order(search.account.merchant, search.order_id):
+        if checkout.kind in SHOWN and checkout.is_overdue(now_ms):
+            with suppress(NoObservationError):  # it stays open, and is leased again
+                result = await search_for_checkout(relay, checkout, search)
+                finished = checkout if result is None else await _completed(relay, checkout, result)
+                if finished.is_open:
+                    await expire(relay, finished)
 
 
 async def inquire(relay: Relay, checkout: Checkout, *, occasion: str | None = None) -> Checkout:

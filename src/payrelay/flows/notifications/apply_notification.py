@@ -6,7 +6,8 @@ Rules:
    shows a token: it counts once for an order that waits for one, and a second token needs an operator.
 2. Only ``apply`` changes an operation, with the notification as evidence.
 3. A report of failure, cancellation or a pending payment is passed on, and disproves nothing.
-4. Each step may be repeated: the process may have died after it.
+4. What is about nothing that Payrelay knows costs no call to the gateway.
+5. Each step may be repeated: the process may have died after it.
 """
 
 from dataclasses import replace
@@ -77,6 +78,8 @@ async def _pass_on(
     context: NotificationContext, operations: list[Operation], checkout: Checkout | None
 ) -> NotificationReason:
     """Passes on that nothing was charged: to the checkout as a hint, to operations as a reason to inquire."""
+    if not operations and checkout is None and not await _has_known_subscription(context):
+        return NotificationReason.UNKNOWN_ORDER
     for operation in operations:
         if operation.state in INQUIRED:
             await context.inquire_about(operation)
@@ -91,9 +94,7 @@ async def _pass_on(
         return (
             NotificationReason.UNSEEN if reason is NotificationReason.UNSEEN else NotificationReason.CHECKOUT_FINISHED
         )
-    return reason or (
-        NotificationReason.INFORMED if operations or checkout is not None else NotificationReason.UNKNOWN_ORDER
-    )
+    return reason or NotificationReason.INFORMED
 
 
 async def _reason_beside_checkout(
@@ -138,12 +139,17 @@ async def _beside_operations(context: NotificationContext, operations: list[Oper
 
 async def _apply_to_subscription(context: NotificationContext) -> NotificationReason:
     """Applies a notification whose order has no operation and no checkout: to a known subscription, if to anything."""
-    content = context.content
-    if content.subscription_id is None:
-        return NotificationReason.UNKNOWN_ORDER
-    if await context.relay.subscriptions.summary(context.account.merchant, content.subscription_id) is None:
+    if not await _has_known_subscription(context):
         return NotificationReason.UNKNOWN_ORDER
     shown = await shown_installment(context)
     if isinstance(shown, NotificationReason):
         return shown
     return await note_subscription(context, None, payment=shown) or NotificationReason.INFORMED
+
+
+async def _has_known_subscription(context: NotificationContext) -> bool:
+    """Tells whether the notification names a subscription of which something is stored. Raises StoreError."""
+    subscription_id = context.content.subscription_id
+    if subscription_id is None:
+        return False
+    return await context.relay.subscriptions.summary(context.account.merchant, subscription_id) is not None

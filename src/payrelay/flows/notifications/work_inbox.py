@@ -22,11 +22,12 @@ from payrelay.core.notifications.notification import (
     occasion_of,
     step_of,
 )
+from payrelay.core.payments.operation import OperationFilter
 from payrelay.core.payments.order_search import SearchSchedule
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import IllegalTransition, Outdated, Refusal, StoreError, StoreUnusable
-from payrelay.flows.checkouts.finish_checkout import finish_by_search
-from payrelay.flows.notifications.apply_notification import apply_notification
+from payrelay.flows.checkouts.finish_checkout import end_by_search, finish_by_search
+from payrelay.flows.notifications.apply_notification import OPERATIONS_MAX, apply_notification
 from payrelay.flows.notifications.context import NotificationContext
 from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
@@ -120,7 +121,7 @@ async def _work_on_batch(relay: Relay, batch: list[Notification]) -> None:
         for notification in batch:
             await work_on(relay, notification, None)
         return
-    occasions = frozenset(occasion_of(each) for each in batch if each.authenticity is Authenticity.GENUINE)
+    occasions = await _occasions(relay, account, batch)
     search = OrderSearch(
         relay=relay, account=account, order_id=first.order_id, occasions=occasions, wait_s=account.queue_s
     )
@@ -134,7 +135,27 @@ async def _work_on_batch(relay: Relay, batch: list[Notification]) -> None:
             await work_on(relay, notification, search)
     if search.payments:
         await finish_by_search(relay, account.merchant, first.order_id, search.payments)
+    await end_by_search(relay, search)
     await search.end()
+
+
+async def _occasions(relay: Relay, account: Gateway, batch: list[Notification]) -> frozenset[str]:
+    """Gives the occasions to search for an order: genuine texts of amounts that something of the order asked for.
+
+    A stranger has texts of other amounts for nothing, from forms of orders of its own. Raises StoreError.
+    """
+    order_id = batch[0].order_id
+    asked: set[int | None] = set()
+    for checkout in await relay.checkouts.of_order(account.merchant, order_id):
+        asked |= {checkout.amount_minor, checkout.first_minor}
+    for operation in await relay.journal.list(OperationFilter(order_id=order_id), before=None, limit=OPERATIONS_MAX):
+        asked.add(operation.amount_minor)
+    return frozenset(
+        occasion_of(each)
+        for each in batch
+        if each.authenticity is Authenticity.GENUINE
+        and (each.amount_minor in asked or account.is_approval_amount(each.amount_minor, each.currency))
+    )
 
 
 async def _lease_others(relay: Relay, slot: SearchSchedule, known: set[str]) -> list[Notification]:

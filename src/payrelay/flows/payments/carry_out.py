@@ -120,7 +120,7 @@ class Attempt:
     async def run(self, fingerprint: str, claim: str | None) -> Answer:
         """Stores the intent, gets a permit, sends the call and stores the outcome, in this order."""
         rate_limiter, priority = self._account.rate_limiter, priority_of(self._intent.call)
-        permit = await rate_limiter.take_now(priority=priority)
+        permit = await rate_limiter.take_now(priority=priority, requester=self._request.credential.requester)
         if permit is None and (circuit_open := rate_limiter.open_circuit(priority)) is not None:
             raise Refusal(Code.UNAVAILABLE, FAILING_SENTENCE, retry_after_s=circuit_open.retry_after_s)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
@@ -246,7 +246,9 @@ class Attempt:
         """Waits as long as configured; None where no permit came. Withdraws the intent where the store fails."""
         until_s = self._relay.clock.boot_s() + self._account.queue_s
         try:
-            return await self._account.rate_limiter.take(until_s, priority=priority_of(self._intent.call))
+            return await self._account.rate_limiter.take(
+                until_s, priority=priority_of(self._intent.call), requester=self._request.credential.requester
+            )
         except StoreError:
             self._withdraw_later("no_place")
             raise

@@ -12,6 +12,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
+from payrelay.gateways.pacing.rate_limiter import Priority
 
 
 async def retry_subscription(relay: Relay, request: Request, call: RetrySubscription) -> Answer:
@@ -41,7 +42,10 @@ async def _payments_before(relay: Relay, request: Request, call: RetrySubscripti
     """Returns the ids of the subscription's payments; raises Refusal where they can't be read."""
     account = relay.account(request.account)
     until_s = relay.clock.boot_s() + account.queue_s
-    observation = await account.inquire(PaymentsOfSubscription(subscription_id=call.subscription_id), until_s=until_s)
+    asked = PaymentsOfSubscription(subscription_id=call.subscription_id)
+    observation = await account.inquire(
+        asked, until_s=until_s, priority=Priority.READ, requester=request.credential.requester
+    )
     if isinstance(observation, NoObservation):
         if observation.code is Code.NOT_FOUND:
             raise Refusal(Code.NOT_FOUND, observation.evidence.gateway_msg or "there is no such subscription")

@@ -8,7 +8,8 @@ Rules:
    between the grant and that end. So two calls on one permit are at least a window apart there, however long each was
    under way.
 3. A permit on which nothing was sent goes back at once.
-4. Callers are served by priority (``queue.py``), and in the order of arrival within one priority. No later caller
+4. Principals take turns, and each keeps to its share of the budget (``queue.py``, ``core.gateways.fair_shares``). The
+   callers of one consumer are served by priority, and in the order of arrival within one priority. No later one of them
    overtakes one that waits.
 5. While the circuit breaker (``circuit_breaker.py``) is open, only one half-open trial at a time gets a permit.
 """
@@ -22,14 +23,15 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from payrelay.clock import Clock
+from payrelay.core.gateways.fair_shares import PAYRELAY, Consumer, Requester
 from payrelay.core.gateways.permit_grants import BudgetSnapshot, PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreError, StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import Admission, CircuitBreaker, CircuitOpen, Ending
-from payrelay.gateways.pacing.queue import PermitQueue, Priority, Waiter, priority_of
+from payrelay.gateways.pacing.queue import PermitQueue, Priority, Waiter, consumer_of, priority_of
 from payrelay.gateways.pacing.shared_budget import Budget, MemoryBudget, Rest
 
-__all__ = ["CircuitOpen", "Ending", "Permit", "Priority", "RateLimiter", "priority_of"]
+__all__ = ["PAYRELAY", "CircuitOpen", "Ending", "Permit", "Priority", "RateLimiter", "Requester", "priority_of"]
 
 SEND_WITHIN_S: Final = 10.0
 """How long a permit may be held before its call is sent: room for a commit, an access token and a connection."""
@@ -76,11 +78,11 @@ class Permit:
     Attributes:
         send_by_s: nothing is sent on it after this time (by ``clock.boot_s``), because another caller may have the
             permit by then.
-        priority: the priority that it was asked for with.
+        priority: the priority that it was asked for with, and ``requester`` the one whom the call is for.
         is_trial: whether its call is the half-open trial of an open circuit breaker.
     """
 
-    __slots__ = ("_rate_limiter", "grant", "is_trial", "priority", "send_by_s")
+    __slots__ = ("_rate_limiter", "grant", "is_trial", "priority", "requester", "send_by_s")
 
     def __init__(
         self,
@@ -89,9 +91,11 @@ class Permit:
         send_by_s: float,
         priority: Priority,
         *,
+        requester: Requester = PAYRELAY,
         is_trial: bool,
     ) -> None:
         self._rate_limiter: RateLimiter | None = rate_limiter
+        self.requester = requester
         self.grant = grant
         self.send_by_s = send_by_s
         self.priority = priority
@@ -154,6 +158,8 @@ class RateLimiter:
         self._alarm: TimerHandle | None = None
         self._is_polling = False
         self._is_outdated = False
+        self._is_any_left = False
+        self._refused: set[Consumer] = set()
         self._last_grant_s = -math.inf
         self._held_count = 0
         self._resting_until_s: deque[float] = deque()
@@ -195,18 +201,20 @@ class RateLimiter:
         self._repeats_left -= 1.0
         return True
 
-    async def take_now(self, *, priority: Priority = Priority.CHARGE) -> Permit | None:
-        """Gives a permit if one is free and no caller waits for one. Raises StoreUnavailable."""
+    async def take_now(self, *, priority: Priority = Priority.CHARGE, requester: Requester = PAYRELAY) -> Permit | None:
+        """Gives a permit if one is free for the caller and nobody waits for it. Raises StoreUnavailable."""
         if self._budget is None and not self._breaker.is_open:
-            return Permit(self, None, math.inf, priority, is_trial=False)  # no limit, so no detour
-        return await self._take(priority, None)
+            return Permit(self, None, math.inf, priority, requester=requester, is_trial=False)  # no limit, so no detour
+        return await self._take(priority, requester, None)
 
-    async def take(self, until_s: float, *, priority: Priority = Priority.CHARGE) -> Permit | None:
+    async def take(
+        self, until_s: float, *, priority: Priority = Priority.CHARGE, requester: Requester = PAYRELAY
+    ) -> Permit | None:
         """Gives a permit; None where none came until ``until_s`` (by ``clock.boot_s``), or the circuit breaker is open.
 
         Raises StoreUnavailable where nobody can know whether a permit is free.
         """
-        return await self._take(priority, until_s)
+        return await self._take(priority, requester, until_s)
 
     async def close(self) -> None:
         """Sends all callers away, and stores the permits that were given back. An unstored permit comes back later."""
@@ -215,33 +223,36 @@ class RateLimiter:
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
-    async def _take(self, priority: Priority, until_s: float | None) -> Permit | None:
+    async def _take(self, priority: Priority, requester: Requester, until_s: float | None) -> Permit | None:
         admission = self._breaker.enter(priority)
         if admission is Admission.REJECTED:
             return None
         is_trial = admission is Admission.TRIAL
         if self._budget is None:
-            return Permit(self, None, math.inf, priority, is_trial=is_trial)
+            return Permit(self, None, math.inf, priority, requester=requester, is_trial=is_trial)
         granted: tuple[PermitGrant, float] | None = None
         try:
-            granted = await self._wait(self._budget, Waiter(priority, until_s, self._clock.boot_s()))
+            consumer = consumer_of(requester, priority)
+            granted = await self._wait(self._budget, Waiter(priority, until_s, self._clock.boot_s(), consumer))
         finally:
             if granted is None and is_trial:
                 self._breaker.abandon()
         if granted is None:
             return None
         self._held_count += 1
-        return Permit(self, granted[0], granted[1] + SEND_WITHIN_S, priority, is_trial=is_trial)
+        return Permit(self, granted[0], granted[1] + SEND_WITHIN_S, priority, requester=requester, is_trial=is_trial)
 
     async def _wait(self, budget: Budget, waiter: Waiter) -> tuple[PermitGrant, float] | None:
         """Waits for a grant; gives it with a time that isn't later than the time of the grant."""
-        is_known_full = self._alarm is not None
+        is_known_full = self._is_known_full(waiter.consumer)
         if (is_known_full and not waiter.is_patient) or len(self._queue) >= WAITERS_MAX:
             return None
         self._queue.push(waiter)
         deadline = None
         if waiter.is_patient:
             deadline = self._timer(waiter.until_s - self._clock.boot_s(), lambda: self._give_up(waiter))
+        if not is_known_full:
+            self._stop_alarm()
         self._poll_soon(budget)
         try:
             return await waiter.granted
@@ -252,6 +263,11 @@ class RateLimiter:
             if deadline is not None:
                 deadline.cancel()
 
+    def _is_known_full(self, consumer: Consumer) -> bool:
+        """Tells whether no permit is free for a consumer, as far as the last poll has shown and until the next one."""
+        is_refused = consumer in self._refused or consumer.whole_part in self._refused
+        return self._alarm is not None and (not self._is_any_left or is_refused)
+
     def _poll_soon(self, budget: Budget) -> None:
         """Polls for permits, unless a poll is running or is known to find none now."""
         if not self._is_polling and self._alarm is None and self._queue:
@@ -260,15 +276,25 @@ class RateLimiter:
 
     async def _poll(self, budget: Budget) -> None:
         """Hands out permits until no caller waits or none is free; then polls again when one may be free."""
+        next_in_s = math.inf
+        self._refused.clear()
         try:
-            while self._queue:
+            while wanted := self._queue.wanted(TAKEN_AT_ONCE_MAX, without=self._refused):
                 self._is_outdated = False
                 polled_at_s = self._clock.boot_s()
-                permits = await budget.take(min(len(self._queue), TAKEN_AT_ONCE_MAX), self._permit_s)
+                permits = await budget.take(wanted, self._permit_s)
                 self._hand_out(budget, permits, polled_at_s)
-                if permits.next_in_s is not None and not self._is_outdated:
-                    self._poll_later(budget, permits.next_in_s)
-                    return
+                if self._is_outdated:
+                    self._refused.clear()
+                    next_in_s = math.inf
+                elif permits.next_in_s is not None:
+                    next_in_s = min(next_in_s, permits.next_in_s)
+                    self._refused |= permits.refused
+                    self._is_any_left = permits.is_any_left
+                    if not self._is_any_left:
+                        break
+            if self._queue:
+                self._poll_later(budget, next_in_s)
         except Exception as error:  # noqa: BLE001, whatever it was, the callers that wait must get it
             self._fail(error)
         finally:
@@ -276,7 +302,7 @@ class RateLimiter:
 
     def _hand_out(self, budget: Budget, permits: PermitsGranted, polled_at_s: float) -> None:
         for grant in permits.grants:
-            waiter = self._queue.pop(self._clock.boot_s())
+            waiter = self._queue.pop(grant.consumer, self._clock.boot_s())
             if waiter is None:
                 self._run_rest(budget, budget.release_unused(grant))
             else:

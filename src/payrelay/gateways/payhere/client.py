@@ -24,12 +24,12 @@ from payrelay.gateways.gateway import (
     Sending,
     UnreadableNotification,
 )
-from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
+from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Priority, RateLimiter, Requester, Timer, loop_timer
 from payrelay.gateways.payhere.account import Account, capabilities_of, merchant_of, signer_of
 from payrelay.gateways.payhere.checks import result_of_reading, result_of_token
 from payrelay.gateways.payhere.connections import GatewayConnections, Network
 from payrelay.gateways.payhere.effect_sender import EffectSender
-from payrelay.gateways.payhere.record_reader import RecordReader
+from payrelay.gateways.payhere.record_reader import RecordReader, Turn
 from payrelay.gateways.payhere.tokens import Token, Tokens
 from payrelay.gateways.payhere.wire.checkout_forms import approval_minor, build_form, signed_texts_of
 from payrelay.gateways.payhere.wire.notifications import received
@@ -102,17 +102,25 @@ class PayHere:
         *,
         until_s: float,
         priority: Priority = Priority.RESOLUTION,
+        requester: Requester = PAYRELAY,
     ) -> Observation:
         """Makes a status inquiry about payments; waits for a permit until ``until_s`` (by ``clock.boot_s``)."""
-        reading = await self.read(call, priority=priority, until_s=until_s)
+        reading = await self.read(call, priority=priority, until_s=until_s, requester=requester)
         return observation_of(call, reading, self.timezone)
 
-    async def read(self, call: Read, *, priority: Priority = Priority.READ, until_s: float | None = None) -> Reading:
+    async def read(
+        self,
+        call: Read,
+        *,
+        priority: Priority = Priority.READ,
+        until_s: float | None = None,
+        requester: Requester = PAYRELAY,
+    ) -> Reading:
         """Makes a read, and repeats it once where the token had expired or the connection was lost.
 
         Waits for a permit until ``until_s`` (by ``clock.boot_s``); where it is None, for the account's ``queue_s``.
         """
-        return await self._reader.read(call, priority=priority, until_s=until_s)
+        return await self._reader.read(call, Turn(priority=priority, until_s=until_s, requester=requester))
 
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
         """Reads a list of payment records; None where it is none, or one of them is incomplete."""

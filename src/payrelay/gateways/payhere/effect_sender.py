@@ -81,7 +81,9 @@ class EffectSender:
         token = await self._tokens.current(sending.send_by_s)
         if isinstance(token, RejectedCall):
             return token
-        permit = await take_permit(self._rate_limiter, sending.send_by_s, sending.permit.priority)
+        permit = await take_permit(
+            self._rate_limiter, sending.send_by_s, sending.permit.priority, sending.permit.requester
+        )
         return permit if isinstance(permit, RejectedCall) else (token, permit)
 
     async def _send_again(self, pending: "_PendingEffect", sending: Sending, evidence: Evidence) -> Outcome:
@@ -89,7 +91,9 @@ class EffectSender:
         token = await self._tokens.current(pending.send_by_s)
         if isinstance(token, RejectedCall):
             return effects.rejected(token, evidence.http_status)
-        permit = await take_permit(self._rate_limiter, pending.send_by_s, sending.permit.priority)
+        permit = await take_permit(
+            self._rate_limiter, pending.send_by_s, sending.permit.priority, sending.permit.requester
+        )
         if isinstance(permit, RejectedCall):
             return effects.rejected(permit, evidence.http_status)
         if not await _is_journaled(sending, evidence, permit):

@@ -5,7 +5,15 @@ from contextlib import contextmanager
 from typing import Final
 
 from payrelay.errors import Code, StoreError
-from payrelay.gateways.pacing.rate_limiter import CircuitOpen, Ending, Permit, Priority, RateLimiter
+from payrelay.gateways.pacing.rate_limiter import (
+    PAYRELAY,
+    CircuitOpen,
+    Ending,
+    Permit,
+    Priority,
+    RateLimiter,
+    Requester,
+)
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 
@@ -35,10 +43,12 @@ _FAILED: Final = frozenset(LossCause) - _OURS | {
 """No reply, or an unreadable one. A decline, a refusal, a rejection and an expired token are replies."""
 
 
-async def take_permit(rate_limiter: RateLimiter, until_s: float, priority: Priority) -> Permit | RejectedCall:
+async def take_permit(
+    rate_limiter: RateLimiter, until_s: float, priority: Priority, requester: Requester = PAYRELAY
+) -> Permit | RejectedCall:
     """Gives a permit, or the reason why there is none; waits for one until ``until_s`` (by ``clock.boot_s``)."""
     try:
-        permit = await rate_limiter.take(until_s, priority=priority)
+        permit = await rate_limiter.take(until_s, priority=priority, requester=requester)
     except StoreError:
         return NO_STORE
     if permit is not None:

@@ -5,7 +5,7 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.calls import Read
 from payrelay.core.outcomes import Evidence, Reading
-from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter
+from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Requester
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.permits import end_permit, failing, take_permit, used
@@ -28,12 +28,8 @@ class RecordReader:
         self._queue_s = account.queue_s
         self._timeout_s = account.timeout_s
 
-    async def read(self, call: Read, *, priority: Priority, until_s: float | None) -> Reading:
-        """Makes a read, and repeats it once where the token had expired or the connection was lost.
-
-        Waits for a permit until ``until_s`` (by ``clock.boot_s``); where it is None, for the account's ``queue_s``.
-        """
-        turn = _Turn(priority=priority, until_s=until_s)
+    async def read(self, call: Read, turn: "Turn") -> Reading:
+        """Makes a read, and repeats it once where the token had expired or the connection was lost."""
         try:
             request = build(call)
         except UnicodeEncodeError:
@@ -48,7 +44,7 @@ class RecordReader:
             return reads.lost(second.cause, is_sent=second.is_sent)
         return reads.rejected(TOKEN_REFUSED, None) if isinstance(second, InvalidToken) else second
 
-    async def _read(self, call: Read, request: WireRequest, turn: "_Turn") -> Reading | InvalidToken | Loss:
+    async def _read(self, call: Read, request: WireRequest, turn: "Turn") -> Reading | InvalidToken | Loss:
         """Makes a read once. A result after which the read may be repeated is given as it is."""
         circuit_open = self._rate_limiter.open_circuit(turn.priority)
         if circuit_open is not None:
@@ -58,7 +54,7 @@ class RecordReader:
         if isinstance(token, RejectedCall):
             return reads.rejected(token, None)
         until_s = self._clock.boot_s() + self._queue_s if turn.until_s is None else turn.until_s
-        permit = await take_permit(self._rate_limiter, until_s, turn.priority)
+        permit = await take_permit(self._rate_limiter, until_s, turn.priority, turn.requester)
         if isinstance(permit, RejectedCall):
             return reads.rejected(permit, None)
         with used(permit):
@@ -70,11 +66,12 @@ class RecordReader:
         return answer
 
 
-class _Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """How a read waits for its permit."""
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """How a read waits for its permit: for whom, and until when (by ``clock.boot_s``; None for ``queue_s``)."""
 
     priority: Priority
     until_s: float | None
+    requester: Requester
 
 
 def _reading_of(call: Read, token: Token, reply: Reply | Loss) -> Reading | InvalidToken | Loss:

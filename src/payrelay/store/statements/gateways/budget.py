@@ -32,6 +32,37 @@ CUT_PERMITS: Final = query(
 )
 """Shortens the wait for permits that would be free later than any permit can be, because the clock was set back."""
 
+LOCK_BUDGET: Final = query("SELECT pg_advisory_xact_lock(hashtextextended('budget/' || $1, 0))", sqlite=("SELECT $1",))
+"""Lets one process at a time give permits of a merchant's, so that each sees what the others gave before."""
+
+READ_USAGES: Final = query(
+    f"""
+    WITH permits AS (
+        SELECT consumer, free_at_ms - {SERVER_NOW_MS} AS free_in_ms FROM places
+        WHERE merchant = $1 AND slot >= 0 AND slot < $2::bigint AND $4::bigint IS NOT NULL
+    )
+    SELECT consumer, count(*), sum((free_in_ms > 0)::int), sum((free_in_ms BETWEEN 1 - $3::bigint AND 0)::int),
+        min(CASE WHEN free_in_ms > 0 THEN free_in_ms WHEN free_in_ms > -$3::bigint THEN free_in_ms + $3::bigint END),
+        (SELECT free_at_ms - {SERVER_NOW_MS} FROM places WHERE merchant = $1 AND slot = -1)
+    FROM permits GROUP BY consumer""",
+    sqlite=(
+        """
+        WITH permits AS (
+            SELECT consumer, free_at_ms - $4 AS free_in_ms FROM places
+            WHERE merchant = $1 AND slot >= 0 AND slot < $2
+        )
+        SELECT consumer, count(*), sum(free_in_ms > 0), sum(free_in_ms BETWEEN 1 - $3 AND 0),
+            min(CASE WHEN free_in_ms > 0 THEN free_in_ms WHEN free_in_ms > -$3 THEN free_in_ms + $3 END),
+            (SELECT free_at_ms - $4 FROM places WHERE merchant = $1 AND slot = -1)
+        FROM permits GROUP BY consumer""",
+    ),
+)
+"""Counts the permits by their last consumers.
+
+Gives for each how many there are, how many are not free, and how many were free for less than a window. Then in how
+many milliseconds one of these numbers changes, and for how many the whole budget is blocked.
+"""
+
 TAKE_PERMITS: Final = query(
     f"""
     WITH free AS (
@@ -41,52 +72,42 @@ TAKE_PERMITS: Final = query(
           AND NOT EXISTS (
               SELECT 1 FROM places AS block
               WHERE block.merchant = $1 AND block.slot = -1 AND block.free_at_ms > {SERVER_NOW_MS})
+        ORDER BY CASE WHEN consumer = $7 THEN 0 ELSE 1 END, free_at_ms
         LIMIT $3::bigint FOR UPDATE SKIP LOCKED
     )
-    UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $5::bigint, holding = $4
+    UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $5::bigint, holding = $4, consumer = $7
     FROM free WHERE places.merchant = $1 AND places.slot = free.slot
     RETURNING places.slot""",
     sqlite=(
         """
-        UPDATE places SET free_at_ms = $6 + $5, holding = $4
+        UPDATE places SET free_at_ms = $6 + $5, holding = $4, consumer = $7
         WHERE merchant = $1 AND slot IN (
             SELECT slot FROM places
             WHERE merchant = $1 AND slot >= 0 AND slot < $2 AND free_at_ms <= $6
               AND NOT EXISTS (SELECT 1 FROM places WHERE merchant = $1 AND slot = -1 AND free_at_ms > $6)
+            ORDER BY CASE WHEN consumer = $7 THEN 0 ELSE 1 END, free_at_ms
             LIMIT $3)
         RETURNING slot""",
     ),
 )
-"""Takes free permits of the first so many slots, until one window after the latest possible end of their calls.
+"""Gives a consumer free permits of the first so many slots, until one window after the latest possible end of a call.
 
-The slot -1 is no permit: until it is free, no permit is.
+Takes those that it had last before others, and then those that are free for longest, so that the budget goes on showing
+what each consumer used. The slot -1 is no permit: until it is free, no permit is.
 """
-
-NEXT_PERMIT: Final = query(
-    f"""
-    SELECT count(*), GREATEST(min(free_at_ms), (SELECT free_at_ms FROM places WHERE merchant = $1 AND slot = -1))
-        - {SERVER_NOW_MS}
-    FROM places WHERE merchant = $1 AND slot >= 0 AND slot < $2::bigint AND $3::bigint IS NOT NULL""",
-    sqlite=(
-        """
-        SELECT count(*),
-            max(min(free_at_ms), COALESCE((SELECT free_at_ms FROM places WHERE merchant = $1 AND slot = -1), 0)) - $3
-        FROM places WHERE merchant = $1 AND slot >= 0 AND slot < $2""",
-    ),
-)
-"""Counts the first so many slots, and reads in how many milliseconds one of them may be free."""
 
 END_PERMIT: Final = query(
     f"""
-    UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $4::bigint, holding = NULL
+    UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $4::bigint, holding = NULL,
+        consumer = CASE WHEN $4::bigint > 0 THEN consumer END
     WHERE merchant = $1 AND slot = $2 AND holding = $3 AND $5::bigint IS NOT NULL""",
     sqlite=(
         """
-        UPDATE places SET free_at_ms = $5 + $4, holding = NULL
+        UPDATE places SET free_at_ms = $5 + $4, holding = NULL, consumer = CASE WHEN $4 > 0 THEN consumer END
         WHERE merchant = $1 AND slot = $2 AND holding = $3""",
     ),
 )
-"""Stores when a permit is free again, unless another taking holds it by now."""
+"""Stores when a permit is free again, unless another taking holds it by now. What is free at once was not used."""
 
 BLOCK_PERMITS: Final = query(
     f"""
