@@ -60,8 +60,8 @@ def relay_over(
     background, rows = Background(), digests_of(database, clock=clock)
     feed, subscriptions = Feed(database), Subscriptions(database, ids)
     return Relay(
-        journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
-        resolution=ResolutionStore(database),
+        journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY),
+        resolution=ResolutionStore(database, rows),
         accounts=accounts,
         clock=clock,
         retention=retention,

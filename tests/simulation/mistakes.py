@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 from multidict import CIMultiDict
+from tests.digests import digests_of
 from tests.gateways.facade import GatewayFacade
 from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.network import OPERATION, SimulatedNetwork
@@ -415,7 +416,7 @@ def with_journal(kind: type[Journal]) -> Parts:
 
 
 def _shameless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, resolution=Shameless(database))
+    return replace(relay, resolution=Shameless(database, digests_of(database)))
 
 
 def _credulous(relay: Relay, _: Database) -> Relay:

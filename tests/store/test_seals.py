@@ -79,7 +79,7 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     start = await chain_key(database, seal, Clock())
     await SigningKeys(database, seal, Clock()).newest()
     book = Book(database)
-    book.journal = Journal(database, seal, chain_key=start.secret)
+    book.journal = Journal(database, seal, digests_of(database, start.secret), chain_key=start.secret)
     await book.accept(book.new(1))
     await book.advance(book.new(1), Event.SUCCEEDED, answer)
     await Customers(database, seal, digests_of(database), chain_key=start.secret).add(CUSTOMER, APPROVAL)
@@ -151,7 +151,7 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     seal = Seal((NEW,))
     await verify_key(filled, seal)
     start = await chain_key(filled, seal, Clock())
-    journal = Journal(filled, seal, chain_key=start.secret)
+    journal = Journal(filled, seal, digests_of(filled, start.secret), chain_key=start.secret)
     [operation] = [each async for each in _operations(journal)]
     assert await journal.answer_of(operation) == answer
     assert (await journal.call_of(operation)).customer_token == TOKEN  # type: ignore[union-attr]
@@ -182,7 +182,7 @@ async def test_the_audit_finds_nothing(filled: Database) -> None:
     await rotated(filled)
     seal = Seal((NEW,))
     start = await chain_key(filled, seal, Clock())
-    trail: Trail = Journal(filled, seal, chain_key=start.secret).trail
+    trail: Trail = Journal(filled, seal, digests_of(filled, start.secret), chain_key=start.secret).trail
 
     assert [finding async for finding in Audit(trail, start.since_ms, lambda *_: None).findings()] == []
 

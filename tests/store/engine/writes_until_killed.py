@@ -4,6 +4,7 @@ import asyncio
 import sys
 
 import msgspec
+from tests.digests import digests_of
 
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
@@ -54,7 +55,7 @@ async def _write(journal: Journal, worker: int) -> None:
 
 async def _main(url: str) -> None:
     database = await open_database(url, clock=Clock(), owner=True)
-    journal = Journal(database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
+    journal = Journal(database, Seal((b"k" * 32,)), digests_of(database), chain_key=b"c" * 32)
     await asyncio.gather(*[_write(journal, worker) for worker in range(AT_ONCE)])
 
 

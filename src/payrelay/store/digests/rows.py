@@ -6,7 +6,9 @@ Rules:
    compare both with the schema. A digest covers the table, the id, and every column that isn't listed as uncovered.
 2. A statement that writes a covered column writes the digest with it, of values that were read with a right digest. So
    no later change makes a forged row right.
-3. A row whose digest is missing or wrong counts as not existing, and is an alert, once.
+3. A row whose digest is missing or wrong counts as not existing, is an alert, once, and a line of each process's log.
+   Of an operation nothing is concluded then (``store.payments.journal``), and what such a row names is open to nobody
+   (``store.access.owners``).
 4. A row that has ended grants nothing, and loses its digest. So nobody can bring it back.
 5. A null is left out of the digest. So a nullable column that is added later changes no digest.
 
@@ -14,17 +16,21 @@ What a digest can't show is that a whole row was put back to what it was at an e
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.queries import Query
 from payrelay.store.statements import alerts, checkouts, customers, inbox
 from payrelay.store.statements.access import client_tokens, credentials, principals
 from payrelay.store.statements.digests import rows as statements
 from payrelay.store.statements.events import endpoints
+from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
 PURPOSE: Final = "stored row"
 """Of the keyed digest; never changed."""
@@ -44,15 +50,17 @@ class DigestedTable(NamedTuple):
 
     Attributes:
         name: of the table.
-        read: the columns that the store reads, in their order; the first is the id.
+        read: the columns that the store reads, in their order; the first ones are the key.
         uncovered: those columns of the table that the digest leaves out, each with the reason.
         ended_by: the column that is set once a row grants nothing any more; None where rows don't end.
+        keys: how many columns the key has; most tables have an id.
     """
 
     name: str
     read: tuple[str, ...]
     uncovered: Mapping[str, str] = _NOTHING
     ended_by: str | None = None
+    keys: int = 1
 
 
 def _names(columns: str) -> tuple[str, ...]:
@@ -112,7 +120,6 @@ CHECKOUTS: Final = DigestedTable(
     {
         "guard": "it is the order, or nothing where another checkout holds the order; the audit compares it",
         "idempotency_key": "it is forgotten without a change of the checkout",
-        "customer_reference": "it is forgotten without a change of the checkout",
         "opened_at_ms": "it says when the page was first shown",
         "ends_at_ms": _TIMING,
         "look_at_ms": _TIMING,
@@ -134,10 +141,24 @@ PRINCIPAL_NAMES: Final = DigestedTable("principal_names", _names(principals.NAME
 PRINCIPAL_GROUPS: Final = DigestedTable("principal_groups", _names(principals.MEMBER_COLUMNS))
 GRANDFATHERED: Final = DigestedTable("grandfathered", _names(principals.PAIR_COLUMNS))
 
-DIGESTED: Final = (
+OPERATIONS: Final = DigestedTable(
+    "operations",
+    _names(OPERATION_COLUMNS),
+    {
+        "claim": "it is forgotten without a change of the operation; the audit compares it",
+        "claim_ends_at_ms": "it is forgotten with the claim",
+        "probe_at_ms": _TIMING,
+        "sealed_call": _SEALED,
+        "sealed_answer": _SEALED,
+    },
+)
+
+TRUSTED_AT_UPGRADE: Final = (
     *(CREDENTIALS, CLIENT_TOKENS, CUSTOMERS, ENDPOINTS, CHECKOUTS, NOTIFICATIONS),
     *(PRINCIPAL_NAMES, PRINCIPAL_GROUPS, GRANDFATHERED),
 )
+"""The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
+DIGESTED: Final = (*TRUSTED_AT_UPGRADE, OPERATIONS)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
@@ -146,7 +167,6 @@ _COVERED: Final = {
 }
 
 UNDIGESTED: Final[Mapping[str, str]] = {
-    "operations": "the audit chain covers it",
     "history": "the audit chain covers it",
     "anchors": "each covers the one before; the newest is compared with what was noted outside",
     "meta": "every value is sealed under its name",
@@ -213,13 +233,18 @@ class RowDigests:
 
     def __init__(self, database: Database, secret: bytes, clock: Clock) -> None:
         self._database = database
-        self._key = RowKey(secret)
+        self.key = RowKey(secret)
         self._clock = clock
         self._reported: set[str] = set()
+        self._tell: Callable[[str], None] = _tell_nobody
+
+    def tell_of_wrong(self, tell: Callable[[str], None]) -> None:
+        """Has ``tell`` called once with the name of each wrong row that is met from now on, such as to log it."""
+        self._tell = tell
 
     def of(self, table: DigestedTable, row: Sequence[Value]) -> str:
         """Gives the digest of a row that has the columns ``read`` of its table, in their order."""
-        return self._key.of(table, row)
+        return self.key.of(table, row)
 
     async def trusted(self, table: DigestedTable, rows: Sequence[Row]) -> list[Row]:
         """Gives those rows whose digest is right, without it; it is the last column, behind the columns ``read``.
@@ -233,15 +258,20 @@ class RowDigests:
 
         A row that has ended is right without a digest. Raises StoreUnavailable.
         """
-        if self._key.fits(table, row):
+        if self.key.fits(table, row):
             return True
         await self.report(_name(table, row))
         return False
 
     async def report(self, name: str) -> None:
-        """Stores the alert about a row, once; ``name`` is the table and the id. Raises StoreUnavailable."""
+        """Tells of a wrong row, and stores the alert about it, each once; ``name`` is the table and the key.
+
+        Somebody who writes the row may also write its alert as one that was given: so the log tells of it besides.
+        Raises StoreUnavailable.
+        """
         if name in self._reported:
             return
+        self._tell(name)
         now_ms = self._clock.now_ms()
         added = Statement(alerts.ADD_ROW_ALERT, (name, ALERT_VERSION, now_ms, now_ms), is_whole=True)
         await self._database.write(all_rows(added))
@@ -249,16 +279,15 @@ class RowDigests:
             self._reported.add(name)
 
     async def check(self, table: DigestedTable) -> AsyncIterator[CheckedRow]:
-        """Reads all rows of a table, in the order of their ids, and tells of each whether its digest is right.
+        """Reads all rows of a table, in the order of their keys, and tells of each whether its digest is right.
 
         Raises StoreUnavailable.
         """
-        after: Value = ""
-        query = statements.page_of(table.name, (*table.read, "row_digest"))
-        while rows := await self._database.read(all_rows(Statement(query, (after, PAGE)))):
+        after: Row = ()
+        while rows := await self._database.read(all_rows(_page(statements.page_of, table, after))):
             for row in rows:
-                yield CheckedRow(_name(table, row), self._key.fits(table, row))
-            after = rows[-1][0]
+                yield CheckedRow(_name(table, row), self.key.fits(table, row))
+            after = rows[-1][: table.keys]
             await asyncio.sleep(0)  # the embedded database reads without waiting: a server's requests have their turn
 
     async def count(self, table: DigestedTable) -> int:
@@ -271,26 +300,64 @@ class RowDigests:
 
         Only for the upgrade of a database whose rows never had digests. Raises StoreUnavailable.
         """
-        after: Value = ""
+        after: Row | None = ()
         added = 0
         while after is not None:
             after, page = await self._database.write(self._add_page(table, after))
             added += page
         return added
 
-    def _add_page(self, table: DigestedTable, after: Value) -> Unit[tuple[Value, int]]:
-        """Gives the id up to which the rows have digests now, or None at the end, and how many got one."""
-        added = 0
-        rows = yield Statement(statements.locked_page_of(table.name, (*table.read, "row_digest")), (after, PAGE))
-        for *values, digest in rows:
-            if digest == "" and not _has_ended(table, values):
-                yield Statement(statements.add_digest(table.name), (values[0], self.of(table, values)))
-                added += 1
-        return (rows[-1][0] if rows else None), added
+    def _add_page(self, table: DigestedTable, after: Row) -> Unit[tuple[Row | None, int]]:
+        """Gives the key up to which the rows have digests now, or None at the end, and how many got one."""
+        rows = yield locked_page(table, after)
+        added = [
+            NewDigest(tuple(values), self.of(table, values))
+            for *values, digest in rows
+            if digest == "" and not _has_ended(table, values)
+        ]
+        if added:
+            yield put_digests(table, added)
+        return (rows[-1][: table.keys] if rows else None), len(added)
+
+
+def without(table: DigestedTable, values: Sequence[Value], column: str) -> list[Value]:
+    """Gives the columns ``read`` of a row with a null for one of them, as a digest that doesn't cover it has them."""
+    index = table.read.index(column)
+    return [*values[:index], None, *values[index + 1 : len(table.read)]]
+
+
+class NewDigest(NamedTuple):
+    """A row that an upgrade gives a digest: its columns, the digest, and the one that it has."""
+
+    values: Row
+    digest: str
+    was: str = ""
+
+
+def locked_page(table: DigestedTable, after: Row) -> Statement:
+    """Gives the statement that reads and locks the rows behind a key, with their digests; an empty key is the start."""
+    return _page(statements.locked_page_of, table, after)
+
+
+def put_digests(table: DigestedTable, added: Sequence[NewDigest]) -> Statement:
+    """Gives the statement that stores the digests of rows that were read locked. For an upgrade alone."""
+    keys = table.read[: table.keys]
+    given = [{**dict(zip(keys, each.values, strict=False)), "digest": each.digest, "was": each.was} for each in added]
+    return Statement(statements.put_digests(table.name, keys), (msgspec.json.encode(given).decode(),))
+
+
+def _tell_nobody(_: str) -> None:
+    """Takes the name of a wrong row where nobody is told of it."""
+
+
+def _page(make: Callable[..., Query], table: DigestedTable, after: Row) -> Statement:
+    """Reads the rows behind a key; the first ones for an empty key."""
+    query = make(table.name, (*table.read, "row_digest"), table.keys, is_first=not after)
+    return Statement(query, (PAGE, *after))
 
 
 def _name(table: DigestedTable, values: Sequence[Value]) -> str:
-    return f"{table.name}/{values[0]!s}"
+    return "/".join([table.name, *map(str, values[: table.keys])])
 
 
 def _has_ended(table: DigestedTable, values: Sequence[Value]) -> bool:

@@ -37,9 +37,13 @@ class Query(NamedTuple):
 def query(text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
     """Makes a query; ``sqlite`` only where ``text`` can't serve for both databases.
 
-    Type casts and row locks are left out for SQLite.
+    Type casts and row locks are left out for SQLite, which also has another name for the function that makes arrays.
     """
-    return Query(text, tuple(_step(_NOT_IN_SQLITE.sub("", step)) for step in sqlite or (text,)))
+    return Query(text, tuple(_step(_in_sqlite(step)) for step in sqlite or (text,)))
+
+
+def _in_sqlite(text: str) -> str:
+    return _NOT_IN_SQLITE.sub("", text).replace("json_build_array(", "json_array(")
 
 
 def _step(text: str) -> SqliteStep:

@@ -16,7 +16,7 @@ from payrelay.errors import StoreUnusable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.payments.operation_rows import answer_context, call_context
+from payrelay.store.payments.operation_rows import answer_context, call_context, link_of
 from payrelay.store.statements import meta
 from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT
 from payrelay.store.statements.payments import audit as statements
@@ -146,7 +146,7 @@ class Trail:
         digest = self.key.entries_before_chain()
         operation_id, version = "", _BEFORE_ALL
         while found := await self._rows(Statement(statements.ENTRIES_WITHOUT_HASH, (operation_id, version, PAGE))):
-            for link, _ in map(_entry, found):
+            for link, _ in map(chained_entry, found):
                 digest.add(link.operation_id, link.version, self.key.entry("", link))
                 operation_id, version = link[:2]
         earlier = Earlier(at_ms=at_ms, rows=rows, entries=digest.entries, digest=digest.end())
@@ -216,21 +216,21 @@ class Trail:
             if not rows:
                 return
             for row in rows:
-                yield _entry(row)
-            operation_id, version, at_ms = _entry(rows[-1]).link[:3]
+                yield chained_entry(row)
+            operation_id, version, at_ms = chained_entry(rows[-1]).link[:3]
 
     async def _operations(self) -> AsyncIterator[Row]:
-        operation_id = ""
-        while rows := await self._rows(Statement(statements.AUDIT_ROWS, (operation_id, PAGE))):
+        operation_id, page = "", statements.FIRST_AUDIT_ROWS
+        while rows := await self._rows(Statement(page, (operation_id, PAGE))):
             for row in rows:
                 yield row
-            operation_id = str(rows[-1][0])
+            operation_id, page = str(rows[-1][0]), statements.AUDIT_ROWS
 
     async def _histories(self) -> AsyncIterator[_Entries]:
         operation_id, version = "", _BEFORE_ALL
         entries: list[ChainedEntry] = []
         while rows := await self._rows(Statement(statements.AUDIT_ENTRIES, (operation_id, version, PAGE))):
-            for entry in map(_entry, rows):
+            for entry in map(chained_entry, rows):
                 if entries and entries[-1].link.operation_id != entry.link.operation_id:
                     yield tuple(entries)
                     entries = []
@@ -280,7 +280,7 @@ def _reading(operation_id: str) -> Unit[tuple[Row | None, _Entries]]:
         if list(map(tuple, before)) == list(map(tuple, after)):
             break
         before = after
-    return (before[0] if before else None), tuple(map(_entry, entries))
+    return (before[0] if before else None), tuple(map(chained_entry, entries))
 
 
 def _added(sealed: bytes) -> Unit[bytes]:
@@ -290,9 +290,9 @@ def _added(sealed: bytes) -> Unit[bytes]:
     return blob_of(rows[0][0])
 
 
-def _entry(row: Row) -> ChainedEntry:
-    *members, entry_hash = row
-    return ChainedEntry(Link(*members), str(entry_hash))  # type: ignore[arg-type] # columns have their types by the schema
+def chained_entry(row: Row) -> ChainedEntry:
+    """Converts a row that has the columns of a journal entry with its hash."""
+    return ChainedEntry(*link_of(row))
 
 
 def _anchor(row: Row) -> Anchor:

@@ -2,7 +2,7 @@
 
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import ChainKey
-from payrelay.store.digests.rows import DIGESTED, RowDigests
+from payrelay.store.digests.rows import TRUSTED_AT_UPGRADE, RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
@@ -16,7 +16,7 @@ async def cover_earlier_rows(database: Database, seal: Seal, secret: bytes, *, a
     counts as not existing: stop such processes before the upgrade. Raises StoreUnavailable, StoreUnusable.
     """
     rows = RowDigests(database, secret, Clock())
-    for table in DIGESTED:
+    for table in TRUSTED_AT_UPGRADE:
         await rows.add_missing(table)
     trail = Trail(database, seal, ChainKey(secret))
-    await trail.record_earlier(sum([await rows.count(table) for table in DIGESTED]), at_ms)
+    await trail.record_earlier(sum([await rows.count(table) for table in TRUSTED_AT_UPGRADE]), at_ms)

@@ -19,6 +19,7 @@ from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
+from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 from payrelay.store.upgrades.data_keys import seal_with_data_keys
 from payrelay.store.upgrades.signed_texts import fill_signed_texts
 
@@ -55,6 +56,11 @@ async def _cover_earlier_rows(context: UpgradeContext) -> None:
     await cover_earlier_rows(context.database, context.seal, context.secret, at_ms=context.now_ms)
 
 
+async def _cover_more_rows(context: UpgradeContext) -> None:
+    """Gives further rows their digests; a row that a process of the version before writes later has none."""
+    await cover_more_rows(context.database, context.seal, context.secret)
+
+
 async def _fill_signed_texts(context: UpgradeContext) -> None:
     """Fills in the signed texts; what a process of the version before stores meanwhile counts with every amount."""
     await fill_signed_texts(context.database, context.secret, at_ms=context.now_ms)
@@ -69,9 +75,10 @@ STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("signed texts", _fill_signed_texts),
     UpgradeStep("data keys", _seal_with_data_keys),
     UpgradeStep("row digests", _cover_earlier_rows),
+    UpgradeStep("more row digests", _cover_more_rows),
 )
-"""All steps, in the order in which they run. ``row digests`` comes last, because it covers what the others wrote; a
-later version adds its steps behind it, and they write digests themselves."""
+"""All steps, in the order in which they run. The steps that give digests come last, because they cover what the others
+wrote; a later version adds its steps behind them, and they write digests themselves."""
 
 
 async def require_upgraded(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> None:
