@@ -365,6 +365,11 @@ def _inquiry_after(
     return at_ms + DAY_MS if state is State.FAILED and can_show else None
 
 
+def claim_of_key(idempotency_key: str) -> str:
+    """Names the claim of a request with an Idempotency-Key."""
+    return f"key/{idempotency_key}"
+
+
 def captured_guard(subject: str) -> str:
     """Names the lock that a successful capture of this authorization holds for good."""
     return f"captured/{subject}"

@@ -26,11 +26,9 @@ from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
-from payrelay.store.statements import alerts, checkouts, customers, inbox
-from payrelay.store.statements.access import client_tokens, credentials, principals
+from payrelay.store.statements import alerts
 from payrelay.store.statements.digests import rows as statements
-from payrelay.store.statements.events import endpoints
-from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.digests.columns import READ, SHOWN_OF_TOKENS
 
 PURPOSE: Final = "stored row"
 """Of the keyed digest; never changed."""
@@ -43,6 +41,7 @@ ALERT_VERSION: Final = 1
 
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_READ: Final = {name: tuple(columns.split(", ")) for name, columns in READ.items()}
 
 
 class DigestedTable(NamedTuple):
@@ -50,21 +49,20 @@ class DigestedTable(NamedTuple):
 
     Attributes:
         name: of the table.
-        read: the columns that the store reads, in their order; the first ones are the key.
         uncovered: those columns of the table that the digest leaves out, each with the reason.
         ended_by: the column that is set once a row grants nothing any more; None where rows don't end.
         keys: how many columns the key has; most tables have an id.
     """
 
     name: str
-    read: tuple[str, ...]
     uncovered: Mapping[str, str] = _NOTHING
     ended_by: str | None = None
     keys: int = 1
 
-
-def _names(columns: str) -> tuple[str, ...]:
-    return tuple(columns.split(", "))
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that the store reads, in their order; the first ones are the key."""
+        return _READ[self.name]
 
 
 _SEALED: Final = "it is sealed, and bound to its row"
@@ -72,25 +70,19 @@ _TIMING: Final = "it says only when the service turns to the row again"
 
 CREDENTIALS: Final = DigestedTable(
     "credentials",
-    _names(credentials.CREDENTIAL_COLUMNS),
     {"revoked_at_ms": "a row that was revoked has no digest"},
     ended_by="revoked_at_ms",
 )
 CLIENT_TOKENS: Final = DigestedTable(
     "client_tokens",
-    ("id", "principal", "credential_id", "revoked_at_ms"),
     {
         "revoked_at_ms": "a row that was revoked has no digest",
-        **dict.fromkeys(
-            sorted({*_names(client_tokens.ISSUED_COLUMNS)} - {"id", "principal", "credential_id", "revoked_at_ms"}),
-            "the token's own text has it, signed; the row only shows it",
-        ),
+        **dict.fromkeys(sorted(SHOWN_OF_TOKENS), "the token's own text has it, signed; the row only shows it"),
     },
     ended_by="revoked_at_ms",
 )
 CUSTOMERS: Final = DigestedTable(
     "customers",
-    (*_names(customers.COLUMNS), "reference_hash"),
     {
         "token_hash": "a repeated approval is found by it, within one principal; charges take the sealed token",
         **dict.fromkeys(("method", "card_no_masked", "card_expiry"), "it is sealed with the names, and only shown"),
@@ -101,7 +93,6 @@ CUSTOMERS: Final = DigestedTable(
 )
 ENDPOINTS: Final = DigestedTable(
     "endpoints",
-    _names(endpoints.ENDPOINT_COLUMNS),
     {
         "label": "it is shown to its owner, and nothing more",
         "state": "it stops or resumes events to the same address",
@@ -116,7 +107,6 @@ ENDPOINTS: Final = DigestedTable(
 )
 CHECKOUTS: Final = DigestedTable(
     "checkouts",
-    _names(checkouts.COLUMNS),
     {
         "guard": "it is the order, or nothing where another checkout holds the order; the audit compares it",
         "idempotency_key": "it is forgotten without a change of the checkout",
@@ -128,7 +118,6 @@ CHECKOUTS: Final = DigestedTable(
 )
 NOTIFICATIONS: Final = DigestedTable(
     "notifications",
-    _names(inbox.NOTIFICATION_COLUMNS),
     {
         "repeats": "it counts, and nothing follows from it",
         "last_at_ms": "it counts, and nothing follows from it",
@@ -137,13 +126,12 @@ NOTIFICATIONS: Final = DigestedTable(
     },
 )
 
-PRINCIPAL_NAMES: Final = DigestedTable("principal_names", _names(principals.NAME_COLUMNS))
-PRINCIPAL_GROUPS: Final = DigestedTable("principal_groups", _names(principals.MEMBER_COLUMNS))
-GRANDFATHERED: Final = DigestedTable("grandfathered", _names(principals.PAIR_COLUMNS))
+PRINCIPAL_NAMES: Final = DigestedTable("principal_names")
+PRINCIPAL_GROUPS: Final = DigestedTable("principal_groups")
+GRANDFATHERED: Final = DigestedTable("grandfathered")
 
 OPERATIONS: Final = DigestedTable(
     "operations",
-    _names(OPERATION_COLUMNS),
     {
         "claim": "it is forgotten without a change of the operation; the audit compares it",
         "claim_ends_at_ms": "it is forgotten with the claim",

@@ -20,8 +20,15 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
-from payrelay.core.payments.idempotency import claim_of
-from payrelay.core.payments.operation import JournalEntry, Kind, Operation, OperationFilter, State, captured_guard
+from payrelay.core.payments.operation import (
+    JournalEntry,
+    Kind,
+    Operation,
+    OperationFilter,
+    State,
+    captured_guard,
+    claim_of_key,
+)
 from payrelay.errors import OperationForged, Outdated, StoreUnavailable
 from payrelay.store.digests.rows import OPERATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
@@ -180,7 +187,7 @@ class Journal:
 
         Raises OperationForged.
         """
-        claim = claim_of(idempotency_key, "", is_unkeyed_claimed=False)
+        claim = claim_of_key(idempotency_key)
         if principal is None:
             return await self._one(Statement(statements.NEWEST_BY_KEY, (idempotency_key, claim, account)))
         return await self._one(Statement(statements.NEWEST_BY_KEY_OF, (idempotency_key, claim, account, principal)))
