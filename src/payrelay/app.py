@@ -213,7 +213,7 @@ async def opened_relay(
         opened_accounts(settings, clock, shared, kinds) as accounts,
         opened_dispatch(settings, shared, clock, log, hooks) as dispatch,
     ):
-        subscriptions = Subscriptions(database, new_id)
+        subscriptions = Subscriptions(database, new_id, rows)
         yield Relay(
             journal=Journal(database, seal, rows, chain_key=chain_secret),
             resolution=ResolutionStore(database, rows),
@@ -230,7 +230,7 @@ async def opened_relay(
             ),
             held_responses=held_responses,
             read_cache=ReadCache(
-                ReadingStore(database, seal),
+                ReadingStore(database, seal, rows),
                 clock,
                 log,
                 start=background.start,
@@ -249,7 +249,7 @@ async def opened_relay(
             return_links=settings.return_links,
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
-            owners=Owners(database),
+            owners=Owners(database, rows),
             principals=Principals(database, rows),
         )
 

@@ -413,7 +413,7 @@ def test_no_reader_gets_a_reading_from_before_a_change_that_it_may_know_of(moves
 @pytest.fixture
 def relay(world: World) -> Relay:
     """Gives a relay that keeps its readings in the store."""
-    last = ReadingStore(world.database, Seal((b"k" * 32,)))
+    last = ReadingStore(world.database, Seal((b"k" * 32,)), digests_of(world.database))
     relay = world.relay
     return dataclasses.replace(relay, read_cache=ReadCache(last, world.clock, relay.log, start=relay.background.start))
 
@@ -435,7 +435,7 @@ async def test_what_is_known_survives_a_restart(world: World, relay: Relay) -> N
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)
     world.clock.passed_ms += 90_000
-    last = ReadingStore(world.database, Seal((b"k" * 32,)))
+    last = ReadingStore(world.database, Seal((b"k" * 32,)), digests_of(world.database))
     read_cache = ReadCache(last, world.clock, relay.log, start=relay.background.start)
     answer = await retrieve_payments(dataclasses.replace(relay, read_cache=read_cache), asked(), ORDER)
     assert (answer.http_status, _heads(answer)) == (200, {"Age": "90", "Payrelay-Stale": "true"})

@@ -131,3 +131,54 @@ async def test_a_step_that_no_operation_takes_is_found(file: Path, audited: Audi
     assert (
         "no operation does this: gave_up of an operation that is succeeded leads to not_sent" in (await audited()).out
     )
+
+
+async def payment_of_shop(file: Path) -> tuple[str, str]:
+    """Gives the number and the merchant of a payment of the shop's."""
+    [found] = rows(file, f"SELECT payment_id, merchant FROM operations WHERE {CHARGED} LIMIT 1")
+    return found[0], found[1]
+
+
+async def test_a_checkout_that_was_written_into_the_database_owns_no_payment(
+    file: Path, start: Open, books: Books, gateway: GatewayDouble
+) -> None:
+    """A kiosk that names itself the one whose page made the shop's payment can't refund it, and an operator hears."""
+    payment_id, merchant = await payment_of_shop(file)
+    own = {"id": "'chk_forged'", "principal": "'kiosk'", "kind": "'payment'", "state": "'completed'", "guard": "NULL"}
+    named = {"payment_id": f"'{payment_id}'", "merchant": f"'{merchant}'", "order_id": "'zzz'", "row_digest": "''"}
+    forge(file, copied(file, "checkouts", "TRUE", **own, **named, idempotency_key="NULL"))
+    before = effects_at(gateway)
+    async with start() as program:
+        assert await refunded_by(program, books.keys["kiosk"], payment_id) == 404
+        assert await alerted(program) == ["checkouts/chk_forged"]
+
+    assert effects_at(gateway) == before
+
+
+@pytest.mark.parametrize("change", ["principal = 'kiosk'", "principal = 'nobody'", "state = 'declined'"])
+async def test_a_payment_is_not_given_away_by_its_operations_row(
+    file: Path, start: Open, books: Books, gateway: GatewayDouble, change: str
+) -> None:
+    """Whoever makes the shop's row another's, or nobody's, doesn't have it open to his own key."""
+    payment_id, _ = await payment_of_shop(file)
+    forge(file, f"UPDATE operations SET {change} WHERE payment_id = '{payment_id}'")
+    before = effects_at(gateway)
+    async with start() as program:
+        assert await refunded_by(program, books.keys["kiosk"], payment_id) == 404
+
+    assert effects_at(gateway) == before
+
+
+async def test_an_operation_with_the_empty_id_owns_no_payment(
+    file: Path, start: Open, books: Books, gateway: GatewayDouble
+) -> None:
+    """It has no history, and no digest of its own."""
+    payment_id, _ = await payment_of_shop(file)
+    where = f"payment_id = '{payment_id}' AND {CHARGED}"
+    own = {"claim": "NULL", "guard": "NULL", "claim_ends_at_ms": "NULL", "idempotency_key": "NULL"}
+    forge(file, copied(file, "operations", where, id="''", principal="'kiosk'", **own))
+    before = effects_at(gateway)
+    async with start() as program:
+        assert await refunded_by(program, books.keys["kiosk"], payment_id) == 404
+
+    assert effects_at(gateway) == before

@@ -456,7 +456,7 @@ def _talkative(relay: Relay, database: Database) -> Relay:
 
 
 def _recounting(relay: Relay, database: Database) -> Relay:
-    return replace(relay, subscriptions=Recounting(database, relay.new_id))
+    return replace(relay, subscriptions=Recounting(database, relay.new_id, digests_of(database)))
 
 
 def _lavish(relay: Relay, _: Database) -> Relay:
@@ -473,7 +473,7 @@ def _restless(relay: Relay, _: Database) -> Relay:
 
 
 def _ownerless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, owners=Ownerless(database))
+    return replace(relay, owners=Ownerless(database, digests_of(database)))
 
 
 MISTAKES: Final[dict[str, Callable[[], Parts]]] = {

@@ -8,19 +8,22 @@ import asyncpg
 import msgspec
 import pytest
 from tests.digests import CHAIN_KEY, digests_of
-from tests.samples import OPERATION
+from tests.samples import OPERATION, PAYMENT
 from tests.store.access.test_principals import put_pair
 from tests.store.conftest import Book
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER
 from tests.store.test_inbox import NOTIFICATION
 from tests.store.test_seals import ENDPOINT
+from tests.store.test_subscriptions import paid
 
 from payrelay.clock import Clock
 from payrelay.core.access.allowance import before_allowances
 from payrelay.core.access.client_token import ClientToken
 from payrelay.core.access.credential import Credential, Rate, Scope
+from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.secret import Secret
+from payrelay.runtime.ids import new_id
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.principals import Principals
@@ -40,7 +43,9 @@ from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.endpoints import Endpoints
+from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
+from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
 from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 
@@ -130,6 +135,10 @@ async def filled(database: Database) -> Database:
     await Checkouts(database, SEAL, rows).add(CHECKOUT, DETAILS)
     await Inbox(database, SEAL, rows).put(NOTIFICATION, b"body")
     await Book(database).accept(OPERATION)
+    await Inbox(database, SEAL, rows).accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, "token", at_ms=1)
+    await ReadingStore(database, SEAL, rows).note_payments("m", [PAYMENT], 1)
+    owner = SubscriptionOwner(account="gateway", merchant="m", principal="shop")
+    await Subscriptions(database, new_id, rows).note(owner, [paid(1)], now_ms=1)
     await Principals(database, rows).add_name("web", "shop", now_ms=1)
     await Principals(database, rows).put_into_group("all", ["web", "support"], now_ms=1)
     await put_pair(database, "support", "kiosk")
@@ -183,7 +192,7 @@ async def test_a_digest_is_worth_nothing_in_another_row_or_under_another_key(fil
 @pytest.mark.parametrize("change", ["row_digest = ''", "id = 'other'"])
 async def test_a_row_with_a_wrong_digest_counts_as_not_existing(filled: Database, tamper: Tamper, change: str) -> None:
     """Whatever is read by: nobody is let in by it, shown it, or sent to it."""
-    for table in DIGESTED:
+    for table in (each for each in DIGESTED if each.read[0] == "id"):
         one = f" WHERE id = (SELECT min(id) FROM {table.name})"
         await tamper(f"UPDATE {table.name} SET {change.replace('other', f'other-{table.name}')}{one}")
     rows = digests_of(filled)

@@ -91,7 +91,9 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     await endpoints.add(ENDPOINT, Secret("older"))
     await endpoints.rotate("end_1", Secret("newest"), older_ends_at_ms=2, now_ms=1)
     await AccessTokens(database, seal, Clock(), "merchant/app").put("access", 599.0)
-    await ReadingStore(database, seal).keep(MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1)
+    await ReadingStore(database, seal, digests_of(database)).keep(
+        MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1
+    )
 
 
 @pytest.fixture
@@ -165,7 +167,10 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     assert target is not None
     assert (target.newest, target.older) == (Secret("newest"), Secret("older"))
     kept = await AccessTokens(filled, seal, Clock(), "merchant/app").read()
-    assert (kept is not None, await ReadingStore(filled, seal).last(MERCHANT, AllSubscriptions()) is not None) == (
+    assert (
+        kept is not None,
+        await ReadingStore(filled, seal, digests_of(filled)).last(MERCHANT, AllSubscriptions()) is not None,
+    ) == (
         True,
         True,
     )

@@ -17,7 +17,7 @@ from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, destroyed_on_request, forgotten
-from payrelay.store.digests.rows import CHECKOUTS, RowDigests, RowKey, without
+from payrelay.store.digests.rows import CHECKOUTS, RowDigests, RowKey, unpacked, without
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
@@ -99,7 +99,10 @@ class Checkouts:
 
     async def of_authorization(self, merchant: str, order_id: str, token_hash: str) -> _Checkouts:
         """Finds the checkouts of an order whose authorization has the token with this hash."""
-        return await self._many(Statement(statements.OF_AUTHORIZATION, (merchant, order_id, token_hash)))
+        found = await self._database.read(
+            all_rows(Statement(statements.OF_AUTHORIZATION, (merchant, order_id, token_hash)))
+        )
+        return await self._trusted([row for *row, token in found if await self.rows.is_right(*unpacked(token))])
 
     async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
         """Stores a changed checkout; with ``has_event``, also the event of its new state.

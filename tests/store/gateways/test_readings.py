@@ -26,7 +26,7 @@ PAYMENT = msgspec.structs.replace(samples.PAYMENT, payment_id="320025", at_ms=No
 @pytest.fixture
 def last(database: Database) -> ReadingStore:
     """Gives the last answers of an empty store."""
-    return ReadingStore(database, Seal((b"k" * 32,)))
+    return ReadingStore(database, Seal((b"k" * 32,)), digests_of(database))
 
 
 @pytest.mark.parametrize("call", CALLS, ids=subject_of)
@@ -63,7 +63,7 @@ async def test_an_answer_lies_sealed_and_bound_to_its_row(last: ReadingStore, da
 async def test_an_answer_under_a_lost_key_is_none(last: ReadingStore, database: Database) -> None:
     """A read must not fail because of an answer that is only stored for outages."""
     await last.keep(MERCHANT, ORDER, READING, (), read_at_ms=5_000)
-    assert await ReadingStore(database, Seal((b"x" * 32,))).last(MERCHANT, ORDER) is None
+    assert await ReadingStore(database, Seal((b"x" * 32,)), digests_of(database)).last(MERCHANT, ORDER) is None
 
 
 async def test_answers_are_forgotten_on_request(last: ReadingStore) -> None:

@@ -130,6 +130,22 @@ PRINCIPAL_NAMES: Final = DigestedTable("principal_names")
 PRINCIPAL_GROUPS: Final = DigestedTable("principal_groups")
 GRANDFATHERED: Final = DigestedTable("grandfathered")
 
+ACCEPTED_TOKENS: Final = DigestedTable("accepted_tokens", {"sealed_token": _SEALED}, keys=3)
+PAYMENTS_SEEN: Final = DigestedTable("payments_seen", keys=2)
+SUBSCRIPTIONS: Final = DigestedTable(
+    "subscriptions",
+    {
+        **dict.fromkeys(("account", "currency", "amount_minor"), "it shows what was reported"),
+        **dict.fromkeys(("told_state", "told_paid", "told_next_on", "told_at_ms"), "it shows what was reported"),
+        **dict.fromkeys(("seen_state", "seen_at_ms"), "it shows what the gateway showed, and moves no money"),
+        "version": "it counts the changes of all that",
+    },
+    keys=2,
+)
+INSTALLMENTS: Final = DigestedTable(
+    "installments", dict.fromkeys(("amount_minor", "at_ms"), "it shows what was reported, and moves no money"), keys=3
+)
+
 OPERATIONS: Final = DigestedTable(
     "operations",
     {
@@ -141,9 +157,12 @@ OPERATIONS: Final = DigestedTable(
     },
 )
 
+TRUSTED_LATER: Final = (ACCEPTED_TOKENS, PAYMENTS_SEEN, SUBSCRIPTIONS, INSTALLMENTS)
+"""Those of the next tables that a later upgrade step covers where the first such step ran without them."""
 TRUSTED_AT_UPGRADE: Final = (
     *(CREDENTIALS, CLIENT_TOKENS, CUSTOMERS, ENDPOINTS, CHECKOUTS, NOTIFICATIONS),
     *(PRINCIPAL_NAMES, PRINCIPAL_GROUPS, GRANDFATHERED),
+    *TRUSTED_LATER,
 )
 """The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
 DIGESTED: Final = (*TRUSTED_AT_UPGRADE, OPERATIONS)
@@ -154,15 +173,15 @@ _COVERED: Final = {
     for table in DIGESTED
 }
 
+_TABLES: Final = {table.name: table for table in DIGESTED}
+
 UNDIGESTED: Final[Mapping[str, str]] = {
     "history": "the audit chain covers it",
     "anchors": "each covers the one before; the newest is compared with what was noted outside",
     "meta": "every value is sealed under its name",
     "schema_version": "it names migrations; a wrong one ends the start",
-    "accepted_tokens": "the token is sealed; a removed row lets the next approval in, which the gateway has signed",
     "access_tokens": "every token is sealed for its account",
     "readings": "every reading is sealed for its question",
-    "payments_seen": "it only tells whether a payment changed; what is shown was read at the gateway",
     "paused_accounts": "a pause that is removed leaves nothing to be checked; the log tells of each",
     "data_keys": "every key is sealed for its owner",
     "key_residues": "it says which files are still to be cleared of destroyed keys",
@@ -171,8 +190,6 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "places": "it is the budget of calls, which the gateway keeps too",
     "bumps": "it counts what makes readings outdated",
     "chargebacks": "it shows a chargeback beside a payment, and moves no money",
-    "subscriptions": "it shows what was reported of a subscription; no digest covers who began it, and may act on it",
-    "installments": "it shows what was reported of a subscription, and moves no money",
     "outbox": "an event says what to look at; what it tells is read from the row that it names",
     "events": "an event says what to look at; what it tells is read from the row that it names",
     "feed": "it is the last position that an event was given",
@@ -185,6 +202,22 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "anchor_alerts": "it says which operators are still to be told",
 }
 """Every other table, and why its rows have no digest."""
+
+
+class PackedRow(NamedTuple):
+    """A row with its digest behind it, which a statement gave as one value (``store.statements.digests.rows``)."""
+
+    table: DigestedTable
+    row: Row
+
+    @property
+    def name(self) -> str:
+        """Names the row in alerts: its table and its key."""
+        return _name(self.table, self.row)
+
+    def value(self, column: str) -> Value:
+        """Gives a column of the row; None also where the table has no such column."""
+        return self.row[self.table.read.index(column)] if column in self.table.read else None
 
 
 class CheckedRow(NamedTuple):
@@ -211,6 +244,12 @@ class RowKey:
         """Tells whether the digest behind the columns ``read`` is right; a row that has ended needs none."""
         *values, digest = row
         return _has_ended(table, values) or self._key.fits(str(digest), *_packed(table, values))
+
+
+def unpacked(value: Value) -> PackedRow:
+    """Gives the row that a statement gave as one value."""
+    name, *row = msgspec.json.decode(str(value))
+    return PackedRow(_TABLES[name], row)
 
 
 class RowDigests:

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.payment import PaymentStatus, status_of
 from payrelay.core.payments.schedules import NEVER_MS
-from payrelay.store.digests.rows import OPERATIONS, RowDigests
+from payrelay.store.digests.rows import OPERATIONS, PAYMENTS_SEEN, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import moment_in
 from payrelay.store.payments.operation_rows import operation_of
@@ -73,12 +73,16 @@ class ResolutionStore:
 
     async def order_of_payment(self, merchant: str, payment_id: str) -> str | None:
         """Finds the order of a payment that an operation made."""
-        return await self._text(Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant)))
+        statement = Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant))
+        found = await self._trusted(await self._database.read(all_rows(statement)))
+        return found[0].order_id if found else None
 
     async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, PaymentStatus] | None:
         """Gives the order and the status of a payment as they were last seen at the gateway."""
-        row = await self._database.read(first_row(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
-        return None if row is None else (str(row[0]), status_of(str(row[1])))
+        found = await self._database.read(all_rows(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
+        for _, _, order_id, status, *_ in await self._rows.trusted(PAYMENTS_SEEN, found):
+            return str(order_id), status_of(str(status))
+        return None
 
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
         """Finds an order that is known to be paid: preferably one that was paid before a time."""

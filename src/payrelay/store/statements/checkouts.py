@@ -8,6 +8,8 @@ from payrelay.core.checkouts.checkout import Checkout
 from payrelay.store.engine.database import Value
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.data_keys import key_of, put_key_after
+from payrelay.store.statements.digests.rows import packed
+from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 
 COLUMNS: Final = (
@@ -87,7 +89,11 @@ def change_parameters(checkout: Checkout, digest: str) -> tuple[Value, ...]:
 
 OF_AUTHORIZATION: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM checkouts
+    SELECT {READ_COLUMNS}, (
+        SELECT {packed("accepted_tokens", ACCEPTED_COLUMNS)} FROM accepted_tokens
+        WHERE merchant = $1 AND order_id = $2 AND kind = 'authorization' AND token_hash = $3
+      )
+    FROM checkouts
     WHERE merchant = $1 AND order_id = $2 AND kind = 'authorization' AND state IN ('notified', 'completed')
       AND EXISTS (
         SELECT 1 FROM accepted_tokens
@@ -96,7 +102,7 @@ OF_AUTHORIZATION: Final = query(
       )
     ORDER BY id""",
 )
-"""Finds the checkouts of an order whose authorization has the token with the hash $3."""
+"""Finds the checkouts of an order whose authorization has the token with the hash $3, each with the accepted token."""
 
 MARK_OPENED: Final = query(
     """

@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Final
 
+from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import HASHED, ChainKey, digest_of_values
 from payrelay.store.digests.rows import (
     CHECKOUTS,
     OPERATIONS,
+    TRUSTED_LATER,
     NewDigest,
+    RowDigests,
     RowKey,
     locked_page,
     put_digests,
@@ -32,6 +35,9 @@ async def cover_more_rows(database: Database, seal: Seal, secret: bytes) -> None
     the upgrade. May be interrupted and repeated. Raises StoreUnavailable, StoreUnusable.
     """
     key, rows = ChainKey(secret), RowKey(secret)
+    trusted = RowDigests(database, secret, Clock())
+    for table in TRUSTED_LATER:
+        await trusted.add_missing(table)
     await _for_each_page(database, lambda after: _references(rows, after))
     earlier = await Trail(database, seal, key).earlier()
     covering = _Covering(rows, key, has_earlier=earlier is not None and earlier.entries > 0)

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from payrelay.store.statements import checkouts, customers, inbox
+from payrelay.store.statements import checkouts, customers, inbox, subscriptions
 from payrelay.store.statements.access import client_tokens, credentials, principals
 from payrelay.store.statements.events import endpoints
+from payrelay.store.statements.gateways import readings
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
 READ: Final = {
@@ -17,6 +18,10 @@ READ: Final = {
     "principal_names": principals.NAME_COLUMNS,
     "principal_groups": principals.MEMBER_COLUMNS,
     "grandfathered": principals.PAIR_COLUMNS,
+    "accepted_tokens": inbox.ACCEPTED_COLUMNS,
+    "payments_seen": readings.SEEN_COLUMNS,
+    "subscriptions": subscriptions.OWNED_COLUMNS,
+    "installments": subscriptions.INSTALLMENT_COLUMNS,
     "operations": OPERATION_COLUMNS,
 }
 """By the name of the table."""

@@ -57,10 +57,10 @@ def put_digests(table: str, keys: Sequence[str]) -> Query:
     )
 
 
-def packed(columns: Sequence[str], table: str = "") -> str:
-    """Writes the columns of a row, and its digest behind them, as one JSON array.
+def packed(table: str, columns: str, digest: str = "row_digest") -> str:
+    """Writes the name of a table, the columns of a row, and its digest behind them, as one JSON array.
 
     So one statement gives whole rows of several tables, and the digest of each can be checked.
     """
-    prefix = f"{table}." if table else ""
-    return f"json_build_array({', '.join(f'{prefix}{column}' for column in (*columns, 'row_digest'))})"
+    names = ", ".join(f"{table}.{column}" for column in columns.split(", "))
+    return f"json_build_array('{table}', {names}, {digest if digest != 'row_digest' else f'{table}.row_digest'})"
