@@ -205,7 +205,7 @@ UNDIGESTED: Final[Mapping[str, str]] = {
 
 
 class PackedRow(NamedTuple):
-    """A row with its digest behind it, which a statement gave as one value (``store.statements.digests.rows``)."""
+    """A row with its digest behind it, which a statement gave as one value (``packed`` of ``store.engine.queries``)."""
 
     table: DigestedTable
     row: Row

@@ -6,9 +6,8 @@ from typing import Final
 
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.store.engine.database import Value
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import packed, query
 from payrelay.store.statements.data_keys import key_of, put_key_after
-from payrelay.store.statements.digests.rows import packed
 from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 

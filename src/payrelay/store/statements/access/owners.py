@@ -10,9 +10,8 @@ from typing import Final
 
 from payrelay.core.checkouts.checkout import HOLDING_ORDER
 from payrelay.core.payments.operation import PAYMENT_KINDS, Kind
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import packed, query
 from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
-from payrelay.store.statements.digests.rows import packed
 from payrelay.store.statements.gateways.readings import SEEN_COLUMNS
 from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
 from payrelay.store.statements.payment_owners import (

@@ -55,12 +55,3 @@ def put_digests(table: str, keys: Sequence[str]) -> Query:
             FROM json_each($1) AS given WHERE {in_sqlite}""",
         ),
     )
-
-
-def packed(table: str, columns: str, digest: str = "row_digest") -> str:
-    """Writes the name of a table, the columns of a row, and its digest behind them, as one JSON array.
-
-    So one statement gives whole rows of several tables, and the digest of each can be checked.
-    """
-    names = ", ".join(f"{table}.{column}" for column in columns.split(", "))
-    return f"json_build_array('{table}', {names}, {digest if digest != 'row_digest' else f'{table}.row_digest'})"

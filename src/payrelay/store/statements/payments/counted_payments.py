@@ -8,9 +8,8 @@ from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.counted_payments import CHARGES, UNPAID_CHECKOUTS, Noun
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.payments.operation import State
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import packed, query
 from payrelay.store.statements.checkouts import COLUMNS
-from payrelay.store.statements.digests.rows import packed
 from payrelay.store.statements.payment_owners import TOOK_NO_EFFECT, listed
 from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
 
