@@ -26,7 +26,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, forgotten, forgotten_on_request, stored
-from payrelay.store.digests.rows import NOTIFICATIONS, RowDigests
+from payrelay.store.digests.rows import ACCEPTED_TOKENS, NOTIFICATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
@@ -45,6 +45,8 @@ OF_AN_ORDER_MAX: Final = 200
 A customer who has the notification of a payment can post it in any number of variants. That must not keep out the
 notification of a chargeback.
 """
+
+_TOKEN_HASH: Final = ACCEPTED_TOKENS.read.index("token_hash")
 
 
 class StoredNotification(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,8 +191,10 @@ class Inbox:
         subject = (notification.merchant, notification.order_id, kind)
         stored = token.encode() if kind is NotificationKind.AUTHORIZATION else b""
         sealed = self._seal.seal(stored, token_context(*subject))
-        accepted = (*subject, secret_hash(token), sealed, notification.id, at_ms)
-        return await self._database.write(_accept_token(accepted))
+        accepted = (*subject, secret_hash(token), notification.id, at_ms)
+        row = await self._database.write(_accept_token((*accepted, self._rows.of(ACCEPTED_TOKENS, accepted), sealed)))
+        *first, _ = row
+        return await self._rows.is_right(ACCEPTED_TOKENS, first) and first[_TOKEN_HASH] == secret_hash(token)
 
     async def accepted_token(self, merchant: str, order_id: str, kind: NotificationKind) -> Secret | None:
         """Gives the token that was accepted for an order; None where none was accepted, or it isn't stored.
@@ -199,7 +203,9 @@ class Inbox:
         """
         subject = (merchant, order_id, kind)
         row = await self._database.read(first_row(Statement(statements.ACCEPTED_TOKEN, subject)))
-        sealed = None if row is None else row[1]
+        if row is None or not await self._rows.is_right(ACCEPTED_TOKENS, row[:-1]):
+            return None
+        sealed = row[-1]
         token = self._seal.open(sealed, token_context(*subject)).decode() if isinstance(sealed, bytes) else ""
         return Secret(token) if token else None
 
@@ -269,8 +275,8 @@ def _record(notification: Notification, digest: str) -> Unit[None]:
         yield Statement(statements.ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
 
 
-def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:
+def _accept_token(accepted: tuple[Value, ...]) -> Unit[Row]:
+    """Accepts a token unless one was accepted before; gives the row of the accepted one."""
     yield Statement(statements.ACCEPT_TOKEN, accepted)
-    merchant, order_id, kind, token_hash, *_ = accepted
-    rows = yield Statement(statements.ACCEPTED_TOKEN, (merchant, order_id, kind))
-    return bool(rows) and rows[0][0] == token_hash
+    rows = yield Statement(statements.ACCEPTED_TOKEN, accepted[: ACCEPTED_TOKENS.keys])
+    return rows[0]
