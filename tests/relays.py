@@ -59,11 +59,11 @@ def relay_over(
 ) -> Relay:
     """Gives a relay with every room that production sets; nothing is read or begun by making it, and nobody called."""
     background, rows = Background(), digests_of(database, clock=clock)
-    feed, subscriptions = Feed(database), Subscriptions(database, ids)
+    feed, subscriptions = Feed(database), Subscriptions(database, ids, rows)
     return Relay(
-        journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
-        resolution=ResolutionStore(database),
-        known_payments=KnownPayments(database),
+        journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY),
+        resolution=ResolutionStore(database, rows),
+        known_payments=KnownPayments(database, rows),
         accounts=accounts,
         clock=clock,
         retention=retention,
@@ -73,7 +73,11 @@ def relay_over(
         paused=PausedAccounts(Pauses(database), clock, log),
         alerting=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
         read_cache=ReadCache(
-            ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
+            ReadingStore(database, SEAL, rows),
+            clock,
+            log,
+            start=background.start,
+            note=ReadingNotes(subscriptions, accounts),
         ),
         order_searches=OrderSearches(database, CHAIN_KEY),
         inbox=Inbox(database, SEAL, rows),
@@ -84,7 +88,7 @@ def relay_over(
         signed_texts=SignedTexts(database, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
-        owners=Owners(database),
+        owners=Owners(database, rows),
         principals=Principals(database, rows),
         dispatch=Dispatch(
             feed=feed,

@@ -22,7 +22,7 @@ from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
-from payrelay.errors import DatabaseNotReady, SettingsError
+from payrelay.errors import DatabaseNotReady, RowForged, SettingsError
 from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
@@ -161,17 +161,28 @@ async def running(
                 principal_max=settings.principal_connections_max,
             ),
             identity_provider=identity_token_reader(
-                stack, await stored_identity(settings.identity, relay.principals), clock, log
+                stack, await stored_identity(settings.identity, relay.principals, log), clock, log
             ),
         )
         yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
 
 
-async def stored_identity(identity: IdentitySettings | None, principals: Principals) -> IdentitySettings | None:
-    """Returns the settings of an identity provider with the stored name of its principal. Raises StoreError."""
+async def stored_identity(
+    identity: IdentitySettings | None, principals: Principals, log: FilteringBoundLogger
+) -> IdentitySettings | None:
+    """Returns the settings of an identity provider with the stored name of its principal.
+
+    Where the row that tells this name was forged, nobody knows for whom the provider's tokens act: they count as
+    unknown, until a person has mended the row and started the service again. Raises StoreError.
+    """
     if identity is None:
         return None
-    return identity.model_copy(update={"principal": await principals.stored_name(identity.principal)})
+    try:
+        principal = await principals.stored_name(identity.principal)
+    except RowForged as error:
+        log.error("identity_provider_refused", principal=identity.principal, reason=str(error))
+        return None
+    return identity.model_copy(update={"principal": principal})
 
 
 def identity_token_reader(
@@ -212,16 +223,17 @@ async def opened_relay(
     ``kinds`` are the known kinds of gateway; a simulation brings its own. Raises SettingsError, StoreUnusable.
     """
     database, seal, rows, chain_secret = shared.database, shared.seal, shared.rows, shared.chain.secret
+    rows.tell_of_wrong(lambda name: log.error("row_forged", row=name))
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
         opened_accounts(settings, clock, shared, kinds) as accounts,
         opened_dispatch(settings, shared, clock, log, hooks) as dispatch,
     ):
-        subscriptions = Subscriptions(database, new_id)
+        subscriptions = Subscriptions(database, new_id, rows)
         yield Relay(
-            journal=Journal(database, seal, chain_key=chain_secret),
-            resolution=ResolutionStore(database),
-            known_payments=KnownPayments(database),
+            journal=Journal(database, seal, rows, chain_key=chain_secret),
+            resolution=ResolutionStore(database, rows),
+            known_payments=KnownPayments(database, rows),
             accounts=accounts,
             clock=clock,
             retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),
@@ -235,7 +247,7 @@ async def opened_relay(
             ),
             held_responses=held_responses,
             read_cache=ReadCache(
-                ReadingStore(database, seal),
+                ReadingStore(database, seal, rows),
                 clock,
                 log,
                 start=background.start,
@@ -254,7 +266,7 @@ async def opened_relay(
             return_links=settings.return_links,
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
-            owners=Owners(database),
+            owners=Owners(database, rows),
             principals=Principals(database, rows),
         )
 

@@ -8,7 +8,9 @@
     │   ├── StoreUnavailable busy, full, locked or gone for now; nothing of the unit of work was committed
     │   │   └── StoreDoubtful  lost in the middle of a unit of work, which may be committed all the same
     │   ├── StoreUnusable    can't be opened: missing, read-only, newer than the program, another key
-    │   └── Outdated         the row was changed since it was read; read it again and decide anew
+    │   ├── Outdated         the row was changed since it was read; read it again and decide anew
+    │   └── RowForged        a row was written by somebody who lacks the key; a person must look
+    │       └── OperationForged  the row or the history of an operation
     └── IllegalTransition    an error in the program: an event that the table of states lacks
         └── OverruledError   a report that loses against an operation's state (``flows.apply_change``)
 
@@ -243,6 +245,18 @@ class DatabaseNotReady(StoreUnusable):
 
 class Outdated(StoreError):
     """The row has another version than the one that was read; nothing was written."""
+
+
+class RowForged(StoreError):
+    """A row has no right digest: nothing follows from it."""
+
+
+class OperationForged(RowForged):
+    """The row of ``operation_id``, or its history, isn't as this program stored it: nothing is concluded from it."""
+
+    def __init__(self, operation_id: str) -> None:
+        super().__init__(f"the stored record of {operation_id} was changed by something other than Payrelay")
+        self.operation_id = operation_id
 
 
 class IllegalTransition(PayrelayError):

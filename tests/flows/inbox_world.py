@@ -244,7 +244,7 @@ class InboxWorld:
         self.chargebacks = Chargebacks(self.database)
         self.checkouts = Checkouts(self.database, seal, digests_of(self.database))
         self.customers = Customers(self.database, seal, digests_of(self.database), chain_key=b"c" * 32)
-        self.subscriptions = Subscriptions(self.database, world.relay.new_id)
+        self.subscriptions = Subscriptions(self.database, world.relay.new_id, digests_of(self.database))
         self.relay: Relay = replace(
             world.relay,
             accounts={"gateway": self.account},

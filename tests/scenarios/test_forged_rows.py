@@ -198,11 +198,17 @@ async def test_an_endpoint_with_another_address_gets_nothing(file: Path, start: 
     assert f"endpoints/{rows[0][0]}: its digest is missing or wrong" in (await audited()).out
 
 
-@pytest.mark.parametrize("change", ["state = 'completed'", "amount_minor = 1"])
+@pytest.mark.parametrize(
+    "change",
+    ["state = 'completed'", "amount_minor = 1", "customer_reference = 'attacker'"],
+)
 async def test_a_checkout_is_not_paid_by_hand(
     file: Path, start: Open, books: Books, audited: Audited, change: str
 ) -> None:
-    """A checkout that says that it is completed, or was for a hundredth, has goods handed over: it is not believed."""
+    """A checkout that says that it is completed, or was for a hundredth, has goods handed over: it is not believed.
+
+    Nor is one that names another customer, who would get the card that is approved on its page.
+    """
     checkout_id = books.checkouts[0].id
     forge(file, f"UPDATE checkouts SET {change} WHERE id = ?", checkout_id)
     async with start() as program:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 from multidict import CIMultiDict
+from tests.digests import digests_of
 from tests.gateways.facade import GatewayFacade
 from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.hostility import CHEAP_MINOR
@@ -438,7 +439,7 @@ def with_journal(kind: type[Journal]) -> Parts:
 
 
 def _shameless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, resolution=Shameless(database))
+    return replace(relay, resolution=Shameless(database, digests_of(database)))
 
 
 def _credulous(relay: Relay, _: Database) -> Relay:
@@ -482,7 +483,7 @@ def _talkative(relay: Relay, database: Database) -> Relay:
 
 
 def _recounting(relay: Relay, database: Database) -> Relay:
-    return replace(relay, subscriptions=Recounting(database, relay.new_id))
+    return replace(relay, subscriptions=Recounting(database, relay.new_id, digests_of(database)))
 
 
 def _lavish(relay: Relay, _: Database) -> Relay:
@@ -499,7 +500,7 @@ def _restless(relay: Relay, _: Database) -> Relay:
 
 
 def _ownerless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, owners=Ownerless(database))
+    return replace(relay, owners=Ownerless(database, digests_of(database)))
 
 
 MISTAKES: Final[dict[str, Callable[[], Parts]]] = {

@@ -70,7 +70,7 @@ async def _fill(database: Database) -> None:
     await Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY).add(CUSTOMER, APPROVAL)
     await Checkouts(database, SEAL, digests_of(database)).add(CHECKOUT, DETAILS)
     await Inbox(database, SEAL, digests_of(database)).put(NOTIFICATION, BODY)
-    await ReadingStore(database, SEAL).keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=1)
+    await ReadingStore(database, SEAL, digests_of(database)).keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=1)
 
 
 async def _owners(database: Database) -> list[str]:
@@ -101,7 +101,7 @@ async def test_what_is_forgotten_by_its_age_takes_its_key_along(database: Databa
     assert (await checkouts.forget(later), await inbox.forget_refused(later, 10)) == (1, 0)
     await inbox.record(msgspec.structs.replace(NOTIFICATION, version=2, next_at_ms=None))
     assert await inbox.forget_bodies(later, 10) == 1
-    assert await ReadingStore(database, SEAL).prune(later, 10) == 1
+    assert await ReadingStore(database, SEAL, digests_of(database)).prune(later, 10) == 1
 
     assert await _owners(database) == [CUSTOMER.id]
     assert await database.read(_rows(RESIDUES)) == []
@@ -109,7 +109,7 @@ async def test_what_is_forgotten_by_its_age_takes_its_key_along(database: Databa
 
 async def test_a_reading_that_is_not_stored_leaves_the_key_of_the_one_that_is(database: Database) -> None:
     """An answer that was asked for earlier comes late: it must not lock the newer one away."""
-    last = ReadingStore(database, SEAL)
+    last = ReadingStore(database, SEAL, digests_of(database))
     for read_at_ms in (2, 1, 3, 1):
         await last.keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=read_at_ms)
 
@@ -266,7 +266,7 @@ async def _age(database: Database) -> list[bytes]:
 async def _everything(database: Database) -> tuple[object, ...]:
     """Reads all that has a data key."""
     customers = Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY)
-    kept = await ReadingStore(database, SEAL).last(CUSTOMER.merchant, ORDER)
+    kept = await ReadingStore(database, SEAL, digests_of(database)).last(CUSTOMER.merchant, ORDER)
     return (
         await customers.get(CUSTOMER.id),
         await customers.token_of(CUSTOMER.id),

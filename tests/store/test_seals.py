@@ -80,7 +80,7 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     start = await chain_key(database, seal, Clock())
     await SigningKeys(database, seal, Clock()).newest()
     book = Book(database)
-    book.journal = Journal(database, seal, chain_key=start.secret)
+    book.journal = Journal(database, seal, digests_of(database, start.secret), chain_key=start.secret)
     await book.accept(book.new(1))
     await book.advance(book.new(1), Event.SUCCEEDED, answer)
     await Customers(database, seal, digests_of(database), chain_key=start.secret).add(CUSTOMER, APPROVAL)
@@ -92,7 +92,9 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     await endpoints.add(ENDPOINT, Secret("older"))
     await endpoints.rotate("end_1", Secret("newest"), older_ends_at_ms=2, now_ms=1)
     await AccessTokens(database, seal, Clock(), "merchant/app").put("access", 599.0)
-    await ReadingStore(database, seal).keep(MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1)
+    await ReadingStore(database, seal, digests_of(database)).keep(
+        MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1
+    )
 
 
 @pytest.fixture
@@ -152,7 +154,7 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     seal = Seal((NEW,))
     await verify_key(filled, seal)
     start = await chain_key(filled, seal, Clock())
-    journal = Journal(filled, seal, chain_key=start.secret)
+    journal = Journal(filled, seal, digests_of(filled, start.secret), chain_key=start.secret)
     [operation] = [each async for each in _operations(journal)]
     assert await journal.answer_of(operation) == answer
     assert (await journal.call_of(operation)).customer_token == TOKEN  # type: ignore[union-attr]
@@ -166,7 +168,10 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     assert target is not None
     assert (target.newest, target.older) == (Secret("newest"), Secret("older"))
     kept = await AccessTokens(filled, seal, Clock(), "merchant/app").read()
-    assert (kept is not None, await ReadingStore(filled, seal).last(MERCHANT, AllSubscriptions()) is not None) == (
+    assert (
+        kept is not None,
+        await ReadingStore(filled, seal, digests_of(filled)).last(MERCHANT, AllSubscriptions()) is not None,
+    ) == (
         True,
         True,
     )
@@ -183,7 +188,7 @@ async def test_the_audit_finds_nothing(filled: Database) -> None:
     await rotated(filled)
     seal = Seal((NEW,))
     start = await chain_key(filled, seal, Clock())
-    trail: Trail = Journal(filled, seal, chain_key=start.secret).trail
+    trail: Trail = Journal(filled, seal, digests_of(filled, start.secret), chain_key=start.secret).trail
 
     assert [finding async for finding in Audit(trail, start.since_ms, lambda *_: None).findings()] == []
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.flows.hosted import hosting, new
 from tests.flows.world import CHARGE, World, asked, outcome_of
 from tests.samples import OPERATION
@@ -35,7 +36,7 @@ class MeetingOwners(Owners):
     """Has something happen right after the owners of an order were read, at the times that are numbered."""
 
     def __init__(self, world: World, deeds: dict[int, Deed]) -> None:
-        super().__init__(world.database)
+        super().__init__(world.database, digests_of(world.database))
         self._deeds = deeds
         self._times = 0
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.flows.hosted import hosting, new, opened
 from tests.flows.vault import MERCHANT, SEAL, TOKEN, approved_in, charge_by, stored, told
 from tests.flows.world import World, asked, outcome_of
@@ -283,7 +284,7 @@ async def test_erasure_reaches_every_order_of_the_customer(world: World) -> None
     """The gateway's records have the customer's name, address and telephone; there may be any number of orders."""
     await _notified(world)
     customer = await approved_in(world)
-    last = ReadingStore(world.database, SEAL)
+    last = ReadingStore(world.database, SEAL, digests_of(world.database))
     orders = [f"A-{number}" for number in range(ORDERS_AT_ONCE + 2)]
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
     for number, order_id in enumerate(orders):
@@ -342,7 +343,7 @@ async def test_erasure_reaches_the_subscriptions_of_the_customer(world: World) -
         account="gateway", merchant=MERCHANT, order_id="S-1", outcome=CheckoutState.COMPLETED, subscription_id="420"
     )
     assert await finish_by_notification(relay, content) is not None
-    last = ReadingStore(world.database, SEAL)
+    last = ReadingStore(world.database, SEAL, digests_of(world.database))
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
     calls = [
         made(subscription_id=number) for made in (OneSubscription, PaymentsOfSubscription) for number in (420, 421)

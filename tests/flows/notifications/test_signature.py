@@ -197,7 +197,8 @@ async def test_what_one_account_of_a_merchant_says_holds_for_all(world: InboxWor
 
 async def test_an_incomplete_list_proves_nothing(world: InboxWorld) -> None:
     """The form or call of which the text isn't known may have this one."""
-    await world.database.write(_run("INSERT INTO signed_texts VALUES ('0123456789abcdef', '', 'op_0', 'unknown', 0)"))
+    unknown = "(merchant, digest, subject, kind, at_ms) VALUES ('0123456789abcdef', '', 'op_0', 'unknown', 0)"
+    await world.database.write(_run(f"INSERT INTO signed_texts {unknown}"))
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.take(HELD)
 

@@ -2,6 +2,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.flows.world import CHARGE, World, asked, outcome_of
 
 from payrelay.core.answers import Answer
@@ -147,7 +148,7 @@ async def test_a_decision_is_about_the_state_that_the_operator_saw(world: World)
 
 def looking(world: World, operation: Operation) -> Callable[[], Awaitable[None]]:
     """Gives what another process does meanwhile: it looks at the gateway, and writes that down."""
-    journal = Journal(world.database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
+    journal = Journal(world.database, Seal((b"k" * 32,)), digests_of(world.database), chain_key=b"c" * 32)
 
     async def inquire() -> None:
         row = await journal.get(operation.id)

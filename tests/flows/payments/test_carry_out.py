@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.flows.operators.test_decide import decision_on
 from tests.flows.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
 from tests.relays import CHAIN_KEY, SEAL
@@ -276,7 +277,7 @@ class TestIntent:
         world.limit_to(RateLimit(1, 10.0))
         held = await world.account.rate_limiter.take_now()
         assert held is not None
-        late = Journal(world.database, SEAL, chain_key=CHAIN_KEY)
+        late = Journal(world.database, SEAL, digests_of(world.database), chain_key=CHAIN_KEY)
 
         async def arrive() -> None:
             granted, entry = advance(

@@ -5,6 +5,7 @@ import pytest
 from tests.digests import digests_of
 from tests.samples import CHECKOUT, NOTIFICATION, OPERATION, PAYMENT
 from tests.store.conftest import Book
+from tests.store.payments.test_audit import Tamper, tamper
 from tests.store.test_checkouts import DETAILS
 from tests.store.test_subscriptions import paid
 
@@ -15,7 +16,8 @@ from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OPEN_STATES, WITHOUT_EFFECT, Kind, Operation, State
 from payrelay.core.secret import secret_hash
 from payrelay.runtime.ids import new_id
-from payrelay.store.access.owners import Owners
+from payrelay.store.access.owners import NOT_TOLD, Owners
+from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
@@ -23,6 +25,8 @@ from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
+
+__all__ = ["tamper"]
 
 MERCHANT: Final = OPERATION.merchant
 SEAL: Final = Seal((b"k" * 32,))
@@ -37,12 +41,12 @@ class Shelf:
 
     def __init__(self, book: Book) -> None:
         self.book = book
-        self.owners = Owners(book.database)
+        self.owners = Owners(book.database, digests_of(book.database))
         self.checkouts = Checkouts(book.database, SEAL, digests_of(book.database))
         self.inbox = Inbox(book.database, SEAL, digests_of(book.database))
-        self.subscriptions = Subscriptions(book.database, new_id)
+        self.subscriptions = Subscriptions(book.database, new_id, digests_of(book.database))
         self.signed_texts = SignedTexts(book.database, secret=b"c" * 32)
-        self.readings = ReadingStore(book.database, SEAL)
+        self.readings = ReadingStore(book.database, SEAL, digests_of(book.database))
         self._number = 0
 
     async def operation(self, **members: object) -> Operation:
@@ -320,3 +324,91 @@ async def test_an_installment_that_failed_claims_no_notification(shelf: Shelf) -
 
     assert await left_of(shelf, "kiosk", id_) == [True]
     assert await left_of(shelf, "shop", id_) == [False]
+
+
+@pytest.mark.parametrize("forgery", ["principal = 'kiosk'", "row_digest = ''", "state = 'declined'"])
+async def test_what_a_forged_row_owned_is_open_to_nobody(shelf: Shelf, tamper: Tamper, forgery: str) -> None:
+    """Neither to whom the row names now, nor to all, as what nobody made would be."""
+    await shelf.operation(payment_id=PAYMENT_ID, result_ref="hash")
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    await tamper(f"UPDATE operations SET {forgery}")  # noqa: S608, the forgeries are named above
+    owners = shelf.owners
+
+    assert await owners.of_payment(MERCHANT, PAYMENT_ID) == {NOT_TOLD}
+    assert await owners.of_authorization(MERCHANT, "hash") == {NOT_TOLD}
+    assert (await owners.of_order(MERCHANT, "A-1")).all == {NOT_TOLD}
+    assert await owners.payments_of_order(MERCHANT, "A-1") == {PAYMENT_ID: {NOT_TOLD}}
+
+
+@pytest.mark.parametrize("forgery", ["principal = 'kiosk'", "row_digest = ''"])
+async def test_a_forged_checkout_owns_nothing(shelf: Shelf, tamper: Tamper, forgery: str) -> None:
+    """It is only joined, and never read by itself: without its digest its principal is nobody's owner."""
+    await shelf.checkout(
+        kind=CheckoutKind.RECURRING,
+        state=CheckoutState.COMPLETED,
+        payment_id=PAYMENT_ID,
+        subscription_id=PLAN_ID,
+        order_id="A-1",
+    )
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
+    await tamper(f"UPDATE checkouts SET {forgery}")  # noqa: S608, the forgeries are named above
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == {NOT_TOLD}
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == {NOT_TOLD}
+    assert (await shelf.owners.of_order(MERCHANT, "A-1")).all == {NOT_TOLD}
+
+
+async def test_a_row_that_somebody_wrote_beside_an_owners_takes_nothing_from_it(shelf: Shelf, tamper: Tamper) -> None:
+    """Whoever may write could shut every owner out otherwise, by one row; it is an alert."""
+    await shelf.operation(payment_id=PAYMENT_ID)
+    await shelf.checkout(kind=CheckoutKind.PAYMENT, order_id="zzz", principal="kiosk")
+    await tamper(f"UPDATE checkouts SET payment_id = '{PAYMENT_ID}'")  # noqa: S608, a number that is named above
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    due = await Alerts(shelf.book.database, AlertSubject.ROW).lease_due(2**60, leased_until_ms=2**61, limit=10)
+    assert [alert.subject_id.partition("/")[0] for alert in due] == ["checkouts"]
+
+
+@pytest.mark.parametrize(
+    ("table", "forgery"),
+    [
+        ("subscriptions", "principal = 'kiosk'"),
+        ("installments", "subscription_id = 'other'"),
+        ("installments", "row_digest = ''"),
+    ],
+)
+async def test_a_forged_plan_or_installment_makes_nobody_an_owner(
+    shelf: Shelf, tamper: Tamper, table: str, forgery: str
+) -> None:
+    """A payment is its plan's by these two rows alone."""
+    owner = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="shop")
+    for plan_id in (PLAN_ID, "other"):
+        fact = msgspec.structs.replace(paid(1), subscription_id=plan_id, payment=PAYMENT_ID)
+        await shelf.subscriptions.note(owner, [fact], now_ms=1)
+    await tamper(f"DELETE FROM installments WHERE subscription_id = 'other'; UPDATE {table} SET {forgery}")  # noqa: S608
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == {NOT_TOLD}
+
+
+@pytest.mark.parametrize("forgery", ["order_id = 'zzz'", "accepted_at_ms = 0"])
+async def test_a_forged_accepted_token_gives_no_authorization_away(shelf: Shelf, tamper: Tamper, forgery: str) -> None:
+    """The earliest row would name the owner: one that somebody wrote names nobody."""
+    await shelf.checkout(kind=CheckoutKind.AUTHORIZATION, order_id="A-1")
+    await shelf.checkout(kind=CheckoutKind.AUTHORIZATION, order_id="zzz", principal="kiosk")
+    told = msgspec.structs.replace(NOTIFICATION, merchant=MERCHANT, order_id="A-1")
+    assert await shelf.inbox.accept_token(told, NotificationKind.AUTHORIZATION, "token", at_ms=1)
+    assert await shelf.owners.of_authorization(MERCHANT, secret_hash("token")) == SHOP
+    await tamper(f"UPDATE accepted_tokens SET {forgery}")  # noqa: S608, the forgeries are named above
+
+    assert await shelf.owners.of_authorization(MERCHANT, secret_hash("token")) == {NOT_TOLD}
+
+
+async def test_a_forged_record_of_a_payment_leads_to_no_order(shelf: Shelf, tamper: Tamper) -> None:
+    """A payment that nobody is known to have made is its order's: the order is not whatever somebody wrote."""
+    await shelf.operation(order_id="A-1")
+    await shelf.operation(order_id="zzz", principal="kiosk")
+    await shelf.seen("A-1")
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    await tamper("UPDATE payments_seen SET order_id = 'zzz'")
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == {NOT_TOLD}

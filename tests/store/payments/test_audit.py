@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.databases import sqlite_url
-from tests.digests import record_earlier
+from tests.digests import digests_of, record_earlier
 from tests.draws import examples
 from tests.samples import CANCEL
 
@@ -513,7 +513,7 @@ STEPS: Final = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(Event), st.
 
 async def _after(steps: list[tuple[int, Event, bool]], folder: Path) -> list[AuditFinding]:
     database = await open_database(sqlite_url(folder / "db"), clock=Clock(), owner=True, executor=InlineExecutor())
-    journal = Journal(database, SEAL, chain_key=CHAIN_KEY)
+    journal = Journal(database, SEAL, digests_of(database), chain_key=CHAIN_KEY)
     rows: dict[int, Operation] = {}
     for step, (number, event, has_answer) in enumerate(steps):
         at_ms = step * ANCHOR_EVERY_MS

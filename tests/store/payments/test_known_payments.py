@@ -3,6 +3,7 @@ from typing import Final
 import msgspec
 import pytest
 from tests import samples
+from tests.digests import digests_of
 from tests.store.conftest import Book
 
 from payrelay.core.payments.operation import Event, Kind, Operation
@@ -21,7 +22,7 @@ SEEN: Final = msgspec.structs.replace(samples.PAYMENT, payment_id="320", order_i
 @pytest.fixture
 def payments(database: Database) -> KnownPayments:
     """Gives what is under test."""
-    return KnownPayments(database)
+    return KnownPayments(database, digests_of(database))
 
 
 async def lost(book: Book, number: int, **members: object) -> Operation:
@@ -50,7 +51,7 @@ async def test_a_list_has_each_payment_once_and_the_newest_first(
     database: Database, book: Book, payments: KnownPayments
 ) -> None:
     """What the gateway showed, and what operations and subscriptions name, are one list."""
-    await ReadingStore(database, Seal((b"k" * 32,))).note_payments(MERCHANT, [SEEN], 5_000)
+    await ReadingStore(database, Seal((b"k" * 32,)), digests_of(database)).note_payments(MERCHANT, [SEEN], 5_000)
     charge = await lost(book, 1, payment_id="320")
     await book.advance(charge, Event.PROVED)
     refund = await lost(book, 2, kind=Kind.REFUND, payment_id="320", order_id="A-1", amount_minor=2_500)
@@ -80,7 +81,7 @@ async def test_a_list_is_narrowed(
     database: Database, payments: KnownPayments, wanted: PaymentFilter, found: list[str]
 ) -> None:
     """Support asks for an order or a payment; whoever looks for money asks for a state."""
-    await ReadingStore(database, Seal((b"k" * 32,))).note_payments(MERCHANT, [SEEN], 5_000)
+    await ReadingStore(database, Seal((b"k" * 32,)), digests_of(database)).note_payments(MERCHANT, [SEEN], 5_000)
     await _note_installment(database, "321")
     assert [each.payment_id for each in await payments.list(wanted, limit=10)] == found
 
@@ -97,5 +98,5 @@ async def _note_installment(database: Database, payment_id: str) -> None:
         is_paid=True,
         payment_minor=9_900,
     )
-    subscriptions = Subscriptions(database, lambda prefix, now_ms: f"{prefix}_{now_ms}")
+    subscriptions = Subscriptions(database, lambda prefix, now_ms: f"{prefix}_{now_ms}", digests_of(database))
     await subscriptions.note(SubscriptionOwner(account="gateway", merchant=MERCHANT), [fact], now_ms=1_000)

@@ -22,7 +22,7 @@ MERCHANT: Final = "0123456789abcdef"
 @pytest.fixture
 def resolution(database: Database) -> ResolutionStore:
     """Gives what is under test."""
-    return ResolutionStore(database)
+    return ResolutionStore(database, digests_of(database))
 
 
 async def lost(book: Book, number: int, **members: object) -> Operation:

@@ -9,7 +9,8 @@ from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.http.request_log import describe
 from payrelay.api.http.visit import Visit
 from payrelay.core.answers import Answer, Trace, failed, of_refusal
-from payrelay.errors import Code, Refusal, StoreUnavailable
+from payrelay.core.payments.sentences import FORGED_SENTENCE
+from payrelay.errors import Code, OperationForged, Refusal, StoreUnavailable
 
 STORE_DOWN: Final = "the store can't be used now"
 ENDING: Final = "the service is about to stop"
@@ -18,6 +19,9 @@ UNTOLD: Final = "it can't be told here and now whether this request, or an earli
 AGAIN: Final = "send the same request again"
 
 _READING: Final = frozenset({"GET", "HEAD"})
+
+FORGED_RETRY_AFTER_S: Final = 3_600
+"""As for an operation that needs attention: a person is at work, and nothing changes sooner."""
 
 
 async def safely_answered(
@@ -29,6 +33,9 @@ async def safely_answered(
         return await answering
     except Refusal as refusal:
         return of_refusal(refusal, log_record.request_id)
+    except OperationForged as forged:
+        trace = Trace(request_id=log_record.request_id, operation_id=forged.operation_id)
+        return failed(Code.OUTCOME_UNKNOWN, FORGED_SENTENCE, trace, retry_after_s=FORGED_RETRY_AFTER_S)
     except StoreUnavailable:
         return _untold(visit, STORE_DOWN)
     except Exception as error:  # noqa: BLE001 - the outermost place

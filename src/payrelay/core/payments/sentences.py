@@ -43,3 +43,9 @@ EVENT_SENTENCES: Final[dict[Event, str]] = {
 }
 
 FIRST_ENTRY: Final = "The service stored it before it sent anything."
+
+FORGED_SENTENCE: Final = (
+    "Its stored record was changed by something other than the service, so the service can't say what became of it;"
+    " a person must look at it. Don't send it again as something new."
+)
+"""What is known of an operation whose row or history doesn't fit its digest."""

@@ -13,6 +13,7 @@ import msgspec
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_values
 from payrelay.core.payments.idempotency import claim_of
+from payrelay.core.payments.operation import is_step
 from payrelay.flows.relay import Relay
 from payrelay.store.digests.rows import DIGESTED, RowDigests
 from payrelay.store.engine.database import Value
@@ -321,8 +322,12 @@ def _wrong(record: AuditRecord, trail: Trail, earlier: int) -> list[AuditFinding
 def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, earlier: int) -> list[tuple[int | None, str]]:
     wrong: list[tuple[int | None, str]] = []
     previous, next_version = "", 1
+    state: str | None = None
     for entry in entries:
         version = entry.link.version
+        if version == next_version and not is_step(state, entry.link.event, entry.link.state):
+            before = "before everything" if state is None else f"of an operation that is {state}"
+            wrong.append((version, f"no operation does this: {entry.link.event} {before} leads to {entry.link.state}"))
         if version != next_version:
             wrong.append((version, f"it is where entry {next_version} should be; that one is gone"))
         elif not entry.hash:
@@ -330,7 +335,7 @@ def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, earlier
                 wrong.append((version, "it has no hash, although it was written after the chain began"))
         elif trail.key.entry(previous, entry.link) != entry.hash:
             wrong.append((version, "it was changed, or the entry before it was: its hash doesn't follow"))
-        previous, next_version = entry.hash, version + 1
+        previous, next_version, state = entry.hash, version + 1, entry.link.state
     return wrong
 
 

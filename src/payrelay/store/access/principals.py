@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.access.ownership import NOBODY, ActsFor
-from payrelay.errors import Outdated, StoreError
+from payrelay.errors import Outdated, RowForged
 from payrelay.store.digests.rows import (
     GRANDFATHERED,
     PRINCIPAL_GROUPS,
@@ -91,14 +91,14 @@ class Principals:
     async def stored_name(self, name: str) -> str:
         """Finds the name under which a principal's rows are stored: its first one. Any other name is its own.
 
-        Raises StoreUnavailable; StoreError where the row of another name was forged.
+        Raises StoreUnavailable; RowForged where the row of another name was forged.
         """
         rows = await self._database.read(all_rows(Statement(statements.NAME_OF, (name,))))
         if not rows:
             return name
         for found in await self._trusted(PRINCIPAL_NAMES, rows, PrincipalName):
             return found.principal
-        raise StoreError(f"the row that makes {name!r} another name was not written by this program")
+        raise RowForged(f"the row that makes {name!r} another name was not written by this program")
 
     async def known(self) -> list[str]:
         """Reads the names under which anything is stored, in their order."""

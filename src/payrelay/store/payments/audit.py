@@ -17,7 +17,7 @@ from payrelay.store.digests.rows import ALERT_VERSION as ROW_ALERT_VERSION
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.payments.operation_rows import answer_context, call_context
+from payrelay.store.payments.operation_rows import answer_context, call_context, link_of
 from payrelay.store.statements import meta
 from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT, ADD_ROW_ALERT, TOLD_ON
 from payrelay.store.statements.payments import audit as statements
@@ -152,7 +152,7 @@ class Trail:
         digest = self.key.entries_before_chain()
         operation_id, version = "", _BEFORE_ALL
         while found := await self._rows(Statement(statements.ENTRIES_WITHOUT_HASH, (operation_id, version, PAGE))):
-            for link, _ in map(_entry, found):
+            for link, _ in map(chained_entry, found):
                 digest.add(link.operation_id, link.version, self.key.entry("", link))
                 operation_id, version = link[:2]
         return Earlier(at_ms=at_ms, rows=0, entries=digest.entries, digest=digest.end())
@@ -235,21 +235,21 @@ class Trail:
             if not rows:
                 return
             for row in rows:
-                yield _entry(row)
-            operation_id, version, at_ms = _entry(rows[-1]).link[:3]
+                yield chained_entry(row)
+            operation_id, version, at_ms = chained_entry(rows[-1]).link[:3]
 
     async def _operations(self) -> AsyncIterator[Row]:
-        operation_id = ""
-        while rows := await self._rows(Statement(statements.AUDIT_ROWS, (operation_id, PAGE))):
+        operation_id, page = "", statements.FIRST_AUDIT_ROWS
+        while rows := await self._rows(Statement(page, (operation_id, PAGE))):
             for row in rows:
                 yield row
-            operation_id = str(rows[-1][0])
+            operation_id, page = str(rows[-1][0]), statements.AUDIT_ROWS
 
     async def _histories(self) -> AsyncIterator[_Entries]:
         operation_id, version = "", _BEFORE_ALL
         entries: list[ChainedEntry] = []
         while rows := await self._rows(Statement(statements.AUDIT_ENTRIES, (operation_id, version, PAGE))):
-            for entry in map(_entry, rows):
+            for entry in map(chained_entry, rows):
                 if entries and entries[-1].link.operation_id != entry.link.operation_id:
                     yield tuple(entries)
                     entries = []
@@ -299,7 +299,7 @@ def _reading(operation_id: str) -> Unit[tuple[Row | None, _Entries]]:
         if list(map(tuple, before)) == list(map(tuple, after)):
             break
         before = after
-    return (before[0] if before else None), tuple(map(_entry, entries))
+    return (before[0] if before else None), tuple(map(chained_entry, entries))
 
 
 def sealed_earlier(seal: Seal, earlier: Earlier) -> bytes:
@@ -312,9 +312,9 @@ def nothing_earlier(key: ChainKey, at_ms: int) -> Earlier:
     return Earlier(at_ms=at_ms, rows=0, entries=0, digest=key.entries_before_chain().end())
 
 
-def _entry(row: Row) -> ChainedEntry:
-    *members, entry_hash = row
-    return ChainedEntry(Link(*members), str(entry_hash))  # type: ignore[arg-type] # columns have their types by the schema
+def chained_entry(row: Row) -> ChainedEntry:
+    """Converts a row that has the columns of a journal entry with its hash."""
+    return ChainedEntry(*link_of(row))
 
 
 def _anchor(row: Row) -> Anchor:

@@ -6,7 +6,8 @@ import msgspec
 
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentStatus, status_of
-from payrelay.store.engine.database import Database, Statement, Unit, first_row
+from payrelay.store.digests.rows import RowDigests, unpacked
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.statements.payments import known_payments as statements
 
@@ -98,19 +99,24 @@ class PaymentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownPayments:
-    """Reads the payments that are known in a database."""
+    """Reads the payments that are known in a database; ``rows`` checks the digests of what one is known by."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
 
     async def get(self, merchant: str, payment_id: str) -> KnownPayment | None:
-        """Finds what is known of a payment: as it was last seen at the gateway, or as what it belongs to."""
-        row = await self._database.read(first_row(Statement(statements.KNOWN_PAYMENT, (payment_id, merchant))))
-        if row is None:
-            return None
-        order_id, currency, status = (None if value is None else str(value) for value in row)
-        assert order_id is not None  # noqa: S101, each part of the statement has one
-        return KnownPayment(order_id, currency, None if status is None else status_of(status))
+        """Finds what is known of a payment: as it was last seen at the gateway, or as what it belongs to.
+
+        A row without its digest tells nothing, and is reported.
+        """
+        rows = await self._database.read(all_rows(Statement(statements.KNOWN_PAYMENT, (payment_id, merchant))))
+        for order_id, currency, status, maker, link in rows:
+            packed = [unpacked(each) for each in (maker, link) if each is not None]
+            if all([await self._rows.is_right(*each) for each in packed]):
+                known = None if status is None else status_of(str(status))
+                return KnownPayment(str(order_id), None if currency is None else str(currency), known)
+        return None
 
     async def list(self, filters: PaymentFilter, *, limit: int) -> "list[PaymentSummary]":
         """Reads at most ``limit`` payments, newest first. It reads every known payment, and is for operators."""

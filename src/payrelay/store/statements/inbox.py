@@ -180,29 +180,34 @@ order last before they came."""
 LIST_NOTIFICATIONS: Final = Listing("notifications", READ_COLUMNS)
 """The listed columns of notifications."""
 
+ACCEPTED_COLUMNS: Final = "merchant, order_id, kind, token_hash, notification_id, accepted_at_ms"
+
 ACCEPT_TOKEN: Final = query(
-    """
-    INSERT INTO accepted_tokens (merchant, order_id, kind, token_hash, sealed_token, notification_id, accepted_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    f"""
+    INSERT INTO accepted_tokens ({ACCEPTED_COLUMNS}, row_digest, sealed_token)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (merchant, order_id, kind) DO NOTHING""",
 )
 """Accepts a token for an order, unless one was accepted before."""
 
 ACCEPT_TOKEN_INSTEAD: Final = query(
-    """
-    INSERT INTO accepted_tokens (merchant, order_id, kind, token_hash, sealed_token, notification_id, accepted_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    f"""
+    INSERT INTO accepted_tokens ({ACCEPTED_COLUMNS}, row_digest, sealed_token)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (merchant, order_id, kind) DO UPDATE
     SET token_hash = excluded.token_hash, sealed_token = excluded.sealed_token,
-      notification_id = excluded.notification_id, accepted_at_ms = excluded.accepted_at_ms
+      notification_id = excluded.notification_id, accepted_at_ms = excluded.accepted_at_ms,
+      row_digest = excluded.row_digest
     WHERE accepted_tokens.accepted_at_ms <= excluded.accepted_at_ms""",
 )
-"""Accepts a token for an order in place of one that was accepted before, or at, $7."""
+"""Accepts a token for an order in place of one that was accepted before, or at, $6."""
 
 ACCEPTED_TOKEN: Final = query(
-    "SELECT token_hash, sealed_token FROM accepted_tokens WHERE merchant = $1 AND order_id = $2 AND kind = $3",
+    f"""
+    SELECT {ACCEPTED_COLUMNS}, row_digest, sealed_token FROM accepted_tokens
+    WHERE merchant = $1 AND order_id = $2 AND kind = $3""",
 )
-"""Reads the hash of the token that was accepted for an order, and the sealed token."""
+"""Reads the token that was accepted for an order."""
 
 DESTROY_TOKEN: Final = query(
     """

@@ -6,7 +6,7 @@ import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import ChainKey
-from payrelay.store.digests.rows import DIGESTED, RowDigests
+from payrelay.store.digests.rows import DIGESTED, TRUSTED_AT_UPGRADE, RowDigests
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import noted
@@ -50,7 +50,7 @@ def _covered(rows: RowDigests, seal: Seal, entries: Earlier) -> Unit[None]:
     for pairs in (principals.FORGET_UNSEEN, principals.ADD_ACTED, principals.ADD_UNSEEN):
         yield Statement(pairs, ())
     found = 0
-    for table in DIGESTED:
+    for table in TRUSTED_AT_UPGRADE:
         found += yield from rows.add_missing(table)
     earlier = sealed_earlier(seal, msgspec.structs.replace(entries, rows=found))
     yield Statement(statements.ADD_META, (EARLIER, earlier))

@@ -24,6 +24,7 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
 from payrelay.store.statements.meta import OTHER_VERSIONS
 from payrelay.store.upgrades.cover_earlier_rows import ROW_DIGESTS, cover_earlier_rows, has_covered_rows
+from payrelay.store.upgrades.cover_more_rows import MORE_ROW_DIGESTS, cover_more_rows, has_covered_more_rows
 from payrelay.store.upgrades.data_keys import seal_with_data_keys
 from payrelay.store.upgrades.signed_texts import fill_signed_texts
 
@@ -68,6 +69,15 @@ async def _has_covered_rows(context: UpgradeContext) -> bool:
     return await has_covered_rows(context.database)
 
 
+async def _cover_more_rows(context: UpgradeContext) -> None:
+    """Gives further rows their digests; a row that a process of the version before writes later has none."""
+    await cover_more_rows(context.database, context.seal, context.secret)
+
+
+async def _has_covered_more_rows(context: UpgradeContext) -> bool:
+    return await has_covered_more_rows(context.database)
+
+
 async def _fill_signed_texts(context: UpgradeContext) -> None:
     """Fills in the signed texts; what a process of the version before stores meanwhile counts with every amount."""
     await fill_signed_texts(context.database, context.secret, at_ms=context.now_ms)
@@ -82,9 +92,11 @@ STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("signed texts", _fill_signed_texts),
     UpgradeStep(ROW_DIGESTS, _cover_earlier_rows, _has_covered_rows),
     UpgradeStep("data keys", _seal_with_data_keys),
+    UpgradeStep(MORE_ROW_DIGESTS, _cover_more_rows, _has_covered_more_rows),
 )
 """All steps, in the order in which they run. ``data keys`` comes behind ``row digests``, and changes nothing that a
-digest covers: so a database that has data keys has had its digests. A later step writes digests itself."""
+digest covers: so a database that has data keys has had its digests. A later step writes digests itself, or covers what
+had none."""
 
 
 async def require_upgraded(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> None:

@@ -5,31 +5,36 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.packed_rows import CHECKOUT, INSTALLMENT, OPERATION, SUBSCRIPTION
+from payrelay.store.statements.packed_rows import PAYMENT_SEEN as SEEN_ROW
 from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OPERATION_OWNS
 
 _INSTALLMENTS: Final = """
     FROM installments
-    JOIN subscriptions AS plan
-      ON plan.merchant = installments.merchant AND plan.subscription_id = installments.subscription_id"""
+    JOIN subscriptions
+      ON subscriptions.merchant = installments.merchant
+        AND subscriptions.subscription_id = installments.subscription_id"""
 
 KNOWN_PAYMENT: Final = query(
     f"""
-    SELECT order_id, currency, status FROM (
-      SELECT 1 AS source, order_id, currency, status FROM payments_seen WHERE payment_id = $1 AND merchant = $2
+    SELECT order_id, currency, status, maker, link FROM (
+      SELECT 1 AS source, order_id, currency, status, {SEEN_ROW} AS maker, NULL::json AS link
+      FROM payments_seen WHERE payment_id = $1 AND merchant = $2
       UNION ALL
-      SELECT 2, order_id, currency, 'RECEIVED' FROM operations
+      SELECT 2, order_id, currency, 'RECEIVED', {OPERATION}, NULL::json FROM operations
       WHERE payment_id = $1 AND merchant = $2 AND kind IN ('charge', 'capture') AND state = 'succeeded'
         AND order_id IS NOT NULL
       UNION ALL
-      SELECT 3, order_id, currency, NULL FROM checkouts
+      SELECT 3, order_id, currency, NULL, {CHECKOUT}, NULL::json FROM checkouts
       WHERE payment_id = $1 AND merchant = $2 AND ({CHECKOUT_OWNS})
       UNION ALL
-      SELECT 4, plan.order_id, plan.currency, NULL {_INSTALLMENTS}
-      WHERE installments.payment = $1 AND installments.merchant = $2 AND plan.order_id IS NOT NULL
+      SELECT 4, subscriptions.order_id, subscriptions.currency, NULL, {SUBSCRIPTION}, {INSTALLMENT} {_INSTALLMENTS}
+      WHERE installments.payment = $1 AND installments.merchant = $2 AND subscriptions.order_id IS NOT NULL
     ) AS known
-    ORDER BY source LIMIT 1""",
+    ORDER BY source""",
 )
-"""Finds what is known of a payment: as it was last seen, or as the operation, checkout or subscription that made it.
+"""Finds what is known of a payment: as it was last seen, or as the operation, checkout or subscription that made it;
+with the rows from which that follows.
 
 Only what was seen, and an operation whose success the gateway answered, say that it was received.
 """
@@ -43,7 +48,7 @@ LIST_PAYMENTS: Final = query(
       UNION
       SELECT merchant, payment_id, order_id FROM checkouts WHERE payment_id IS NOT NULL
       UNION
-      SELECT installments.merchant, installments.payment, plan.order_id {_INSTALLMENTS}
+      SELECT installments.merchant, installments.payment, subscriptions.order_id {_INSTALLMENTS}
       WHERE installments.is_paid = 1 AND installments.payment NOT LIKE 'ntf:%'
     ) AS known
     LEFT JOIN payments_seen AS seen ON seen.merchant = known.merchant AND seen.payment_id = known.payment_id
@@ -70,8 +75,8 @@ OWNERS_OF: Final = query(
     SELECT 'checkout', id, state, account, order_id, currency, first_minor FROM checkouts
     WHERE merchant = $1 AND payment_id = $2
     UNION ALL
-    SELECT 'subscription', plan.subscription_id, NULL, plan.account, plan.order_id, plan.currency,
-      installments.amount_minor
+    SELECT 'subscription', subscriptions.subscription_id, NULL, subscriptions.account, subscriptions.order_id,
+      subscriptions.currency, installments.amount_minor
     {_INSTALLMENTS}
     WHERE installments.merchant = $1 AND installments.payment = $2 AND installments.is_paid = 1""",
 )

@@ -5,13 +5,8 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.payment_owners import (
-    IS_OPEN,
-    TOOK_NO_EFFECT,
-    WAS_NOT_EXECUTED,
-    owners_of_payment,
-)
-from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.payment_owners import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
+from payrelay.store.statements.payments.operations import LOCKED_COLUMNS, READ_COLUMNS
 
 LEASE_DUE: Final = query(
     f"""
@@ -19,7 +14,7 @@ LEASE_DUE: Final = query(
     WHERE id IN (
         SELECT id FROM operations WHERE probe_at_ms <= $1::bigint ORDER BY probe_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
     )
-    RETURNING {OPERATION_COLUMNS}""",
+    RETURNING {LOCKED_COLUMNS}""",
 )
 """Leases operations that are due for a status inquiry until $2, so that no other process inquires about them meanwhile.
 """
@@ -34,7 +29,7 @@ NEXT_DUE: Final = query("SELECT min(probe_at_ms) FROM operations WHERE probe_at_
 
 OPEN_OPERATIONS: Final = query(
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations
+    SELECT {READ_COLUMNS} FROM operations
     WHERE state = $1 AND id > $2 ORDER BY id LIMIT $3""",
 )
 """Reads the operations in one state, oldest first, from an id on."""
