@@ -6,12 +6,16 @@ end has taken so far.
 
 The server's own thread may close a socket at any moment, and another file may then get its number. So a socket is only
 ever changed through a copy of its descriptor, and only after the copy has shown the same other end.
+
+No file but a socket may be copied. To close a copy drops every lock that this process has on the file, and SQLite holds
+such locks: the service would go on with an old view of its database.
 """
 
 import errno
 import fcntl
 import os
 import socket
+import stat
 import struct
 import termios
 from contextlib import suppress
@@ -68,10 +72,11 @@ class AcceptedSockets:
             number = int(name)
             before = self._known.get(number)
             try:
-                inode = os.fstat(number).st_ino
-                is_new = before is None or before.inode != inode
+                status = os.fstat(number)
+                is_new = before is None or before.inode != status.st_ino
                 if before is None or is_new:
-                    before = _Known(inode, self._peer(number))
+                    is_socket = stat.S_ISSOCK(status.st_mode)
+                    before = _Known(status.st_ino, self._peer(number) if is_socket else None)
                 known[number] = before
                 if before.peer is not None:
                     found.append(_state(number, before.peer, is_new=is_new))
@@ -87,7 +92,7 @@ class AcceptedSockets:
         if number is None:
             return
         with suppress(OSError), _copy_of(number) as copy:
-            if copy.getpeername()[:2] == peer:
+            if _other_end(copy) == peer:
                 copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DROP_UNSENT)
                 copy.shutdown(socket.SHUT_RDWR)
 
@@ -98,12 +103,11 @@ class AcceptedSockets:
                 is_ours = copy.family in {socket.AF_INET, socket.AF_INET6} and copy.getsockname()[1] == self._port
                 if not is_ours:
                     return None
-                host, port = copy.getpeername()[:2]
+                return _other_end(copy)
         except OSError as error:
             if error.errno in {errno.ENOTSOCK, errno.ENOTCONN}:  # no socket, or one that listens
                 return None
             raise
-        return str(host).partition("%")[0], int(port)
 
 
 def _state(number: int, peer: Peer, *, is_new: bool) -> SocketState:
@@ -117,11 +121,16 @@ def _state(number: int, peer: Peer, *, is_new: bool) -> SocketState:
     return SocketState(peer, is_new, queued, taken)
 
 
+def _other_end(copy: socket.socket) -> Peer:
+    """Gives the other end as the server names it; raises OSError where there is none."""
+    host, port = copy.getpeername()[:2]
+    return str(host).partition("%")[0], int(port)
+
+
 def _copy_of(number: int) -> socket.socket:
-    """Copies a descriptor; raises OSError where it is closed, or no socket."""
+    """Copies the descriptor of a socket; raises OSError where it is closed, or another file has its number now."""
     copy = os.dup(number)
-    try:
-        return socket.socket(fileno=copy)
-    except OSError:
-        os.close(copy)
-        raise
+    if not stat.S_ISSOCK(os.fstat(copy).st_mode):
+        # It stays open for good: to close it would drop the locks on that file. That happens once in years, if ever.
+        raise OSError(errno.ENOTSOCK, "no socket")
+    return socket.socket(fileno=copy)
