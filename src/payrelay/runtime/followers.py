@@ -3,7 +3,7 @@
 Rules:
 
 1. A follower begins with ``slot``, and reads the feed after that. It reads events that were published before, and gets
-   later ones passed; it knows an event that comes both ways by its position. A credential has a maximum of slots.
+   later ones passed; it knows an event that comes both ways by its position. A holder has a maximum of slots.
 2. One reading of the feed serves all followers. No follower delays another: a slow one is ended, and its client
    resumes.
 """
@@ -22,15 +22,15 @@ WAITING_MAX: Final = 1_000
 """Events that wait for one follower; more mean that its connection is too slow."""
 READ_AT_ONCE: Final = 500
 AGAIN_AFTER_S: Final = 10
-"""When a client should try again whose credential has all its slots; when one becomes free is unknown."""
+"""When a client should try again whose holder has all its slots; when one becomes free is unknown."""
 
 _Key = tuple[str, str, str | None]
 
 
 class Holder(NamedTuple):
-    """The credential that holds slots: its id, and how many slots it may have."""
+    """Who holds slots: the name under which a credential's requests count, and how many slots it may have."""
 
-    credential_id: str
+    name: str
     slots_max: int
 
 
@@ -87,15 +87,15 @@ class Followers:
 
         The caller ends with ``leave``. Raises Refusal (rate_limited) where the holder has all its slots; StoreError.
         """
-        if self._slots[holder.credential_id] >= holder.slots_max:
-            msg = f"this credential follows events in {holder.slots_max} requests already"
+        if self._slots[holder.name] >= holder.slots_max:
+            msg = f"this key, or the tokens of this customer, follow events in {holder.slots_max} requests already"
             raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=AGAIN_AFTER_S)
         if self._is_closed or self._count >= self._limit:
             return None
         follower = Follower((reader.merchant, reader.principal, subject), holder)
         self._by_key.setdefault(follower.key, set()).add(follower)
         self._count += 1
-        self._slots[holder.credential_id] += 1
+        self._slots[holder.name] += 1
         try:
             await self._begin()
         except BaseException:
@@ -109,9 +109,9 @@ class Followers:
         if follower in followers:
             self._count -= 1
             followers.remove(follower)
-            self._slots[follower.holder.credential_id] -= 1
-            if not self._slots[follower.holder.credential_id]:
-                del self._slots[follower.holder.credential_id]
+            self._slots[follower.holder.name] -= 1
+            if not self._slots[follower.holder.name]:
+                del self._slots[follower.holder.name]
             if not followers:
                 del self._by_key[follower.key]
             if not self._by_key:

@@ -99,11 +99,11 @@ def test_memory_is_bounded(clock: MovableClock) -> None:
     assert len(quota._of_keys._windows) == CALLERS_MAX
 
 
-def token(number: int, rate: Rate, parent: str = "abcdefghijkl") -> Credential:
-    """Makes the credential of a token of a key."""
+def token(number: int, rate: Rate, parent: str = "abcdefghijkl", order_id: str | None = None) -> Credential:
+    """Makes the credential of a token of a key, for an order of its own where none is named."""
     return msgspec.structs.replace(
         limited(rate.count, rate.window_s, f"ct_{number}"),
-        bound=Bound(order_id="A-1"),
+        bound=Bound(order_id=order_id or f"A-{number}"),
         shared_rate=shared_among_tokens(parent, rate),
     )
 
@@ -130,6 +130,15 @@ def test_tokens_together_have_a_limit_beside_their_keys(clock: MovableClock) -> 
     assert takes(quota, token(9_999, rate, parent="another00000"))
     clock.at_s += 60
     assert takes(quota, token(9_999, rate))
+
+
+def test_a_hundred_tokens_of_one_order_are_as_one(clock: MovableClock) -> None:
+    """An app fetches a token whenever it likes. With a hundred of them one customer used up what all phones share."""
+    quota, rate = Quota(clock), Rate(count=2, window_s=60)
+    assert [takes(quota, token(number, rate, order_id="A-1")) for number in range(100)].count(True) == 2
+
+    assert takes(quota, token(101, rate, order_id="A-2"))
+    assert takes(quota, token(102, rate, parent="another00000", order_id="A-1"))
 
 
 def test_one_token_takes_its_own_rate_and_no_more_from_the_others(clock: MovableClock) -> None:

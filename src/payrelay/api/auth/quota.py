@@ -1,7 +1,8 @@
 """The quota of a credential: at most so many requests in any window, counted in this process.
 
-Every key and every token has a window of its own. The tokens that one key has issued share another one, beside the
-key's. What they take from it is never the key's: an app that asks without end can't keep its shop's server waiting.
+Every key has a window of its own, and so has every customer or order for which a key issues tokens, however many those
+are. The tokens that one key has issued share another one, beside the key's. What they take from it is never the key's:
+an app that asks without end can't keep its shop's server waiting.
 
 The fields are those of the IETF draft "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers):
 ``RateLimit-Policy: "default";q=100;w=60`` and ``RateLimit: "default";r=42;t=3``.
@@ -43,12 +44,13 @@ class Quota:
         rate, shared = credential.rate, credential.shared_rate
         if rate is None:
             return ()
-        noun, windows = ("key", self._of_keys) if credential.bound is None else ("token", self._of_tokens)
+        is_key = credential.bound is None
+        whose, windows = ("this key", self._of_keys) if is_key else ("the tokens of this customer", self._of_tokens)
         if shared is not None:
             msg = f"the tokens of its key together may make {shared.rate.count} requests in {shared.rate.window_s} s"
             self._shared.require_left(shared.name, shared.rate, msg)
-        msg = f"this {noun} may make {rate.count} requests in {rate.window_s} s"
-        fields = windows.take(credential.id, rate, msg)
+        msg = f"{whose} may make {rate.count} requests in {rate.window_s} s"
+        fields = windows.take(credential.counted_as, rate, msg)
         if shared is not None:
             self._shared.take(shared.name, shared.rate, msg)
         return tuple((name.lower().encode(), value.encode()) for name, value in fields)

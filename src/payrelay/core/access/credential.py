@@ -150,6 +150,16 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     shared_rate: SharedRate | None = None
 
     @property
+    def counted_as(self) -> str:
+        """The name under which its requests count: itself, or the customer or order that its issuer made it for.
+
+        All tokens of one customer count together, because an app gets as many as it asks for.
+        """
+        if self.bound is None or self.shared_rate is None:
+            return self.id
+        return f"{self.shared_rate.name}/{self.bound.subject}"
+
+    @property
     def requester(self) -> Requester:
         """Who its calls to the gateway are for."""
         return Requester(self.principal) if self.bound is None else Requester.of_app(self.principal, self.bound.subject)

@@ -172,7 +172,8 @@ async def follow_events(
 
 def _holder(request: Request) -> Holder:
     credential = request.credential
-    return Holder(credential.id, FOLLOWERS_OF_KEY_MAX if credential.bound is None else FOLLOWERS_OF_CLIENT_TOKEN_MAX)
+    slots_max = FOLLOWERS_OF_KEY_MAX if credential.bound is None else FOLLOWERS_OF_CLIENT_TOKEN_MAX
+    return Holder(credential.counted_as, slots_max)
 
 
 def _allowed_s(relay: Relay, request: Request) -> float:
