@@ -440,7 +440,7 @@ def _believing(relay: Relay, database: Database) -> Relay:
 
 
 def _unaware(relay: Relay, database: Database) -> Relay:
-    return replace(relay, signed_texts=Unaware(database, secret=b"u" * 32))
+    return replace(relay, signed_texts=Unaware(database, digests_of(database), secret=b"u" * 32))
 
 
 def _gullible(relay: Relay, database: Database) -> Relay:

@@ -145,6 +145,7 @@ SUBSCRIPTIONS: Final = DigestedTable(
 INSTALLMENTS: Final = DigestedTable(
     "installments", dict.fromkeys(("amount_minor", "at_ms"), "it shows what was reported, and moves no money"), keys=3
 )
+SIGNED_TEXTS: Final = DigestedTable("signed_texts", {"at_ms": "it says when the text was stored"}, keys=3)
 
 OPERATIONS: Final = DigestedTable(
     "operations",
@@ -165,7 +166,7 @@ TRUSTED_AT_UPGRADE: Final = (
     *TRUSTED_LATER,
 )
 """The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
-DIGESTED: Final = (*TRUSTED_AT_UPGRADE, OPERATIONS)
+DIGESTED: Final = (*TRUSTED_AT_UPGRADE, SIGNED_TEXTS, OPERATIONS)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
@@ -186,7 +187,6 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "data_keys": "every key is sealed for its owner",
     "key_residues": "it says which files are still to be cleared of destroyed keys",
     "order_searches": "its readings have digests of their own, see store.payments.order_searches",
-    "signed_texts": "its digests are keyed; one that is missing makes a signature prove less",
     "places": "it is the budget of calls, which the gateway keeps too",
     "bumps": "it counts what makes readings outdated",
     "chargebacks": "it shows a chargeback beside a payment, and moves no money",
@@ -369,7 +369,9 @@ def locked_page(table: DigestedTable, after: Row) -> Statement:
 def put_digests(table: DigestedTable, added: Sequence[NewDigest]) -> Statement:
     """Gives the statement that stores the digests of rows that were read locked. For an upgrade alone."""
     keys = table.read[: table.keys]
-    given = [{**dict(zip(keys, each.values, strict=False)), "digest": each.digest, "was": each.was} for each in added]
+    given = [
+        {**dict(zip(keys, each.values, strict=False)), "new_digest": each.digest, "was": each.was} for each in added
+    ]
     return Statement(statements.put_digests(table.name, keys), (msgspec.json.encode(given).decode(),))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from payrelay.store.statements import checkouts, customers, inbox, subscriptions
+from payrelay.store.statements import checkouts, customers, inbox, signed_texts, subscriptions
 from payrelay.store.statements.access import client_tokens, credentials, principals
 from payrelay.store.statements.events import endpoints
 from payrelay.store.statements.gateways import readings
@@ -22,6 +22,7 @@ READ: Final = {
     "payments_seen": readings.SEEN_COLUMNS,
     "subscriptions": subscriptions.OWNED_COLUMNS,
     "installments": subscriptions.INSTALLMENT_COLUMNS,
+    "signed_texts": signed_texts.SIGNED_COLUMNS,
     "operations": OPERATION_COLUMNS,
 }
 """By the name of the table."""

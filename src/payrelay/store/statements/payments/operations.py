@@ -17,9 +17,9 @@ OPERATION_COLUMNS: Final = (
     " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
 )
 
-CHAINED_DIGEST: Final = """CASE WHEN chain = (
+CHAINED_DIGEST: Final = """CASE WHEN operations.chain = (
         SELECT hash FROM history WHERE operation_id = operations.id ORDER BY version DESC LIMIT 1
-    ) THEN row_digest ELSE '' END"""
+    ) THEN operations.row_digest ELSE '' END"""
 """The digest of an operation's row, and none where the row is not the one that its newest journal entry left: so a row
 that was put back whole to what it was before has none. Only where one snapshot shows both, as in a plain SELECT."""
 
