@@ -121,8 +121,8 @@ RECORDS: Final = {
 """The statements that change an operation that still has the version before.
 
 They add the journal entry, and store the sealed answer where there is one. They give no row, and write nothing, where
-the version, or the hash to which the new entry is chained, is another. Nor do they where the newest entry of the history
-doesn't have that hash: somebody put the row back to what it was before then, or took entries away.
+the version, or the hash to which the new entry is chained, is another. Nor do they where the history's newest entry has
+another hash: somebody put the row back to what it was before then, or took entries away.
 
 The claim stays as it is unless it is given back. So a claim that has lapsed, and that another operation took over, is
 not taken back. The order and amount of a charge stay too. Its reply can't change them, and a database rewrites an index
