@@ -46,7 +46,6 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
     from payrelay.cli.checks.of_settings import of_settings
     from payrelay.flows.operators.check_signed_texts import check_signed_texts
     from payrelay.gateways.gateway import CheckResult
-    from payrelay.store.signed_texts import SignedTexts
 
     try:
         settings = read_settings()
@@ -66,6 +65,5 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
             for result in (*await account.check(), await of_notifications(account, shared)):
                 yield msgspec.structs.replace(result, subject=f"{name}: {result.subject}")
         if shared is not None:
-            signed_texts = SignedTexts(shared.database, shared.rows, secret=shared.chain.secret)
-            for result in await check_signed_texts(signed_texts, accounts):
+            for result in await check_signed_texts(shared.database, shared.rows, shared.chain.secret, accounts):
                 yield result

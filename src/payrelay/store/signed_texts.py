@@ -22,7 +22,7 @@ from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.payments.operation import Operation
 from payrelay.store.digests.rows import SIGNED_TEXTS, PackedRow, RowDigests, RowKey, unpacked
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
-from payrelay.store.statements import signed_texts as statements
+from payrelay.store.statements.payments import signed_texts as statements
 
 OF_UNKNOWN_TEXT: Final = ""
 """In place of the digest of a text that isn't known."""

@@ -4,15 +4,22 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from payrelay.gateways.gateway import CheckResult, Gateway
+from payrelay.store.digests.rows import RowDigests
+from payrelay.store.engine.database import Database
 from payrelay.store.signed_texts import SignedTexts
 
 SUBJECT: Final = "signed texts"
 _OPERATOR: Final = "an authorization whose reply is lost needs an operator"
 
 
-async def check_signed_texts(signed_texts: SignedTexts, accounts: Mapping[str, Gateway]) -> list[CheckResult]:
-    """Gives one result for each account that can check a notification. Raises StoreUnavailable."""
-    results = []
+async def check_signed_texts(
+    database: Database, rows: RowDigests, secret: bytes, accounts: Mapping[str, Gateway]
+) -> list[CheckResult]:
+    """Gives one result for each account that can check a notification.
+
+    ``secret`` is the key of the audit chain. Raises StoreUnavailable.
+    """
+    signed_texts, results = SignedTexts(database, rows, secret=secret), []
     for name, account in accounts.items():
         if account.capabilities.unset_for_checkouts:
             continue  # without a secret no notification is believed

@@ -17,6 +17,7 @@ What a digest can't show is that a whole row was put back to what it was at an e
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -170,9 +171,9 @@ DIGESTED: Final = (*TRUSTED_AT_UPGRADE, SIGNED_TEXTS, OPERATIONS)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
-    table.name: tuple((index, name) for index, name in enumerate(table.read) if name not in table.uncovered)
-    for table in DIGESTED
+    table.name: tuple(None if name in table.uncovered else name for name in table.read) for table in DIGESTED
 }
+"""The names of the columns that are read, and None for one that isn't covered."""
 
 _TABLES: Final = {table.name: table for table in DIGESTED}
 
@@ -395,9 +396,7 @@ def _has_ended(table: DigestedTable, values: Sequence[Value]) -> bool:
 
 def _packed(table: DigestedTable, values: Sequence[Value]) -> list[Value]:
     """Gives the table, and the name and value of each covered column that isn't null."""
-    packed: list[Value] = [table.name]
-    for index, name in _COVERED[table.name]:
-        value = values[index]
-        if value is not None:
-            packed += (name, value)
-    return packed
+    # Once for each row that is read or written: a comprehension takes half the time of a loop.
+    names = _COVERED[table.name]
+    pairs = [pair for pair in zip(names, values, strict=False) if pair[0] is not None and pair[1] is not None]
+    return [table.name, *chain.from_iterable(pairs)]

@@ -20,7 +20,7 @@ from payrelay.store.payments.operation_rows import answer_context, call_context,
 from payrelay.store.statements import meta
 from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT
 from payrelay.store.statements.payments import audit as statements
-from payrelay.store.statements.signed_texts import MISCOUNTED
+from payrelay.store.statements.payments.signed_texts import MISCOUNTED
 
 PAGE: Final = 500
 """Rows that are read at once: few enough that a server which reads them delays no request."""

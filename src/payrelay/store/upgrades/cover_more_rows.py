@@ -24,7 +24,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import ChainedEntry, Trail, chained_entry
 from payrelay.store.statements.payments.audit import AUDIT_ENTRIES_BETWEEN
-from payrelay.store.statements.signed_texts import COUNT_TEXTS, SET_TEXTS
+from payrelay.store.statements.payments.signed_texts import COUNT_TEXTS, SET_TEXTS
 
 _HASHED: Final = tuple(OPERATIONS.read.index("probe_at_ms" if name == "inquire_at_ms" else name) for name in HASHED)
 _SUBJECT: Final = SIGNED_TEXTS.read.index("subject")
