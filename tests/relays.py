@@ -85,7 +85,7 @@ def relay_over(
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL, rows),
-        signed_texts=SignedTexts(database, secret=CHAIN_KEY),
+        signed_texts=SignedTexts(database, rows, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
         owners=Owners(database, rows),

@@ -262,7 +262,7 @@ async def opened_relay(
             dispatch=dispatch,
             customers=Customers(database, seal, rows, chain_key=chain_secret),
             checkouts=Checkouts(database, seal, rows),
-            signed_texts=SignedTexts(database, secret=chain_secret),
+            signed_texts=SignedTexts(database, rows, secret=chain_secret),
             return_links=settings.return_links,
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),

@@ -467,7 +467,7 @@ def _undemanding(relay: Relay, database: Database) -> Relay:
 
 
 def _unaware(relay: Relay, database: Database) -> Relay:
-    return replace(relay, signed_texts=Unaware(database, secret=b"u" * 32))
+    return replace(relay, signed_texts=Unaware(database, digests_of(database), secret=b"u" * 32))
 
 
 def _gullible(relay: Relay, database: Database) -> Relay:

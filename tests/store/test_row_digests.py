@@ -21,6 +21,7 @@ from payrelay.clock import Clock
 from payrelay.core.access.allowance import before_allowances
 from payrelay.core.access.client_token import ClientToken
 from payrelay.core.access.credential import Credential, Rate, Scope
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.secret import Secret
 from payrelay.runtime.ids import new_id
@@ -46,6 +47,7 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
 from payrelay.store.upgrades.cover_more_rows import cover_more_rows
@@ -137,6 +139,8 @@ async def filled(database: Database) -> Database:
     await Inbox(database, SEAL, rows).put(NOTIFICATION, b"body")
     await Book(database).accept(OPERATION)
     await Inbox(database, SEAL, rows).accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, "token", at_ms=1)
+    text = SignedText(order_id=CHECKOUT.order_id, amount_minor=1, currency="LKR")
+    await SignedTexts(database, rows, secret=CHAIN_KEY).keep_form(CHECKOUT, [text], at_ms=1)
     await ReadingStore(database, SEAL, rows).note_payments("m", [PAYMENT], 1)
     owner = SubscriptionOwner(account="gateway", merchant="m", principal="shop")
     await Subscriptions(database, new_id, rows).note(owner, [paid(1)], now_ms=1)

@@ -15,7 +15,7 @@ from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_v
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.core.payments.operation import is_step
 from payrelay.flows.relay import Relay
-from payrelay.store.digests.rows import DIGESTED, RowDigests
+from payrelay.store.digests.rows import DIGESTED, OPERATIONS, RowDigests
 from payrelay.store.engine.database import Value
 from payrelay.store.payments.audit import EARLIER, Anchor, AuditRecord, ChainedEntry, Earlier, Trail
 
@@ -202,6 +202,7 @@ class Audit:
         self._noted = dict(noted)
         self._now_ms = now_ms
         self._earlier: Earlier | None = None
+        self._wrong_operations: set[str] = set()
         self._before_chain = trail.key.entries_before_chain()
         self.summary = Summary(chain_since_ms=chain_since_ms)
 
@@ -253,6 +254,7 @@ class Audit:
             if self._wrong(record):
                 record = await self._trail.record(record.operation_id)  # a server may have changed it in between
             for finding in self._wrong(record):
+                self._wrong_operations.add(record.operation_id)
                 yield finding
             self._count(record)
             self._progress(Phase.OPERATIONS, self.summary.operations, max(total, self.summary.operations))
@@ -278,12 +280,19 @@ class Audit:
             yield AuditFinding(row=f"meta/{EARLIER}", text=text)
         for table in DIGESTED:
             async for row in self._rows.check(table):
+                if table is OPERATIONS:  # counted already, with what else is wrong with it
+                    operation_id = row.name.partition("/")[2]
+                    if not row.is_right and operation_id not in self._wrong_operations:
+                        yield AuditFinding(operation_id=operation_id, text=WRONG_DIGEST)
+                    continue
                 self.summary.rows += 1
                 self._progress(Phase.ROWS, self.summary.rows, self.summary.rows)
                 if not row.is_right:
                     yield AuditFinding(row=row.name, text=WRONG_DIGEST)
         async for checkout_id in self._trail.unguarded_checkouts():
             yield AuditFinding(row=f"checkouts/{checkout_id}", text="it doesn't hold its order as it should")
+        for subject in await self._trail.miscounted_texts():
+            yield AuditFinding(row=f"signed_texts/{subject}", text="its signed texts are not as many as there were")
 
     def _count(self, record: AuditRecord) -> None:
         summary = self.summary

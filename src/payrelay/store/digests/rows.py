@@ -17,6 +17,7 @@ What a digest can't show is that a whole row was put back to what it was at an e
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -145,6 +146,7 @@ SUBSCRIPTIONS: Final = DigestedTable(
 INSTALLMENTS: Final = DigestedTable(
     "installments", dict.fromkeys(("amount_minor", "at_ms"), "it shows what was reported, and moves no money"), keys=3
 )
+SIGNED_TEXTS: Final = DigestedTable("signed_texts", {"at_ms": "it says when the text was stored"}, keys=3)
 
 OPERATIONS: Final = DigestedTable(
     "operations",
@@ -165,13 +167,13 @@ TRUSTED_AT_UPGRADE: Final = (
     *TRUSTED_LATER,
 )
 """The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
-DIGESTED: Final = (*TRUSTED_AT_UPGRADE, OPERATIONS)
+DIGESTED: Final = (*TRUSTED_AT_UPGRADE, SIGNED_TEXTS, OPERATIONS)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
-    table.name: tuple((index, name) for index, name in enumerate(table.read) if name not in table.uncovered)
-    for table in DIGESTED
+    table.name: tuple(None if name in table.uncovered else name for name in table.read) for table in DIGESTED
 }
+"""The names of the columns that are read, and None for one that isn't covered."""
 
 _TABLES: Final = {table.name: table for table in DIGESTED}
 
@@ -186,7 +188,6 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "data_keys": "every key is sealed for its owner",
     "key_residues": "it says which files are still to be cleared of destroyed keys",
     "order_searches": "its readings have digests of their own, see store.payments.order_searches",
-    "signed_texts": "its digests are keyed; one that is missing makes a signature prove less",
     "places": "it is the budget of calls, which the gateway keeps too",
     "bumps": "it counts what makes readings outdated",
     "chargebacks": "it shows a chargeback beside a payment, and moves no money",
@@ -359,7 +360,9 @@ def locked_page(table: DigestedTable, after: Row) -> Statement:
 def put_digests(table: DigestedTable, added: Sequence[NewDigest]) -> Statement:
     """Gives the statement that stores the digests of rows that were read locked. For an upgrade alone."""
     keys = table.read[: table.keys]
-    given = [{**dict(zip(keys, each.values, strict=False)), "digest": each.digest, "was": each.was} for each in added]
+    given = [
+        {**dict(zip(keys, each.values, strict=False)), "new_digest": each.digest, "was": each.was} for each in added
+    ]
     return Statement(statements.put_digests(table.name, keys), (msgspec.json.encode(given).decode(),))
 
 
@@ -383,9 +386,7 @@ def _has_ended(table: DigestedTable, values: Sequence[Value]) -> bool:
 
 def _packed(table: DigestedTable, values: Sequence[Value]) -> list[Value]:
     """Gives the table, and the name and value of each covered column that isn't null."""
-    packed: list[Value] = [table.name]
-    for index, name in _COVERED[table.name]:
-        value = values[index]
-        if value is not None:
-            packed += (name, value)
-    return packed
+    # Once for each row that is read or written: a comprehension takes half the time of a loop.
+    names = _COVERED[table.name]
+    pairs = [pair for pair in zip(names, values, strict=False) if pair[0] is not None and pair[1] is not None]
+    return [table.name, *chain.from_iterable(pairs)]

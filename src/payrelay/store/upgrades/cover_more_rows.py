@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Final
 
+import msgspec
+
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import HASHED, ChainKey, digest_of_values
 from payrelay.store.digests.rows import (
     CHECKOUTS,
     OPERATIONS,
+    SIGNED_TEXTS,
     TRUSTED_LATER,
     NewDigest,
     RowDigests,
@@ -23,8 +26,10 @@ from payrelay.store.meta import noted
 from payrelay.store.payments.audit import ChainedEntry, Trail, chained_entry
 from payrelay.store.statements.digests.rows import any_digest
 from payrelay.store.statements.payments.audit import AUDIT_ENTRIES_BETWEEN
+from payrelay.store.statements.payments.signed_texts import COUNT_TEXTS, SET_TEXTS
 
 _HASHED: Final = tuple(OPERATIONS.read.index("probe_at_ms" if name == "inquire_at_ms" else name) for name in HASHED)
+_SUBJECT: Final = SIGNED_TEXTS.read.index("subject")
 _OF: Final = {name: index for index, name in enumerate(OPERATIONS.read)}
 
 
@@ -61,6 +66,7 @@ def _covered(seal: Seal, trusted: RowDigests, rows: RowKey, covering: "_Covering
     for table in TRUSTED_LATER:
         yield from trusted.add_missing(table)
     yield from _for_each_page(lambda after: _references(rows, after))
+    yield from _for_each_page(lambda after: _signed_texts(rows, after))
     yield from _for_each_page(covering.page)
 
 
@@ -81,6 +87,23 @@ def _references(key: RowKey, after: Row) -> Unit[Row | None]:
     if added:
         yield put_digests(CHECKOUTS, added)
     return rows[-1][:1] if rows else None
+
+
+def _signed_texts(key: RowKey, after: Row) -> Unit[Row | None]:
+    """Covers the texts of forms and calls, and how many each has; gives where to go on."""
+    rows = yield locked_page(SIGNED_TEXTS, after)
+    bare = [values for *values, digest in rows if digest == ""]
+    subjects = sorted({str(values[_SUBJECT]) for values in bare})
+    counted = yield Statement(COUNT_TEXTS, (msgspec.json.encode(subjects).decode(),))
+    texts = {str(subject): number for subject, number in counted}
+    added = []
+    for *named, _ in bare:
+        row = (*named, texts[str(named[_SUBJECT])])
+        yield Statement(SET_TEXTS, (*row[: SIGNED_TEXTS.keys], row[-1]))
+        added.append(NewDigest(row, key.of(SIGNED_TEXTS, row)))
+    if added:
+        yield put_digests(SIGNED_TEXTS, added)
+    return rows[-1][: SIGNED_TEXTS.keys] if rows else None
 
 
 class _Covering:

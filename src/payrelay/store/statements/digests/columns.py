@@ -7,6 +7,7 @@ from payrelay.store.statements.access import client_tokens, credentials, princip
 from payrelay.store.statements.events import endpoints
 from payrelay.store.statements.gateways import readings
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.payments.signed_texts import SIGNED_COLUMNS
 
 READ: Final = {
     "credentials": credentials.CREDENTIAL_COLUMNS,
@@ -22,6 +23,7 @@ READ: Final = {
     "payments_seen": readings.SEEN_COLUMNS,
     "subscriptions": subscriptions.OWNED_COLUMNS,
     "installments": subscriptions.INSTALLMENT_COLUMNS,
+    "signed_texts": SIGNED_COLUMNS,
     "operations": OPERATION_COLUMNS,
 }
 """By the name of the table."""

@@ -41,19 +41,19 @@ def any_digest(tables: Sequence[str]) -> Query:
 
 @cache
 def put_digests(table: str, keys: Sequence[str]) -> Query:
-    """Stores the digests of rows that were read locked: $1 is a JSON list of keys, ``digest`` and ``was``."""
+    """Stores the digests of rows that were read locked: $1 is a JSON list of keys, ``new_digest`` and ``was``."""
     wanted = " AND ".join(f"{table}.{key} = {{given}}" for key in (*keys, "row_digest"))
     names = [*keys, "was"]
     in_postgresql = wanted.replace("{given}", "given.{}").format(*names)
     in_sqlite = wanted.replace("{given}", "json_extract(given.value, '$.{}')").format(*names)
-    columns = ", ".join(f"{name} text" for name in (*names, "digest"))
+    columns = ", ".join(f"{name} text" for name in (*names, "new_digest"))
     return query(
         f"""
-        UPDATE {table} SET row_digest = given.digest
+        UPDATE {table} SET row_digest = given.new_digest
         FROM json_to_recordset($1::json) AS given({columns}) WHERE {in_postgresql}""",
         sqlite=(
             f"""
-            UPDATE {table} SET row_digest = json_extract(given.value, '$.digest')
+            UPDATE {table} SET row_digest = json_extract(given.value, '$.new_digest')
             FROM json_each($1) AS given WHERE {in_sqlite}""",
         ),
     )

@@ -17,9 +17,9 @@ OPERATION_COLUMNS: Final = (
     " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
 )
 
-CHAINED_DIGEST: Final = """CASE WHEN chain = (
+CHAINED_DIGEST: Final = """CASE WHEN operations.chain = (
         SELECT hash FROM history WHERE operation_id = operations.id ORDER BY version DESC LIMIT 1
-    ) THEN row_digest ELSE '' END"""
+    ) THEN operations.row_digest ELSE '' END"""
 """The digest of an operation's row, and none where the row is not the one that its newest journal entry left: so a row
 that was put back whole to what it was before has none. Only where one snapshot shows both, as in a plain SELECT."""
 
@@ -121,8 +121,8 @@ RECORDS: Final = {
 """The statements that change an operation that still has the version before.
 
 They add the journal entry, and store the sealed answer where there is one. They give no row, and write nothing, where
-the version, or the hash to which the new entry is chained, is another; or where the newest entry of the history doesn't
-have that hash, because somebody put the row back to what it was before, or took entries away.
+the version, or the hash to which the new entry is chained, is another. Nor do they where the history's newest entry has
+another hash: somebody put the row back to what it was before then, or took entries away.
 
 The claim stays as it is unless it is given back. So a claim that has lapsed, and that another operation took over, is
 not taken back. The order and amount of a charge stay too. Its reply can't change them, and a database rewrites an index

@@ -8,3 +8,7 @@ ALTER TABLE signed_texts ADD COLUMN row_digest text NOT NULL DEFAULT '';
 
 -- How many texts the row's subject has in all: one that is removed is missed in the others.
 ALTER TABLE signed_texts ADD COLUMN texts bigint NOT NULL DEFAULT 0;
+
+-- The calls of which nobody can tell what was signed: where one is, nothing proves what somebody else may have signed.
+CREATE INDEX operations_without_text ON operations (merchant)
+    WHERE kind = 'authorization' AND (order_id IS NULL OR amount_minor IS NULL OR currency IS NULL);
