@@ -45,7 +45,7 @@ class Shelf:
         self.checkouts = Checkouts(book.database, SEAL, digests_of(book.database))
         self.inbox = Inbox(book.database, SEAL, digests_of(book.database))
         self.subscriptions = Subscriptions(book.database, new_id, digests_of(book.database))
-        self.signed_texts = SignedTexts(book.database, secret=b"c" * 32)
+        self.signed_texts = SignedTexts(book.database, digests_of(book.database), secret=b"c" * 32)
         self.readings = ReadingStore(book.database, SEAL, digests_of(book.database))
         self._number = 0
 
