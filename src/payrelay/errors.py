@@ -255,7 +255,8 @@ class OperationForged(RowForged):
     """The row of ``operation_id``, or its history, isn't as this program stored it: nothing is concluded from it."""
 
     def __init__(self, operation_id: str) -> None:
-        super().__init__(f"the stored record of {operation_id} was changed by something other than Payrelay")
+        by = "something other than Payrelay; a person must look at it"
+        super().__init__(f"operations/{operation_id} was changed by {by}")
         self.operation_id = operation_id
 
 

@@ -5,15 +5,18 @@
 Each story begins with a database that an earlier version has made, and that this version has opened once.
 """
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.cli.commands import Run
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.test_forged_rows import (
     FINDINGS,
+    UNUSABLE,
     Audited,
     Open,
     alerted,
@@ -93,6 +96,21 @@ async def test_a_charge_that_was_set_back_is_not_made_again(
         file, f"SELECT version FROM operations WHERE id = '{charge.operation_id}'"
     )
     assert told == [f"operations/{charge.operation_id}"]
+
+
+async def test_an_operator_is_told_which_operation_the_lists_leave_out(
+    file: Path, run: Run, books: Books, charge: Asked
+) -> None:
+    """A list that is empty, or a page that shows what somebody wrote, would have him look no further."""
+    forge(file, f"UPDATE operations SET state = 'needs_attention' WHERE id = '{charge.operation_id}'")
+    variables = {"PAYRELAY_DATABASE_URL": f"sqlite:///{file}", "PAYRELAY_ENCRYPTION_KEY": books.encryption_key}
+    listed = await asyncio.to_thread(run, "operations", "list", **variables)
+    shown = await asyncio.to_thread(run, "operations", "show", str(charge.operation_id), **variables)
+
+    told = f"operations/{charge.operation_id} was changed by something other than Payrelay"
+    assert told in listed.err
+    assert str(charge.operation_id) not in listed.out
+    assert (shown.code, told in shown.err) == (UNUSABLE, True)
 
 
 async def test_a_forged_name_of_a_principal_ends_no_start(file: Path, books: Books, gateway: GatewayDouble) -> None:

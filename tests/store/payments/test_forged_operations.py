@@ -87,6 +87,17 @@ async def test_whatever_looks_for_operations_passes_it_over(book: Book, tamper: 
     assert await resolution.lease_due(FAR_MS, leased_until_ms=FAR_MS + 1, limit=10) == []
 
 
+async def test_a_page_goes_on_behind_forged_operations(book: Book, tamper: Tamper) -> None:
+    """A page that ended at them would say that there are no others before."""
+    for number in range(1, 6):
+        await book.accept(book.new(number))
+    await tamper("UPDATE operations SET principal = 'attacker' WHERE order_id IN ('A-3', 'A-4')")
+    first = await book.journal.list(OperationFilter(), before=None, limit=2)
+    second = await book.journal.list(OperationFilter(), before=first[-1].id, limit=2)
+
+    assert [each.order_id for each in (*first, *second)] == ["A-5", "A-2", "A-1"]
+
+
 @pytest.mark.parametrize("forgery", ["principal = 'attacker'", "amount_minor = 1", "order_id = 'other'"])
 async def test_a_change_does_not_make_a_forged_row_right(
     book: Book, tamper: Tamper, answer: Answer, forgery: str
