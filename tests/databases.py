@@ -39,8 +39,8 @@ def sqlite_url(path: Path) -> str:
 def _migrated() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "template.db"
-        for connection in sqlite_file.open_file(path, clock=Clock()):
-            connection.close()
+        for connection in reversed(sqlite_file.open_file(path, clock=Clock())):
+            connection.close()  # the writer last: it puts what is in the log into the file
         return path.read_bytes()
 
 

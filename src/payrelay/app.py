@@ -23,6 +23,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
 from payrelay.flows.operators.audit import Audit, Progress
+from payrelay.flows.operators.back_up import BackupSource
 from payrelay.flows.operators.inspect_database import undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
@@ -63,7 +64,8 @@ from payrelay.store.customers import Customers
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
-from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sealing import Seal, is_key_file, load_or_make_key
+from payrelay.store.engine.sqlite_file import require_there
 from payrelay.store.events.deliveries import Deliveries
 from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.events.feed import Feed
@@ -72,7 +74,7 @@ from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import ChainStart, chain_key, embedded_keys, merchant_of_app, verify_key
+from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchant_of_app, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
@@ -329,6 +331,13 @@ async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]
         yield Seals(shared.database, shared.seal)
 
 
+def backup_source(settings: Settings) -> BackupSource:
+    """Returns what the command that backs up works with. Raises SettingsError, StoreUnusable, DatabaseNotReady."""
+    if settings.embedded_path is not None:
+        require_there(settings.embedded_path)
+    return BackupSource(settings.database_url.reveal(), configured_seal(settings), child_environment())
+
+
 @asynccontextmanager
 async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
     """Opens the keys of client tokens beside a running server, for the command that rotates them."""
@@ -391,16 +400,32 @@ async def seal_of(settings: Settings, database: Database) -> Seal:
 
     Raises SettingsError where there is no key, StoreUnusable where the database was sealed with another key.
     """
-    path = settings.embedded_path
-    if settings.encryption_key is not None:
-        keys = parse_keys(settings.encryption_key.reveal())
-    elif path is not None:
-        keys = await embedded_keys(database, path.with_name(f"{path.name}.key"))
+    if settings.encryption_key is None and settings.embedded_path is not None:
+        seal = Seal(await embedded_keys(database, key_file_of(settings.embedded_path)))
     else:
-        raise SettingsError(KEY_IS_MISSING)
-    seal = Seal(keys)
+        seal = configured_seal(settings)
     await verify_key(database, seal)
     return seal
+
+
+def key_file_of(path: Path) -> Path:
+    """Returns where the encryption key of an embedded database is, unless the settings have one."""
+    return path.with_name(f"{path.name}.key")
+
+
+def configured_seal(settings: Settings) -> Seal:
+    """Returns the seal of the configured key, or of the key file beside an embedded database, and makes none.
+
+    Raises SettingsError where there is no key; StoreUnusable where the file is missing or can't be read.
+    """
+    if settings.encryption_key is not None:
+        return Seal(parse_keys(settings.encryption_key.reveal()))
+    if settings.embedded_path is None:
+        raise SettingsError(KEY_IS_MISSING)
+    path = key_file_of(settings.embedded_path)
+    if not is_key_file(path):
+        raise key_file_is_missing(path)
+    return Seal(load_or_make_key(path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "client-tokens": "client_tokens",
         "seal": "seal",
         "audit": "audit",
+        "backup": "backup",
         "db": "program",
         "completion": "program",
         "version": "program",

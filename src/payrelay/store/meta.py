@@ -52,8 +52,13 @@ async def embedded_keys(database: Database, path: Path) -> tuple[bytes, ...]:
     """
     is_sealed = await database.read(_is_sealed())
     if is_sealed and not sealing.is_key_file(path):
-        raise StoreUnusable(f"{path}: the encryption key of this database is missing; put the file back")
+        raise key_file_is_missing(path)
     return sealing.load_or_make_key(path)
+
+
+def key_file_is_missing(path: Path) -> StoreUnusable:
+    """Makes the error for a database whose key file is gone."""
+    return StoreUnusable(f"{path}: the encryption key of this database is missing; put the file back")
 
 
 async def verify_key(database: Database, seal: Seal) -> None:
@@ -65,6 +70,11 @@ async def verify_key(database: Database, seal: Seal) -> None:
     check = await database.write(_stored_or_first(_KEY_CHECK, seal.seal(_FIRST_PLAIN, _CONTEXT), statements.ANY_SEALED))
     if check is None:
         raise StoreUnusable("the check of the encryption key is missing from the database; bring it back from a backup")
+    require_opened(seal, check)
+
+
+def require_opened(seal: Seal, check: bytes) -> None:
+    """Raises StoreUnusable where a database with this check was sealed with another encryption key."""
     try:
         seal.open(check, _CONTEXT)
     except StoreUnusable:

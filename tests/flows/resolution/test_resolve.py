@@ -5,9 +5,12 @@ from tests.flows.payments.test_refund import PART
 from tests.flows.subscriptions.test_cancel_subscription import CANCEL
 from tests.flows.subscriptions.test_retry_subscription import RETRY
 from tests.flows.world import CHARGE, KEYED_MS, START_MS, World, asked, outcome_of
+from tests.samples import ASKED, CHECKOUT
 
 from payrelay.core.calls import Charge, Refund
+from payrelay.core.checkouts.checkout import Details
 from payrelay.core.gateways.capabilities import ResolutionWay, resolution_way_of
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Kind, State
@@ -33,6 +36,8 @@ from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
 from payrelay.gateways.payhere.account import capabilities_of
 from payrelay.store.payments.journal import HISTORY_ENTRIES_MAX
+
+OTHER = msgspec.structs.replace(CHECKOUT, order_id="A", guard="A")
 
 
 def payment_of(call: Charge) -> Payment:
@@ -98,6 +103,24 @@ async def test_a_failed_charge_that_shows_itself_takes_its_guard_back(world: Wor
     await resolve_due(world.relay)
     row = await world.operation()
     assert (row.state, row.guard) == (State.NEEDS_ATTENTION, row.subject)
+
+
+@pytest.mark.parametrize(("amount_minor", "state"), [(CHARGE.amount_minor, State.UNKNOWN), (1, State.SUCCEEDED)])
+async def test_a_payment_by_another_orders_form_proves_no_lost_charge(
+    world: World, amount_minor: int, state: State
+) -> None:
+    """Where the gateway's signature fits both orders, a customer can pay this order with the other's form."""
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
+    await charge(world.relay, asked(), CHARGE)
+    await world.relay.checkouts.add(OTHER, Details(secret="s", asked=ASKED))
+    text = SignedText(order_id=CHARGE.order_id, amount_minor=amount_minor, currency=CHARGE.currency)
+    await world.relay.signed_texts.keep_form(OTHER, [text], at_ms=START_MS)
+    world.account.observations.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
+    world.clock.passed_ms += 1_000
+
+    await resolve_due(world.relay)
+
+    assert (await world.operation()).state is state
 
 
 async def test_a_guard_that_another_charge_holds_by_then_stays_there(world: World) -> None:

@@ -50,6 +50,15 @@ def beside_authorization(holders: Iterable[TextHolder], operation_id: str) -> li
     return [each for each in holders if each.subject != operation_id and each.noun != Kind.CHARGE]
 
 
+def beside_charge(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
+    """Gives the forms of other orders with which a customer may have paid this one, for the amount of the charge.
+
+    A form of the same order is known by its checkout. A form whose amount isn't known any more is left out, as for
+    approvals.
+    """
+    return [each for each in holders if each.kind is HolderKind.FORM and each.is_exact and each.order_id != order_id]
+
+
 def beside_approval(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
     """Gives what else the signature of an approval's notification may be of.
 

@@ -3,6 +3,8 @@
 from typing import Final
 
 from payrelay.core.calls import Charge, PaymentsOfOrder, PaymentsOfSubscription, Refund, RetrySubscription
+from payrelay.core.checkouts.text_holders import beside_charge
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, State
@@ -44,12 +46,20 @@ async def resolve_charge(case: Case) -> None:
     payments = observation.payments
     ids = tuple(payment.payment_id for payment in payments)
     # Competing operations first: one that is resolved in between is then found as an owner, or was counted here.
-    has_competing = bool(payments) and await case.relay.resolution.has_competing(
-        case.operation, failed_since_ms=_failed_since_ms(case)
+    has_competing = bool(payments) and (
+        await case.relay.resolution.has_competing(case.operation, failed_since_ms=_failed_since_ms(case))
+        or await _may_be_of_a_form(case, call)
     )
     others = await case.relay.resolution.owned_by_others(case.operation, ids)
     match = match_for_charge(call, case.operation, case.span, payments, others, has_competing=has_competing)
     await _rule(case, match, observation.evidence)
+
+
+async def _may_be_of_a_form(case: Case, call: Charge) -> bool:
+    """Tells whether a customer may have changed another order's form, whose signature fits, and paid this order."""
+    text = SignedText(order_id=call.order_id, amount_minor=call.amount_minor, currency=call.currency)
+    holders = await case.relay.signed_texts.holders(case.operation.merchant, (text,))
+    return bool(beside_charge(holders, call.order_id))
 
 
 def _failed_since_ms(case: Case) -> int:

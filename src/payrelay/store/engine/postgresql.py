@@ -82,14 +82,14 @@ class Postgresql:
 
     async def write(self, unit: Unit[T]) -> T:
         """Carries out a unit of work; see ``Database.write``."""
-        with _translated():
+        with translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
                 with _in_doubt():
                     return await _write(connection, unit)
 
     async def read(self, unit: Unit[T]) -> T:
         """Carries out a reading unit; see ``Database.read``."""
-        with _translated():
+        with translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
                 return await _read(connection, unit)
 
@@ -99,7 +99,7 @@ class Postgresql:
             return False
         if _NAME.fullmatch(table) is None:
             raise StoreUnavailable("this is not the name of a table")
-        with _translated():
+        with translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
                 await connection.execute(f"SET lock_timeout = {int(CLEARING_LOCK_TIMEOUT_S * 1000)}")
                 try:
@@ -110,7 +110,7 @@ class Postgresql:
 
     async def ping(self) -> None:
         """Asks the server whether it accepts writes; see ``Database.ping``."""
-        with _translated():
+        with translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
                 is_read_only = await connection.fetchval("SELECT current_setting('transaction_read_only') = 'on'")
         if is_read_only:
@@ -119,7 +119,7 @@ class Postgresql:
     async def close(self) -> None:
         """Lets running units end, then closes the connections; see ``Database.close``."""
         try:
-            with _translated():
+            with translated():
                 await asyncio.wait_for(self._pool.close(), _CLOSE_TIMEOUT_S)
         except StoreError:
             self._pool.terminate()
@@ -131,7 +131,7 @@ async def open_postgresql(url: str, *, clock: Clock, may_upgrade: bool = True) -
     Raises SettingsError for a URL that can't be read. Raises StoreUnusable where the server can't be reached, rejects
     our login, or has a schema that this program can't use.
     """
-    name = _name_of(url)
+    name = name_of(url)
     try:
         await _migrate(url, name, clock, may_upgrade=may_upgrade)
         pool = await asyncpg.create_pool(
@@ -150,7 +150,7 @@ async def open_postgresql(url: str, *, clock: Clock, may_upgrade: bool = True) -
         raise StoreUnusable(f"{name}: the server can't be reached: {_first_line(error)}") from error
     except (asyncpg.InterfaceError, ValueError):
         # Without the cause, which may quote a part of the URL with the password.
-        raise _unreadable() from None
+        raise unreadable() from None
     return Postgresql(pool)
 
 
@@ -236,7 +236,7 @@ async def _rows(connection: asyncpg.Connection, statement: Statement) -> list[Ro
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
     """Translates the driver's exceptions into those that ``Database`` promises, with their causes."""
     try:
         yield
@@ -280,15 +280,16 @@ def _first_line(error: BaseException) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
-def _name_of(url: str) -> str:
+def name_of(url: str) -> str:
     """Names the database without its password."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        raise _unreadable() from None
+        raise unreadable() from None
     return f"postgresql://{parts.hostname or ''}{port}{parts.path}"
 
 
-def _unreadable() -> SettingsError:
+def unreadable() -> SettingsError:
+    """Makes the error for a URL that can't be read, without quoting it."""
     return SettingsError("PAYRELAY_DATABASE_URL can't be read as postgresql://user@host/database")

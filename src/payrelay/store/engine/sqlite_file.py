@@ -74,10 +74,8 @@ def require_folder(path: Path, *, may_make: bool = True) -> None:
         raise StoreUnusable(f"{path}: the directory {path.parent} does not exist")
     if path.is_dir():
         raise StoreUnusable(f"{path}: this is a directory, not a database file")
-    if not may_make and not path.exists():
-        raise DatabaseNotReady(
-            f"{path}: there is no database; PAYRELAY_DATABASE_URL says where it is, and payrelay serve makes a new one"
-        )
+    if not may_make:
+        require_there(path)
     if not os.access(path.parent, os.W_OK | os.X_OK, effective_ids=True):
         raise StoreUnusable(f"{path}: the directory {path.parent} can't be written to")
     if path.exists() and not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
@@ -86,6 +84,14 @@ def require_folder(path: Path, *, may_make: bool = True) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE))
     except OSError as error:
         raise StoreUnusable(f"{path}: the file can't be opened: {error.strerror}") from error
+
+
+def require_there(path: Path) -> None:
+    """Raises DatabaseNotReady where there is no such file."""
+    if not path.exists():
+        raise DatabaseNotReady(
+            f"{path}: there is no database; PAYRELAY_DATABASE_URL says where it is, and payrelay serve makes a new one"
+        )
 
 
 def _connect(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
@@ -128,12 +134,17 @@ def _claim_file(connection: sqlite3.Connection, path: Path) -> None:
 
 def _require_ready(connection: sqlite3.Connection, path: Path) -> None:
     """Raises StoreUnusable for another program's file, and where a migration is missing; changes nothing."""
-    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-        raise StoreUnusable(f"{path}: this file is not a Payrelay database")
+    require_ours(connection, path)
     is_made = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone()
     rows = connection.execute(migrations.READ_VERSIONS) if is_made else ()
     applied = [migrations.AppliedMigration(*row) for row in rows]
     migrations.require_none_pending(applied, migrations.shipped("sqlite"), str(path))
+
+
+def require_ours(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises StoreUnusable for another program's file."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+        raise StoreUnusable(f"{path}: this file is not a Payrelay database")
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:

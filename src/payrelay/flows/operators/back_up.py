@@ -1,0 +1,146 @@
+"""Backs a database up while servers use it: copies it, checks the copy, and says in a manifest what the copy is.
+
+A backup is a folder: the copy, and the manifest beside it. The encryption key is in neither.
+"""
+
+import asyncio
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from payrelay.clock import Clock
+from payrelay.core.database_url import embedded_file
+from payrelay.core.moments import rfc3339
+from payrelay.errors import StoreUnusable
+from payrelay.store.backup.copied import Copied, Moved
+from payrelay.store.backup.postgresql import copy_postgresql
+from payrelay.store.backup.sqlite import copy_sqlite
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.meta import require_opened
+
+FORMAT: Final = 1
+MANIFEST: Final = "manifest.json"
+SQLITE_FILE: Final = "payrelay.db"
+POSTGRESQL_FILE: Final = "payrelay.dump"
+"""What ``pg_restore`` reads."""
+_FOLDER_MODE: Final = 0o700
+
+
+class BackupSource(NamedTuple):
+    """What is backed up.
+
+    Attributes:
+        url: the setting PAYRELAY_DATABASE_URL.
+        seal: of the encryption key, which must open the copy.
+        variables: the environment of PostgreSQL's programs.
+    """
+
+    url: str
+    seal: Seal
+    variables: Mapping[str, str]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backup is.
+
+    Attributes:
+        format: of this manifest.
+        payrelay: the version of the program that made it.
+        made_at: when the backup began: what was committed before is in it. RFC 3339, UTC.
+        newest_entry_at: when the newest journal entry in it was written; None where it has none.
+        schema_version: the number of its newest migration.
+        file: the name of the copy, in the folder of the manifest.
+        bytes, sha256: of the copy.
+        key_id: the encryption key that opens it, in hex digits, as ``payrelay seal status`` names it.
+    """
+
+    format: int
+    payrelay: str
+    made_at: str
+    newest_entry_at: str | None
+    schema_version: int
+    file: str
+    bytes: int
+    sha256: str
+    key_id: str
+
+
+async def back_up(source: BackupSource, folder: Path, clock: Clock, moved: Moved) -> Manifest:
+    """Makes the folder, with a checked copy of the database and its manifest; whole or not at all. May be interrupted.
+
+    Raises StoreUnusable where the database can't be copied, where the copy is damaged, or where the encryption key does
+    not open it; StoreUnavailable; OSError where the folder is there already or can't be written.
+    """
+    with _whole_folder(folder) as draft:
+        return await _made(source, draft, clock, moved)
+
+
+@contextmanager
+def _whole_folder(folder: Path) -> Iterator[Path]:
+    """Gives a draft of the folder, which takes the folder's name when the context ends well, and else goes away."""
+    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    folder.mkdir(_FOLDER_MODE)  # takes the name, and fails where it is taken
+    try:
+        draft.mkdir(_FOLDER_MODE)
+        yield draft
+        _sync(draft)
+        draft.rename(folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        folder.rmdir()
+        raise
+    _sync(folder.parent)
+
+
+async def _made(source: BackupSource, folder: Path, clock: Clock, moved: Moved) -> Manifest:
+    now_ms = clock.now_ms()
+    database = embedded_file(source.url)
+    path = folder / (POSTGRESQL_FILE if database is None else SQLITE_FILE)
+    if database is None:
+        copied = await copy_postgresql(source.url, path, moved, source.variables)
+    else:
+        copied = await copy_sqlite(Path(database), path, moved)
+    _require_key(source.seal, copied)
+    newest_ms = copied.newest_entry_ms
+    manifest = Manifest(
+        format=FORMAT,
+        payrelay=metadata.version("payrelay"),
+        made_at=rfc3339(now_ms),
+        newest_entry_at=None if newest_ms is None else rfc3339(newest_ms),
+        schema_version=copied.schema_version,
+        file=path.name,
+        bytes=path.stat().st_size,
+        sha256=await asyncio.to_thread(_sha256, path),
+        key_id=source.seal.key_id.hex(),
+    )
+    with (folder / MANIFEST).open("xb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return manifest
+
+
+def _require_key(seal: Seal, copied: Copied) -> None:
+    if copied.key_check is None:
+        raise StoreUnusable("the check of the encryption key is missing from the database; it was never served from")
+    require_opened(seal, copied.key_check)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,28 @@
+"""What a copy of a database is asked about itself, whichever database it is of, and whatever its version."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+SCHEMA_VERSION: Final = "SELECT max(number) FROM schema_version"
+"""The number of the newest migration."""
+NEWEST_ENTRY: Final = "SELECT max(at_ms) FROM history"
+"""When the newest journal entry was written, in ms since 1970, UTC."""
+KEY_CHECK: Final = "SELECT value FROM meta WHERE name = 'key_check'"
+"""The check of the encryption key, sealed."""
+
+Moved = Callable[[int, int | None], None]
+"""Called with how many MB were copied, and how many there are; None where nobody can tell."""
+
+
+class Copied(NamedTuple):
+    """What a finished copy says of itself.
+
+    Attributes:
+        schema_version: the number of its newest migration.
+        newest_entry_ms: when its newest journal entry was written, in ms since 1970, UTC; None where it has none.
+        key_check: the check of the encryption key, sealed; None where nothing was ever sealed.
+    """
+
+    schema_version: int
+    newest_entry_ms: int | None
+    key_check: bytes | None
