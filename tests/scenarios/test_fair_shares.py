@@ -1,29 +1,27 @@
-"""Fair shares of the gateway's budget, over sockets: whoever asks without end takes nothing from others."""
+"""Fair shares of the gateway's budget, over sockets: whoever asks for all of it takes nothing from others."""
 
 import json
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Event
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.scenarios import gateway_double as payhere
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.http_client import Client
 from tests.scenarios.phones import token_for
 from tests.scenarios.program import Program, account
-from tests.scenarios.stories import Scene, charge_body, fresh
+from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh
 
-CALLS, WINDOW_S = 20, 2.0
-EVERY_S = 0.4
-"""How often a till charges: five times in a window, which is half of its share."""
+CALLS = 20
 NO_CACHE = [("Cache-Control", "no-cache")]
 
 
 @pytest.fixture
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A service with a budget of twenty calls in two seconds, and half a second to wait for one."""
+    """A service with a budget of twenty calls, none of which is free again while a test lasts."""
     with GatewayDouble() as double:
-        settings = account("gateway", double.base_url, RATE_LIMIT=f"{CALLS}/{WINDOW_S:.0f}s", QUEUE_S="0.5")
+        settings = account("gateway", double.base_url, RATE_LIMIT=f"{CALLS}/600s", QUEUE_S="0.5")
         program = Program(tmp_path_factory.mktemp("shared"), settings)
         key = program.new_key("shop")
         program.start()
@@ -32,41 +30,41 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def test_phones_that_insist_leave_a_till_its_permits(shared: Scene) -> None:
-    """Five phones read their orders over a hundred connections, all the time, and no charge of a till is refused."""
+    """Five phones read over fifty connections, at ten times the budget; the charges of their shop are not refused."""
+    charge(shared.client, 3)
     phones = [token_for(shared.client, order_id=fresh("order"), scopes=["payments:read"]) for _ in range(5)]
-    assert statuses_beside(shared.client, phones) == {200}
+    insist(phones)
+    charge(shared.client, 3)
+
+
+def test_one_phone_gets_a_fifth_of_the_budget(shared: Scene) -> None:
+    """Though nobody else asks for anything: a token that can only read must not use it up."""
+    phone = token_for(shared.client, order_id=fresh("order"), scopes=["payments:read"])
+    insist([phone])
+    assert shared.gateway.count(payhere.SEARCH, "") == CALLS // 5
+    charge(shared.client, 3)
 
 
 def test_a_principal_that_insists_leaves_others_their_permits(shared: Scene) -> None:
-    """A report reads over a hundred connections, at many times the budget; no charge of the shop is refused."""
-    assert statuses_beside(shared.client, [shared.another()]) == {200}
+    """A report reads at ten times the budget. The shop charges as much as before, and a newcomer charges at once."""
+    charge(shared.client, 3)
+    report, newcomer = shared.another(), shared.another()
+    insist([report])
+    charge(shared.client, 3)
+    charge(newcomer, 1)
+    assert_refused(report.get(f"payments/{fresh('order')}", NO_CACHE), 503, "gateway_busy")
 
 
-def statuses_beside(till: Client, crowd: list[Client]) -> set[int]:
-    """Charges orders at a steady pace, for a while alone and then beside a crowd; gives the statuses."""
-    is_over = Event()
-
-    def charge() -> int:
-        is_over.wait(EVERY_S)
-        return till.charge(charge_body()).status
-
-    statuses = {charge() for _ in range(6)}
-    with ThreadPoolExecutor(100) as pool:
-        asking = [pool.submit(insist, crowd[number % len(crowd)], is_over) for number in range(100)]
-        statuses |= {charge() for _ in range(15)}
-        is_over.set()
-        asked = sum(map(Future.result, asking))
-    assert asked > CALLS
-    return statuses
+def charge(client: Client, count: int) -> None:
+    """Charges so many orders, none of which is refused."""
+    assert [client.charge(charge_body()).status for _ in range(count)] == [200] * count
 
 
-def insist(reader: Client, is_over: Event) -> int:
-    """Reads new records until it is over; gives how often."""
-    asked = 0
-    while not is_over.is_set():
-        reader.get(f"payments/{order_of(reader)}", NO_CACHE)
-        asked += 1
-    return asked
+def insist(readers: list[Client]) -> None:
+    """Reads two hundred times over fifty connections, always anew."""
+    with ThreadPoolExecutor(50) as pool:
+        for reader in readers * (10 * CALLS // len(readers)):
+            pool.submit(reader.get, f"payments/{order_of(reader)}", NO_CACHE)
 
 
 def order_of(reader: Client) -> str:
