@@ -293,6 +293,7 @@ async def test_the_upgrade_covers_the_customers_name_in_a_checkout(
     assert await wrong_in(filled) == ["checkouts"]
     if wrong:
         await tamper("UPDATE checkouts SET principal = 'other'")
+    await put_first_check(filled, SEAL)
     for _ in range(2):
         await cover_more_rows(filled, SEAL, CHAIN_KEY)
 
@@ -317,6 +318,7 @@ async def test_the_upgrade_compares_an_operation_with_its_history(
 ) -> None:
     """The chain covers its row: what was changed before the upgrade is not trusted as it stands."""
     await tamper(f"UPDATE operations SET row_digest = ''; {forgery}")
+    await put_first_check(filled, SEAL)
     for _ in range(2):
         await cover_more_rows(filled, SEAL, CHAIN_KEY)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from tests.digests import digests_of
+from tests.digests import digests_of, put_first_check
 from tests.samples import ASKED
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import CHAIN_KEY, CHARGE, Book
@@ -84,6 +84,13 @@ async def accept(book: Book, signed_texts: SignedTexts | None = None, **members:
     accepted = await book.journal.accept(operation, entry, HOLD, conflicts_with=None, now_ms=1_000, beside=texts)
     assert isinstance(accepted, AcceptedOperation)
     return accepted.operation
+
+
+async def cover(database: Database) -> None:
+    """Runs the upgrade step that covers the list, twice, as it may be repeated."""
+    await put_first_check(database, SEAL)
+    for _ in range(2):
+        await cover_more_rows(database, SEAL, CHAIN_KEY)
 
 
 async def rows(database: Database) -> list[Row]:
@@ -196,7 +203,7 @@ async def test_the_upgrade_fills_in_what_earlier_versions_signed(book: Book, sig
     operation = await accept(book)
     await book.database.write(_all(Statement(query("UPDATE checkouts SET sealed = NULL"), ())))
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    await cover_more_rows(book.database, SEAL, CHAIN_KEY)
+    await cover(book.database)
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=8)
 
     assert [row[1:] for row in await rows(book.database)] == [
@@ -221,7 +228,7 @@ async def test_the_upgrade_takes_every_amount_that_may_have_been_signed(
     checkout = msgspec.structs.replace(CHECKOUT, kind=kind, amount_minor=amount_minor, first_minor=first_minor)
     await add(book.database, checkout)
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    await cover_more_rows(book.database, SEAL, CHAIN_KEY)
+    await cover(book.database)
 
     async def found(amount_minor: int) -> list[TextHolder]:
         return await signed_texts.holders(MERCHANT, [msgspec.structs.replace(TEXT, amount_minor=amount_minor)])
@@ -236,7 +243,7 @@ async def test_the_upgrade_marks_a_list_that_it_can_not_complete(book: Book, sig
     """A call whose text nobody can tell may have any."""
     await accept(book, amount_minor=None)
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    await cover_more_rows(book.database, SEAL, CHAIN_KEY)
+    await cover(book.database)
 
     assert await signed_texts.is_incomplete(MERCHANT)
     assert not await signed_texts.is_incomplete("f" * 16)
@@ -247,7 +254,7 @@ async def test_the_upgrade_reads_page_by_page(database: Database, signed_texts: 
     many = [msgspec.structs.replace(CHECKOUT, id=f"chk_{number:04}") for number in range(PAGE + 1)]
     await add(database, *many)
     await fill_signed_texts(database, CHAIN_KEY, at_ms=7)
-    await cover_more_rows(database, SEAL, CHAIN_KEY)
+    await cover(database)
 
     assert len({row[1] for row in await rows(database)}) == len(many)
     assert not await signed_texts.is_incomplete(MERCHANT)
@@ -351,7 +358,7 @@ async def test_an_unknown_call_makes_the_list_incomplete_whatever_is_in_it(
     """The row that says so was removed: the call itself says it too."""
     await accept(book, amount_minor=None)
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    await cover_more_rows(book.database, SEAL, CHAIN_KEY)
+    await cover(book.database)
     await tamper("DELETE FROM signed_texts")
 
     assert await signed_texts.is_incomplete(MERCHANT)
@@ -362,8 +369,7 @@ async def test_the_upgrade_covers_the_list(book: Book, signed_texts: SignedTexts
     plan = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING, amount_minor=50_000, first_minor=60_000)
     await add(book.database, plan)
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    for _ in range(2):
-        await cover_more_rows(book.database, SEAL, CHAIN_KEY)
+    await cover(book.database)
 
     assert all([row.is_right async for row in digests_of(book.database).check(SIGNED_TEXTS)])
     assert await book.journal.trail.miscounted_texts() == []

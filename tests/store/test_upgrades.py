@@ -1,3 +1,5 @@
+# ruff: noqa: S608 - what is put into the texts are tables and conditions of our own
+
 import asyncio
 from typing import Final
 
@@ -5,24 +7,29 @@ import asyncpg
 import msgspec
 import pytest
 from tests.digests import digests_of, put_first_check
+from tests.samples import CHECKOUT, OPERATION
+from tests.store.conftest import CHAIN_KEY, Book
 from tests.store.test_row_digests import KEY
 
 from payrelay.clock import Clock
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store import meta, open_database
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.data_keys.keys import DataKeys, stored
 from payrelay.store.engine.database import Database, Statement, T, Unit, all_rows
 from payrelay.store.engine.queries import query
-from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sealing import KEY_CHECK, Seal
+from payrelay.store.signed_texts import SignedTexts
+from payrelay.store.statements.meta import ADD_META
 from payrelay.store.upgrades.begin import begin_store
 from payrelay.store.upgrades.cover_earlier_rows import ROW_DIGESTS
+from payrelay.store.upgrades.cover_more_rows import MORE_ROW_DIGESTS
 from payrelay.store.upgrades.run import STEPS, UpgradeContext, UpgradeStep, upgrade
 
 FIRST: Final = b"1" * 32
 SECOND: Final = b"2" * 32
-COVERING: Final = tuple(step for step in STEPS if step.name == ROW_DIGESTS)
-DIGESTS: Final = Statement(query("SELECT row_digest FROM credentials"), ())
+TEXT: Final = SignedText(order_id=CHECKOUT.order_id, amount_minor=1, currency="LKR")
 
 
 async def _begun(database: Database, seal: Seal) -> UpgradeContext:
@@ -136,7 +143,7 @@ async def test_an_older_check_makes_no_step_run_again(database: Database, left: 
     if left != "the record of what was trusted":
         await database.write(_run("DELETE FROM meta WHERE name = 'trusted_at_upgrade'"))
     where = " WHERE id = 'other'" if left == "a digest" else ""
-    await database.write(_run(f"UPDATE credentials SET row_digest = ''{where}"))  # noqa: S608, our own words
+    await database.write(_run(f"UPDATE credentials SET row_digest = ''{where}"))
     if left == "a data key":
         await database.write(all_rows(stored(DataKeys(seal).new("cus_1"))))
 
@@ -145,17 +152,39 @@ async def test_an_older_check_makes_no_step_run_again(database: Database, left: 
     assert await meta.finished_upgrades(database, seal) == frozenset()
 
 
-async def test_rows_are_covered_wholly_or_not_at_all(database: Database) -> None:
+@pytest.mark.parametrize("covered", ["operations", "signed_texts"])
+async def test_a_check_from_before_a_later_step_makes_it_run_no_second_time(database: Database, covered: str) -> None:
+    """The check names the earlier steps, and one kind of row alone tells: a merchant may have forms and no calls."""
+    seal, rows = Seal((FIRST,)), digests_of(database)
+    await _begun(database, seal)
+    if covered == "operations":
+        await Book(database).accept(OPERATION)
+    else:
+        await SignedTexts(database, rows, secret=CHAIN_KEY).keep_form(CHECKOUT, [TEXT], at_ms=1)
+    older = meta.sealed_check(seal, (step.name for step in STEPS if step.name != MORE_ROW_DIGESTS))
+    await database.write(_run("DELETE FROM meta WHERE name = 'key_check'"))
+    await database.write(all_rows(Statement(ADD_META, (KEY_CHECK, older))))
+
+    with pytest.raises(StoreUnusable, match="'more row digests' was finished before"):
+        await upgrade(await _begun(database, seal))
+
+
+@pytest.mark.parametrize(("name", "table"), [(ROW_DIGESTS, "credentials"), (MORE_ROW_DIGESTS, "signed_texts")])
+async def test_rows_are_covered_wholly_or_not_at_all(database: Database, name: str, table: str) -> None:
     """An upgrade that was cut off leaves no row with a digest: the next one tells it from one that was finished."""
     context = await _of_first_version(database)
-    await Credentials(database, digests_of(database, context.secret)).add(KEY)
-    await database.write(_run("UPDATE credentials SET row_digest = ''"))
+    rows, covering = digests_of(database, context.secret), tuple(step for step in STEPS if step.name == name)
+    digests = Statement(query(f"SELECT row_digest FROM {table}"), ())
+    await Credentials(database, rows).add(KEY)
+    await SignedTexts(database, rows, secret=context.secret).keep_form(CHECKOUT, [TEXT], at_ms=1)
+    for each in ("credentials", "signed_texts"):
+        await database.write(_run(f"UPDATE {each} SET row_digest = ''"))
     with pytest.raises(StoreUnavailable):
-        await upgrade(context._replace(database=_CutOff(database)), COVERING)
-    assert await database.read(all_rows(DIGESTS)) == [("",)]
+        await upgrade(context._replace(database=_CutOff(database)), covering)
+    assert await database.read(all_rows(digests)) == [("",)]
 
-    assert await upgrade(context, COVERING) == [ROW_DIGESTS]
-    assert await database.read(all_rows(DIGESTS)) != [("",)]
+    assert await upgrade(context, covering) == [name]
+    assert await database.read(all_rows(digests)) != [("",)]
 
 
 async def test_two_upgrades_at_once_cover_rows_once(database: Database) -> None:
