@@ -85,6 +85,7 @@ DENIALS: Final[dict[str, Known]] = {
     " of the ids name no stored event; nothing was sent": Known.HERE,
     "Verified: nothing was changed or removed.": Known.SHOWN,
     "another process has just made a new key; nothing was changed": Known.HERE,
+    "nothing was accepted": Known.HERE,
     "nothing was erased": Known.HERE,
     "; nothing was sent": Known.HERE,
     "nothing was charged": Known.HERE,

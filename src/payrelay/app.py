@@ -16,6 +16,7 @@ from payrelay.api.connections.limits import limits_within
 from payrelay.api.context import ApiContext
 from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
+from payrelay.api.metrics.exposition import Exposition
 from payrelay.clock import Clock
 from payrelay.core.access.identity_provider import IdentityProvider
 from payrelay.core.payments.audit_chain import ChainKey
@@ -146,8 +147,8 @@ async def running(
             relay=relay,
             credentials=credentials,
             database=shared.database,
-            counts=Counts(shared.database),
             metrics=metrics,
+            exposition=Exposition(metrics, Counts(shared.database), relay),
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
             shops={name: gateway.shop for name, gateway in settings.gateways.items()},

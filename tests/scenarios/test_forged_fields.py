@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
+from tests.draws import drawn_uuid
 from tests.scenarios.http_client import Reply
 from tests.scenarios.stories import charge_body, fresh
 from tests.scenarios.test_gateway_notifications import PAGES, Scene, paying_scene, until
@@ -149,7 +149,7 @@ async def test_a_stranger_takes_no_order_of_an_authorization(scene: Scene, page:
     mine = await scene.opened(order_id="A125", amount=10)
     payer = Payer(scene.gateway.simulator.world)
     visit = payer.pay(payer.enter(page, mine["form"]["fields"]))
-    post_edited(scene, visit.notifications[0], LARGE | {"authorization_token": str(uuid4())})
+    post_edited(scene, visit.notifications[0], LARGE | {"authorization_token": str(drawn_uuid())})
     status = "authorized" if page == "authorize" else "succeeded"
     posted = await notification_of(scene, "A1", status, state="needs_attention")
     assert posted["reason"] == ("other_text" if page == "authorize" else "other_kind")

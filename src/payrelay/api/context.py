@@ -11,7 +11,6 @@ from payrelay.api.connections.limits import ConnectionLimits
 from payrelay.api.http.incoming_request import BODY_TIMEOUT_S, Network
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
-from payrelay.api.metrics.gauges import OpenOperations
 from payrelay.api.metrics.health import Pingable
 from payrelay.api.openapi.document import describe_api
 from payrelay.api.public.site import MetricsAddress, Pages
@@ -29,8 +28,8 @@ class ApiContext:
         relay: what the flows work with; its ``accounts`` are the names that paths begin with.
         credentials: ``store.access.credentials.Credentials``.
         database: the store that ``/health/ready`` checks.
-        counts: counts open operations for ``/metrics``; ``store.payments.counts.Counts``.
         metrics: a new ``Metrics()``; its ``hooks`` belong to the flows and the worker.
+        exposition: writes ``/metrics`` from these and from the store.
         log: ``request_log.json_log(sys.stdout.buffer, clock)`` or one like it.
         environments: ``sandbox`` or ``live`` by account, for the docs.
         trusted_proxies: the proxies whose X-Forwarded-For counts.
@@ -47,8 +46,8 @@ class ApiContext:
     relay: Relay
     credentials: CredentialSource
     database: Pingable
-    counts: OpenOperations
     metrics: Metrics
+    exposition: Exposition
     log: FilteringBoundLogger
     environments: Mapping[str, str]
     trusted_proxies: tuple[Network, ...] = ()
@@ -63,13 +62,13 @@ class ApiContext:
 
     def metrics_page(self) -> MetricsAddress:
         """Makes what answers on the metrics' own address."""
-        return MetricsAddress(Exposition(self.metrics, self.counts, self.relay), self.metrics_networks)
+        return MetricsAddress(self.exposition, self.metrics_networks)
 
     def pages(self) -> Pages:
         """Makes the pages outside the accounts."""
         return Pages(
             database=self.database,
-            exposition=Exposition(self.metrics, self.counts, self.relay),
+            exposition=self.exposition,
             metrics_networks=() if self.has_metrics_address else self.metrics_networks,
             describe=partial(describe_api, self.routes, self.environments),
         )

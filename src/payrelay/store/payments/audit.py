@@ -21,7 +21,6 @@ from payrelay.store.payments.operation_rows import answer_context, call_context,
 from payrelay.store.statements import meta
 from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT, ADD_ROW_ALERT, TOLD_ON
 from payrelay.store.statements.payments import audit as statements
-from payrelay.store.statements.payments.signed_texts import MISCOUNTED
 
 PAGE: Final = 500
 """Rows that are read at once: few enough that a server which reads them delays no request."""
@@ -173,7 +172,7 @@ class Trail:
 
     async def miscounted_texts(self) -> list[str]:
         """Reads some ids of checkouts and operations that have more or fewer signed texts than their rows say."""
-        return [str(subject) for (subject,) in await self._rows(Statement(MISCOUNTED, (PAGE,)))]
+        return [str(subject) for (subject,) in await self._rows(Statement(statements.MISCOUNTED, (PAGE,)))]
 
     async def last_anchor(self) -> Anchor | None:
         """Reads the newest anchor."""

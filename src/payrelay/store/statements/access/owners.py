@@ -11,20 +11,20 @@ from typing import Final
 from payrelay.core.checkouts.checkout import HOLDING_ORDER
 from payrelay.core.payments.operation import PAYMENT_KINDS, Kind
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.packed_rows import (
-    ACCEPTED_TOKEN,
-    CHECKOUT,
-    INSTALLMENT,
-    OPERATION,
-    PAYMENT_SEEN,
-    SUBSCRIPTION,
-)
 from payrelay.store.statements.payment_owners import (
     CHECKOUT_OWNS,
     IS_OPEN,
     OPERATION_OWNS,
     TOOK_NO_EFFECT,
     listed,
+)
+from payrelay.store.statements.payments.packed_rows import (
+    ACCEPTED_TOKEN,
+    CHECKOUT,
+    INSTALLMENT,
+    OPERATION,
+    PAYMENT_SEEN,
+    SUBSCRIPTION,
 )
 
 _HOLDS: Final = f"""(

@@ -87,3 +87,10 @@ ADD_ANCHOR: Final = query(
     RETURNING number""",
 )
 """Stores an anchor; gives no row where another process was quicker with this number."""
+
+MISCOUNTED: Final = query(
+    """
+    SELECT subject FROM signed_texts GROUP BY subject
+    HAVING count(*) <> min(texts) OR count(*) <> max(texts) ORDER BY subject LIMIT $1""",
+)
+"""Finds what has another number of texts in the list than it should."""

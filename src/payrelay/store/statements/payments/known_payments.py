@@ -5,9 +5,9 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.packed_rows import CHECKOUT, INSTALLMENT, OPERATION, SUBSCRIPTION
-from payrelay.store.statements.packed_rows import PAYMENT_SEEN as SEEN_ROW
 from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OPERATION_OWNS
+from payrelay.store.statements.payments.packed_rows import CHECKOUT, INSTALLMENT, OPERATION, SUBSCRIPTION
+from payrelay.store.statements.payments.packed_rows import PAYMENT_SEEN as SEEN_ROW
 
 _INSTALLMENTS: Final = """
     FROM installments

@@ -79,13 +79,6 @@ IS_INCOMPLETE: Final = query(
 )
 """Tells whether a merchant has anything of which the text isn't known: it is in the list, or its call shows it."""
 
-MISCOUNTED: Final = query(
-    """
-    SELECT subject FROM signed_texts GROUP BY subject
-    HAVING count(*) <> min(texts) OR count(*) <> max(texts) ORDER BY subject LIMIT $1""",
-)
-"""Finds what has another number of texts in the list than it should."""
-
 COUNT_TEXTS: Final = query(
     """
     SELECT subject, count(*) FROM signed_texts
