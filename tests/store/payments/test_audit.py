@@ -118,14 +118,26 @@ async def test_nothing_is_found_where_nothing_was_changed(filled: Book) -> None:
     assert await audited(filled) == []
 
 
-@pytest.mark.parametrize(
-    ("column", "kind"), [each for each in columns("operations") if each[0] not in {*NOT_FOUND, "row_digest"}]
-)
+WATCHED: Final = [each for each in columns("operations") if each[0] not in {*NOT_FOUND, "row_digest"}]
+"""The digest of the row is watched with those of all other rows."""
+
+
+@pytest.mark.parametrize(("column", "kind"), WATCHED)
 async def test_every_column_of_an_operation_is_watched(filled: Book, tamper: Tamper, column: str, kind: str) -> None:
     """Whoever changes what an operation was, or came to, is found out, and the operation is named."""
     await tamper(f"UPDATE operations SET {column} = {FORGED[kind]} WHERE id = '{VICTIM}'")
 
     assert VICTIM in {finding.operation_id for finding in await audited(filled)}
+
+
+@pytest.mark.parametrize("forgery", ["row_digest = ''", "amount_minor = 1"])
+async def test_an_operation_with_a_wrong_digest_is_named_once(filled: Book, tamper: Tamper, forgery: str) -> None:
+    """By what its history tells of it, or else by its digest, without which the service believes nothing of it."""
+    await tamper(f"UPDATE operations SET {forgery} WHERE id = '{VICTIM}'")
+    audit = Audit(trail_of(filled), 0, lambda *_: None, rows=digests_of(filled.database))
+
+    assert [finding.operation_id async for finding in audit.findings()] == [VICTIM]
+    assert audit.summary.rows == 0
 
 
 @pytest.mark.parametrize("column", NOT_FOUND)
