@@ -90,7 +90,7 @@ async def test_a_charge_that_was_set_back_is_not_made_again(
         status, error = await repeated(program, charge)
         told = await alerted(program)
 
-    assert (status, error["code"], error["operation_id"]) == (202, "outcome_unknown", charge.operation_id)
+    assert (status, error["code"], error["operation_id"]) == (202, "needs_attention", charge.operation_id)
     assert effects_at(gateway) == before
     assert rows(file, f"SELECT max(version) FROM history WHERE operation_id = '{charge.operation_id}'") == rows(
         file, f"SELECT version FROM operations WHERE id = '{charge.operation_id}'"

@@ -38,6 +38,7 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay.store.payments.audit import PAGE, AuditRecord, Trail, _reading
 from payrelay.store.payments.journal import AcceptedOperation, Journal
+from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 
 pytestmark = pytest.mark.deep
 
@@ -117,12 +118,26 @@ async def test_nothing_is_found_where_nothing_was_changed(filled: Book) -> None:
     assert await audited(filled) == []
 
 
-@pytest.mark.parametrize(("column", "kind"), [each for each in columns("operations") if each[0] not in NOT_FOUND])
+WATCHED: Final = [each for each in columns("operations") if each[0] not in {*NOT_FOUND, "row_digest"}]
+"""The digest of the row is watched with those of all other rows."""
+
+
+@pytest.mark.parametrize(("column", "kind"), WATCHED)
 async def test_every_column_of_an_operation_is_watched(filled: Book, tamper: Tamper, column: str, kind: str) -> None:
     """Whoever changes what an operation was, or came to, is found out, and the operation is named."""
     await tamper(f"UPDATE operations SET {column} = {FORGED[kind]} WHERE id = '{VICTIM}'")
 
     assert VICTIM in {finding.operation_id for finding in await audited(filled)}
+
+
+@pytest.mark.parametrize("forgery", ["row_digest = ''", "amount_minor = 1"])
+async def test_an_operation_with_a_wrong_digest_is_named_once(filled: Book, tamper: Tamper, forgery: str) -> None:
+    """By what its history tells of it, or else by its digest, without which the service believes nothing of it."""
+    await tamper(f"UPDATE operations SET {forgery} WHERE id = '{VICTIM}'")
+    audit = Audit(trail_of(filled), 0, lambda *_: None, rows=digests_of(filled.database))
+
+    assert [finding.operation_id async for finding in audit.findings()] == [VICTIM]
+    assert audit.summary.rows == 0
 
 
 @pytest.mark.parametrize("column", NOT_FOUND)
@@ -373,9 +388,10 @@ async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tampe
     await filled.accept(operation)
     await tamper(
         f"UPDATE history SET hash = '', row_digest = '', at_ms = 0 WHERE operation_id = '{operation.id}';"
-        f"UPDATE operations SET chain = '' WHERE id = '{operation.id}'"
+        f"UPDATE operations SET chain = '', row_digest = '' WHERE id = '{operation.id}'"
     )
     await record_earlier(filled.database, SEAL, at_ms=1)
+    await cover_more_rows(filled.database, SEAL, CHAIN_KEY)
     old = await filled.journal.get(operation.id)
     changed, entry = advance(
         old, Event.UNKNOWN, at_ms=5_000, retention=Retention(keyed_ms=1, unkeyed_ms=1), evidence=Evidence()

@@ -20,9 +20,6 @@ AGAIN: Final = "send the same request again"
 
 _READING: Final = frozenset({"GET", "HEAD"})
 
-FORGED_RETRY_AFTER_S: Final = 3_600
-"""As for an operation that needs attention: a person is at work, and nothing changes sooner."""
-
 
 async def safely_answered(
     visit: Visit, answering: Awaitable[Answer | PlainAnswer], log: FilteringBoundLogger
@@ -35,7 +32,7 @@ async def safely_answered(
         return of_refusal(refusal, log_record.request_id)
     except OperationForged as forged:
         trace = Trace(request_id=log_record.request_id, operation_id=forged.operation_id)
-        return failed(Code.OUTCOME_UNKNOWN, FORGED_SENTENCE, trace, retry_after_s=FORGED_RETRY_AFTER_S)
+        return failed(Code.NEEDS_ATTENTION, FORGED_SENTENCE, trace)
     except StoreUnavailable:
         return _untold(visit, STORE_DOWN)
     except Exception as error:  # noqa: BLE001 - the outermost place
