@@ -209,6 +209,7 @@ def test_a_subscription_is_followed_without_the_gateway(scene: Scene) -> None:
     plan = {
         "subscription_id": int(subscription_id),
         "order_id": order_id,
+        "date": record["date"],
         "status": "ACTIVE",
         "currency": "LKR",
         "amount": 345.67,

@@ -98,6 +98,7 @@ def subscribed(scene: Scene, client: Client | None = None) -> Plan:
     plan = {
         "subscription_id": int(subscription_id),
         "order_id": order_id,
+        "date": record["date"],
         "status": "ACTIVE",
         "currency": "LKR",
         "amount": 345.67,

@@ -206,7 +206,10 @@ def test_an_open_page_holds_the_payment(shop: Scene, customer: str) -> None:
 
 
 def test_fifty_charges_with_five_tokens_pay_once(shop: Scene, customer: str) -> None:
-    """All at once, each with a key of its own: the order is paid once, and the others are told so or to wait."""
+    """All at once, each with a key of its own: the order is paid once, and the others are told so or to wait.
+
+    The tokens of one order have one rate, so that some of the charges don't get as far as to be counted.
+    """
     order_id = fresh("order")
     phones = [phone_of(shop, customer, order_id) for _ in range(PHONES)]
 
@@ -216,8 +219,10 @@ def test_fifty_charges_with_five_tokens_pay_once(shop: Scene, customer: str) -> 
     with ThreadPoolExecutor(PHONES * CHARGES_EACH) as threads:
         replies = list(threads.map(pay, range(PHONES * CHARGES_EACH)))
     assert shop.gateway.count("payment/charge", order_id) == 1
-    assert sorted(reply.status for reply in replies) == [200] + [409] * (len(replies) - 1)
-    assert {reply.code for reply in replies if reply.status != 200} <= {"conflict", "in_progress"}
+    assert [reply.status for reply in replies].count(200) == 1
+    others = {(reply.status, reply.code) for reply in replies if reply.status != 200}
+    assert (409, "conflict") in others or (409, "in_progress") in others
+    assert others <= {(409, "conflict"), (409, "in_progress"), (429, "rate_limited")}
 
 
 def test_a_charge_and_a_page_at_once_are_one_payment(shop: Scene, customer: str) -> None:
