@@ -3,6 +3,8 @@
 import base64
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,11 +21,16 @@ SEALING_KEY: Final = base64.b64encode(bytes(range(32))).decode()
 DATABASE: Final = "PAYRELAY_DATABASE_URL"
 
 
-def serving(folder: Path, gateway: GatewayDouble, **store: str) -> Scene:
-    """A service with a key that encrypts, and a key of a shop."""
+@contextmanager
+def serving(folder: Path, gateway: GatewayDouble, **store: str) -> Iterator[Scene]:
+    """A service with a key that encrypts, and a key of a shop; it is killed at the end."""
     program = Program(folder, settings_for(gateway) | {ENCRYPTION_KEY_NAME: SEALING_KEY} | store)
     key = program.new_key("shop")
-    return Scene(program=program.start(), gateway=gateway, client=program.client(key))
+    scene = Scene(program=program.start(), gateway=gateway, client=program.client(key))
+    try:
+        yield scene
+    finally:
+        program.kill()
 
 
 def charged_and_backed_up(scene: Scene, folder: Path) -> tuple[str, str]:
@@ -51,9 +58,8 @@ def test_a_copy_of_an_embedded_database_has_what_was_there_when_it_began(
     tmp_path: Path, gateway: GatewayDouble
 ) -> None:
     """The service goes on meanwhile: nobody stops taking payments for a backup."""
-    scene = serving(tmp_path, gateway)
-    before, after = charged_and_backed_up(scene, tmp_path / "backup")
-    scene.program.kill()
+    with serving(tmp_path, gateway) as scene:
+        before, after = charged_and_backed_up(scene, tmp_path / "backup")
 
     url = f"sqlite:///{tmp_path}/backup/payrelay.db"
     assert_holds(tmp_path, scene.program.environment | {DATABASE: url}, before, after)
@@ -68,9 +74,8 @@ def test_a_dump_has_what_was_there_when_it_began(
     names = [f"backup_{drawn_uuid().hex}" for _ in range(2)]
     for name in names:
         postgresql_server.create(name)
-    scene = serving(tmp_path, gateway, **{DATABASE: postgresql_server.url(names[0])})
-    before, after = charged_and_backed_up(scene, tmp_path / "backup")
-    scene.program.kill()
+    with serving(tmp_path, gateway, **{DATABASE: postgresql_server.url(names[0])}) as scene:
+        before, after = charged_and_backed_up(scene, tmp_path / "backup")
 
     dump = postgresql_server.folder / f"{names[1]}.dump"  # the server's user may not look into the test's folder
     shutil.copy(tmp_path / "backup" / "payrelay.dump", dump)
@@ -93,15 +98,15 @@ def test_a_password_is_shown_to_nobody(
     name = f"backup_{drawn_uuid().hex}"
     postgresql_server.create(name)
     url = postgresql_server.url(name).replace("payrelay@", "payrelay:hush%2Fhush@")
-    scene = serving(tmp_path, gateway, **{DATABASE: url})
-    scene.program.kill()
+    with serving(tmp_path, gateway, **{DATABASE: url}) as scene:
+        environment = scene.program.environment
     (tmp_path / "programs").mkdir()
     script = tmp_path / "programs" / "pg_dump"
     script.write_text(
         f'#!/bin/sh\ncd {tmp_path}\necho "$@" > arguments\necho "$PGPASSWORD" > password\necho no luck >&2\nexit 1\n'
     )
     script.chmod(0o700)
-    ran = Program(tmp_path, scene.program.environment | {"PATH": f"{tmp_path}/programs:/usr/bin:/bin"}).run(
+    ran = Program(tmp_path, environment | {"PATH": f"{tmp_path}/programs:/usr/bin:/bin"}).run(
         "backup", str(tmp_path / "backup")
     )
 
@@ -119,9 +124,9 @@ def test_missing_programs_of_the_server_are_named(
     """They are in another package than the driver, and an operator should not have to guess which."""
     name = f"backup_{drawn_uuid().hex}"
     postgresql_server.create(name)
-    scene = serving(tmp_path, gateway, **{DATABASE: postgresql_server.url(name)})
-    scene.program.kill()
-    ran = Program(tmp_path, scene.program.environment | {"PATH": str(tmp_path)}).run("backup", str(tmp_path / "backup"))
+    with serving(tmp_path, gateway, **{DATABASE: postgresql_server.url(name)}) as scene:
+        environment = scene.program.environment
+    ran = Program(tmp_path, environment | {"PATH": str(tmp_path)}).run("backup", str(tmp_path / "backup"))
 
     assert (ran.returncode, "pg_dump is not installed" in ran.stderr, "postgresql-client" in ran.stderr) == (
         2,
