@@ -113,6 +113,8 @@ def _expect(answer: Answer | None, end: End) -> None:
 
 
 def _code_of_open(befalls: Fault) -> Code:
+    if befalls.struck in {"other_amount", "other_order"}:
+        return Code.NEEDS_ATTENTION
     return Code.PENDING if befalls.struck == "pending" else Code.OUTCOME_UNKNOWN
 
 

@@ -127,7 +127,7 @@ def test_a_repeat_waits_for_another_service(shared: Scene, beside: Client) -> No
 def test_the_metrics_count_what_is_open(shared: Scene) -> None:
     """An operator's alarm looks at the store, whichever process made what is open."""
     shared.gateway.script(payhere.CHARGE, (order_id := fresh("order")), payhere.succeeds_with(currency="USD"))
-    assert_refused(shared.client.charge(charge_body(order_id)), 202, "outcome_unknown")
+    assert_refused(shared.client.charge(charge_body(order_id)), 202, "needs_attention")
     text = shared.client.holding(None).send("GET", "/metrics").body.decode()
     found = re.search(r'payrelay_operations_open\{state="needs_attention"\} ([0-9.]+)', text)
     assert found is not None

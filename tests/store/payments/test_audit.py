@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.databases import sqlite_url
-from tests.digests import digests_of, record_earlier
+from tests.digests import digests_of, put_first_check, record_earlier
 from tests.draws import examples
 from tests.samples import CANCEL
 
@@ -133,6 +133,7 @@ async def test_every_column_of_an_operation_is_watched(filled: Book, tamper: Tam
 @pytest.mark.parametrize("forgery", ["row_digest = ''", "amount_minor = 1"])
 async def test_an_operation_with_a_wrong_digest_is_named_once(filled: Book, tamper: Tamper, forgery: str) -> None:
     """By what its history tells of it, or else by its digest, without which the service believes nothing of it."""
+    await record_earlier(filled.database, SEAL, at_ms=0)
     await tamper(f"UPDATE operations SET {forgery} WHERE id = '{VICTIM}'")
     audit = Audit(trail_of(filled), 0, lambda *_: None, rows=digests_of(filled.database))
 
@@ -391,6 +392,7 @@ async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tampe
         f"UPDATE operations SET chain = '', row_digest = '' WHERE id = '{operation.id}'"
     )
     await record_earlier(filled.database, SEAL, at_ms=1)
+    await put_first_check(filled.database, SEAL)
     await cover_more_rows(filled.database, SEAL, CHAIN_KEY)
     old = await filled.journal.get(operation.id)
     changed, entry = advance(
