@@ -22,7 +22,7 @@ from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import Copied, Moved
 from payrelay.store.backup.postgresql import copy_postgresql
 from payrelay.store.backup.sqlite import copy_sqlite
-from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sealing import Seal, sync_directory
 from payrelay.store.meta import require_opened
 
 FORMAT: Final = 1
@@ -90,13 +90,13 @@ def _whole_folder(folder: Path) -> Iterator[Path]:
     try:
         draft.mkdir(_FOLDER_MODE)
         yield draft
-        _sync(draft)
+        sync_directory(draft)
         draft.rename(folder)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         folder.rmdir()
         raise
-    _sync(folder.parent)
+    sync_directory(folder.parent)
 
 
 async def _made(source: BackupSource, folder: Path, clock: Clock, moved: Moved) -> Manifest:
@@ -136,11 +136,3 @@ def _require_key(seal: Seal, copied: Copied) -> None:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -164,10 +164,11 @@ def _make_key(path: Path) -> None:
         pass
     finally:
         draft.unlink()
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Puts on disk which names a directory has."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
