@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from payrelay.cli.lists.options import Account, Limit, Order, amount_text
+from payrelay.cli.lists.options import Account, Limit, Order, amount_text, named_facts
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
 from payrelay.cli.terminal.messages import DONE, not_found, show_json
@@ -63,8 +63,7 @@ async def show_checkout(checkout_id: CheckoutId, *, as_json: Json = False) -> in
         show_json({"checkout": shown, "principal": checkout.principal})
         return DONE
     members = msgspec.structs.asdict(shown) | {"amount": _amount(checkout), "principal": checkout.principal}
-    named = {name.replace("_", " "): "-" if value is None else str(value) for name, value in members.items()}
-    Page().write(facts(named.items()))
+    Page().write(facts(named_facts(members)))
     return DONE
 
 

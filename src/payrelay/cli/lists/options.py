@@ -1,5 +1,6 @@
-"""What these lists share: the options that narrow each of them, and how an amount is written."""
+"""What these lists share: the options that narrow each of them, and how facts and amounts are written."""
 
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 import msgspec
@@ -11,6 +12,11 @@ LISTED_MAX: Final = 1_000
 Account = Annotated[str | None, typer.Option(metavar="ACCOUNT", help="Only those on this account.")]
 Order = Annotated[str | None, typer.Option(metavar="ORDER", help="Only those of this order.")]
 Limit = Annotated[int, typer.Option(metavar="COUNT", help="How many.", min=1, max=LISTED_MAX)]
+
+
+def named_facts(members: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Gives what ``facts`` draws: the members under their names in words, and a dash for what isn't known."""
+    return [(name.replace("_", " "), "-" if value is None else str(value)) for name, value in members.items()]
 
 
 def amount_text(currency: str | None, amount: msgspec.Raw, otherwise: str = "amount not known") -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from payrelay.cli.lists.options import Account, Limit, Order, amount_text
+from payrelay.cli.lists.options import Account, Limit, Order, amount_text, named_facts
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
 from payrelay.cli.terminal.messages import DONE, not_found, show_json
@@ -67,8 +67,7 @@ async def show_subscription(subscription_id: SubscriptionId, *, as_json: Json = 
             "last_paid": _installment(each, each.last_paid),
             "last_failure": _installment(each, each.last_failure),
         }
-        shown = {name.replace("_", " "): "-" if value is None else str(value) for name, value in members.items()}
-        Page().write(facts(shown.items()))
+        Page().write(facts(named_facts(members)))
     return DONE
 
 
