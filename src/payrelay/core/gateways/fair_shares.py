@@ -37,7 +37,7 @@ class Part(StrEnum):
     """Access tokens, which are Payrelay's own."""
 
 
-_WEIGHTS: Final[Mapping[Part, int]] = {Part.KEYS: 2, Part.EFFECTS: 2, Part.READS: 1, Part.TOKEN: 2}
+_WEIGHTS: Final[Mapping[Part, int]] = {Part.KEYS: 2, Part.EFFECTS: 2, Part.READS: 1, Part.TOKEN: 0}
 KEPT_TIMES: Final = 2
 """So many times what a principal used is left free for it, so that what it can use grows with each window."""
 _PARTS: Final = frozenset(part.value for part in Part)
