@@ -209,6 +209,7 @@ class _Payrelay:
         return {
             "PAYRELAY_DATABASE_URL": database_url,
             "PAYRELAY_ENCRYPTION_KEY": self._encryption_key,
+            "PAYRELAY_METRICS_NETWORKS": "127.0.0.1",
             f"{prefix}BASE_URL": self._setting.gateway.url,
             f"{prefix}APP_ID": "bench",
             f"{prefix}APP_SECRET": "bench",

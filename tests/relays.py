@@ -37,6 +37,7 @@ from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
@@ -58,10 +59,11 @@ def relay_over(
 ) -> Relay:
     """Gives a relay with every room that production sets; nothing is read or begun by making it, and nobody called."""
     background, rows = Background(), digests_of(database, clock=clock)
-    feed, subscriptions = Feed(database), Subscriptions(database, ids)
+    feed, subscriptions = Feed(database), Subscriptions(database, ids, rows)
     return Relay(
-        journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
-        resolution=ResolutionStore(database),
+        journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY),
+        resolution=ResolutionStore(database, rows),
+        known_payments=KnownPayments(database, rows),
         accounts=accounts,
         clock=clock,
         retention=retention,
@@ -71,7 +73,11 @@ def relay_over(
         paused=PausedAccounts(Pauses(database), clock, log),
         alerting=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
         read_cache=ReadCache(
-            ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
+            ReadingStore(database, SEAL, rows),
+            clock,
+            log,
+            start=background.start,
+            note=ReadingNotes(subscriptions, accounts),
         ),
         order_searches=OrderSearches(database, CHAIN_KEY),
         inbox=Inbox(database, SEAL, rows),
@@ -79,10 +85,10 @@ def relay_over(
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL, rows),
-        signed_texts=SignedTexts(database, secret=CHAIN_KEY),
+        signed_texts=SignedTexts(database, rows, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
-        owners=Owners(database),
+        owners=Owners(database, rows),
         principals=Principals(database, rows),
         dispatch=Dispatch(
             feed=feed,

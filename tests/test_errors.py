@@ -15,7 +15,7 @@ from payrelay.errors import (
 )
 
 CODES_OF_STATUS = {
-    202: {"outcome_unknown", "pending"},
+    202: {"outcome_unknown", "needs_attention", "pending"},
     400: {"malformed_request"},
     401: {"unauthenticated"},
     402: {"declined"},
@@ -28,6 +28,7 @@ CODES_OF_STATUS = {
     422: {"invalid_request", "idempotency_mismatch"},
     429: {"rate_limited"},
     500: {"internal"},
+    501: {"not_configured"},
     502: {"gateway_refused_us", "gateway_bad_reply"},
     503: {"gateway_busy", "gateway_unreachable", "unavailable"},
 }

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.digests import digests_of
 from tests.flows.world import CHARGE, UNKEYED_MS, Crash, Raising, World, asked, opened
 
 from payrelay.core.calls import AllSubscriptions
@@ -61,7 +62,7 @@ async def strand(world: World) -> None:
 
 async def test_old_readings_are_forgotten(world: World) -> None:
     """What customers' payments looked like a month ago is not kept because nobody asked for it."""
-    last = ReadingStore(world.database, Seal((b"k" * 32,)))
+    last = ReadingStore(world.database, Seal((b"k" * 32,)), digests_of(world.database))
     read_cache = ReadCache(last, world.clock, world.relay.log, start=world.relay.background.start)
     await last.keep("m", AllSubscriptions(), Reading(code=None, msg="Found"), (), read_at_ms=0)
     rounds = Rounds()

@@ -12,26 +12,29 @@ from structlog.typing import FilteringBoundLogger
 from payrelay import worker
 from payrelay.api.app import Api
 from payrelay.api.auth.identity_provider import IdentityTokenReader
+from payrelay.api.connections.limits import limits_within
 from payrelay.api.context import ApiContext
-from payrelay.api.http.capacity import files_max, held_max
+from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
+from payrelay.api.metrics.exposition import Exposition
 from payrelay.clock import Clock
 from payrelay.core.access.identity_provider import IdentityProvider
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
-from payrelay.errors import SettingsError
+from payrelay.errors import DatabaseNotReady, RowForged, SettingsError
 from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
-from payrelay.flows.operators.inspect_database import undecided_in_words
+from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
-from payrelay.gateways.registry import KINDS
+from payrelay.gateways.registry import KINDS, TRIALS
+from payrelay.gateways.sandbox_trial import SandboxTrial
 from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
@@ -51,6 +54,7 @@ from payrelay.settings import (
     child_environment,
     require_serving,
 )
+from payrelay.settings.file_modes import require_own
 from payrelay.store import open_database
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
@@ -78,11 +82,13 @@ from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_i
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
+from payrelay.store.upgrades.begin import begin_store
 from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrade
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
@@ -134,30 +140,50 @@ async def running(
         await stack.enter_async_context(worker.working(relay))
         for text in await undecided_in_words(shared.database, shared.rows):
             log.warning("principals_undecided", text=text)
+        if await is_file_left(shared.database):
+            log.warning("file_not_cleared", text=FILE_IS_LEFT)
         credentials = Credentials(shared.database, shared.rows)
         context = ApiContext(
             relay=relay,
             credentials=credentials,
             database=shared.database,
-            counts=Counts(shared.database),
             metrics=metrics,
+            exposition=Exposition(metrics, Counts(shared.database), relay),
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
+            shops={name: gateway.shop for name, gateway in settings.gateways.items()},
             trusted_proxies=settings.trusted_proxies,
             browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,
+            has_metrics_address=settings.metrics_address is not None,
+            limits=limits_within(
+                connections_max(files_max()),
+                address_max=settings.address_connections_max,
+                principal_max=settings.principal_connections_max,
+            ),
             identity_provider=identity_token_reader(
-                stack, await stored_identity(settings.identity, relay.principals), clock, log
+                stack, await stored_identity(settings.identity, relay.principals, log), clock, log
             ),
         )
         yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
 
 
-async def stored_identity(identity: IdentitySettings | None, principals: Principals) -> IdentitySettings | None:
-    """Returns the settings of an identity provider with the stored name of its principal. Raises StoreError."""
+async def stored_identity(
+    identity: IdentitySettings | None, principals: Principals, log: FilteringBoundLogger
+) -> IdentitySettings | None:
+    """Returns the settings of an identity provider with the stored name of its principal.
+
+    Where the row that tells this name was forged, nobody knows for whom the provider's tokens act: they count as
+    unknown, until a person has mended the row and started the service again. Raises StoreError.
+    """
     if identity is None:
         return None
-    return identity.model_copy(update={"principal": await principals.stored_name(identity.principal)})
+    try:
+        principal = await principals.stored_name(identity.principal)
+    except RowForged as error:
+        log.error("identity_provider_refused", principal=identity.principal, reason=str(error))
+        return None
+    return identity.model_copy(update={"principal": principal})
 
 
 def identity_token_reader(
@@ -198,15 +224,17 @@ async def opened_relay(
     ``kinds`` are the known kinds of gateway; a simulation brings its own. Raises SettingsError, StoreUnusable.
     """
     database, seal, rows, chain_secret = shared.database, shared.seal, shared.rows, shared.chain.secret
+    rows.tell_of_wrong(lambda name: log.error("row_forged", row=name))
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
         opened_accounts(settings, clock, shared, kinds) as accounts,
         opened_dispatch(settings, shared, clock, log, hooks) as dispatch,
     ):
-        subscriptions = Subscriptions(database, new_id)
+        subscriptions = Subscriptions(database, new_id, rows)
         yield Relay(
-            journal=Journal(database, seal, chain_key=chain_secret),
-            resolution=ResolutionStore(database),
+            journal=Journal(database, seal, rows, chain_key=chain_secret),
+            resolution=ResolutionStore(database, rows),
+            known_payments=KnownPayments(database, rows),
             accounts=accounts,
             clock=clock,
             retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),
@@ -220,7 +248,7 @@ async def opened_relay(
             ),
             held_responses=held_responses,
             read_cache=ReadCache(
-                ReadingStore(database, seal),
+                ReadingStore(database, seal, rows),
                 clock,
                 log,
                 start=background.start,
@@ -235,11 +263,11 @@ async def opened_relay(
             dispatch=dispatch,
             customers=Customers(database, seal, rows, chain_key=chain_secret),
             checkouts=Checkouts(database, seal, rows),
-            signed_texts=SignedTexts(database, secret=chain_secret),
+            signed_texts=SignedTexts(database, rows, secret=chain_secret),
             return_links=settings.return_links,
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
-            owners=Owners(database),
+            owners=Owners(database, rows),
             principals=Principals(database, rows),
         )
 
@@ -279,15 +307,17 @@ def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
 
 @asynccontextmanager
 async def opened_database(
-    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool = True
+    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool = True, is_patient: bool = False
 ) -> AsyncIterator[Database]:
     """Opens the database and closes it again; a command isn't the owner, and may run beside a server.
 
     With ``may_upgrade``, makes a missing database and brings an old schema up to date. Otherwise raises
     DatabaseNotReady for both: a command that was started in the wrong directory must not say that there is nothing.
+    With ``is_patient`` a statement may read a whole table, for as long as that takes: nobody waits for its answer.
     """
-    url = settings.database_url.reveal()
-    database = await open_database(url, clock=clock, owner=is_owner, may_upgrade=may_upgrade)
+    database = await open_database(
+        settings.database_url.reveal(), clock=clock, owner=is_owner, may_upgrade=may_upgrade, is_patient=is_patient
+    )
     try:
         yield database
     finally:
@@ -296,11 +326,37 @@ async def opened_database(
 
 @asynccontextmanager
 async def opened_resources(
-    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool
+    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool, is_patient: bool = False
 ) -> AsyncIterator["SharedResources"]:
-    """Opens the database with its keys, and closes it again; ``is_owner`` and ``may_upgrade`` as for the database."""
-    async with opened_database(settings, clock, is_owner=is_owner, may_upgrade=may_upgrade) as database:
-        yield await resources_of(settings, database, clock, may_upgrade=may_upgrade)
+    """Opens the database with its keys, and closes it again; the arguments are those of ``opened_database``.
+
+    An upgrade is done before, with the lock of the owner: no server may be running on an embedded database meanwhile.
+    """
+    async with AsyncExitStack() as stack:
+        ready = partial(_opened_as_it_is, settings, clock, is_owner=is_owner, is_patient=is_patient)
+        try:
+            shared = await stack.enter_async_context(ready())
+        except DatabaseNotReady:
+            if not may_upgrade:
+                raise
+            await _upgrade(settings, clock)
+            shared = await stack.enter_async_context(ready())
+        yield shared
+
+
+@asynccontextmanager
+async def _opened_as_it_is(
+    settings: Settings, clock: Clock, *, is_owner: bool, is_patient: bool
+) -> AsyncIterator["SharedResources"]:
+    async with opened_database(
+        settings, clock, is_owner=is_owner, may_upgrade=False, is_patient=is_patient
+    ) as database:
+        yield await resources_of(settings, database, clock, may_upgrade=False)
+
+
+async def _upgrade(settings: Settings, clock: Clock) -> None:
+    async with opened_database(settings, clock, is_owner=True, is_patient=True) as database:
+        await resources_of(settings, database, clock, may_upgrade=True)
 
 
 class KeyStores(NamedTuple):
@@ -327,7 +383,7 @@ async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pause
 @asynccontextmanager
 async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
     """Opens the database beside a running server, for the commands about sealed values."""
-    async with opened_resources(settings, clock, may_upgrade=False) as shared:
+    async with opened_resources(settings, clock, may_upgrade=False, is_patient=True) as shared:
         yield Seals(shared.database, shared.seal)
 
 
@@ -357,7 +413,7 @@ async def opened_audit(
     settings: Settings, clock: Clock, progress: Progress, noted: Mapping[int, str]
 ) -> AsyncIterator[Audit]:
     """Opens the audit beside a running server; ``noted`` are digests of anchors by their numbers."""
-    async with opened_resources(settings, clock, may_upgrade=False) as shared:
+    async with opened_resources(settings, clock, may_upgrade=False, is_patient=True) as shared:
         yield Audit(
             _trail_of(shared),
             shared.chain.since_ms,
@@ -389,6 +445,9 @@ async def resources_of(settings: Settings, database: Database, clock: Clock, *, 
     StoreUnusable where a key is the wrong one or is missing from the database; StoreUnavailable.
     """
     seal = await seal_of(settings, database)
+    if may_upgrade:
+        await begin_store(database, seal, clock)
+    await verify_key(database, seal)
     chain = await chain_key(database, seal, clock)
     context = UpgradeContext(database, seal, chain.secret, clock.now_ms())
     await (upgrade(context) if may_upgrade else require_upgraded(context))
@@ -398,19 +457,22 @@ async def resources_of(settings: Settings, database: Database, clock: Clock, *, 
 async def seal_of(settings: Settings, database: Database) -> Seal:
     """Returns the seal of the configured key, or of the key file beside an embedded database; makes a missing file.
 
-    Raises SettingsError where there is no key, StoreUnusable where the database was sealed with another key.
+    Raises SettingsError where there is no key, or others may read it; StoreUnusable where the file is missing although
+    the database needs it.
     """
     if settings.encryption_key is None and settings.embedded_path is not None:
-        seal = Seal(await embedded_keys(database, key_file_of(settings.embedded_path)))
-    else:
-        seal = configured_seal(settings)
-    await verify_key(database, seal)
-    return seal
+        return Seal(await embedded_keys(database, key_file_of(settings.embedded_path)))
+    return configured_seal(settings)
 
 
 def key_file_of(path: Path) -> Path:
-    """Returns where the encryption key of an embedded database is, unless the settings have one."""
-    return path.with_name(f"{path.name}.key")
+    """Returns where the encryption key of an embedded database is, unless the settings have one.
+
+    Raises SettingsError where other users of the machine may read or change the file.
+    """
+    key_file = path.with_name(f"{path.name}.key")
+    require_own(key_file, "the encryption key")
+    return key_file
 
 
 def configured_seal(settings: Settings) -> Seal:
@@ -469,6 +531,26 @@ async def opened_accounts(
             accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts
+
+
+@asynccontextmanager
+async def opened_trial(
+    settings: Settings, name: str, clock: Clock, *, pace: float = 1.0
+) -> AsyncIterator[SandboxTrial]:
+    """Opens the trial of an account at its gateway's sandbox, which has sent nothing yet.
+
+    ``pace`` multiplies the pauses between its calls. Raises SettingsError.
+    """
+    gateway = settings.gateways.get(name)
+    if gateway is None:
+        raise SettingsError(f"no gateway account is called {name}")
+    if gateway.kind not in TRIALS:
+        raise SettingsError(f"there is no trial for gateways of the kind {gateway.kind}")
+    trial = TRIALS[gateway.kind](common_of(name, gateway), gateway, clock, pace)
+    try:
+        yield trial
+    finally:
+        await trial.close()
 
 
 async def _gateway_resources(

@@ -8,7 +8,9 @@
     │   ├── StoreUnavailable busy, full, locked or gone for now; nothing of the unit of work was committed
     │   │   └── StoreDoubtful  lost in the middle of a unit of work, which may be committed all the same
     │   ├── StoreUnusable    can't be opened: missing, read-only, newer than the program, another key
-    │   └── Outdated         the row was changed since it was read; read it again and decide anew
+    │   ├── Outdated         the row was changed since it was read; read it again and decide anew
+    │   └── RowForged        a row was written by somebody who lacks the key; a person must look
+    │       └── OperationForged  the row or the history of an operation
     └── IllegalTransition    an error in the program: an event that the table of states lacks
         └── OverruledError   a report that loses against an operation's state (``flows.apply_change``)
 
@@ -39,6 +41,7 @@ class Code(StrEnum):
     """The error codes of the interface; ``MEANINGS`` says what each one is for."""
 
     OUTCOME_UNKNOWN = "outcome_unknown"
+    NEEDS_ATTENTION = "needs_attention"
     PENDING = "pending"
     MALFORMED_REQUEST = "malformed_request"
     UNAUTHENTICATED = "unauthenticated"
@@ -54,6 +57,7 @@ class Code(StrEnum):
     IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
     RATE_LIMITED = "rate_limited"
     INTERNAL = "internal"
+    NOT_CONFIGURED = "not_configured"
     GATEWAY_REFUSED_US = "gateway_refused_us"
     GATEWAY_BAD_REPLY = "gateway_bad_reply"
     GATEWAY_BUSY = "gateway_busy"
@@ -74,6 +78,9 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.OUTCOME_UNKNOWN: Meaning(
         202, Retry.AFTER, "The service sent it, or may have sent it, and doesn't know the outcome yet.", 2
     ),
+    Code.NEEDS_ATTENTION: Meaning(
+        202, Retry.AFTER, "The service can't establish the outcome, and an operator must decide it.", 3_600
+    ),
     Code.PENDING: Meaning(202, Retry.AFTER, "The gateway says that it is pending.", 10),
     Code.MALFORMED_REQUEST: Meaning(
         400,
@@ -84,7 +91,10 @@ MEANINGS: Final[dict[Code, Meaning]] = {
         401, Retry.NEVER, "The request has no credential, or one that is unknown, expired or revoked."
     ),
     Code.DECLINED: Meaning(
-        402, Retry.NEVER, "The gateway declined the charge; the service passes on its msg and data."
+        402,
+        Retry.NEVER,
+        "The gateway declined the charge, and the service passes on its msg and data; or evidence or an operator"
+        " established later that the charge failed.",
     ),
     Code.FORBIDDEN: Meaning(
         403,
@@ -94,7 +104,7 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.NOT_FOUND: Meaning(
         404,
         Retry.NEVER,
-        "There is no such route, payment, order with payments, subscription or operation that the caller may see.",
+        "There is no such route, or nothing of that name or id that the caller may see.",
     ),
     Code.METHOD_NOT_ALLOWED: Meaning(405, Retry.NEVER, "The route exists, but not with this method; see Allow."),
     Code.IN_PROGRESS: Meaning(
@@ -104,7 +114,7 @@ MEANINGS: Final[dict[Code, Meaning]] = {
         409,
         Retry.NEVER,
         "It is already paid, captured, refunded, cancelled or completed, or not eligible for what was asked; or the"
-        " order id is taken.",
+        " order id is taken; or evidence or an operator established later that it failed.",
     ),
     Code.TOO_LARGE: Meaning(413, Retry.NEVER, "The body is over 64 KiB."),
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, Retry.NEVER, "The body is not application/json in UTF-8."),
@@ -120,6 +130,9 @@ MEANINGS: Final[dict[Code, Meaning]] = {
         1,
     ),
     Code.INTERNAL: Meaning(500, Retry.SAME_KEY, "The service made a mistake; the log has it under the request id."),
+    Code.NOT_CONFIGURED: Meaning(
+        501, Retry.NEVER, "A setting that this needs is missing in the service; an operator must set it."
+    ),
     Code.GATEWAY_REFUSED_US: Meaning(
         502,
         Retry.SAME_KEY,
@@ -133,8 +146,9 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.UNAVAILABLE: Meaning(
         503,
         Retry.AFTER,
-        "The database is down, the account is paused, the service has stopped calling a gateway that fails, or the"
-        " gateway gave no access token in time; nothing was executed.",
+        "The service can't do it now, and this attempt changed nothing at the gateway: the account is paused, the"
+        " service is about to stop or has stopped calling a gateway that fails, the gateway gave no access token in"
+        " time, or the database is down. What became of an earlier attempt can't be told here and now.",
         5,
     ),
 }
@@ -231,6 +245,19 @@ class DatabaseNotReady(StoreUnusable):
 
 class Outdated(StoreError):
     """The row has another version than the one that was read; nothing was written."""
+
+
+class RowForged(StoreError):
+    """A row has no right digest: nothing follows from it."""
+
+
+class OperationForged(RowForged):
+    """The row of ``operation_id``, or its history, isn't as this program stored it: nothing is concluded from it."""
+
+    def __init__(self, operation_id: str) -> None:
+        by = "something other than Payrelay; a person must look at it"
+        super().__init__(f"operations/{operation_id} was changed by {by}")
+        self.operation_id = operation_id
 
 
 class IllegalTransition(PayrelayError):

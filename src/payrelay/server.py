@@ -53,9 +53,10 @@ async def serve(
                 gc.freeze()
                 gc.set_threshold(*COLLECT_AFTER)
 
-            has_finished = await serving.serve(
-                service.api, host, port, stop=stop, on_started=on_started, drain_s=DRAIN_S
-            )
+            async with serving.metrics_served(service.api.metrics, settings.metrics_address):
+                has_finished = await serving.serve(
+                    service.api, host, port, stop=stop, on_started=on_started, drain_s=DRAIN_S
+                )
             log.info("stopping", has_finished=has_finished)
 
 

@@ -17,6 +17,7 @@ from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.http.request_log import json_log
 from payrelay.api.metrics.counters import Metrics
+from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.routes.table import ROUTES
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, hash_of
 from payrelay.core.gateways.rate_limit import RateLimit
@@ -90,12 +91,13 @@ def context(
         log=log,
         retention=Retention(keyed_ms=1, unkeyed_ms=1),
     )
+    metrics = Metrics()
     return ApiContext(
         relay=relay,
         credentials=keyring,
         database=keyring,
-        counts=keyring,
-        metrics=Metrics(),
+        metrics=metrics,
+        exposition=Exposition(metrics, keyring, relay),
         log=log,
         environments={"gateway": "sandbox"},
         metrics_networks=(LOOPBACK,),

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from tests.api.fakes import KEY, Caller, RecordingFlows
 
+from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
+from payrelay.api.http.sampled_lines import LINES_OF_A_KIND
 from payrelay.core.answers import Answer
 from payrelay.errors import Code
 
@@ -60,6 +62,29 @@ async def test_a_request_is_one_line(call: Caller, flows: RecordingFlows, log_li
         "is_replayed": True,
         "client": "127.0.0.1",
     }
+
+
+async def test_refused_callers_are_logged_in_part(context: ApiContext, log_lines: LogLines) -> None:
+    """Nobody fills the disk by asking without a key: the first lines are there, and the number of the others."""
+    api = Api(context)
+    call = Caller(api)
+    for _ in range(LINES_OF_A_KIND + 5):
+        await call("GET", "/gateway/api/x", headers={"Authorization": "Bearer wrong"}, client="192.0.2.7")
+    await call("GET", "/gateway/api/x", headers={"Authorization": "Bearer wrong"}, client="192.0.2.8")
+    api.lines.log_counts()
+
+    *lines, counted = log_lines()
+    assert [line["client"] for line in lines] == ["192.0.2.7"] * LINES_OF_A_KIND + ["192.0.2.8"]
+    assert (counted["event"], counted["of"], counted["client"]) == ("lines_left_out", "request", "192.0.2.7")
+    assert (counted["status"], counted["code"], counted["count"]) == (401, "unauthenticated", 5)
+
+
+async def test_a_callers_own_lines_are_all_there(context: ApiContext, log_lines: LogLines) -> None:
+    """Whoever has a key finds each request of his in the log, whatever its answer."""
+    call = Caller(Api(context))
+    for _ in range(LINES_OF_A_KIND + 5):
+        await call("GET", "/gateway/api/x")
+    assert len(log_lines()) == LINES_OF_A_KIND + 5
 
 
 async def test_the_log_never_holds_what_a_client_sent(call: Caller, log_lines: LogLines) -> None:

@@ -48,7 +48,7 @@ async def fill(path: Path, at_ms: int) -> Path:
     async with opened_database(settings, Clock(), is_owner=True) as database:
         shared = await resources_of(settings, database, Clock(), may_upgrade=True)
         line = JournalEntry(version=1, at_ms=at_ms, event=None, state=State.SENDING, evidence=Evidence())
-        journal = Journal(database, shared.seal, chain_key=shared.chain.secret)
+        journal = Journal(database, shared.seal, shared.rows, chain_key=shared.chain.secret)
         await journal.accept(OPERATION, line, CancelSubscription(subscription_id=1), conflicts_with=None, now_ms=at_ms)
     return path
 

@@ -154,7 +154,10 @@ def test_check_says_that_the_list_of_signed_texts_is_incomplete(run: Run, tmp_pa
                 merchant_id=DEFAULT_MERCHANT.merchant_id,
             )
         )
-        database.execute("INSERT INTO signed_texts VALUES (?, '', 'op_0', 'unknown', 0)", (merchant,))
+        database.execute(
+            "INSERT INTO signed_texts (merchant, digest, subject, kind, at_ms) VALUES (?, '', 'op_0', 'unknown', 0)",
+            (merchant,),
+        )
     out = run("check", **SIGNING, **{ELSEWHERE: "false"}).out
 
     assert "! gateway: signed texts: an earlier version made a call of which the signed text isn't known" in out

@@ -1,9 +1,10 @@
 import json
+from pathlib import Path
 
 import pytest
 from tests.cli.commands import Run
 
-pytestmark = pytest.mark.usefixtures("upgraded_database")
+pytestmark = pytest.mark.usefixtures("upgraded_database", "_principal")
 
 GATEWAY = {
     "PAYRELAY_GATEWAYS__SHOP__APP_ID": "app",
@@ -11,6 +12,12 @@ GATEWAY = {
     "PAYRELAY_GATEWAYS__SHOP__MERCHANT_ID": "merchant",
 }
 ADD = ("endpoints", "add", "https://shop.example/events", "--name", "shop")
+
+
+@pytest.fixture
+def _principal(run: Run, upgraded_database: Path) -> None:  # noqa: ARG001, the key is stored in it
+    """Makes the key that the shop's principal has."""
+    assert run("keys", "create", "--name", "shop", **GATEWAY).code == 0
 
 
 def test_an_endpoint_is_added_listed_rotated_tried_and_removed(run: Run) -> None:
@@ -52,6 +59,8 @@ def test_one_that_is_not_there_is_named(run: Run, command: str) -> None:
         (("endpoints", "add", "http://shop.example/", "--name", "shop"), "url must be an https address"),
         ((*ADD, "--type", "operations.*"), "types[0] must be"),
         ((*ADD, "--account", "other"), "no gateway account called other"),
+        (("endpoints", "add", "https://shop.example/events", "--name", "shpo"), "there is no principal shpo"),
+        (("events", "list", "--name", "shpo"), "there is no principal shpo"),
         (("endpoints", "replay", "end_1"), "--since"),
         (("endpoints", "replay", "end_1", "--since", "soon"), "--since must be a moment"),
         (("events", "list", "--name", "shop", "--type", "x"), "must be *"),

@@ -35,6 +35,12 @@ READING: Final = (
     ("operations", "list"),
     ("operations", "show", "op_1"),
     ("operations", "decide", "op_1", "failed", "--reason", "gone", "--yes"),
+    ("payments", "list"),
+    ("payments", "show", "320"),
+    ("checkouts", "list"),
+    ("checkouts", "show", "chk_1"),
+    ("subscriptions", "list"),
+    ("subscriptions", "show", "420"),
     ("customers", "list"),
     ("customers", "erase", "cus_1", "--yes"),
     ("notifications", "list"),
@@ -87,6 +93,18 @@ def test_an_upgrade_beforehand_does_all_that_a_start_does(run: Run, tmp_path: Pa
     with closing(sqlite3.connect(tmp_path / "payrelay.db")) as database:
         names = {row[0] for row in database.execute("SELECT name FROM meta")}
     assert names >= {"key_check", "chain_key"}
+
+
+def test_a_file_that_could_not_be_cleared_is_told_and_cleared_by_the_upgrade(run: Run, upgraded_database: Path) -> None:
+    """The upgrade found no room on the disk; the operator hears of it, makes room and runs it again."""
+    with closing(sqlite3.connect(upgraded_database)) as database:
+        database.execute("INSERT INTO key_residues (place, times) VALUES ('whole file', 1)")
+        database.commit()
+    assert "still has what an earlier version deleted" in " ".join(run("check", **GATEWAY).out.split())
+
+    ran = run("db", "upgrade")
+    assert (ran.code, "The database's file was written anew" in ran.err) == (0, True)
+    assert "written anew" not in run("db", "upgrade").err
 
 
 @pytest.mark.parametrize("typed", ["version", "--version"])
@@ -144,8 +162,12 @@ def test_a_command_loads_no_other_groups_file() -> None:
 
 def test_every_command_that_a_file_declares_is_named() -> None:
     """One that `main` forgot could not be typed; one that no file declares would end in a traceback."""
-    files = Path(main.__file__).parent.glob("*.py")
-    declaring = {path.stem for path in files if re.search(r"^app = group\(", path.read_text(), re.MULTILINE)}
+    folder = Path(main.__file__).parent
+    declaring = {
+        ".".join(path.relative_to(folder).with_suffix("").parts)
+        for path in folder.rglob("*.py")
+        if re.search(r"^app = group\(", path.read_text(), re.MULTILINE)
+    }
     declared: dict[str | None, str] = {}
     for name in declaring:
         group = typer.main.get_group(import_module(f"payrelay.cli.{name}").app)

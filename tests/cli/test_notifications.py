@@ -3,20 +3,34 @@
 import asyncio
 import io
 import json
+import os
+import pty
+import subprocess
 from pathlib import Path
 
 import msgspec
 import pytest
 from rich.console import Console
-from tests.cli.commands import Run
-from tests.samples import NOTIFICATION
+from tests.cli.commands import PROGRAM, Run
+from tests.samples import CHECKOUT, NOTIFICATION
+from tests.store.test_checkouts import DETAILS
 
 from payrelay.cli.notifications import list_page
 from payrelay.cli.session import session
-from payrelay.core.notifications.notification import REASON_PHRASES, Authenticity, NotificationReason, NotificationState
+from payrelay.core.checkouts.checkout import CheckoutKind
+from payrelay.core.notifications.notification import (
+    REASON_PHRASES,
+    Authenticity,
+    NotificationKind,
+    NotificationReason,
+    NotificationState,
+    ReportedStatus,
+)
 from payrelay.core.secret import Secret
 from payrelay.settings import Settings
 
+ACCEPT = ("notifications", "accept", "--reason", "as in the portal")
+AUTHORIZATION = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.AUTHORIZATION)
 BODY = b"card_holder_name=CANARY-HOLDER&customer_token=CANARY-TOKEN"
 WAITING = msgspec.structs.replace(
     NOTIFICATION,
@@ -120,3 +134,85 @@ def test_one_that_is_replayed_is_due_at_once(seeded: Run) -> None:
     assert [(row["state"], row["reason"], row["attempts"]) for row in rows] == [("received", "replayed", 0)] * 2
     again = seeded("notifications", "replay", "ntf_1")
     assert (again.code, "is being worked on" in again.err) == (1, True)
+
+
+DOUBTED = msgspec.structs.replace(
+    NOTIFICATION,
+    id="ntf_3",
+    digest="f" * 64,
+    kind=NotificationKind.AUTHORIZATION,
+    reported=ReportedStatus.AUTHORIZED,
+    state=NotificationState.NEEDS_ATTENTION,
+    reason=NotificationReason.OTHER_TOKEN,
+    order_id=AUTHORIZATION.order_id,
+    next_at_ms=None,
+)
+
+
+@pytest.fixture
+def doubted(seeded: Run, upgraded_database: Path) -> Run:
+    """Runs commands beside a doubted authorization too, ntf_3, for which a checkout waits."""
+
+    async def seed() -> None:
+        url = Secret(f"sqlite:///{upgraded_database}")
+        async with session(Settings(database_url=url)) as relay:
+            assert await relay.inbox.put(DOUBTED, BODY) is not None
+            assert await relay.checkouts.add(AUTHORIZATION, DETAILS)
+
+    asyncio.run(seed())
+    return seeded
+
+
+def test_an_accepted_authorization_has_its_operator_and_reason(doubted: Run) -> None:
+    """Whoever asks later why this token was captured finds who said so."""
+    ran = doubted(*ACCEPT, "ntf_3", "--by", "Nimal", "--yes")
+
+    assert (ran.code, "Accepted: ntf_3. By Nimal: as in the portal." in ran.err) == (0, True)
+    assert "UTC by Nimal: as in the portal" in " ".join(doubted("notifications", "show", "ntf_3").out.split())
+    row = json.loads(doubted("notifications", "show", "ntf_3", "--json").out)
+    assert (row["state"], row["accepted_by"], row["accepted_because"]) == ("received", "Nimal", "as in the portal")
+    assert row["accepted_at"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((*ACCEPT, "ntf_9", "--yes"), 2, "there is no notification ntf_9"),
+        ((*ACCEPT, "ntf_1", "--yes"), 1, "ntf_1: it is no authorization that"),
+        ((*ACCEPT, "ntf_3"), 2, "--yes is missing, and there is no terminal to ask on: nothing was accepted"),
+        (("notifications", "accept", "ntf_3", "--yes"), 2, "--reason is missing"),
+    ],
+)
+def test_what_can_not_be_accepted_changes_nothing(
+    doubted: Run, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    """One line that says why."""
+    ran = doubted(*arguments)
+
+    assert (ran.code, ran.out, words in ran.err) == (code, "", True)
+    rows = json.loads(doubted("notifications", "list", "--json").out)
+    assert [row["accepted_by"] for row in rows] == [None] * 3
+
+
+@pytest.mark.story
+@pytest.mark.parametrize(("typed", "code"), [(b"y\n", 0), (b"n\n", 1)])
+def test_on_a_terminal_acceptance_is_asked_about(doubted: Run, tmp_path: Path, typed: bytes, code: int) -> None:
+    """The operator sees what the notification reports, and why it is doubted, before it is accepted."""
+    assert doubted("notifications", "show", "ntf_3").code == 0
+    terminal, inside = pty.openpty()
+    os.write(terminal, typed)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PAYRELAY_")}
+    ran = subprocess.run(
+        [*PROGRAM, *ACCEPT, "ntf_3"],
+        cwd=tmp_path,
+        env=environment,
+        stdin=inside,
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
+    os.close(inside)
+    os.close(terminal)
+
+    assert ran.returncode == code
+    assert b"another token was accepted for the same order" in ran.stderr

@@ -93,7 +93,9 @@ def test_a_list_fits_the_terminal_and_keeps_ids_whole(width: int) -> None:
 
 def test_an_empty_list_says_that_all_is_well() -> None:
     """Silence could be a fault."""
-    assert shown(list_page([], NOW_MS)) == "Nothing here: no operation needs attention, and none is open.\n"
+    empty = "Nothing here: no operation needs attention, and none is unknown or pending.\n"
+    assert shown(list_page([], NOW_MS)) == empty
+    assert shown(list_page([], NOW_MS, is_narrowed=True)) == "Nothing here: there is no such operation.\n"
 
 
 def test_a_list_says_where_there_is_more() -> None:

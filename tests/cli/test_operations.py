@@ -79,7 +79,7 @@ def test_one_operation_is_shown_with_what_a_decision_would_do(seeded: Run) -> No
 
     assert (ran.code, done.code) == (0, 0)
     assert "payrelay operations decide op_1 failed --reason …" in ran.out
-    assert "decide" not in done.out
+    assert "operations decide" not in done.out
     assert json.loads(seeded("operations", "show", "op_1", "--json").out)["decisions"].keys() == {"succeeded", "failed"}
 
 
@@ -105,7 +105,7 @@ def test_a_decision_is_made_by_somebody_for_a_reason(seeded: Run) -> None:
         (
             ("op_2", "failed", "--reason", "x"),
             1,
-            "op_2 can't be decided any more: the gateway did it, exactly as requested",
+            "op_2 can't be decided any more: it was done",
         ),
         (("op_1", "failed", "--reason", "x", "--payment-id", "7"), 1, "a payment's number belongs only to"),
         (("op_1", "failed", "--reason", "x", "--payment-id", "x"), 2, "--payment-id must be 1 to 19 digits"),

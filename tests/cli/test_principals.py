@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import GATEWAY, Ran, Run
 from tests.upgrades.books import VERSIONS, copy_database, read_books
-from tests.upgrades.test_owners import OF_SHOP, REFUNDED
+from tests.upgrades.test_owners import CHARGED, REFUNDED
+
+from payrelay.flows.operators.manage_principals import pair_in_words
+from payrelay.store.access.principals import GrandfatheredPair, GrandfatherReason
 
 BOOKS = read_books(VERSIONS[0])
 
@@ -38,6 +41,43 @@ def test_principals_are_put_into_a_group_and_taken_out(named: Run) -> None:
     assert (ungrouped.code, ungrouped.err) == (0, "Taken out of their group: support desk.\n")
     assert named("principals", "ungroup", "support desk").err == "Nothing changed: none of them was in a group.\n"
     assert listed(named)["support desk"]["group"] is None
+
+
+def test_no_command_breaks_a_group_unless_it_is_told_to(named: Run) -> None:
+    """The second of two commands that were copied one after the other would lock a support desk out, silently."""
+    named("principals", "group", "web-desk", "web", "support desk")
+    ran = named("principals", "group", "web-kiosk", "web", "kiosk")
+    assert ran.code != 0
+    assert "'web' is in the group 'web-desk': add the others to that group, or move it with --move" in ran.err
+    assert [listed(named)[name]["group"] for name in ("web", "kiosk")] == ["web-desk", None]
+
+    assert named("principals", "group", "web-desk", "web", "kiosk").err == (
+        "The group web-desk has 3 principals: kiosk, support desk, web.\n"
+    )
+    assert named("principals", "group", "--move", "apart", "kiosk").code == 0
+    assert listed(named)["kiosk"]["group"] == "apart"
+
+
+PAIR = GrandfatheredPair(
+    id="app\nweb", principal="app", owner="web", reason=GrandfatherReason.ACTED, actions=1, last_at_ms=1
+)
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        ({}, "group web-app web app."),
+        ({"web": "one", "desk": "one"}, "group one web app (together with desk)."),
+        ({"app": "one"}, "group one web app."),
+        (
+            {"web": "one", "desk": "one", "app": "two", "till": "two", "other": "three"},
+            "group --move one web app (together with desk and no more with till).",
+        ),
+    ],
+)
+def test_the_command_that_is_told_names_the_group_that_there_is(groups: dict[str, str], told: str) -> None:
+    """The commands for two pairs with one principal in both must not undo each other."""
+    assert f"To let them act as one: payrelay principals {told}" in pair_in_words(PAIR, groups)
 
 
 def test_a_mistyped_principal_is_named(named: Run) -> None:
@@ -84,7 +124,7 @@ def upgraded(run: Run, tmp_path: Path) -> Run:
     path = tmp_path / "payrelay.db"
     copy_database(BOOKS.version, path)
     with closing(sqlite3.connect(path)) as database:
-        payment_id = database.execute(OF_SHOP).fetchone()[0]
+        payment_id = database.execute(CHARGED, ("shop",)).fetchone()[0]
         database.execute(REFUNDED, (payment_id, "succeeded"))
         database.commit()
 

@@ -63,6 +63,15 @@ AUTHORIZATION_TOKEN: Final = "e34f3059-7b7d-4b62-a57c-784beaa169f4"
 PAYMENT_ID: Final = "320025000001"
 SUBSCRIPTION_ID: Final = "420075044317"
 AMOUNT_MINOR: Final = 100_000
+SHOWN_PLAN: Final[dict[str, object]] = {
+    "subscription_id": int(SUBSCRIPTION_ID),
+    "order_id": "A-1",
+    "date": "2023-11-15 03:43:21",
+    "status": "ACTIVE",
+    "amount": 1000.0,
+    "currency": "LKR",
+}
+"""The plan as the gateway shows it: begun with the payment, a second after the checkout was opened."""
 TODAY: Final = date(2023, 11, 15)
 EVENTS: Final = query("SELECT type, subject, principal FROM outbox ORDER BY seq")
 
@@ -109,11 +118,9 @@ class ShowingAccount(ScriptedAccount):
         self.now_ms = clock.now_ms
 
     def begin(self, merchant_secret: str | None = SECRET) -> None:
-        """Begins with no payments, and one plan of the order, which it says no more of than that."""
+        """Begins with no payments, and one plan of the order."""
         self.payments: list[Payment] = []
-        self.plans: dict[str, dict[str, object]] = {
-            SUBSCRIPTION_ID: {"subscription_id": int(SUBSCRIPTION_ID), "order_id": "A-1", "currency": "LKR"}
-        }
+        self.plans: dict[str, dict[str, object]] = {SUBSCRIPTION_ID: dict(SHOWN_PLAN)}
         self.plan_of: dict[str, str] = {}
         self.unreadable: set[type] = set()
         self.hidden: set[type] = set()
@@ -237,7 +244,7 @@ class InboxWorld:
         self.chargebacks = Chargebacks(self.database)
         self.checkouts = Checkouts(self.database, seal, digests_of(self.database))
         self.customers = Customers(self.database, seal, digests_of(self.database), chain_key=b"c" * 32)
-        self.subscriptions = Subscriptions(self.database, world.relay.new_id)
+        self.subscriptions = Subscriptions(self.database, world.relay.new_id, digests_of(self.database))
         self.relay: Relay = replace(
             world.relay,
             accounts={"gateway": self.account},

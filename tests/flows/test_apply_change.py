@@ -183,7 +183,8 @@ async def test_an_overruled_report_is_logged_where_it_contradicts_the_row(
     world: World, state: State, report: Report, *, is_logged: bool
 ) -> None:
     """Operators would look into an error that is none; one that is hidden costs money."""
-    stands = await begun(world, state=state, guard=None)
+    first = Report(event=Event(state.value), answer=ANSWER, is_firsthand=True)
+    stands = (await apply(world.relay, await begun(world), first)).operation
     with pytest.raises(OverruledError) as caught:
         await apply(world.relay, stands, report)
     assert caught.value.operation == await world.journal.get(stands.id)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.flows.inbox_world import MERCHANT, SUBSCRIPTION_ID, InboxWorld, inbox_world
 from tests.flows.world import Raising, asked, outcome_of
 
@@ -49,7 +50,7 @@ async def read(world: InboxWorld, call: Read, data: object) -> None:
     """Has a reader read something at the gateway, which is kept and noted."""
     notes = ReadingNotes(world.subscriptions, world.relay.accounts)
     seal = Seal((b"k" * 32,))
-    last = ReadingStore(world.database, seal)
+    last = ReadingStore(world.database, seal, digests_of(world.database))
     read_cache = ReadCache(last, world.clock, world.relay.log, start=world.relay.background.start, note=notes)
 
     async def ask() -> Reading:

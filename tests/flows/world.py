@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 import msgspec
 import structlog
 from tests.databases import sqlite_url
+from tests.digests import digests_of
 from tests.gateways.still_gateway import StillGateway
 from tests.relays import CHAIN_KEY, SEAL, relay_over
 
@@ -162,7 +163,7 @@ class SteppingJournal(Journal):
     """The journal, with a step before each call (a fault there: nothing is stored) and one after it (it is)."""
 
     def __init__(self, database: Database, steps: Steps) -> None:
-        super().__init__(database, SEAL, chain_key=CHAIN_KEY)
+        super().__init__(database, SEAL, digests_of(database), chain_key=CHAIN_KEY)
         self._steps = steps
         self.is_forgetful = False
         self.stranded_max = STRANDED_MAX

@@ -79,9 +79,9 @@ class GatewayFacade:
         """Passes it on."""
         return self._gateway.without(raw_data, payment_ids)
 
-    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str]) -> bytes:
         """Passes it on."""
-        return self._gateway.without_plans(raw_data, subscription_ids, order_ids)
+        return self._gateway.without_plans(raw_data, subscription_ids)
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | CheckoutRedirect | NoCheckout:
         """Passes it on."""

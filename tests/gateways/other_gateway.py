@@ -173,7 +173,7 @@ class OtherGateway:
             return None
         return b"[" + b",".join(map(bytes, left)) + b"]" if left else None
 
-    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:  # noqa: ARG002, the interface
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str]) -> bytes:  # noqa: ARG002, the interface
         """Knows none."""
         return b"[]"
 

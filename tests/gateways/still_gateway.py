@@ -113,9 +113,9 @@ class StillGateway:
         """Leaves some of PayHere's records out."""
         return records_without(raw_data, payment_ids)
 
-    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str]) -> bytes:
         """Leaves some of PayHere's subscriptions out."""
-        return plans_without(raw_data, subscription_ids, order_ids)
+        return plans_without(raw_data, subscription_ids)
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | NoCheckout:
         """Writes PayHere's form."""

@@ -315,7 +315,7 @@ async def test_what_is_not_whole_shows_nothing(bench: Bench, raw_data: bytes) ->
     assert gateway.subscriptions_in(raw_data, seen_at_ms=1) == ()
     assert gateway.subscriptions_in(raw_data, seen_at_ms=1, order_id="A-1") == ()
     assert gateway.without(raw_data, frozenset({"1"})) is None
-    assert gateway.without_plans(raw_data, frozenset({"1"}), frozenset()) == b"[]"
+    assert gateway.without_plans(raw_data, frozenset({"1"})) == b"[]"
 
 
 @pytest.mark.parametrize("body", GARBAGE)

@@ -16,6 +16,7 @@ from payrelay.api.http.incoming_request import Headers
 from payrelay.api.public.caller import Caller
 from payrelay.api.public.checkout_pages import checkout_page
 from payrelay.api.public.notifications import receive_notification
+from payrelay.api.public.refused_senders import RefusedSenders
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.gateways.pauses import Pause
@@ -67,7 +68,14 @@ async def post(relay: Relay, body: bytes, headers: dict[str, str]) -> None:
     pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
     pairs.append((b"content-length", str(len(body)).encode()))
     caller = Caller(
-        account="gateway", segments=(), headers=Headers(pairs), receive=receive, query_string=b"", request_id="req_1"
+        account="gateway",
+        segments=(),
+        headers=Headers(pairs),
+        receive=receive,
+        query_string=b"",
+        client="192.0.2.1",
+        refused_senders=RefusedSenders(),
+        request_id="req_1",
     )
     await receive_notification(relay, caller)
 

@@ -194,7 +194,7 @@ MANUAL: Final = End(
     words="to an operator at once",
     state=State.NEEDS_ATTENTION,
     http_status=202,
-    code=Code.OUTCOME_UNKNOWN,
+    code=Code.NEEDS_ATTENTION,
     by_s=MINUTE_S,
 )
 DARK: Final = msgspec.structs.replace(MANUAL, shown=MatchResult.NOTHING_TO_SEE)

@@ -8,6 +8,7 @@ import pytest
 import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.digests import digests_of
 from tests.draws import examples
 from tests.flows.world import CHARGE, HandClock, World, asked
 from tests.gateways.still_gateway import StillGateway
@@ -35,7 +36,7 @@ from payrelay.runtime.read_cache import (
 )
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, ReadingStore, StoredReading, Version, subject_of
-from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.payments.known_payments import KnownPayments
 
 ORDER: Final = PaymentsOfOrder(order_id="A-1")
 NEVER_S: Final = 1e6
@@ -412,7 +413,7 @@ def test_no_reader_gets_a_reading_from_before_a_change_that_it_may_know_of(moves
 @pytest.fixture
 def relay(world: World) -> Relay:
     """Gives a relay that keeps its readings in the store."""
-    last = ReadingStore(world.database, Seal((b"k" * 32,)))
+    last = ReadingStore(world.database, Seal((b"k" * 32,)), digests_of(world.database))
     relay = world.relay
     return dataclasses.replace(relay, read_cache=ReadCache(last, world.clock, relay.log, start=relay.background.start))
 
@@ -434,11 +435,15 @@ async def test_what_is_known_survives_a_restart(world: World, relay: Relay) -> N
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)
     world.clock.passed_ms += 90_000
-    last = ReadingStore(world.database, Seal((b"k" * 32,)))
+    last = ReadingStore(world.database, Seal((b"k" * 32,)), digests_of(world.database))
     read_cache = ReadCache(last, world.clock, relay.log, start=relay.background.start)
     answer = await retrieve_payments(dataclasses.replace(relay, read_cache=read_cache), asked(), ORDER)
     assert (answer.http_status, _heads(answer)) == (200, {"Age": "90", "Payrelay-Stale": "true"})
-    assert await ResolutionStore(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
+    assert await KnownPayments(world.database, digests_of(world.database)).get(world.account.merchant, "320025") == (
+        "A-1",
+        "LKR",
+        "RECEIVED",
+    )
 
 
 async def test_an_answer_made_of_two_is_as_old_as_the_older(world: World, relay: Relay) -> None:
@@ -457,7 +462,11 @@ async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
     """Resolution observes payments too; the next refund of one of them uses the newest observation."""
     payment = payments_in(RECORD, "Asia/Colombo")
     await relay.read_cache.note_payments(world.account.merchant, payment, seen_at_ms=5)
-    assert await ResolutionStore(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
+    assert await KnownPayments(world.database, digests_of(world.database)).get(world.account.merchant, "320025") == (
+        "A-1",
+        "LKR",
+        "RECEIVED",
+    )
 
 
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:

@@ -1,5 +1,6 @@
 """One event to one address: what is called, and what never."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 
@@ -12,7 +13,7 @@ from payrelay.core.events.delivery import AttemptResult, Endpoint, EndpointState
 from payrelay.core.events.destinations import AllowedDestinations, allowed_of
 from payrelay.core.events.event import PublishedEvent
 from payrelay.core.secret import Secret
-from payrelay.runtime.webhook_sender import ANSWER_BYTES_MAX, Secrets, Signer, WebhookSender, host_of
+from payrelay.runtime.webhook_sender import ANSWER_BYTES_MAX, SEND_MAX_S, Secrets, Signer, WebhookSender, host_of
 
 SIGNER = Signer(Secrets(Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")))
 
@@ -75,10 +76,10 @@ def published() -> PublishedEvent:
 
 
 async def send(
-    url: str, *, allowed: AllowedDestinations = LOOPBACK, resolver: AbstractResolver | None = None
+    url: str, *, allowed: AllowedDestinations = LOOPBACK, resolver: AbstractResolver | None = None, limit_s: float = 5
 ) -> AttemptResult:
     """Sends one event."""
-    sender = WebhookSender(allowed, SetClock(), limit_s=5, resolver=resolver)
+    sender = WebhookSender(allowed, SetClock(), limit_s=limit_s, resolver=resolver)
     try:
         return await sender.send(endpoint(url), SIGNER, published())
     finally:
@@ -167,6 +168,23 @@ async def test_of_a_long_answer_only_the_status_counts(receiver: Receiver) -> No
 
     assert await send(receiver.url) == AttemptResult(status=200)
     assert "CANARY" not in repr(await send(receiver.url))
+
+
+async def test_an_answer_that_never_ends_is_left() -> None:
+    """Once the status is known, a receiver that sends nothing more keeps nobody waiting until the time of the whole."""
+    has_left = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+        while await reader.read(65_536):
+            pass
+        has_left.set()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server, asyncio.timeout(SEND_MAX_S):
+        host, port = server.sockets[0].getsockname()
+        assert await send(f"http://{host}:{port}/", limit_s=10 * SEND_MAX_S) == AttemptResult(status=200)
+        await has_left.wait()
 
 
 async def test_patience_is_heard(receiver: Receiver) -> None:

@@ -78,7 +78,10 @@ class Program:
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder = folder
-        self.environment = {"PAYRELAY_DATABASE_URL": f"sqlite:///{folder}/payrelay.db"} | environment
+        self.environment = {
+            "PAYRELAY_DATABASE_URL": f"sqlite:///{folder}/payrelay.db",
+            "PAYRELAY_METRICS_NETWORKS": "127.0.0.1",
+        } | environment
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
         self.log_path = folder / "serve.log"

@@ -1,6 +1,7 @@
 """From an app's request to a paid order, in a real browser: our page, the gateway's pages, and the way back."""
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -20,6 +21,12 @@ import payrelay_simulator
 from payrelay_simulator import Running
 
 SHOP = "https://shop.example"
+CONTINUE = "Continue to the payment provider"
+LATE_S = 600
+"""Of the simulator's clock, which the test moves: longer than any browser takes."""
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
 VISA, POOR_VISA = "4916217501611292", "4024007194349121"
 CUSTOMER = {
     "first_name": "Saman",
@@ -101,6 +108,10 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         port = free_port()
         settings = simulated_account(running.base_url, simulator.merchant)
         more = {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}", "PAYRELAY_RETURN_LINKS": f"{SHOP}/*,myshop://"}
+        logo = tmp_path / "logo.png"
+        logo.write_bytes(PNG)
+        look = {"SHOP_NAME": "Perera Stores", "SHOP_LOGO": str(logo), "SHOP_COLOUR": "#ffd700"}
+        more |= {f"PAYRELAY_GATEWAYS__GATEWAY__{name}": value for name, value in look.items()}
         program = Program(tmp_path, settings | more)
         key = await asyncio.to_thread(program.new_key, "shop")
         await asyncio.to_thread(program.start, port)
@@ -129,6 +140,10 @@ class Person:
         await self.page.goto(url)
         await self.page.locator("#pay").wait_for()
 
+    async def is_told(self, heading: str) -> None:
+        """Waits until the page has this heading."""
+        await expect(self.page.get_by_role("heading", level=1)).to_have_text(heading, timeout=PATIENCE_MS)
+
     async def is_back_at(self, address: str) -> None:
         """Waits until the app's own link was followed."""
         await self.page.wait_for_url(f"{address}*")
@@ -144,8 +159,8 @@ async def person(scene: Scene) -> AsyncIterator[Entering]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=find_browser(), headless=True, args=list(OPTIONS))
 
-        async def enter(*, has_scripts: bool = True) -> Person:
-            context = await browser.new_context(java_script_enabled=has_scripts)
+        async def enter(*, has_scripts: bool = True, locale: str = "en-GB") -> Person:
+            context = await browser.new_context(java_script_enabled=has_scripts, locale=locale)
             context.set_default_timeout(PATIENCE_MS)
             context.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
             person = Person(context, await context.new_page())
@@ -189,8 +204,8 @@ async def test_it_works_without_scripts(scene: Scene, person: Entering) -> None:
     """By a button; what the page says, an assistive program can read."""
     somebody, checkout = await person(has_scripts=False), await scene.opened()
     await somebody.page.goto(checkout["url"])
-    await expect(somebody.page.get_by_role("heading", level=1)).to_have_text("Continue to payment")
-    await somebody.page.get_by_role("button", name="Continue to payment").click()
+    await expect(somebody.page.get_by_role("heading", level=1)).to_have_text("Pay")
+    await somebody.page.get_by_role("button", name=CONTINUE).click()
     await somebody.pay()
     await somebody.is_back_at(f"{SHOP}/done")
 
@@ -233,7 +248,7 @@ async def test_who_goes_back_finds_the_button_and_can_go_on(scene: Scene, person
     """The same form again, as long as it isn't paid."""
     somebody, checkout = await person(has_scripts=False), await scene.opened()
     await somebody.page.goto(checkout["url"])
-    button = somebody.page.get_by_role("button", name="Continue to payment")
+    button = somebody.page.get_by_role("button", name=CONTINUE)
     await button.click()
     await somebody.page.locator("#pay").wait_for()
     await somebody.page.go_back()
@@ -261,7 +276,7 @@ async def test_a_double_click_pays_once(scene: Scene, person: Entering) -> None:
     """On our button, and on the gateway's."""
     somebody, checkout = await person(has_scripts=False), await scene.opened()
     await somebody.page.goto(checkout["url"])
-    await somebody.page.get_by_role("button", name="Continue to payment").dblclick()
+    await somebody.page.get_by_role("button", name=CONTINUE).dblclick()
     await somebody.page.get_by_label("Name on the card").fill("S Perera")
     await somebody.page.get_by_label("Card number").fill(VISA)
     await somebody.page.get_by_label("Expires").fill("12/29")
@@ -279,14 +294,15 @@ async def test_a_closed_tab_is_opened_again(scene: Scene, person: Entering) -> N
     await somebody.at_the_gateway(checkout["url"])
     await somebody.page.close()
     somebody.page = await somebody.context.new_page()
-    await somebody.at_the_gateway(checkout["url"])
+    await somebody.page.goto(checkout["url"])
+    await assert_accessible(somebody.page)
+    await somebody.page.get_by_role("button", name=CONTINUE).click()
     await somebody.pay()
-    heading = somebody.page.get_by_role("heading", level=1)
-    await expect(heading).to_have_text("Payment received", timeout=PATIENCE_MS)
+    await somebody.is_told("Payment received")
     await assert_accessible(somebody.page)
     await somebody.page.goto(checkout["url"])
 
-    await expect(heading).to_have_text("Payment received")
+    await somebody.is_told("Payment received")
     assert await somebody.page.locator("form").count() == 0
 
 
@@ -326,6 +342,130 @@ async def post_to_gateway(scene: Scene, path: str, value: dict[str, Any]) -> Non
 def encoded(value: dict[str, Any]) -> bytes:
     """The value as JSON."""
     return json.dumps(value).encode()
+
+
+KINDS: dict[str, dict[str, object]] = {
+    "payment": {},
+    "preapproval": {"amount": None, "customer_reference": "user-17"},
+    "recurring": {"recurrence": "1 Month", "duration": "1 Year"},
+    "authorization": {},
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("news", ["at once", "late", "never"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_refused_card_and_a_good_one_end_in_what_is_true(
+    scene: Scene, person: Entering, kind: str, news: str
+) -> None:
+    """Until it is known that the good card was taken, the page waits; neither it nor the link says that it failed."""
+    somebody, checkout = await person(), await scene.opened(type=kind, **KINDS[kind])
+    await somebody.at_the_gateway(checkout["url"])
+    await somebody.pay(POOR_VISA)
+    await somebody.page.locator("#problem").wait_for()
+    await scene.wait_for(checkout["id"], "failed")
+    if news != "at once":
+        late = {"args": {"wait_s": LATE_S}}
+        told = {"fault": "late"} | late if news == "late" else {"fault": "lost"}
+        await post_to_gateway(scene, "/_sim/faults", {"script": [{"fault": "late_visibility"} | late]})
+        await post_to_gateway(scene, "/_sim/faults", {"notifications": [told]})
+    await somebody.pay()
+    if news != "at once":
+        await somebody.is_told("An attempt did not succeed")
+        await somebody.page.wait_for_event("load")  # it loads itself again
+        await somebody.is_told("An attempt did not succeed")
+        link = somebody.page.get_by_role("link", name="Go back without waiting")
+        assert (await link.get_attribute("href") or "").endswith("&state=open")
+        assert "charged" not in await somebody.page.inner_text("main")
+        assert somebody.arrived == []
+        await post_to_gateway(scene, "/_sim/clock", {"advance_s": LATE_S})
+    state = "notified" if kind == "authorization" else "completed"
+    if news != "never" or kind in {"payment", "recurring"}:
+        await somebody.is_back_at(f"{SHOP}/done")
+        assert [urlsplit(address).query.rpartition("=")[2] for address in somebody.arrived] == [state]
+        assert (await scene.shown(checkout["id"]))["state"] == state
+    else:
+        await somebody.page.reload()
+        await somebody.is_told("An attempt did not succeed")
+        assert somebody.arrived == []
+
+
+@pytest.mark.browser
+async def test_a_second_tab_cancels_nothing_that_the_first_has_paid(scene: Scene, person: Entering) -> None:
+    """The page is opened twice, paid in one tab and left in the other, and no news comes: the links say ``open``."""
+    late = {"wait_s": LATE_S}
+    await post_to_gateway(scene, "/_sim/faults", {"script": [{"fault": "late_visibility", "args": late}]})
+    await post_to_gateway(scene, "/_sim/faults", {"notifications": [{"fault": "late", "args": late, "times": None}]})
+    somebody, checkout = await person(), await scene.opened()
+    await somebody.at_the_gateway(checkout["url"])
+    first, somebody.page = somebody.page, await somebody.context.new_page()
+    await somebody.page.goto(checkout["url"])
+    await expect(somebody.page.locator("main")).to_contain_text("This page was opened before.")
+    await somebody.page.get_by_role("button", name=CONTINUE).click()
+    await somebody.page.locator("#pay").wait_for()
+    second, somebody.page = somebody.page, first
+    await somebody.pay()
+    await somebody.is_told("One moment")
+    somebody.page = second
+    await somebody.page.locator("#cancel").click()
+    await somebody.is_back_at(f"{SHOP}/basket")
+    assert somebody.arrived[-1].endswith("&state=open")
+    somebody.page = first
+    await somebody.is_told("Cancelled, as far as we know")
+    await post_to_gateway(scene, "/_sim/clock", {"advance_s": LATE_S})
+    await somebody.is_back_at(f"{SHOP}/done")
+
+    assert somebody.arrived[-1].endswith("&state=completed")
+    assert scene.charged(checkout["order_id"]) == 1
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("has_scripts", [True, False])
+async def test_who_reloads_and_goes_back_is_not_sent_to_pay_again(
+    scene: Scene, person: Entering, *, has_scripts: bool
+) -> None:
+    """No news of the payment has come: the page says so however it is reached, and presses no button by itself."""
+    late = {"args": {"wait_s": LATE_S}}
+    await post_to_gateway(scene, "/_sim/faults", {"script": [{"fault": "late_visibility"} | late]})
+    await post_to_gateway(scene, "/_sim/faults", {"notifications": [{"fault": "late"} | late]})
+    somebody, checkout = await person(has_scripts=has_scripts), await scene.opened()
+    await somebody.page.goto(checkout["url"])
+    if not has_scripts:
+        await somebody.page.get_by_role("button", name=CONTINUE).click()
+    await somebody.pay()
+    await somebody.is_told("One moment")
+    await somebody.page.reload()
+    await somebody.is_told("One moment")
+    await somebody.page.goto(checkout["url"])
+    await expect(somebody.page.locator("main")).to_contain_text("look at the outcome first")
+    await somebody.page.get_by_role("link", name="Look at the outcome").click()
+    await somebody.is_told("One moment")
+    await somebody.page.go_back()
+    await somebody.is_told("Pay")
+    assert somebody.arrived == []
+    await post_to_gateway(scene, "/_sim/clock", {"advance_s": LATE_S})
+    await scene.wait_for(checkout["id"], "completed")
+    await somebody.page.reload()
+    await somebody.is_back_at(f"{SHOP}/done")
+
+    assert somebody.arrived[-1].endswith("&state=completed")
+    assert scene.charged(checkout["order_id"]) == 1
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("locale", "heading"), [("si-LK", "මොහොතක් රැඳී සිටින්න"), ("ta-LK", "சற்றுப் பொறுங்கள்"), ("en-US", "One moment")]
+)
+async def test_a_page_speaks_the_browsers_language(scene: Scene, person: Entering, locale: str, heading: str) -> None:
+    """With the shop's name, order and amount, and by the rules of accessibility."""
+    somebody, checkout = await person(locale=locale), await scene.opened()
+    await somebody.page.goto(f"{checkout['url']}/return")
+    await somebody.is_told(heading)
+    text = await somebody.page.inner_text("main")
+
+    assert {"Perera Stores", checkout["order_id"], "LKR\u00a01,000.00"} <= set(text.splitlines())
+    assert await somebody.page.locator("html").get_attribute("lang") == locale[:2]
+    await assert_accessible(somebody.page)
 
 
 @pytest.mark.browser

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.draws import drawn_uuid
 from tests.scenarios.http_client import Reply
 from tests.scenarios.stories import charge_body, fresh
 from tests.scenarios.test_gateway_notifications import PAGES, Scene, paying_scene, until
@@ -17,6 +18,7 @@ from tests.scenarios.test_notifications import listed
 
 from payrelay_simulator import Payer, Switches
 from payrelay_simulator.chargebacks import charge_back
+from payrelay_simulator.pages.forms import Page
 
 SMALL = {"order_id": "A125", "amount": "10.00"}
 """What the customer writes into the form of order A1 over 2510.00; its hash stays right."""
@@ -123,3 +125,47 @@ async def test_a_customer_who_edits_the_schedule_completes_no_checkout(scene: Sc
     noted = await notification_of(scene, checkout["order_id"], "succeeded")
     assert (noted["state"], noted["reason"]) == ("needs_attention", "other_schedule")
     assert (await scene.get(f"checkouts/{checkout['id']}"))["state"] == "open"
+
+
+async def test_a_cheap_first_payment_completes_no_plan(scene: Scene) -> None:
+    """The hash of order A over 110.00 is that of A1 over 10.00, and a negative startup fee makes the sum fit it."""
+    cheap = await scene.opened(order_id="A", amount=110)
+    checkout = await scene.opened("recurring", order_id="A1", recurrence="1 Month", duration="1 Year")
+    pay_edited(scene, checkout, {"hash": cheap["form"]["fields"]["hash"], "startup_fee": "-990.00"})
+
+    noted = await notification_of(scene, "A1", "succeeded")
+    assert (noted["state"], noted["reason"]) == ("needs_attention", "other_amount")
+    assert (await scene.get(f"checkouts/{checkout['id']}"))["state"] == "open"
+
+
+@pytest.mark.parametrize("page", ["authorize", "checkout"])
+async def test_a_stranger_takes_no_order_of_an_authorization(scene: Scene, page: Page) -> None:
+    """Who holds or pays 10.00 for order A125 posts that as A1 over 2510.00, with an invented token.
+
+    The honest customer's hold would come second, and no capture of the order would ever succeed. The honest one shares
+    its signed text with the stranger's form, so that an operator says which is which.
+    """
+    victim = await scene.opened("authorization", order_id="A1", amount=2510)
+    mine = await scene.opened(order_id="A125", amount=10)
+    payer = Payer(scene.gateway.simulator.world)
+    visit = payer.pay(payer.enter(page, mine["form"]["fields"]))
+    post_edited(scene, visit.notifications[0], LARGE | {"authorization_token": str(drawn_uuid())})
+    status = "authorized" if page == "authorize" else "succeeded"
+    posted = await notification_of(scene, "A1", status, state="needs_attention")
+    assert posted["reason"] == ("other_text" if page == "authorize" else "other_kind")
+    assert (await scene.get(f"checkouts/{victim['id']}"))["state"] == "open"
+
+    scene.pay(victim)
+
+    async def honest() -> list[dict[str, Any]]:
+        rows = await asyncio.to_thread(listed, scene.program)
+        own = [row for row in rows if (row["order_id"], row["reported"]) == ("A1", "authorized")]
+        return [row for row in own if row["id"] != posted["id"] and row["state"] == "needs_attention"]
+
+    (row,) = await until(honest, bool)
+    decision = ("accept", row["id"], "--yes", "--by", "Nimal", "--reason", "as in the portal")
+    accepted = await asyncio.to_thread(scene.program.run, "notifications", *decision)
+    assert accepted.returncode == 0, accepted.stderr
+    await scene.finished(victim, "notified")
+    assert (await captured(scene, victim, 2510)).status == 200
+    assert (await scene.finished(victim))["state"] == "completed"

@@ -7,9 +7,10 @@ Each story begins with a database that an earlier version has made, and that thi
 
 import asyncio
 import json
+import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,13 @@ from tests.upgrades.service import Opened, opened, settings_over
 
 from payrelay.app import opened_key_stores
 from payrelay.core.access.credential import ID_LENGTH, SECRET_LENGTH, compose_key, hash_of
+from payrelay.core.customers.customer import CustomerFilter
+from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import StoreUnusable
+from payrelay.flows.access.issue_key import KeyRequest, issue_key
+from payrelay.store.access.credentials import Credentials
+from payrelay.store.digests.rows import DIGESTED
+from payrelay.store.engine.sealing import FORMAT, Seal
 
 Open = Callable[[], AbstractAsyncContextManager[Opened]]
 Audited = Callable[[], Awaitable[Ran]]
@@ -191,11 +198,17 @@ async def test_an_endpoint_with_another_address_gets_nothing(file: Path, start: 
     assert f"endpoints/{rows[0][0]}: its digest is missing or wrong" in (await audited()).out
 
 
-@pytest.mark.parametrize("change", ["state = 'completed'", "amount_minor = 1"])
+@pytest.mark.parametrize(
+    "change",
+    ["state = 'completed'", "amount_minor = 1", "customer_reference = 'attacker'"],
+)
 async def test_a_checkout_is_not_paid_by_hand(
     file: Path, start: Open, books: Books, audited: Audited, change: str
 ) -> None:
-    """A checkout that says that it is completed, or was for a hundredth, has goods handed over: it is not believed."""
+    """A checkout that says that it is completed, or was for a hundredth, has goods handed over: it is not believed.
+
+    Nor is one that names another customer, who would get the card that is approved on its page.
+    """
     checkout_id = books.checkouts[0].id
     forge(file, f"UPDATE checkouts SET {change} WHERE id = ?", checkout_id)
     async with start() as program:
@@ -272,3 +285,92 @@ async def test_the_upgrade_is_not_run_again_for_forged_rows(
     with pytest.raises(StoreUnusable):
         async with start():
             pass
+
+
+def check_before(books: Books, folder: Path) -> bytes:
+    """Reads the check of the encryption key as it was before the upgrade, out of a backup."""
+    copy_database(books.version, folder / "before.db")
+    with closing(sqlite3.connect(folder / "before.db")) as before:
+        [check] = before.execute("SELECT value FROM meta WHERE name = 'key_check'").fetchone()
+    return bytes(check)
+
+
+async def test_the_check_from_before_the_upgrade_is_not_taken_again(
+    file: Path, start: Open, audited: Audited, books: Books, tmp_path: Path
+) -> None:
+    """It lies in each backup of then; put back, it would have the upgrade trust a forged key and all else as it stands.
+
+    That is so too where the record of what was trusted is removed with it.
+    """
+    check = check_before(books, tmp_path)
+    forge(file, "UPDATE credentials SET scopes = '[\"operations:read\"]', row_digest = '' WHERE principal = 'kiosk'")
+    forge(file, "DELETE FROM meta WHERE name = 'trusted_at_upgrade'")
+    forge(file, "UPDATE meta SET value = ? WHERE name = 'key_check'", check)
+
+    assert (await audited()).code == UNUSABLE
+    with pytest.raises(StoreUnusable, match="an older check was put into the database"):
+        async with start():
+            pass
+
+
+async def test_who_destroys_every_data_key_has_the_rest_trusted_anew(
+    file: Path, start: Open, audited: Audited, books: Books, tmp_path: Path
+) -> None:
+    """With the check of then, nothing tells it from a database of before; but all stored customers are lost with it.
+
+    The audit tells of the rows that are trusted now, and that ends once the key of then is destroyed.
+    """
+    for table in DIGESTED:
+        forge(file, f"UPDATE {table.name} SET row_digest = ''")
+    forge(file, "DELETE FROM meta WHERE name = 'trusted_at_upgrade'; DELETE FROM data_keys")
+    forge(file, "UPDATE meta SET value = ? WHERE name = 'key_check'", check_before(books, tmp_path))
+    async with start() as program:
+        customers = await program.relay.customers.list(CustomerFilter(), before=None, limit=100)
+        assert await status(program, books.keys["kiosk"], "operations") == 200
+
+    assert [each for each in customers if each.can_be_charged] == []
+    assert "are from before the upgrade of" in (await audited()).out
+
+
+async def test_a_young_database_is_not_begun_again(books: Books, gateway: GatewayDouble, tmp_path: Path) -> None:
+    """It holds a few keys and nothing that is sealed but its check; without that it would trust a forged key."""
+    file = tmp_path / "young.db"
+    settings = settings_over(f"sqlite:///{file}", gateway, books.encryption_key)
+    async with opened(settings, books.left_at_ms) as program:
+        issue = KeyRequest(principal="shop", environment="sandbox")
+        await issue_key(Credentials(program.database, program.relay.checkouts.rows), program.clock, issue)
+    forge(file, "UPDATE credentials SET principal = 'kiosk', row_digest = ''; DELETE FROM meta")
+
+    with pytest.raises(StoreUnusable, match="check of the encryption key is missing"):
+        async with opened(settings, books.left_at_ms):
+            pass
+
+
+def bytes_in(folder: Path) -> bytes:
+    """Reads every file of a folder."""
+    return b"".join(each.read_bytes() for each in folder.iterdir())
+
+
+async def test_a_new_database_never_had_a_check_without_upgrades(
+    books: Books, gateway: GatewayDouble, tmp_path: Path
+) -> None:
+    """The log of the database keeps what was overwritten: whoever reads it there would put it back."""
+    settings = settings_over(f"sqlite:///{tmp_path / 'young.db'}", gateway, books.encryption_key)
+    seal = Seal(parse_keys(books.encryption_key))
+    async with opened(settings, books.left_at_ms):
+        files = bytes_in(tmp_path)
+    length = len(seal.seal(b"payrelay", b"meta/key_check"))
+
+    assert files.count(FORMAT + seal.key_id) > 1
+    for found in re.finditer(re.escape(FORMAT + seal.key_id), files):
+        with pytest.raises(StoreUnusable):
+            seal.open(files[found.start() : found.start() + length], b"meta/key_check")
+
+
+async def test_the_record_of_what_was_trusted_is_missed(file: Path, audited: Audited) -> None:
+    """Without it nobody would hear that rows of an earlier version were trusted as they stood."""
+    forge(file, "DELETE FROM meta WHERE name = 'trusted_at_upgrade'")
+    found = await audited()
+
+    assert found.code == FINDINGS
+    assert "meta/trusted_at_upgrade: the record of what was trusted at the upgrade is gone" in found.out

@@ -90,7 +90,7 @@ def differ(scene: Scene, order_id: str, key: str) -> str:
     """A charge that the gateway answers for another amount; the operation's id."""
     scene.gateway.script(payhere.CHARGE, order_id, payhere.succeeds_with(amount=500.0))
     reply = scene.client.charge(charge_body(order_id), key=key)
-    assert_refused(reply, 202, "outcome_unknown")
+    assert_refused(reply, 202, "needs_attention")
     return str(reply.error["operation_id"])
 
 

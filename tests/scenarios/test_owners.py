@@ -275,8 +275,11 @@ def test_another_principals_subscriptions_look_like_none(scene: Scene, other: Cl
 
 
 def test_the_list_of_subscriptions_has_ones_own_and_unknown_ones(scene: Scene, other: Client) -> None:
-    """The gateway lists all of the merchant's; what nobody here began stays open to all keys, as before."""
-    plan, own, unknown = subscribed(scene), subscribed(scene, other), fresh_number()
+    """The gateway lists all of the merchant's; what nobody here began stays open to all keys, as before.
+
+    A plan that nobody is known to have begun belongs to its order's owner, in the list as by its number.
+    """
+    plan, own, unknown, of_paid = subscribed(scene), subscribed(scene, other), fresh_number(), fresh_number()
 
     def record(subscription_id: str, order_id: str) -> dict[str, object]:
         return {"subscription_id": int(subscription_id), "order_id": order_id, "status": "ACTIVE", "customer": "Saman"}
@@ -285,12 +288,13 @@ def test_the_list_of_subscriptions_has_ones_own_and_unknown_ones(scene: Scene, o
         record(plan.subscription_id, plan.order_id),
         record(own.subscription_id, own.order_id),
         record(unknown, fresh("order")),
+        record(of_paid, paid(scene).order_id),
     ]
-    scene.gateway.script(payhere.SUBSCRIPTIONS, "", payhere.says(payhere.found(*records, msg="Found 3 subscriptions")))
+    scene.gateway.script(payhere.SUBSCRIPTIONS, "", payhere.says(payhere.found(*records, msg="Found 4 subscriptions")))
     reply = other.get("subscriptions", [("Cache-Control", "no-cache")])
 
     assert [each["subscription_id"] for each in reply.json["data"]] == [int(own.subscription_id), int(unknown)]
-    assert "3" not in reply.json["msg"]
+    assert "4" not in reply.json["msg"]
 
 
 def test_another_principals_operations_are_not_read(scene: Scene, other: Client) -> None:

@@ -39,7 +39,8 @@ def test_it_tells_what_stays_open_and_when_the_next_inquiry_is(own: Scene) -> No
 
 def test_it_says_that_nothing_is_open(own: Scene) -> None:
     """No news is said, not left to be guessed from an empty screen."""
-    assert own.program.run("resolve").stdout == "Nothing is open: there is nothing to inquire about.\n"
+    said = "No operation is unknown or pending: there is nothing to inquire about.\n"
+    assert own.program.run("resolve").stdout == said
 
 
 def test_an_operation_that_is_not_there_is_named(own: Scene) -> None:

@@ -74,7 +74,7 @@ def test_what_needs_a_person_is_not_held(scene: Scene) -> None:
     order_id = fresh("order")
     scene.gateway.script(payhere.CHARGE, order_id, payhere.succeeds_with(currency="USD"))
     began_s = time.monotonic()
-    assert_refused(charge(scene.client, charge_body(order_id), fresh("key"), 60), 202, "outcome_unknown")
+    assert_refused(charge(scene.client, charge_body(order_id), fresh("key"), 60), 202, "needs_attention")
     assert time.monotonic() - began_s < SOON_S
 
 

@@ -4,6 +4,7 @@ import pytest
 from tests.settings.given import GATEWAY, KEY, PROVIDER, error_line, of
 
 from payrelay.core.access.client_token import USUAL_SCOPES
+from payrelay.core.checkouts.shop import UNNAMED_SHOP, Shop, logo_of
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
@@ -65,6 +66,43 @@ def test_every_setting_of_a_gateway_can_be_given(tmp_path: Path, name: str, valu
     settings = read_settings({**GATEWAY, f"PAYRELAY_GATEWAYS__GATEWAY__{name.upper()}": text}, tmp_path)
 
     assert getattr(settings.gateways["gateway"], name) == value
+
+
+def test_a_shop_has_a_name_a_logo_and_a_colour(tmp_path: Path) -> None:
+    """The pages of a customer look like it; without them they name no shop."""
+    logo = tmp_path / "logo.png"
+    logo.write_bytes(b"\x89PNG\r\n\x1a\n")
+    of_shop = {"SHOP_NAME": " තේ නිවස ", "SHOP_LOGO": str(logo), "SHOP_COLOUR": "#0b5cad"}
+    given = {f"PAYRELAY_GATEWAYS__GATEWAY__{name}": text for name, text in of_shop.items()}
+    shop = read_settings({**GATEWAY, **given}, tmp_path).gateways["gateway"].shop
+
+    assert shop == Shop(name="තේ නිවස", logo=logo_of(logo.read_bytes()), colour=(0x0B, 0x5C, 0xAD))
+    assert read_settings(GATEWAY, tmp_path).gateways["gateway"].shop == UNNAMED_SHOP
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"SHOP_NAME": "   "}, "SHOP_NAME must be a name of 1 to 60 characters, in one line"),
+        ({"SHOP_NAME": "x" * 61}, "SHOP_NAME must be a name of 1 to 60 characters, in one line"),
+        ({"SHOP_NAME": "Tea\nHouse"}, "SHOP_NAME must be a name of 1 to 60 characters, in one line"),
+        ({"SHOP_COLOUR": "blue"}, "SHOP_COLOUR must be a colour such as #0b5cad"),
+        ({"SHOP_NAME": "Tea", "SHOP_LOGO": "/no/such.png"}, "SHOP_LOGO names a file that can't be read (No such file"),
+        ({"SHOP_NAME": "Tea", "SHOP_LOGO": "payrelay.toml"}, "SHOP_LOGO must be a PNG, JPEG or WebP picture"),
+        ({"SHOP_LOGO": "payrelay.toml"}, "SHOP_LOGO needs SHOP_NAME beside it"),
+    ],
+)
+def test_a_wrong_look_of_a_shop_ends_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], problem: str
+) -> None:
+    """With a line that says what to write; no customer sees a broken picture."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "payrelay.toml").write_text("")
+    variables = {f"PAYRELAY_GATEWAYS__GATEWAY__{name}": text for name, text in given.items()}
+
+    with pytest.raises(SettingsError) as caught:
+        read_settings({**GATEWAY, **variables}, tmp_path)
+    assert f"PAYRELAY_GATEWAYS__GATEWAY__{problem}" in str(caught.value)
 
 
 def test_serving_needs_a_gateway(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ SWITCHED_ON: Final = ALL
 
 SPLITS: Final = (Split("A1", "2510.00"), Split("A12", "510.00"), Split("A125", "10.00"))
 """Orders of one shop whose forms have one signed text."""
+CHEAP: Final = Split("A", "110.00")
+"""What has the signed text of order A1 and 10.00: its form's hash fits a plan of A1 whose first payment is 10.00."""
+CHEAP_MINOR: Final = 1_000
 OWN_ADDRESS: Final = "https://customer.simulated/"
 """Where a hostile customer has the gateway's notifications sent."""
 RIVAL: Final = "rival"

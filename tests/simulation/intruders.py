@@ -11,9 +11,10 @@ import msgspec
 from tests.hostile_browser import Split, approval_of_nothing, edited, moved, splits_of
 from tests.simulation.buyers import KINDS, PAGES, PERSON, Buyer, Form, Street
 from tests.simulation.clients import CUSTOMERS, Ask, Client, Told, Town, data_of
-from tests.simulation.hostility import OWN_ADDRESS, PHONE_AMOUNT, RIVAL, SPLITS
+from tests.simulation.hostility import CHEAP, CHEAP_MINOR, OWN_ADDRESS, PHONE_AMOUNT, RIVAL, SPLITS
 from tests.simulation.loop import wait_seconds
 
+from payrelay_simulator.money import cents_of, text_of
 from payrelay_simulator.notifications import Notification
 from payrelay_simulator.pages.forms import Page, PageError
 from payrelay_simulator.pages.payer import GOOD_CARD
@@ -40,15 +41,26 @@ class HostileBuyer(Buyer):
     def __init__(self, number: int, alley: Alley, random: Random, *, is_narrow: bool) -> None:
         super().__init__(number, alley, random, is_narrow=is_narrow, orders=tuple(each.order_id for each in SPLITS))
         self._alley = alley
+        self._cheap_hash: str | None = None
 
     async def live(self) -> None:
         """Opens a few checkouts; beside some of them an API call asks for another order of the same signed text."""
+        if self._random.random() < 0.5:
+            await self._take_cheap_hash()
         for _ in range(self._random.randint(1, 2)):
             await wait_seconds(self._random.choice((0.0, 1.0, 30.0)) * self._random.random())
             errands = [self._sell(self._random.choice(KINDS))]
             if self._random.random() < 0.6:
                 errands.append(self._authorize())
             await asyncio.gather(*errands)
+
+    async def _take_cheap_hash(self) -> None:
+        """Lets the shop ask for a small payment, which nobody makes, for the hash of its form."""
+        order = {"order_id": CHEAP.order_id, "amount": msgspec.Raw(CHEAP.amount.encode())}
+        members: dict[str, object] = {"type": "payment", "items": "Tea", "currency": "LKR", "customer": PERSON, **order}
+        opened = data_of(await self._persist(self._ask("POST", "checkouts", members)))
+        if opened.get("form") is not None:
+            self._cheap_hash = msgspec.convert(opened["form"], Form).fields["hash"]
 
     async def _authorize(self) -> None:
         split = self._random.choice(SPLITS)
@@ -95,6 +107,9 @@ class HostileBuyer(Buyer):
         if self._random.random() < 0.3:
             page = self._random.choice(ALL_PAGES)
         form = moved(fields, split) if self._random.random() < 0.7 else dict(fields)
+        if "recurrence" in fields and fields["order_id"] == f"{CHEAP.order_id}1" and self._cheap_hash is not None:
+            fee_cents = CHEAP_MINOR - (cents_of(fields["amount"]) or 0)
+            form = edited(fields, hash=self._cheap_hash, startup_fee=f"-{text_of(-fee_cents)}")
         if page == "preapprove" and split.amount == "10.00":
             form = approval_of_nothing(fields, split)
         if self._random.random() < 0.5:

@@ -14,6 +14,9 @@ from tests.simulation.network import Gateway
 from tests.simulation.postman import Posted
 from tests.simulation.process import START_MS
 
+from payrelay.core.moments import day_at
+from payrelay.core.subscriptions.schedule import may_be_next, schedule_shown
+from payrelay.store.subscriptions import FAILED_MAX
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.records import Subscription
@@ -23,7 +26,11 @@ WORDS: Final = {"ACTIVE": "active", "FAILED": "stopped", "CANCELLED": "stopped",
 READ_TRIES: Final = 3
 NOTED_WITHIN_S: Final = 10.0
 """What is read is answered first, and noted then."""
-_KNOWN: Final = "SELECT subscription_id, coalesce(principal, 'shop') FROM subscriptions ORDER BY subscription_id"
+_KNOWN: Final = """
+    SELECT subscription_id, coalesce(
+      principal, (SELECT principal FROM checkouts WHERE checkouts.order_id = subscriptions.order_id LIMIT 1), 'shop'
+    ) FROM subscriptions ORDER BY subscription_id"""
+"""With who may see each: who began it, or else who has its order for good."""
 _INSTALLMENTS: Final = "SELECT payment FROM installments WHERE subscription_id = ? AND is_paid = 1"
 _EVENTS: Final = (
     "SELECT subject, type, data, at_ms FROM seen_events WHERE subject LIKE 'subscription:%' ORDER BY number"
@@ -102,7 +109,7 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
             continue
         for fault in (
             *_faults_of_installments(run, subscription_id, paid),
-            *_faults_of_standing(await _shown(run, subscription_id, principal), paid, taken, news),
+            *_faults_of_standing(plan, await _shown(run, subscription_id, principal), paid, taken, news),
             *await _faults_after_reading(run, plan, paid, principal),
         ):
             run.blame(f"subscription {subscription_id} {fault}")
@@ -146,8 +153,15 @@ def _faults_of_installments(run: Judged, subscription_id: str, paid: list[Ledger
             yield f"has {payment} among its paid installments, and the ledger has {sorted(made)}"
 
 
+def _may_be_next(plan: Subscription, each: Posted) -> bool:
+    """Tells whether the next date that a notification says is one that is believed: it is not signed."""
+    received_on = day_at(START_MS + int(each.at_s * 1000), "Asia/Colombo")
+    schedule = schedule_shown(f"charged every {plan.recurrence.count} {plan.recurrence.unit}")
+    return may_be_next(each.fields.get("item_rec_date_next", ""), received_on, schedule)
+
+
 def _faults_of_standing(
-    shown: Shown | None, paid: list[LedgerEntry], taken: list[Posted], news: list[Posted]
+    plan: Subscription, shown: Shown | None, paid: list[LedgerEntry], taken: list[Posted], news: list[Posted]
 ) -> Iterator[str]:
     """What is shown without a look at the gateway is no more than was, and no less than was told and taken up.
 
@@ -160,14 +174,15 @@ def _faults_of_standing(
     told = {each.fields.get("payment_id", "") for each in taken if each.fields["status_code"] == "2"} & made
     if not len(told) <= shown.installments_paid <= len(paid):
         yield f"is shown with {shown.installments_paid} paid, told were {sorted(told)}, the ledger has {sorted(made)}"
-    dates = [each.fields["item_rec_date_next"] for each in taken if each.fields.get("item_rec_date_next")]
+    dates = [each.fields["item_rec_date_next"] for each in taken if _may_be_next(plan, each)]
     others = {each.fields.get("item_rec_date_next") for each in news if each.fields.get("payment_id") in made}
     noted = {date for date in others if date is not None and date > max(dates, default="")}
     if shown.state == "active" and shown.next_on not in {max(dates, default=None), *noted}:
         yield f"is shown to go on on {shown.next_on}, and told was {sorted(dates)}"
     failed = {each.fields.get("payment_id", "") for each in taken if each.fields["status_code"] == "-2"} - made
     last = None if shown.last_failure is None else shown.last_failure.payment_id
-    if last != max(failed, key=int, default=None):
+    # Of more that may have come in one day, such as made-up ones, only the first are kept.
+    if last != max(failed, key=int, default=None) and not (len(failed) > FAILED_MAX and last in failed):
         yield f"is shown to have failed last with {last}, and told was {sorted(failed)}"
 
 

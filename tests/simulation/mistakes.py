@@ -7,14 +7,16 @@ from typing import Final
 
 import msgspec
 from multidict import CIMultiDict
+from tests.digests import digests_of
 from tests.gateways.facade import GatewayFacade
 from tests.simulation.buyers import OWN_ORDERS
+from tests.simulation.hostility import CHEAP_MINOR
 from tests.simulation.network import OPERATION, SimulatedNetwork
 from tests.simulation.process import ACCOUNT, SEAL, Parts
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.checkouts.checkout import Checkout, CheckoutState, event_of
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, event_of
 from payrelay.core.checkouts.text_holders import TextHolder
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
@@ -361,6 +363,24 @@ class Believing(Checkouts):
         await super().change(checkout, has_event=has_event, is_paid=is_paid)
 
 
+class Undemanding(Checkouts):
+    """Takes a plan for one whose first payment is what a hostile customer makes of it."""
+
+    async def of_order(self, merchant: str, order_id: str) -> list[Checkout]:
+        """Asks for less first."""
+        found = await super().of_order(merchant, order_id)
+        plans = CheckoutKind.RECURRING
+        return [
+            msgspec.structs.replace(each, first_minor=CHEAP_MINOR) if each.kind is plans else each for each in found
+        ]
+
+    async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
+        """Stores what was asked for."""
+        stored = await self.get(checkout.id) or checkout
+        asked = msgspec.structs.replace(checkout, first_minor=stored.first_minor)
+        await super().change(asked, has_event=has_event, is_paid=is_paid)
+
+
 class Unaware(SignedTexts):
     """Takes a signature for that of what the notification says."""
 
@@ -419,7 +439,7 @@ def with_journal(kind: type[Journal]) -> Parts:
 
 
 def _shameless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, resolution=Shameless(database))
+    return replace(relay, resolution=Shameless(database, digests_of(database)))
 
 
 def _credulous(relay: Relay, _: Database) -> Relay:
@@ -442,8 +462,12 @@ def _believing(relay: Relay, database: Database) -> Relay:
     return replace(relay, checkouts=Believing(database, SEAL, relay.checkouts.rows))
 
 
+def _undemanding(relay: Relay, database: Database) -> Relay:
+    return replace(relay, checkouts=Undemanding(database, SEAL, relay.checkouts.rows))
+
+
 def _unaware(relay: Relay, database: Database) -> Relay:
-    return replace(relay, signed_texts=Unaware(database, secret=b"u" * 32))
+    return replace(relay, signed_texts=Unaware(database, digests_of(database), secret=b"u" * 32))
 
 
 def _gullible(relay: Relay, database: Database) -> Relay:
@@ -459,7 +483,7 @@ def _talkative(relay: Relay, database: Database) -> Relay:
 
 
 def _recounting(relay: Relay, database: Database) -> Relay:
-    return replace(relay, subscriptions=Recounting(database, relay.new_id))
+    return replace(relay, subscriptions=Recounting(database, relay.new_id, digests_of(database)))
 
 
 def _lavish(relay: Relay, _: Database) -> Relay:
@@ -476,7 +500,7 @@ def _restless(relay: Relay, _: Database) -> Relay:
 
 
 def _ownerless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, owners=Ownerless(database))
+    return replace(relay, owners=Ownerless(database, digests_of(database)))
 
 
 MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
@@ -498,6 +522,7 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "an order is searched for without end": lambda: Parts(change=_restless),
     "nobody owns anything": lambda: Parts(change=_ownerless),
     "a reported authorization is believed": lambda: Parts(change=_believing),
+    "a first payment is not compared": lambda: Parts(change=_undemanding),
     "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
     "a chargeback needs no record": lambda: Parts(change=_accusing),
     "a chargeback is told again": lambda: Parts(change=_talkative),

@@ -24,6 +24,7 @@ from payrelay import worker
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics.counters import Metrics
+from payrelay.api.metrics.exposition import Exposition
 from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.payments.operation import Operation
@@ -208,12 +209,13 @@ class Process:
         return around.parts.change(replace(relay, new_id=self._new_id), database)
 
     def _context(self, database: Database, relay: Relay) -> ApiContext:
+        metrics = Metrics()
         return ApiContext(
             relay=relay,
             credentials=Credentials(database, relay.checkouts.rows),
             database=database,
-            counts=Counts(database),
-            metrics=Metrics(),
+            metrics=metrics,
+            exposition=Exposition(metrics, Counts(database), relay),
             log=self._log,
             environments={ACCOUNT: "sandbox"},
         )

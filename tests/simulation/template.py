@@ -15,7 +15,8 @@ from tests.simulation.witness import watch_over
 
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.store.access.credentials import Credentials
-from payrelay.store.meta import chain_key, verify_key
+from payrelay.store.meta import chain_key
+from payrelay.store.upgrades.begin import begin_store
 
 PRINCIPALS: Final = ("shop", "app", RIVAL)
 
@@ -48,7 +49,7 @@ class Template:
         clock = SimulatedClock(loop)
         disk = storage.Disk(random=chance(0, "template"), longest_s=0.0)
         engine = storage.open_engine(self.path, loop, clock, disk)
-        await verify_key(engine, SEAL)
+        await begin_store(engine, SEAL, clock)
         secret = (await chain_key(engine, SEAL, clock)).secret
         for principal in PRINCIPALS:
             issued = await issue_key(

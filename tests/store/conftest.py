@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.databases import sqlite_url
+from tests.digests import digests_of
 from tests.samples import OPERATION
 
 from payrelay.clock import Clock
@@ -39,7 +40,7 @@ class Book:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.journal = Journal(database, Seal((b"k" * 32,)), chain_key=CHAIN_KEY)
+        self.journal = Journal(database, Seal((b"k" * 32,)), digests_of(database), chain_key=CHAIN_KEY)
         self._chains: dict[tuple[str, int], str] = {}
 
     def new(self, number: int, **members: object) -> Operation:

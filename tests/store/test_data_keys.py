@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 import pytest
 from tests.databases import sqlite_url
-from tests.digests import digests_of
+from tests.digests import digests_of, put_first_check
 from tests.draws import drawing
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CHAIN_KEY, CUSTOMER, TOKEN
@@ -18,7 +18,7 @@ from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.customers.customer import CustomerEvent, Names, removed, renamed
 from payrelay.core.outcomes import Reading
 from payrelay.core.secret import Secret
-from payrelay.errors import StoreUnusable
+from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, replaced, stored
@@ -29,7 +29,7 @@ from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.sealing import DATA_KEY_FORMAT, FORMAT, Seal
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import chain_key, finished_upgrades, verify_key
+from payrelay.store.meta import chain_key, finished_upgrades
 from payrelay.store.seals import SEALED
 from payrelay.store.statements.data_keys import KEY_OF
 from payrelay.store.upgrades.data_keys import PAGE, seal_with_data_keys
@@ -70,7 +70,7 @@ async def _fill(database: Database) -> None:
     await Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY).add(CUSTOMER, APPROVAL)
     await Checkouts(database, SEAL, digests_of(database)).add(CHECKOUT, DETAILS)
     await Inbox(database, SEAL, digests_of(database)).put(NOTIFICATION, BODY)
-    await ReadingStore(database, SEAL).keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=1)
+    await ReadingStore(database, SEAL, digests_of(database)).keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=1)
 
 
 async def _owners(database: Database) -> list[str]:
@@ -101,7 +101,7 @@ async def test_what_is_forgotten_by_its_age_takes_its_key_along(database: Databa
     assert (await checkouts.forget(later), await inbox.forget_refused(later, 10)) == (1, 0)
     await inbox.record(msgspec.structs.replace(NOTIFICATION, version=2, next_at_ms=None))
     assert await inbox.forget_bodies(later, 10) == 1
-    assert await ReadingStore(database, SEAL).prune(later, 10) == 1
+    assert await ReadingStore(database, SEAL, digests_of(database)).prune(later, 10) == 1
 
     assert await _owners(database) == [CUSTOMER.id]
     assert await database.read(_rows(RESIDUES)) == []
@@ -109,7 +109,7 @@ async def test_what_is_forgotten_by_its_age_takes_its_key_along(database: Databa
 
 async def test_a_reading_that_is_not_stored_leaves_the_key_of_the_one_that_is(database: Database) -> None:
     """An answer that was asked for earlier comes late: it must not lock the newer one away."""
-    last = ReadingStore(database, SEAL)
+    last = ReadingStore(database, SEAL, digests_of(database))
     for read_at_ms in (2, 1, 3, 1):
         await last.keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=read_at_ms)
 
@@ -266,7 +266,7 @@ async def _age(database: Database) -> list[bytes]:
 async def _everything(database: Database) -> tuple[object, ...]:
     """Reads all that has a data key."""
     customers = Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY)
-    kept = await ReadingStore(database, SEAL).last(CUSTOMER.merchant, ORDER)
+    kept = await ReadingStore(database, SEAL, digests_of(database)).last(CUSTOMER.merchant, ORDER)
     return (
         await customers.get(CUSTOMER.id),
         await customers.token_of(CUSTOMER.id),
@@ -326,14 +326,48 @@ async def test_the_upgrade_goes_page_by_page_and_leaves_out_what_it_can_not_open
         await customers.token_of("cus_0000")
 
 
+class _Full:
+    """A database on a disk that has no room for a second copy of its file."""
+
+    def __init__(self, database: Database) -> None:
+        self.read, self.write = database.read, database.write
+        self.ping, self.close = database.ping, database.close
+
+    async def clear_files(self, table: str | None) -> bool:
+        """Finds no room."""
+        raise StoreUnavailable(f"no room to clear {table}")
+
+
+async def test_a_file_that_the_upgrade_could_not_clear_is_noted_until_it_is(database: Database) -> None:
+    """What an earlier version has deleted would lie in it for good, and nobody would know."""
+    await _fill(database)
+    await seal_with_data_keys(_Full(database), SEAL)
+    residues = KeyResidues(database)
+    assert await residues.is_whole_file_left()
+    assert await residues.clear()
+    assert await residues.is_whole_file_left(), "the worker doesn't write a file of any size anew beside requests"
+
+    await residues.clear_whole_file()
+    assert not await residues.is_whole_file_left()
+
+
+async def test_a_note_about_another_table_is_passed_over(database: Database) -> None:
+    """Whoever can write such a note would have the worker lock a large table every minute."""
+    await database.write(_rows(query("INSERT INTO key_residues (place, times) VALUES ('operations', 1)")))
+
+    assert await KeyResidues(_Full(database)).clear()
+
+
 async def test_the_upgrade_leaves_none_of_the_old_bytes_in_the_file(tmp_path: Path) -> None:
     """What the version before had sealed, or deleted, lies in free pages: the store's key would open it for ever."""
     path = tmp_path / "payrelay.db"
     database = await open_database(sqlite_url(path), clock=Clock(), owner=True)
-    await verify_key(database, SEAL)
+    await put_first_check(database, SEAL)
     chain = await chain_key(database, SEAL, Clock())
     await _fill(database)
     old = await _age(database)
+    for table in ("customers", "checkouts", "notifications"):
+        await database.write(_rows(query(f"UPDATE {table} SET row_digest = ''")))  # noqa: S608, our own names
     await upgrade(UpgradeContext(database, SEAL, chain.secret, 1))
     files = _bytes_in(tmp_path)
     steps = await finished_upgrades(database, SEAL)

@@ -234,29 +234,50 @@ async def test_the_first_token_is_the_accepted_one(inbox: Inbox, database: Datab
     assert "CANARY" not in repr(await database.read(rows(Statement(TOKENS, ()))))
 
 
-async def doubted(inbox: Inbox, number: int, **members: object) -> Notification:
+async def test_an_operators_token_takes_the_place_of_an_earlier_one(inbox: Inbox) -> None:
+    """Of two that operators accepted the later decision counts, in whatever order they are worked on."""
+    kind, merchant = NotificationKind.AUTHORIZATION, NOTIFICATION.merchant
+    assert await inbox.accept_token(NOTIFICATION, kind, "first", at_ms=NOW_MS)
+    later = msgspec.structs.replace(NOTIFICATION, id="ntf_0002", accepted_at_ms=NOW_MS + 2)
+    earlier = msgspec.structs.replace(NOTIFICATION, id="ntf_0003", accepted_at_ms=NOW_MS + 1)
+
+    assert await inbox.accept_token(later, kind, "later", at_ms=NOW_MS + 9)
+    assert not await inbox.accept_token(earlier, kind, "earlier", at_ms=NOW_MS + 9)
+    assert not await inbox.accept_token(NOTIFICATION, kind, "first", at_ms=NOW_MS + 9)
+    assert await inbox.accepted_token(merchant, "A-1", kind) == Secret("later")
+
+
+async def doubted(
+    inbox: Inbox, number: int, why: NotificationReason = NotificationReason.OTHER_AMOUNT, **members: object
+) -> Notification:
     """Stores a notification, and that it contradicts what is known."""
     notification = numbered(number, **members)
     await inbox.put(notification, BODY)
     changed = advance(
         notification,
-        NotificationStep(event=NotificationEvent.DOUBTED, reason=NotificationReason.OTHER_AMOUNT),
+        NotificationStep(event=NotificationEvent.DOUBTED, reason=why),
         at_ms=notification.received_at_ms,
     )
     await inbox.record(changed)
     return changed
 
 
-async def test_what_needs_attention_is_an_alert_once_a_day_for_its_order(inbox: Inbox, database: Database) -> None:
-    """It is written with the change; and repeats of one notification must not alert an operator again and again."""
+async def test_what_needs_attention_is_an_alert_once_a_day_for_its_order_and_reason(
+    inbox: Inbox, database: Database
+) -> None:
+    """It is written with the change; and repeats of one notification must not alert an operator again and again.
+
+    Nonsense that anybody may post must not keep back the alert of a second payment on the same day either.
+    """
     alerts = Alerts(database, AlertSubject.NOTIFICATION)
     first = await doubted(inbox, 1)
     await doubted(inbox, 2)
     await doubted(inbox, 3, order_id="A-3")
+    await doubted(inbox, 5, why=NotificationReason.SECOND_PAYMENT)
     await doubted(inbox, 4, received_at_ms=NOW_MS + DAY_MS)
     taken = await alerts.lease_due(NOW_MS + DAY_MS, leased_until_ms=NOW_MS + 2 * DAY_MS, limit=10)
 
-    assert sorted(alert.subject_id for alert in taken) == ["ntf_0001", "ntf_0003", "ntf_0004"]
+    assert sorted(alert.subject_id for alert in taken) == ["ntf_0001", "ntf_0003", "ntf_0004", "ntf_0005"]
     assert {alert.version for alert in taken} == {first.version}
     assert await alerts.next_due_ms() == NOW_MS + 2 * DAY_MS
     await alerts.put_off(taken[0], frozenset({"command"}), NOW_MS + 3 * DAY_MS)

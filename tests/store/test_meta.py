@@ -1,15 +1,19 @@
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from payrelay.clock import Clock
-from payrelay.errors import StoreUnusable
+from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store import meta
+from payrelay.store.digests.rows import DIGESTED
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.statements.meta import ANY_STORED
+from payrelay.store.upgrades.begin import begin_store
 
 
 class Noon(Clock):
@@ -25,15 +29,45 @@ FIRST = b"1" * 32
 SECOND = b"2" * 32
 
 
+async def _first_start(database: Database, keys: tuple[bytes, ...] = (FIRST,)) -> None:
+    await begin_store(database, Seal(keys), Clock())
+    await meta.verify_key(database, Seal(keys))
+
+
 async def test_the_key_of_the_first_start_is_right_ever_after(database: Database) -> None:
     """The first start notes the key, the next ones compare it."""
+    await _first_start(database)
     await meta.verify_key(database, Seal((FIRST,)))
-    await meta.verify_key(database, Seal((FIRST,)))
+
+
+async def test_a_database_without_a_check_of_its_key_is_not_ready(database: Database) -> None:
+    """A command that only reads must not be what begins a store, under whatever key it was given."""
+    with pytest.raises(DatabaseNotReady):
+        await meta.verify_key(database, Seal((FIRST,)))
+
+
+async def test_of_two_processes_that_begin_at_once_one_does(database: Database) -> None:
+    """With the check of one and the chain's key of the other, no later start would open both."""
+    first, second = Seal((FIRST,)), Seal((SECOND,))
+    begun = await asyncio.gather(*(begin_store(database, each, Clock()) for each in (first, second)))
+    right = first if begun[0] else second
+
+    assert sorted(begun) == [False, True]
+    await meta.verify_key(database, right)
+    await meta.chain_key(database, right, Clock())
+
+
+def test_every_table_that_grants_something_is_looked_into() -> None:
+    """A database that holds a forged key alone must not be taken for a new one, which trusts what lies in it."""
+    [step] = ANY_STORED.sqlite
+    unseen = {table.name for table in DIGESTED if f"FROM {table.name})" not in step.text}
+
+    assert unseen == {"grandfathered"}, "the migrations themselves write to it"
 
 
 async def test_another_key_is_refused_at_the_start(database: Database) -> None:
     """Otherwise half of the answers would be sealed with one key, and half with another."""
-    await meta.verify_key(database, Seal((FIRST,)))
+    await _first_start(database)
 
     with pytest.raises(StoreUnusable, match="PAYRELAY_ENCRYPTION_KEY is not the key"):
         await meta.verify_key(database, Seal((SECOND,)))
@@ -41,14 +75,14 @@ async def test_another_key_is_refused_at_the_start(database: Database) -> None:
 
 async def test_a_new_key_may_stand_before_the_old_one(database: Database) -> None:
     """That is how a key is rotated: new values with the new one, old values still open."""
-    await meta.verify_key(database, Seal((FIRST,)))
+    await _first_start(database)
     await meta.verify_key(database, Seal((SECOND, FIRST)))
 
 
 async def test_the_embedded_key_is_made_once(database: Database, tmp_path: Path) -> None:
     """The first start makes it, the next ones read it."""
     keys = await meta.embedded_keys(database, tmp_path / "key")
-    await meta.verify_key(database, Seal(keys))
+    await _first_start(database, keys)
 
     assert await meta.embedded_keys(database, tmp_path / "key") == keys
 
@@ -68,7 +102,7 @@ async def test_the_version_of_the_schema_is_known(database: Database) -> None:
 
 async def test_a_lost_key_is_not_replaced_by_a_new_one(database: Database, tmp_path: Path) -> None:
     """A new key would open nothing, and hide that the file must come back from a backup."""
-    await meta.verify_key(database, Seal((FIRST,)))
+    await _first_start(database)
 
     with pytest.raises(StoreUnusable, match="missing"):
         await meta.embedded_keys(database, tmp_path / "key")

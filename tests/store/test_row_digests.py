@@ -7,31 +7,50 @@ from typing import Final
 import asyncpg
 import msgspec
 import pytest
-from tests.digests import CHAIN_KEY, digests_of
+from tests.digests import CHAIN_KEY, digests_of, put_first_check
+from tests.samples import OPERATION, PAYMENT
 from tests.store.access.test_principals import put_pair
+from tests.store.conftest import Book
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER
 from tests.store.test_inbox import NOTIFICATION
 from tests.store.test_seals import ENDPOINT
+from tests.store.test_subscriptions import paid
 
 from payrelay.clock import Clock
 from payrelay.core.access.allowance import before_allowances
 from payrelay.core.access.client_token import ClientToken
 from payrelay.core.access.credential import Credential, Rate, Scope
+from payrelay.core.gateways.signed_text import SignedText
+from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.secret import Secret
+from payrelay.runtime.ids import new_id
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.principals import Principals
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, DIGESTED, GRANDFATHERED, UNDIGESTED, RowDigests
+from payrelay.store.digests.rows import (
+    CHECKOUTS,
+    CLIENT_TOKENS,
+    CREDENTIALS,
+    DIGESTED,
+    GRANDFATHERED,
+    UNDIGESTED,
+    RowDigests,
+)
 from payrelay.store.engine import migrations
-from payrelay.store.engine.database import Database
+from payrelay.store.engine.database import Database, Statement, all_rows
+from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.endpoints import Endpoints
+from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
+from payrelay.store.signed_texts import SignedTexts
+from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
+from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 
 Tamper = Callable[[str], Awaitable[None]]
 
@@ -96,10 +115,12 @@ def tamper(url: str) -> Tamper:
     async def run(sql: str) -> None:
         if url.startswith("postgresql"):
             connection = await asyncpg.connect(url)
-            await connection.execute(sql.replace("X'00'", r"'\x00'"))
+            await connection.execute(f"SET session_replication_role = replica; {sql}".replace("X'00'", r"'\x00'"))
             await connection.close()
             return
         file = sqlite3.connect(url.removeprefix("sqlite:///"))
+        for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            file.execute(f"DROP TRIGGER {name}")
         file.executescript(sql)
         file.close()
 
@@ -116,10 +137,17 @@ async def filled(database: Database) -> Database:
     await Endpoints(database, SEAL, rows).add(ENDPOINT, Secret("secret"))
     await Checkouts(database, SEAL, rows).add(CHECKOUT, DETAILS)
     await Inbox(database, SEAL, rows).put(NOTIFICATION, b"body")
+    await Book(database).accept(OPERATION)
+    await Inbox(database, SEAL, rows).accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, "token", at_ms=1)
+    text = SignedText(order_id=CHECKOUT.order_id, amount_minor=1, currency="LKR")
+    await SignedTexts(database, rows, secret=CHAIN_KEY).keep_form(CHECKOUT, [text], at_ms=1)
+    await ReadingStore(database, SEAL, rows).note_payments("m", [PAYMENT], 1)
+    owner = SubscriptionOwner(account="gateway", merchant="m", principal="shop")
+    await Subscriptions(database, new_id, rows).note(owner, [paid(1)], now_ms=1)
     await Principals(database, rows).add_name("web", "shop", now_ms=1)
     await Principals(database, rows).put_into_group("all", ["web", "support"], now_ms=1)
     await put_pair(database, "support", "kiosk")
-    await rows.add_missing(GRANDFATHERED)
+    await database.write(rows.add_missing(GRANDFATHERED))
     return database
 
 
@@ -169,7 +197,7 @@ async def test_a_digest_is_worth_nothing_in_another_row_or_under_another_key(fil
 @pytest.mark.parametrize("change", ["row_digest = ''", "id = 'other'"])
 async def test_a_row_with_a_wrong_digest_counts_as_not_existing(filled: Database, tamper: Tamper, change: str) -> None:
     """Whatever is read by: nobody is let in by it, shown it, or sent to it."""
-    for table in DIGESTED:
+    for table in (each for each in DIGESTED if each.read[0] == "id"):
         one = f" WHERE id = (SELECT min(id) FROM {table.name})"
         await tamper(f"UPDATE {table.name} SET {change.replace('other', f'other-{table.name}')}{one}")
     rows = digests_of(filled)
@@ -203,6 +231,20 @@ async def test_a_wrong_row_is_an_alert_once(filled: Database, tamper: Tamper) ->
     assert [(alert.subject_id, alert.version) for alert in due] == [("credentials/key1", 1)]
 
 
+async def test_an_alert_that_was_given_beforehand_keeps_nobody_from_being_told(
+    filled: Database, tamper: Tamper
+) -> None:
+    """Somebody writes the alert's row first, as one that was given: the log of each process tells of the row, once."""
+    await tamper("UPDATE credentials SET principal = 'other'")
+    await tamper("INSERT INTO row_alerts (row_name, version, created_at_ms) VALUES ('credentials/key1', 1, 1)")
+    rows, told = digests_of(filled), list[str]()
+    rows.tell_of_wrong(told.append)
+
+    assert [await Credentials(filled, rows).get("key1") for _ in range(2)] == [None, None]
+    assert told == ["credentials/key1"]
+    assert await Alerts(filled, AlertSubject.ROW).lease_due(2**60, leased_until_ms=2**61, limit=10) == []
+
+
 async def test_what_was_revoked_can_not_be_brought_back(filled: Database, tamper: Tamper) -> None:
     """A revoked row has no digest: without the time of its end it is a row that somebody else has written."""
     rows = digests_of(filled)
@@ -232,6 +274,57 @@ async def test_a_change_does_not_make_a_forged_row_right(filled: Database, tampe
     assert await wrong_in(filled) == ["endpoints", "checkouts"]
 
 
+async def test_forgetting_a_customer_does_not_make_a_forged_row_right(filled: Database, tamper: Tamper) -> None:
+    """An erasure writes the row's digest anew; what somebody else wrote into the row stays forged."""
+    checkouts = Checkouts(filled, SEAL, digests_of(filled))
+    await tamper("UPDATE checkouts SET state = 'failed'")
+
+    assert await checkouts.forget_order(CHECKOUT.merchant, CHECKOUT.principal, CHECKOUT.order_id) == 1
+    assert await wrong_in(filled) == ["checkouts"]
+
+
+@pytest.mark.parametrize("wrong", [[], ["checkouts"]])
+async def test_the_upgrade_covers_the_customers_name_in_a_checkout(
+    filled: Database, tamper: Tamper, wrong: list[str]
+) -> None:
+    """Digests of the version before leave it out: such a row goes on counting, and a forged one doesn't."""
+    unnamed = msgspec.structs.astuple(msgspec.structs.replace(CHECKOUT, customer_reference=None))
+    await tamper(f"UPDATE checkouts SET row_digest = '{digests_of(filled).of(CHECKOUTS, unnamed)}'")
+    assert await wrong_in(filled) == ["checkouts"]
+    if wrong:
+        await tamper("UPDATE checkouts SET principal = 'other'")
+    await put_first_check(filled, SEAL)
+    for _ in range(2):
+        await cover_more_rows(filled, SEAL, CHAIN_KEY)
+
+    assert await wrong_in(filled) == wrong
+
+
+@pytest.mark.parametrize(
+    ("forgery", "wrong"),
+    [
+        ("", []),
+        ("UPDATE operations SET amount_minor = 1", ["operations"]),
+        ("UPDATE operations SET principal = 'other'", ["operations"]),
+        ("UPDATE operations SET chain = ''", ["operations"]),
+        ('UPDATE history SET evidence = \'{"reason":"x"}\'', ["operations"]),
+        ("UPDATE history SET version = 2", ["operations"]),
+        ("DELETE FROM history", ["operations"]),
+        ("UPDATE history SET hash = ''; UPDATE operations SET chain = ''", ["operations"]),
+    ],
+)
+async def test_the_upgrade_compares_an_operation_with_its_history(
+    filled: Database, tamper: Tamper, forgery: str, wrong: list[str]
+) -> None:
+    """The chain covers its row: what was changed before the upgrade is not trusted as it stands."""
+    await tamper(f"UPDATE operations SET row_digest = ''; {forgery}")
+    await put_first_check(filled, SEAL)
+    for _ in range(2):
+        await cover_more_rows(filled, SEAL, CHAIN_KEY)
+
+    assert await wrong_in(filled) == wrong
+
+
 async def test_the_upgrade_trusts_rows_as_they_stand_and_only_those_without_a_digest(
     filled: Database, tamper: Tamper
 ) -> None:
@@ -239,7 +332,9 @@ async def test_the_upgrade_trusts_rows_as_they_stand_and_only_those_without_a_di
     for table in DIGESTED:
         await tamper(f"UPDATE {table.name} SET row_digest = ''")
     await tamper("UPDATE credentials SET row_digest = 'forged'")
+    await put_first_check(filled, SEAL)
     await cover_earlier_rows(filled, SEAL, CHAIN_KEY, at_ms=1)
+    await cover_more_rows(filled, SEAL, CHAIN_KEY)
 
     assert await wrong_in(filled) == ["credentials"]
 
@@ -248,4 +343,5 @@ async def test_the_upgrade_gives_no_digest_to_what_has_ended(filled: Database, t
     """It would be what brings a revoked key back."""
     await tamper("UPDATE credentials SET row_digest = '', revoked_at_ms = 5")
 
-    assert await RowDigests(filled, CHAIN_KEY, Clock()).add_missing(CREDENTIALS) == 0
+    await filled.write(RowDigests(filled, CHAIN_KEY, Clock()).add_missing(CREDENTIALS))
+    assert await filled.read(all_rows(Statement(query("SELECT id FROM credentials WHERE row_digest <> ''"), ()))) == []

@@ -5,7 +5,7 @@ from importlib import resources
 from typing import Final
 
 import pytest
-from tests.digests import digests_of
+from tests.digests import digests_of, put_first_check
 from tests.store.conftest import Book
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER, TOKEN
@@ -34,10 +34,11 @@ from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.gateways.access_tokens import AccessTokens
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import chain_key, verify_key
+from payrelay.store.meta import chain_key, note_upgrade, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
 from payrelay.store.seals import SEALED, ReencryptedRows, Seals
+from payrelay.store.upgrades.begin import begin_store
 
 OLD: Final = b"k" * 32
 NEW: Final = b"n" * 32
@@ -64,8 +65,8 @@ SEALED_KEY: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
 STORED: Final = tuple(column for column in SEALED if column.owner is None)
 """The columns whose values are sealed with the store's key."""
 ERASABLE: Final = tuple(column for column in SEALED if column.owner is not None)
-VALUES: Final = len(STORED) + 2 + 3
-"""The values in them: meta has three, and a customer, a checkout, a notification and a reading have a data key each."""
+VALUES: Final = len(STORED) + 3 + 3
+"""The values in them: meta has four, and a customer, a checkout, a notification and a reading have a data key each."""
 
 
 def _rows(statement: Statement) -> Unit[list[Row]]:
@@ -75,11 +76,11 @@ def _rows(statement: Statement) -> Unit[list[Row]]:
 async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> None:
     """Puts a value into every sealed column."""
     seal = Seal(keys)
-    await verify_key(database, seal)
+    await begin_store(database, seal, Clock())
     start = await chain_key(database, seal, Clock())
     await SigningKeys(database, seal, Clock()).newest()
     book = Book(database)
-    book.journal = Journal(database, seal, chain_key=start.secret)
+    book.journal = Journal(database, seal, digests_of(database, start.secret), chain_key=start.secret)
     await book.accept(book.new(1))
     await book.advance(book.new(1), Event.SUCCEEDED, answer)
     await Customers(database, seal, digests_of(database), chain_key=start.secret).add(CUSTOMER, APPROVAL)
@@ -91,7 +92,9 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     await endpoints.add(ENDPOINT, Secret("older"))
     await endpoints.rotate("end_1", Secret("newest"), older_ends_at_ms=2, now_ms=1)
     await AccessTokens(database, seal, Clock(), "merchant/app").put("access", 599.0)
-    await ReadingStore(database, seal).keep(MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1)
+    await ReadingStore(database, seal, digests_of(database)).keep(
+        MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1
+    )
 
 
 @pytest.fixture
@@ -151,7 +154,7 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     seal = Seal((NEW,))
     await verify_key(filled, seal)
     start = await chain_key(filled, seal, Clock())
-    journal = Journal(filled, seal, chain_key=start.secret)
+    journal = Journal(filled, seal, digests_of(filled, start.secret), chain_key=start.secret)
     [operation] = [each async for each in _operations(journal)]
     assert await journal.answer_of(operation) == answer
     assert (await journal.call_of(operation)).customer_token == TOKEN  # type: ignore[union-attr]
@@ -165,7 +168,10 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     assert target is not None
     assert (target.newest, target.older) == (Secret("newest"), Secret("older"))
     kept = await AccessTokens(filled, seal, Clock(), "merchant/app").read()
-    assert (kept is not None, await ReadingStore(filled, seal).last(MERCHANT, AllSubscriptions()) is not None) == (
+    assert (
+        kept is not None,
+        await ReadingStore(filled, seal, digests_of(filled)).last(MERCHANT, AllSubscriptions()) is not None,
+    ) == (
         True,
         True,
     )
@@ -182,7 +188,7 @@ async def test_the_audit_finds_nothing(filled: Database) -> None:
     await rotated(filled)
     seal = Seal((NEW,))
     start = await chain_key(filled, seal, Clock())
-    trail: Trail = Journal(filled, seal, chain_key=start.secret).trail
+    trail: Trail = Journal(filled, seal, digests_of(filled, start.secret), chain_key=start.secret).trail
 
     assert [finding async for finding in Audit(trail, start.since_ms, lambda *_: None).findings()] == []
 
@@ -196,6 +202,42 @@ async def test_it_goes_on_where_it_was_broken_off(filled: Database) -> None:
 
     assert sum(page.done for page in await rotated(filled)) == left
     assert await rotated(filled) == []
+
+
+async def test_until_it_is_done_the_older_key_is_needed(filled: Database) -> None:
+    """Whoever takes the older key out after an interrupted rotation finds that no server starts, and puts it back.
+
+    With a start the key would be destroyed, and with it every token that was not sealed anew yet.
+    """
+    pages = 0
+    async for page in Seals(filled, Seal((NEW, OLD)), page=1).rotate():
+        pages += page.done
+        if pages < VALUES:
+            with pytest.raises(StoreUnusable, match="is not the key"):
+                await verify_key(filled, Seal((NEW,)))
+
+    assert pages == VALUES
+    await verify_key(filled, Seal((NEW,)))
+
+
+async def test_a_value_that_is_left_under_the_older_key_keeps_that_key_needed(filled: Database) -> None:
+    """A server went on sealing with it: the rotation is run again before the key goes."""
+    racing = _Racing(filled, raises=0)
+    assert any([page.passed_over async for page in Seals(racing, Seal((NEW, OLD)), page=50).rotate()])
+    with pytest.raises(StoreUnusable, match="is not the key"):
+        await verify_key(filled, Seal((NEW,)))
+
+    await rotated(filled)
+    await verify_key(filled, Seal((NEW,)))
+
+
+async def test_an_upgrade_with_a_new_key_leaves_the_older_one_needed(database: Database) -> None:
+    """The upgrade writes the check of the key: under the new key it would say that everything is."""
+    await put_first_check(database, Seal((OLD,)))
+    await note_upgrade(database, Seal((NEW, OLD)), "one")
+
+    with pytest.raises(StoreUnusable, match="is not the key"):
+        await verify_key(database, Seal((NEW,)))
 
 
 async def test_what_can_not_be_opened_is_passed_over_and_named(filled: Database) -> None:
@@ -262,7 +304,7 @@ async def test_a_value_that_goes_away_meanwhile_is_no_fault(filled: Database) ->
     seals = Seals(filled, Seal((NEW, OLD)), page=50)
     pages = seals.rotate()
     first = await anext(pages)
-    assert first.column.name == "meta.value"
+    assert first.column.name == "data_keys.sealed_key"
     start = await chain_key(filled, Seal((NEW, OLD)), Clock())
     customers = Customers(filled, Seal((NEW, OLD)), digests_of(filled), chain_key=start.secret)
     await customers.change(removed(CUSTOMER, at_ms=2), CustomerEvent.REMOVED)

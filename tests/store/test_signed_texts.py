@@ -1,13 +1,16 @@
+# ruff: noqa: S608 - what is put into the texts are digests that are made here
+
 """The list of signed texts: what a gateway signs for us, by digests that nobody without the store's secret can make."""
 
 from typing import Final
 
 import msgspec
 import pytest
-from tests.digests import digests_of
+from tests.digests import digests_of, put_first_check
 from tests.samples import ASKED
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import CHAIN_KEY, CHARGE, Book
+from tests.store.payments.test_audit import Tamper, tamper
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.checkouts.text_holders import HolderKind, TextHolder
@@ -16,13 +19,18 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation
 from payrelay.errors import StoreUnavailable
 from payrelay.store.checkouts import Checkouts
+from payrelay.store.digests.rows import SIGNED_TEXTS
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation
 from payrelay.store.signed_texts import SignedTexts
+from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 from payrelay.store.upgrades.signed_texts import PAGE, fill_signed_texts
 
+__all__ = ["tamper"]
+
+SEAL: Final = Seal((b"k" * 32,))
 MERCHANT: Final = "0123456789abcdef"
 TEXT: Final = SignedText(order_id="A1", amount_minor=251_000, currency="LKR")
 SPLIT: Final = SignedText(order_id="A125", amount_minor=1_000, currency="LKR")
@@ -35,7 +43,7 @@ ALL: Final = query("SELECT digest, subject, kind, at_ms FROM signed_texts ORDER 
 @pytest.fixture
 def signed_texts(database: Database) -> SignedTexts:
     """Gives what is under test."""
-    return SignedTexts(database, secret=CHAIN_KEY)
+    return SignedTexts(database, digests_of(database), secret=CHAIN_KEY)
 
 
 def form(checkout: Checkout = CHECKOUT, *, is_exact: bool = True) -> TextHolder:
@@ -62,7 +70,7 @@ def call(operation: Operation) -> TextHolder:
 
 async def add(database: Database, *checkouts: Checkout) -> None:
     """Stores checkouts as an earlier version did: with no texts, and details that are forgotten later."""
-    store = Checkouts(database, Seal((b"k" * 32,)), digests_of(database))
+    store = Checkouts(database, SEAL, digests_of(database))
     for checkout in checkouts:
         assert await store.add(checkout, Details(secret="s", asked=ASKED))
 
@@ -76,6 +84,13 @@ async def accept(book: Book, signed_texts: SignedTexts | None = None, **members:
     accepted = await book.journal.accept(operation, entry, HOLD, conflicts_with=None, now_ms=1_000, beside=texts)
     assert isinstance(accepted, AcceptedOperation)
     return accepted.operation
+
+
+async def cover(database: Database) -> None:
+    """Runs the upgrade step that covers the list, twice, as it may be repeated."""
+    await put_first_check(database, SEAL)
+    for _ in range(2):
+        await cover_more_rows(database, SEAL, CHAIN_KEY)
 
 
 async def rows(database: Database) -> list[Row]:
@@ -116,7 +131,7 @@ async def test_the_list_shows_nobody_an_order(database: Database, signed_texts: 
     ((digest, *_),) = await rows(database)
 
     assert digest == signed_texts.digest_of(MERCHANT, SPLIT)
-    assert digest != SignedTexts(database, secret=b"d" * 32).digest_of(MERCHANT, TEXT)
+    assert digest != SignedTexts(database, digests_of(database), secret=b"d" * 32).digest_of(MERCHANT, TEXT)
     assert digest != signed_texts.digest_of("f" * 16, TEXT)
 
 
@@ -188,6 +203,7 @@ async def test_the_upgrade_fills_in_what_earlier_versions_signed(book: Book, sig
     operation = await accept(book)
     await book.database.write(_all(Statement(query("UPDATE checkouts SET sealed = NULL"), ())))
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
+    await cover(book.database)
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=8)
 
     assert [row[1:] for row in await rows(book.database)] == [
@@ -212,6 +228,7 @@ async def test_the_upgrade_takes_every_amount_that_may_have_been_signed(
     checkout = msgspec.structs.replace(CHECKOUT, kind=kind, amount_minor=amount_minor, first_minor=first_minor)
     await add(book.database, checkout)
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
+    await cover(book.database)
 
     async def found(amount_minor: int) -> list[TextHolder]:
         return await signed_texts.holders(MERCHANT, [msgspec.structs.replace(TEXT, amount_minor=amount_minor)])
@@ -226,6 +243,7 @@ async def test_the_upgrade_marks_a_list_that_it_can_not_complete(book: Book, sig
     """A call whose text nobody can tell may have any."""
     await accept(book, amount_minor=None)
     await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
+    await cover(book.database)
 
     assert await signed_texts.is_incomplete(MERCHANT)
     assert not await signed_texts.is_incomplete("f" * 16)
@@ -236,6 +254,7 @@ async def test_the_upgrade_reads_page_by_page(database: Database, signed_texts: 
     many = [msgspec.structs.replace(CHECKOUT, id=f"chk_{number:04}") for number in range(PAGE + 1)]
     await add(database, *many)
     await fill_signed_texts(database, CHAIN_KEY, at_ms=7)
+    await cover(database)
 
     assert len({row[1] for row in await rows(database)}) == len(many)
     assert not await signed_texts.is_incomplete(MERCHANT)
@@ -263,16 +282,118 @@ async def test_what_has_no_text_counts_with_every_amount_that_it_may_have(
     ]
 
 
+APPROVAL: Final = msgspec.structs.replace(
+    CHECKOUT, kind=CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None, order_id="A125"
+)
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        f"UPDATE signed_texts SET digest = '{'f' * 64}' WHERE digest = (SELECT max(digest) FROM signed_texts)",
+        "UPDATE signed_texts SET subject = 'chk_2'",
+        "UPDATE signed_texts SET merchant = 'ffffffffffffffff'",
+        "UPDATE signed_texts SET row_digest = ''",
+        "DELETE FROM signed_texts",
+        "DELETE FROM signed_texts WHERE digest = (SELECT min(digest) FROM signed_texts)",
+    ],
+)
+@pytest.mark.parametrize("checkout", [CHECKOUT, APPROVAL])
+async def test_a_changed_list_hides_no_form(
+    database: Database, signed_texts: SignedTexts, tamper: Tamper, checkout: Checkout, forgery: str
+) -> None:
+    """A form of A125 for 10.00 has the text of A1 for 2510.00: taking it out of the list proves nothing."""
+    fixed = None if checkout is APPROVAL else 1_000
+    checkout = msgspec.structs.replace(checkout, order_id="A125", amount_minor=fixed, first_minor=fixed)
+    await add(database, checkout)
+    await signed_texts.keep_form(checkout, [SPLIT], at_ms=1)
+    if checkout.kind is CheckoutKind.PREAPPROVAL:
+        await signed_texts.keep_form(checkout, [OTHER], at_ms=2)  # on another day, with another setting
+    await tamper(forgery)
+
+    assert [each.subject for each in await signed_texts.holders(MERCHANT, [TEXT, SPLIT])] == [checkout.id]
+
+
+async def test_a_list_that_lacks_a_text_is_not_made_whole_by_the_next(
+    database: Database, signed_texts: SignedTexts, tamper: Tamper
+) -> None:
+    """The page is shown again after a text was removed: the number of those that there were stays too high."""
+    await add(database, APPROVAL)
+    for text in (SPLIT, OTHER):
+        await signed_texts.keep_form(APPROVAL, [text], at_ms=1)
+    assert await signed_texts.holders(MERCHANT, [msgspec.structs.replace(SPLIT, amount_minor=4_711)]) == []
+    await tamper(f"DELETE FROM signed_texts WHERE digest = '{signed_texts.digest_of(MERCHANT, SPLIT)}'")
+    third = msgspec.structs.replace(SPLIT, amount_minor=5)
+    await signed_texts.keep_form(APPROVAL, [third], at_ms=2)
+
+    assert [each.subject for each in await signed_texts.holders(MERCHANT, [TEXT, SPLIT])] == [APPROVAL.id]
+
+
+async def test_a_call_that_somebody_calls_declined_still_counts(
+    book: Book, signed_texts: SignedTexts, tamper: Tamper
+) -> None:
+    """A declined call has nothing signed; whether it was declined, a row without its digest doesn't say."""
+    operation = await accept(book, signed_texts)
+    await tamper("UPDATE operations SET state = 'declined'")
+
+    assert [each.subject for each in await signed_texts.holders(MERCHANT, [SPLIT])] == [operation.id]
+    assert [each.subject for each in await signed_texts.holders(MERCHANT, [TEXT])] == [operation.id]
+
+
+async def test_a_form_of_a_forged_checkout_is_nobodys_second_approval(
+    database: Database, signed_texts: SignedTexts, tamper: Tamper
+) -> None:
+    """A second form for an approval of an order is let pass: what a forged row says that it is excuses nothing."""
+    await add(database, CHECKOUT)
+    await signed_texts.keep_form(CHECKOUT, [TEXT], at_ms=1)
+    await tamper("UPDATE checkouts SET kind = 'preapproval', order_id = 'A125'")
+    [holder] = await signed_texts.holders(MERCHANT, [SPLIT])
+
+    assert (holder.noun, holder.order_id) == (None, None)
+
+
+async def test_an_unknown_call_makes_the_list_incomplete_whatever_is_in_it(
+    book: Book, signed_texts: SignedTexts, tamper: Tamper
+) -> None:
+    """The row that says so was removed: the call itself says it too."""
+    await accept(book, amount_minor=None)
+    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
+    await cover(book.database)
+    await tamper("DELETE FROM signed_texts")
+
+    assert await signed_texts.is_incomplete(MERCHANT)
+
+
+async def test_the_upgrade_covers_the_list(book: Book, signed_texts: SignedTexts) -> None:
+    """What it filled in counts as what is stored now: each row has its digest, and its subject's number."""
+    plan = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING, amount_minor=50_000, first_minor=60_000)
+    await add(book.database, plan)
+    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
+    await cover(book.database)
+
+    assert all([row.is_right async for row in digests_of(book.database).check(SIGNED_TEXTS)])
+    assert await book.journal.trail.miscounted_texts() == []
+    known = msgspec.structs.replace(TEXT, amount_minor=50_000)
+    assert await signed_texts.holders(MERCHANT, [known]) == [form(plan)]
+
+
+async def test_the_audit_misses_a_removed_text(book: Book, signed_texts: SignedTexts, tamper: Tamper) -> None:
+    """The others of its checkout say how many there were."""
+    for text in (TEXT, OTHER):
+        await signed_texts.keep_form(CHECKOUT, [text], at_ms=1)
+    assert await book.journal.trail.miscounted_texts() == []
+    await tamper(f"DELETE FROM signed_texts WHERE digest = '{signed_texts.digest_of(MERCHANT, TEXT)}'")
+
+    assert await book.journal.trail.miscounted_texts() == [CHECKOUT.id]
+
+
 async def test_an_erasure_leaves_the_list(database: Database, signed_texts: SignedTexts) -> None:
     """The form is good at the gateway for ever, and the digest has nothing of the customer."""
     done = msgspec.structs.replace(CHECKOUT, state=CheckoutState.COMPLETED)
     await add(database, done)
     await signed_texts.keep_form(done, [TEXT], at_ms=1)
     assert (
-        await Checkouts(database, Seal((b"k" * 32,)), digests_of(database)).forget_order(
-            MERCHANT, done.principal, done.order_id
-        )
-        == 1
+        await Checkouts(database, SEAL, digests_of(database)).forget_order(MERCHANT, done.principal, done.order_id) == 1
     )
 
     assert await signed_texts.holders(MERCHANT, [SPLIT]) == [form(done)]

@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.runtime.ids import new_id
@@ -42,7 +43,7 @@ def rows(statement: Statement) -> Unit[list[Row]]:
 @pytest.fixture
 def subscriptions(database: Database) -> Subscriptions:
     """Gives what keeps them, in an empty database."""
-    return Subscriptions(database, new_id)
+    return Subscriptions(database, new_id, digests_of(database))
 
 
 async def event_types(database: Database) -> list[str]:

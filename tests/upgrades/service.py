@@ -15,6 +15,7 @@ from tests.scenarios.program import account
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics.counters import Metrics
+from payrelay.api.metrics.exposition import Exposition
 from payrelay.app import opened_relay, opened_resources
 from payrelay.clock import Clock
 from payrelay.flows.relay import Relay
@@ -79,12 +80,13 @@ async def opened(settings: Settings, at_ms: int) -> AsyncIterator[Opened]:
         opened_resources(settings, clock, is_owner=True, may_upgrade=True) as shared,
         opened_relay(settings, shared, clock=clock, log=log, hooks=Hooks()) as relay,
     ):
+        metrics = Metrics()
         context = ApiContext(
             relay=relay,
             credentials=Credentials(shared.database, shared.rows),
             database=shared.database,
-            counts=Counts(shared.database),
-            metrics=Metrics(),
+            metrics=metrics,
+            exposition=Exposition(metrics, Counts(shared.database), relay),
             log=log,
             environments=dict.fromkeys(settings.gateways, "sandbox"),
             metrics_networks=(ipaddress.ip_network("127.0.0.0/8"),),

@@ -28,6 +28,8 @@ from payrelay.store.engine.sealing import Seal
 GOLDENS: Final[dict[str, Any]] = msgspec.json.decode(Path(__file__).with_name("goldens.json").read_bytes())
 IN_THE_CLEAR: Final = query("SELECT token_hash, reference_hash FROM customers")
 RANDOM: Final = {"meta.value/chain_key", "meta.value/client_token_keys"}
+UNREAD: Final = {"meta.value/key_check"}
+"""What every version only opens. Its content of the first version is read by ``tests/store/test_upgrades.py``."""
 
 
 @pytest.fixture
@@ -96,6 +98,8 @@ async def test_what_lies_in_sealed_values(database: Database) -> None:
     known = {name: plain for name, plain in found.items() if name not in RANDOM}
 
     for name, plain in GOLDENS["sealed"].items():
+        if name in UNREAD:
+            continue
         assert holds(known[name], bytes.fromhex(plain)), name
 
 

@@ -20,9 +20,9 @@ from payrelay.flows.operators.manage_principals import (
     separate_principals,
 )
 
-OF_SHOP: Final = """
+CHARGED: Final = """
     SELECT payment_id, order_id FROM operations
-    WHERE principal = 'shop' AND kind = 'charge' AND state = 'succeeded'"""
+    WHERE principal = ? AND kind = 'charge' AND state = 'succeeded'"""
 REFUNDED: Final = "UPDATE operations SET principal = 'kiosk', payment_id = ?, state = ? WHERE kind = 'refund'"
 SHARED: Final = "UPDATE operations SET order_id = ? WHERE principal = 'kiosk' AND kind = 'charge'"
 SPLIT_KEY: Final = """
@@ -53,13 +53,19 @@ class Shelf:
         self.path = path
         self._settings = settings_over(f"sqlite:///{path}", gateway, books.encryption_key)
         with closing(sqlite3.connect(path)) as database:
-            self.payments = database.execute(OF_SHOP).fetchall()
+            self.payments = database.execute(CHARGED, ("shop",)).fetchall()
 
     def change(self, statement: str, *parameters: str) -> None:
         """Changes what the earlier version left behind."""
         with closing(sqlite3.connect(self.path)) as database:
             assert database.execute(statement, parameters).rowcount > 0, statement
             database.commit()
+
+    def charged_by(self, principal: str) -> tuple[str, str]:
+        """Gives the first payment that a principal charged, and its order."""
+        with closing(sqlite3.connect(self.path)) as database:
+            payment_id, order_id = database.execute(CHARGED, (principal,)).fetchone()
+        return payment_id, order_id
 
     async def opened(self) -> AsyncIterator[Opened]:
         """Opens it with this version."""
@@ -111,10 +117,10 @@ async def test_who_refunded_anothers_payments_still_may_until_somebody_decides(w
 
     assert (pair.principal, pair.owner) == ("kiosk", "shop")
     assert reply.status == 200, reply.body
-    assert command_that_groups(pair) == "payrelay principals group shop-kiosk shop kiosk"
+    assert command_that_groups(pair, {}) == "payrelay principals group shop-kiosk shop kiosk"
     assert command_that_separates(pair) == "payrelay principals separate shop kiosk"
-    assert command_that_groups(pair) in pair_in_words(pair)
-    assert command_that_separates(pair) in pair_in_words(pair)
+    assert command_that_groups(pair, {}) in pair_in_words(pair, {})
+    assert command_that_separates(pair) in pair_in_words(pair, {})
     assert await separate_principals(principals, ["shop", "kiosk"]) == 1
     assert (await refund(world, kiosk, shelf.payments[2][0])).status == 404
 
@@ -122,9 +128,7 @@ async def test_who_refunded_anothers_payments_still_may_until_somebody_decides(w
 async def test_it_goes_one_way(shelf: Shelf) -> None:
     """The shop never touched what is the kiosk's: that the kiosk refunds for the shop opens nothing of the kiosk's."""
     shelf.change(REFUNDED, shelf.payments[0][0], "succeeded")
-    with closing(sqlite3.connect(shelf.path)) as database:
-        of_kiosk = "SELECT payment_id FROM operations WHERE principal = 'kiosk' AND kind = 'charge'"
-        [(kiosks, *_), *_] = database.execute(of_kiosk).fetchall()
+    kiosks, _ = shelf.charged_by("kiosk")
     async for world in shelf.opened():
         assert (await refund(world, shelf.books.keys["shop"], kiosks)).status == 404
 
@@ -148,7 +152,47 @@ async def test_a_key_that_has_made_nothing_is_asked_about(shelf: Shelf) -> None:
             ("reports", "shop", "unseen"),
             ("reports", "kiosk", "unseen"),
         }
-        assert "has made nothing yet" in pair_in_words(pairs[0])
+        assert "has made nothing yet" in pair_in_words(pairs[0], {})
+
+
+@pytest.mark.parametrize("tried", ["a refund that was refused", "a refund of an unknown payment", "an import"])
+async def test_a_support_desk_is_asked_about_whatever_it_tried(shelf: Shelf, tried: str) -> None:
+    """It has made nothing that it owns: it would be cut off from the shop's payments, and nobody would be told.
+
+    Nor does it own anything: nobody is asked whether others may act on what is the desk's.
+    """
+    desk, scopes = "desk", '["payments:read","payments:refund"]'
+    shelf.change(SPLIT_KEY.format(1, desk, scopes, "NULL"))
+    shelf.change(SPLIT_KEY.format(2, "reports", '["payments:read"]', "NULL"))
+    if tried == "an import":
+        shelf.change("UPDATE customers SET principal = 'desk' WHERE id = (SELECT max(id) FROM customers)")
+    else:
+        state, payment_id = ("refused", shelf.payments[0][0]) if "refused" in tried else ("succeeded", "999")
+        shelf.change(
+            "UPDATE operations SET principal = 'desk', payment_id = ?, state = ? WHERE kind = 'refund'",
+            payment_id,
+            state,
+        )
+    async for world in shelf.opened():
+        pairs = await world.relay.principals.grandfathered()
+        assert {(each.principal, each.owner, each.reason) for each in pairs} == {
+            (principal, owner, "unseen") for principal in (desk, "reports") for owner in ("shop", "kiosk")
+        }
+
+
+async def test_a_refund_of_a_payment_that_the_gateway_showed_is_found(shelf: Shelf) -> None:
+    """An operator decided without the payment's number: only the gateway's records tell whose order it is of."""
+    payment_id, order_id = shelf.payments[0]
+    shelf.change(
+        "INSERT INTO payments_seen SELECT merchant, '888', ?, status, currency, amount_minor, seen_at_ms"
+        " FROM payments_seen LIMIT 1",
+        order_id,
+    )
+    shelf.change(REFUNDED, "888", "succeeded")
+    async for world in shelf.opened():
+        [pair] = await world.relay.principals.grandfathered()
+        assert (pair.principal, pair.owner, pair.reason) == ("kiosk", "shop", "acted")
+        assert (await refund(world, shelf.books.keys["kiosk"], payment_id)).status == 200
 
 
 async def test_a_refund_that_was_refused_earns_nothing(shelf: Shelf) -> None:
@@ -156,3 +200,36 @@ async def test_a_refund_that_was_refused_earns_nothing(shelf: Shelf) -> None:
     shelf.change(REFUNDED, shelf.payments[0][0], "refused")
     async for world in shelf.opened():
         assert await world.relay.principals.grandfathered() == []
+
+
+GIVEN_UP: Final = """
+    UPDATE checkouts SET state = 'failed', guard = NULL, order_id = ?
+    WHERE id = (SELECT min(id) FROM checkouts WHERE kind = 'payment' AND state = 'open')"""
+SEEN: Final = """
+    INSERT INTO payments_seen SELECT merchant, ?, ?, 'RECEIVED', 'LKR', 34567, 1 FROM checkouts LIMIT 1"""
+
+
+async def test_who_charged_an_order_whose_page_was_given_up_still_may(shelf: Shelf) -> None:
+    """The shop's customer gave up on its page, and paid at the kiosk: the page's owner owns the order from now on."""
+    shelf.change(GIVEN_UP, shelf.charged_by("kiosk")[1])
+    async for world in shelf.opened():
+        pairs = await world.relay.principals.grandfathered()
+        assert [(each.principal, each.owner, each.actions) for each in pairs] == [("kiosk", "shop", 1)]
+
+
+async def test_who_refunded_what_was_paid_on_a_page_that_was_given_up_still_may(shelf: Shelf) -> None:
+    """Its notification was lost, so that the payment is known as one of its order alone."""
+    shelf.change(GIVEN_UP, "A-1")
+    shelf.change(SEEN, "320025999999", "A-1")
+    shelf.change(REFUNDED, "320025999999", "succeeded")
+    async for world in shelf.opened():
+        pairs = await world.relay.principals.grandfathered()
+        assert {(each.principal, each.owner) for each in pairs} == {("kiosk", "shop")}
+
+
+async def test_a_page_that_was_given_up_is_no_act_of_its_own(shelf: Shelf) -> None:
+    """Whoever opened pages for another's orders, and nothing more, must not be let in because of that."""
+    shelf.change(GIVEN_UP, shelf.charged_by("kiosk")[1])
+    async for world in shelf.opened():
+        pairs = await world.relay.principals.grandfathered()
+        assert ("shop", "kiosk") not in {(each.principal, each.owner) for each in pairs}

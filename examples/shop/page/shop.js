@@ -1,6 +1,8 @@
 // The phone's side of the shop. It pays by itself, at Payrelay, with a token that is good for its own order only.
 
 const byId = (id) => document.getElementById(id);
+const ATTEMPTS = 10;
+const PAUSE_MS = 3000;
 let card = null;
 
 async function ask(method, path, body) {
@@ -42,6 +44,22 @@ async function goToGateway(path) {
   window.location.assign(url);
 }
 
+// Sends the same again until there is an answer. Other errors say nothing of an earlier attempt, which may have been paid.
+async function untilAnswered(send) {
+  let answered = {};
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    if (attempt > 0) await new Promise((resume) => setTimeout(resume, PAUSE_MS));
+    try {
+      const answer = await send();
+      answered = { status: answer.status, told: await answer.json() };
+      if (answer.ok || answered.told.error.retry === "never") break;
+    } catch {
+      answered = {}; // no network, or a proxy's page
+    }
+  }
+  return answered;
+}
+
 async function pay(goods) {
   const { address, token, charge } = await ask("POST", "orders", { goods, customer: card.id });
   // The key makes it safe to send again: whatever happens on the way, the order is paid once.
@@ -56,16 +74,10 @@ async function pay(goods) {
       },
       body: JSON.stringify(charge),
     });
-  let answer;
-  try {
-    answer = await send();
-  } catch {
-    answer = await send(); // the network was gone for a moment
-  }
-  const told = await answer.json();
-  if (answer.status === 200) tell(`Paid: ${charge.items}, ${charge.currency} ${charge.amount.toFixed(2)}`, "good");
-  else if (answer.status === 202) tell(`${charge.items}: not known yet; it will be told here`, "open");
-  else tell(`${charge.items}: ${told.msg}`, "bad");
+  const { status, told } = await untilAnswered(send);
+  if (status === 200) tell(`Paid: ${charge.items}, ${charge.currency} ${charge.amount.toFixed(2)}`, "good");
+  else if (told?.error.retry === "never") tell(`${charge.items}: ${told.msg}`, "bad");
+  else tell(`${charge.items}: not known yet; it will be told here`, "open");
 }
 
 function showCard() {

@@ -15,18 +15,21 @@ from typing import Final
 
 from payrelay.api.account_routes import AccountRoutes
 from payrelay.api.auth.admission import CallerAdmission
+from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.context import ApiContext
 from payrelay.api.http.cross_origin import Browsers
 from payrelay.api.http.failures import cut_short, safely_answered
 from payrelay.api.http.incoming_request import Networks, Receive, Scope, Send
-from payrelay.api.http.outgoing import PlainAnswer, note_answer, send_answer
+from payrelay.api.http.outgoing import AnyAnswer, PlainAnswer, send_answer
+from payrelay.api.http.sampled_lines import RequestLines
 from payrelay.api.http.streams import StreamedAnswer, send_stream
 from payrelay.api.http.visit import Visit, visit_of
 from payrelay.api.public.open_pages import OpenPages
-from payrelay.core.answers import Answer
 
 API_SEGMENT: Final = b"api"
 """The segment that follows the name of an account."""
+HEADERS_BYTES: Final = 512
+"""About the size of an answer's headers."""
 
 
 class Api:
@@ -35,14 +38,16 @@ class Api:
     def __init__(self, context: ApiContext) -> None:
         self._relay = context.relay
         self._log = context.log
-        self._metrics = context.metrics
+        self.lines = RequestLines(context.log, context.metrics)
         self._trusted = Networks(context.trusted_proxies)
         self._browsers = Browsers(context.browser_origins)
+        self.connections = OpenConnections(context.limits, context.relay.clock, self._trusted.has)
         self._admission = CallerAdmission(
-            context.credentials, context.identity_provider, context.relay, context.metrics
+            context.credentials, context.identity_provider, context.relay, context.metrics, self.connections
         )
         self._routes = AccountRoutes(context.routes, context.relay, self._admission, context.body_timeout_s)
-        self._pages = OpenPages(context.relay, context.pages(), context.body_timeout_s)
+        self._pages = OpenPages(context.relay, context.pages(), context.body_timeout_s, context.shops)
+        self.metrics = context.metrics_page()
         self._under_way: set[asyncio.Task[object] | None] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,7 +55,15 @@ class Api:
         if scope["type"] != "http":
             raise NotImplementedError(f"only HTTP is supported, not {scope['type']}")
         started_s = perf_counter()
-        visit = visit_of(scope, receive, self._trusted)
+        visit = visit_of(scope, receive, self._trusted, self.connections)
+        size = 0
+        try:
+            size = await self._answer(visit, send, started_s)
+        finally:
+            self.connections.end(visit.connection, size, visit.admitted)
+
+    async def _answer(self, visit: Visit, send: Send, started_s: float) -> int:
+        """Answers a request, and gives the size of the answer in bytes; that of a stream counts as 0."""
         task = asyncio.current_task()
         self._under_way.add(task)
         try:
@@ -62,14 +75,15 @@ class Api:
         finally:
             self._under_way.discard(task)
         if isinstance(answer, StreamedAnswer):
-            self._record(visit, answer, perf_counter() - started_s)
+            self.lines.answered(visit, answer, perf_counter() - started_s)
             may_go_on = partial(self._admission.is_still_admitted, visit)
             await send_stream(send, visit.receive, answer, visit.own_headers(), may_go_on=may_go_on)
-            return
+            return 0
         try:
             await send_answer(send, visit, answer)
         finally:
-            self._record(visit, answer, perf_counter() - started_s)
+            self.lines.answered(visit, answer, perf_counter() - started_s)
+        return HEADERS_BYTES + len(answer.body)
 
     def answer_held_responses(self) -> None:
         """Gives all held answers as they stand, ends the streams, and holds no answer from now on.
@@ -86,7 +100,7 @@ class Api:
             if task is not None:
                 task.cancel()
 
-    async def _answered(self, visit: Visit) -> Answer | PlainAnswer:
+    async def _answered(self, visit: Visit) -> AnyAnswer:
         scope = visit.scope
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         segments = raw_path.split(b"/")
@@ -97,11 +111,3 @@ class Api:
         if preflight_headers is not None:
             return PlainAnswer(http_status=204, body=b"", raw_headers=preflight_headers)
         return await safely_answered(visit, self._routes.answered(visit, segments), self._log)
-
-    def _record(self, visit: Visit, answer: Answer | PlainAnswer, duration_s: float) -> None:
-        log_record = visit.log_record
-        note_answer(log_record, answer, duration_s)
-        self._metrics.seen(
-            log_record.route, log_record.method, log_record.status, duration_s, is_replayed=log_record.is_replayed
-        )
-        self._log.info("request", record=log_record)

@@ -6,7 +6,8 @@ Why Granian, and what was tried on it, is in ``docs/decisions/0003-http-server.m
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 
 from granian.constants import HTTPModes, Interfaces
@@ -15,7 +16,10 @@ from granian.net import SocketHolder  # type: ignore[attr-defined]  # its own, p
 from granian.server.embed import Server
 
 from payrelay.api.app import Api
+from payrelay.api.connections.limiter import limit_connections
+from payrelay.api.connections.sockets import AcceptedSockets
 from payrelay.api.http.capacity import connections_max, files_max
+from payrelay.api.public.site import MetricsAddress
 from payrelay.errors import SettingsError
 
 HEADERS_TIMEOUT_MS: Final = 30_000
@@ -24,6 +28,10 @@ HEADERS_BYTES_MAX: Final = 16_384
 """For the request line and all headers: a key has some 80 bytes, a path with an order id at most 800."""
 BACKLOG: Final = 1024
 """Connections that wait in the kernel until the server accepts them."""
+METRICS_CONNECTIONS_MAX: Final = 64
+"""Connections at once on the metrics' own address, on which only collectors of metrics come."""
+UNREAD_BYTES_KEPT: Final = 131_072
+"""What the kernel keeps of an answer until the client reads it, for each connection."""
 LAST_ANSWERS_S: Final = 1.0
 """The time for answering requests that have not finished by the end of the drain."""
 
@@ -37,14 +45,14 @@ class _Server(Server):
     started on one port by mistake would each get half of the requests. And the port behind 0 would not be known.
     """
 
-    def __init__(self, app: Api, listener: socket.socket) -> None:
+    def __init__(self, app: Api | MetricsAddress, listener: socket.socket, places: int) -> None:
         super().__init__(
             app,
             interface=Interfaces.ASGINL,
             http=HTTPModes.http1,
             websockets=False,
             backlog=BACKLOG,
-            backpressure=connections_max(files_max()),
+            backpressure=places,
             http1_settings=HTTP1Settings(
                 header_read_timeout=HEADERS_TIMEOUT_MS, keep_alive=True, max_buffer_size=HEADERS_BYTES_MAX
             ),
@@ -88,8 +96,12 @@ async def serve(
     Raises SettingsError that names the address, where the process can't listen on it.
     """
     listener = listener or listener_on(host, port)
-    server = _Server(app, listener)
+    server = _Server(app, listener, connections_max(files_max()))
     serving = asyncio.ensure_future(server.serve())
+    sockets = AcceptedSockets(listener.getsockname()[1])
+    limiting = asyncio.ensure_future(
+        limit_connections(app.connections, sockets, places=connections_max(files_max()), note=app.lines.closed)
+    )
     stopping = asyncio.ensure_future(stop.wait())
     try:
         # Connections that come before the server accepts them wait in the backlog.
@@ -105,6 +117,8 @@ async def serve(
         listener.close()
         app.answer_held_responses()
         has_finished = await _drained(app, server, serving, drain_s)
+        limiting.cancel()
+        app.lines.log_counts()
     return has_finished
 
 
@@ -123,6 +137,29 @@ async def _drained(app: Api, server: Server, serving: asyncio.Future[None], drai
     return False
 
 
+@asynccontextmanager
+async def metrics_served(page: MetricsAddress, address: tuple[str, int] | None) -> AsyncIterator[None]:
+    """Serves the metrics on an address of their own while the context is open; nothing where the address is None.
+
+    Raises SettingsError that names the address, where the process can't listen on it.
+    """
+    if address is None:
+        yield
+        return
+    listener = listener_on(*address)
+    server = _Server(page, listener, METRICS_CONNECTIONS_MAX)
+    serving = asyncio.ensure_future(server.serve())
+    try:
+        yield
+    finally:
+        listener.close()
+        server.stop()  # type: ignore[no-untyped-call]
+        _, unfinished = await asyncio.wait({serving}, timeout=LAST_ANSWERS_S)
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
+
+
 def listener_on(host: str, port: int) -> socket.socket:
     """Listens on an address of this machine; raises SettingsError, with the OSError as its cause, where it can't."""
     try:
@@ -135,6 +172,8 @@ def listener_on(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        # Inherited by each connection. The kernel would otherwise keep up to 4 MiB for one that doesn't read.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD_BYTES_KEPT)
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()

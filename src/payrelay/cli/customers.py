@@ -94,7 +94,10 @@ async def erase_customer(customer_id: CustomerId, *, yes: Sure = False) -> int:
 
     require_answerable(is_sure=yes, undone="nothing was erased")
     async with session(read_settings()) as relay:
-        customer = await _known(relay, customer_id)
+        customer = await relay.customers.left_of(customer_id)
+        if customer is None:
+            raise not_found("customer", customer_id)
+        customer = await relay.customers.get(customer_id) or customer
         if not yes and not _is_erasure_confirmed(customer):
             raise CommandError("nothing was erased", REFUSED)
         erasure = await erase(relay, customer)

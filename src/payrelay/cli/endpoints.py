@@ -10,7 +10,7 @@ import typer
 
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import DONE, CommandError, not_found, say, show, show_json
+from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, not_found, say, show, show_json
 from payrelay.core.events.delivery import DeliveryState, Pattern, PatternError, pattern_of
 
 if TYPE_CHECKING:
@@ -239,6 +239,10 @@ def _json_text(value: object) -> str:
 
 
 async def _owner(relay: "Relay", name: str, account: str | None) -> "Owner":
+    """Finds the owner of an endpoint or of events; raises CommandError for a name under which nothing is stored.
+
+    An endpoint of a mistyped name would get no event, ever, and its list would say that there was none.
+    """
     from payrelay.flows.events.manage_endpoints import Owner
 
     if account is None:
@@ -247,6 +251,8 @@ async def _owner(relay: "Relay", name: str, account: str | None) -> "Owner":
             raise CommandError(f"--account is missing: name one of {names}" if names else "no gateway is configured")
         account = next(iter(relay.accounts))
     stored = await relay.principals.stored_name(name)
+    if stored not in await relay.principals.known():
+        raise CommandError(f"there is no principal {name}; payrelay principals list shows all", NOT_FOUND)
     return Owner(account=account, merchant=relay.account(account).merchant, principal=stored)
 
 

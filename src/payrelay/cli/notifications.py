@@ -1,4 +1,4 @@
-"""The commands for notifications: list them, show all that is known of one, replay some."""
+"""The commands for notifications: list them, show all that is known of one, replay some, accept one."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from payrelay.cli.session import read_settings, session
-from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
+from payrelay.cli.session import operator_from, read_settings, reason_from, session
+from payrelay.cli.terminal.declaring import By, Json, Reason, Sure, awaited, examples, group, state_help
 from payrelay.cli.terminal.messages import (
     DONE,
     NOT_FOUND,
     REFUSED,
+    CommandError,
     complain,
+    is_confirmed,
     not_found,
+    require_answerable,
     say,
     show_json,
 )
@@ -27,6 +30,7 @@ from payrelay.core.notifications.notification import (
     NotificationFilter,
     NotificationState,
 )
+from payrelay.core.payments.explanations import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -123,6 +127,39 @@ async def replay_notifications(
     return code
 
 
+@app.command("accept", epilog=examples('payrelay notifications accept ID --reason "the portal shows this hold"'))
+@awaited
+async def accept_notification(
+    notification_id: NotificationId, *, reason: Reason = "", by: By = None, yes: Sure = False
+) -> int:
+    """Accept a doubted notification of an authorization.
+
+    Its token becomes that of the order, in place of an earlier one.
+    """
+    from payrelay.flows.notifications.replay_notification import NotReplayedError, UnknownNotificationError, accept
+
+    settings = read_settings()
+    require_answerable(is_sure=yes, undone="nothing was accepted")
+    who, why = operator_from(by), reason_from(reason)
+    async with session(settings) as relay:
+        notification = await relay.inbox.get(notification_id)
+        if notification is None:
+            raise not_found("notification", notification_id)
+        if not yes:
+            say(f"{notification.id}, {_what(notification)}: {REASON_PHRASES[notification.reason]}")
+            say("· A capture by the checkout's id then names the token of this notification, and proves its amount.")
+            if not is_confirmed("Accept it?"):
+                raise CommandError("nothing was accepted", REFUSED)
+        try:
+            await accept(relay, notification_id, operator=who, reason=why)
+        except UnknownNotificationError:
+            raise not_found("notification", notification_id) from None
+        except NotReplayedError as error:
+            raise CommandError(f"{notification_id}: {error}", REFUSED) from None
+    say(f"Accepted: {notification_id}. By {who}: {why}. The service processes it now, or when it is started.")
+    return DONE
+
+
 def list_page(notifications: Sequence[Notification], now_ms: int) -> "RenderableType":
     """Shows notifications, newest first."""
     from rich.console import Group
@@ -162,6 +199,9 @@ def _facts(notification: Notification, now_ms: int) -> Iterator[tuple[str, str]]
     yield "processed", f"{notification.attempts} times"
     if notification.next_at_ms is not None:
         yield "next", f"{spoken(notification.next_at_ms)} UTC"
+    if notification.accepted_at_ms is not None:
+        by, because = printable(notification.accepted_by or ""), printable(notification.accepted_because or "")
+        yield "accepted", f"{spoken(notification.accepted_at_ms)} UTC by {by}: {because}"
     yield "digest", notification.digest
 
 
@@ -190,7 +230,9 @@ def _phrase(notification: Notification) -> str:
 
 def _view(notification: Notification) -> dict[str, object]:
     shown = msgspec.structs.asdict(notification)
-    moments = {name: shown.pop(f"{name}_ms") for name in ("received_at", "last_at", "next_at", "updated_at")}
+    moments = {
+        name: shown.pop(f"{name}_ms") for name in ("received_at", "last_at", "next_at", "updated_at", "accepted_at")
+    }
     amount_minor = shown.pop("amount_minor")
     del shown["gives_up_at_ms"], shown["version"]
     return {

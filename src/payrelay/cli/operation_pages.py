@@ -36,6 +36,7 @@ STYLES: Final = {
     State.SUCCEEDED: "green",
     State.FAILED: "magenta",
 }
+NONE_OPEN: Final = "no operation needs attention, and none is unknown or pending"
 INDENT: Final = 2
 _A_PAIR: Final = 2
 
@@ -53,10 +54,10 @@ class _Envelope(msgspec.Struct, frozen=True):
 _decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
 
 
-def list_page(groups: Sequence[Group], now_ms: int) -> RenderableType:
-    """Shows operations in their groups, oldest first."""
+def list_page(groups: Sequence[Group], now_ms: int, *, is_narrowed: bool = False) -> RenderableType:
+    """Shows operations in their groups, oldest first; ``is_narrowed``: the operator asked for some operations only."""
     if not groups:
-        return Text("Nothing here: no operation needs attention, and none is open.")
+        return Text(f"Nothing here: {'there is no such operation' if is_narrowed else NONE_OPEN}.")
     parts: list[RenderableType] = []
     for group in groups:
         title = TITLES.get(group.state) or str(group.state).replace("_", " ").capitalize()

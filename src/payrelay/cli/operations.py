@@ -66,7 +66,8 @@ async def list_operations(
     if as_json:
         show_json(list_json(groups, now_ms))
     else:
-        Page().write(list_page(groups, now_ms))
+        is_narrowed = is_all or state is not None or account is not None
+        Page().write(list_page(groups, now_ms, is_narrowed=is_narrowed))
     return DONE
 
 

@@ -24,18 +24,19 @@ Members = Annotated[list[str], typer.Argument(metavar="PRINCIPAL", help="The nam
 async def list_all(*, as_json: Json = False) -> int:
     """List the principals and their groups."""
     from payrelay.cli.terminal.pages import Page, table
-    from payrelay.flows.operators.manage_principals import list_principals, pair_in_words
+    from payrelay.flows.operators.manage_principals import list_principals, undecided
 
     async with session(read_settings()) as relay:
         summaries = await list_principals(relay.principals)
         pairs = await relay.principals.grandfathered()
+        texts = await undecided(relay.principals)
     if as_json:
         show_json({"principals": summaries, "undecided": [_shown(pair) for pair in pairs]})
         return DONE
     empty = "Nothing here: no key was made yet."
     Page().write(table(("name", "stored as", "group", "may still act for"), map(_row, summaries), empty=empty))
-    for pair in pairs:
-        say(pair_in_words(pair))
+    for text in texts:
+        say(text)
     return DONE
 
 
@@ -44,6 +45,8 @@ async def list_all(*, as_json: Json = False) -> int:
 async def put_into_group(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The group's name; a new one makes a group.")],
     principals: Members,
+    *,
+    move: Annotated[bool, typer.Option("--move", help="Take those of other groups out of them.")] = False,
 ) -> int:
     """Let principals act as one owner.
 
@@ -53,7 +56,7 @@ async def put_into_group(
     from payrelay.flows.operators.manage_principals import group_principals
 
     async with session(read_settings()) as relay:
-        members = await group_principals(relay.principals, Clock(), name, principals)
+        members = await group_principals(relay.principals, Clock(), name, principals, may_move=move)
     say(f"The group {name} has {len(members)} principals: {', '.join(members)}.")
     return DONE
 

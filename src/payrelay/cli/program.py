@@ -11,7 +11,7 @@ import typer
 
 from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import awaited, examples, group
-from payrelay.cli.terminal.messages import DONE, CommandError, say, show, show_version
+from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, say, show, show_version
 from payrelay.clock import Clock
 
 app = group()
@@ -125,14 +125,27 @@ def version() -> None:
 @awaited
 async def upgrade() -> int:
     """Bring the database up to date: its schema and its data."""
-    from payrelay.app import opened_resources
-    from payrelay.flows.operators.inspect_database import inspect_database, undecided_in_words
+    from payrelay.app import opened_database, opened_resources
+    from payrelay.flows.operators.inspect_database import (
+        FILE_IS_LEFT,
+        clear_file,
+        inspect_database,
+        is_file_left,
+        undecided_in_words,
+    )
 
-    async with opened_resources(read_settings(), Clock(), may_upgrade=True) as shared:
+    settings = read_settings()
+    async with opened_resources(settings, Clock(), may_upgrade=True) as shared:
         state = await inspect_database(shared.database)
         say(f"The database is up to date, at version {state.schema_version}.")
         for text in await undecided_in_words(shared.database, shared.rows):
             say(text)
+        is_left = await is_file_left(shared.database)
+    if is_left:
+        async with opened_database(settings, Clock(), is_owner=True, may_upgrade=False) as database:
+            if not await clear_file(database):
+                raise CommandError(FILE_IS_LEFT, REFUSED)
+        say("The database's file was written anew, without what an earlier version had left in it.")
     return DONE
 
 

@@ -42,7 +42,7 @@ async def resolve(
         if wanted:
             _show_results(await _resolved(relay, wanted), relay.clock.now_ms())
         elif not operation_ids:
-            show("Nothing is open: there is nothing to inquire about.")
+            show("No operation is unknown or pending: there is nothing to inquire about.")
     return DONE if len(wanted) == len(set(operation_ids or ())) or not operation_ids else FAULTY
 
 

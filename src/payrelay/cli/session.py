@@ -26,13 +26,15 @@ def read_settings() -> "Settings":
     return settings.read_settings()
 
 
-def _name(event: MutableMapping[str, Any]) -> str:
+def _in_words(event: MutableMapping[str, Any]) -> str:
+    if event["event"] == "row_forged":
+        return f"{event['row']} was changed by something other than Payrelay, and is left out"
     return str(event["event"])
 
 
 @asynccontextmanager
 async def session(
-    settings: "Settings", *, level: str = "error", in_words: Callable[[MutableMapping[str, Any]], str] = _name
+    settings: "Settings", *, level: str = "error", in_words: Callable[[MutableMapping[str, Any]], str] = _in_words
 ) -> "AsyncIterator[Relay]":
     """Opens the flows on the database, which a server may be using at the same time.
 

@@ -8,6 +8,7 @@ Rules:
    So a stored digest stays valid for good.
 """
 
+import hashlib
 import hmac
 from typing import Final, TypeAlias
 
@@ -16,6 +17,9 @@ import msgspec
 Value: TypeAlias = str | int | bytes | None
 
 _KEY_OF: Final = b"payrelay digest\0"
+_BLOCK_BYTES: Final = 64
+_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -23,14 +27,20 @@ class DigestKey:
     """Makes and compares the keyed digests of one purpose, such as ``signed text``."""
 
     def __init__(self, secret: bytes, purpose: str) -> None:
-        self._key = hmac.digest(secret, _KEY_OF + purpose.encode(), "sha256")
+        block = hmac.digest(secret, _KEY_OF + purpose.encode(), "sha256").ljust(_BLOCK_BYTES, b"\0")
+        # HMAC-SHA256 with its state behind the key kept, which halves the cost of a digest.
+        self._inner = hashlib.sha256(block.translate(_INNER))
+        self._outer = hashlib.sha256(block.translate(_OUTER))
 
     def __repr__(self) -> str:
         return "DigestKey()"
 
     def digest(self, *values: Value) -> str:
         """Gives the HMAC-SHA256 of the values as 64 hex digits; their order and their types count."""
-        return hmac.digest(self._key, _pack(values), "sha256").hex()
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(_pack(values))
+        outer.update(inner.digest())
+        return outer.hexdigest()
 
     def fits(self, digest: str | None, *values: Value) -> bool:
         """True where a digest is that of the values, compared in constant time; a missing digest fits nothing."""

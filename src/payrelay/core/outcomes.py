@@ -44,7 +44,7 @@ CODES_OF_KIND: Final[dict[OutcomeKind, frozenset[Code | None]]] = {
     OutcomeKind.REFUSED: frozenset({Code.INVALID_REQUEST, Code.CONFLICT, Code.NOT_FOUND}),
     OutcomeKind.PENDING: frozenset({Code.PENDING}),
     OutcomeKind.UNKNOWN: frozenset({Code.OUTCOME_UNKNOWN}),
-    OutcomeKind.DIFFERED: frozenset({Code.OUTCOME_UNKNOWN}),
+    OutcomeKind.DIFFERED: frozenset({Code.NEEDS_ATTENTION}),
     OutcomeKind.NOT_EXECUTED: _NOT_EXECUTED,
     OutcomeKind.NOT_SENT: _NOT_EXECUTED | {Code.INTERNAL},
 }

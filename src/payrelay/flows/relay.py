@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential
-from payrelay.core.calls import Read
+from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.checkouts.return_links import LinkRule
 from payrelay.core.notifications.notification import Notification
 from payrelay.core.outcomes import Reading
@@ -21,6 +21,8 @@ from payrelay.flows.stores import Stores
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.read_cache import CachedReading, Question
 
+OneThing: TypeAlias = PaymentsOfOrder | OneSubscription | PaymentsOfSubscription
+"""A read of what belongs to one order or one subscription."""
 FOUND: Final = "found"
 """The outcome of a read that has no error code, for the hooks."""
 
@@ -41,6 +43,8 @@ class Relay(Stores, RuntimeParts):
         inquired_now: when an inquiry out of turn about an operation last began, by ``clock.boot_s``.
         being_worked_on: the orders (merchant and id) whose notifications this process is working on now, each with
             those that came meanwhile, by their ids.
+        stand_ins: the reads of foreign things that are under way, by merchant: what the gateway is asked in place of
+            each, and how many wait for it.
     """
 
     accounts: Mapping[str, Gateway]
@@ -53,6 +57,7 @@ class Relay(Stores, RuntimeParts):
     being_resolved: dict[str, bool] = field(default_factory=dict)
     inquired_now: dict[str, float] = field(default_factory=dict)
     being_worked_on: dict[tuple[str, str], dict[str, Notification]] = field(default_factory=dict)
+    stand_ins: "dict[tuple[str, OneThing], tuple[OneThing, int]]" = field(default_factory=dict)
 
     def account(self, name: str) -> Gateway:
         """Returns the account of that name; raises Refusal (not_found) where none is configured."""
@@ -84,13 +89,6 @@ class Relay(Stores, RuntimeParts):
         call_gateway = partial(self._call_gateway, account, request, call)
         question = Question(gateway=account, call=call, ask=call_gateway)
         return await self.read_cache.read(question, is_insisting=request.is_insisting)
-
-    async def read_uncached(self, request: "Request", call: Read) -> Reading:
-        """Returns the gateway's reply to a read that is neither cached nor stored.
-
-        Raises Refusal (not_found) where no account of that name is configured.
-        """
-        return await self._call_gateway(self.account(request.account), request, call)
 
     async def _call_gateway(self, account: Gateway, request: "Request", call: Read) -> Reading:
         began_s = self.clock.boot_s()

@@ -11,6 +11,7 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.signed_texts import SignedTexts
@@ -24,6 +25,7 @@ class Stores:
     Attributes:
         journal: operations, with their histories, calls and answers.
         resolution: the queries of the resolution.
+        known_payments: the payments that are known here.
         order_searches: when each order is searched for at the gateway.
         inbox: notifications.
         chargebacks: payments that a bank took back.
@@ -38,6 +40,7 @@ class Stores:
 
     journal: Journal
     resolution: ResolutionStore
+    known_payments: KnownPayments
     order_searches: OrderSearches
     inbox: Inbox
     chargebacks: Chargebacks

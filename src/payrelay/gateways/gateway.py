@@ -256,11 +256,11 @@ class Gateway(Protocol):
         """
         ...
 
-    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
-        """Removes subscriptions from a reading's data, by their ids or their orders; may leave an empty list.
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str]) -> bytes:
+        """Removes subscriptions from a reading's data, by their ids; may leave an empty list.
 
-        The others stay byte for byte. A subscription whose number can't be read is removed too, because its owner can't
-        be found.
+        The others stay byte for byte. A subscription whose number or order can't be read is removed too, because its
+        owner can't be found.
         """
         ...
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import aiohttp
 
@@ -42,17 +42,24 @@ AlertChannel = Callable[[bytes], Awaitable[None]]
 class AnchorsOutside:
     """Keeps the newest anchor of the audit outside the database, once a day.
 
-    ``path`` is the file that gets it, None for none. ``is_told`` says whether the alert channels get it too.
+    ``path`` is the file that gets it, None for none. ``is_told`` says whether the alert channels get it too. ``seen``
+    is the newest anchor that this process has seen; None before the first.
     """
 
     def __init__(self, path: Path | None = None, *, is_told: bool = False) -> None:
         self._path = path
         self.is_told = is_told
+        self.seen: str | None = None
         self._kept_on: int | None = None
 
     def is_due(self, now_ms: int) -> bool:
         """True where an anchor is to be kept on this day, and this process has kept none yet."""
         return (self._path is not None or self.is_told) and self._kept_on != now_ms // DAY_MS
+
+    async def known(self) -> list[str]:
+        """Gives the anchors that the database must have: the one that was seen, and that of the file's last line."""
+        noted = None if self._path is None else await asyncio.to_thread(_last_anchor, self._path)
+        return [each for each in (self.seen, noted) if each is not None]
 
     async def write(self, anchor: str, now_ms: int) -> None:
         """Adds a line to the file, unless its last line is of this day; several processes may share the file.
@@ -156,13 +163,29 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
+def _last_anchor(path: Path) -> str | None:
+    """Reads the anchor of the file's last line; None where there is no whole line."""
+    with suppress(OSError), path.open("rb") as file:
+        tail = _tail_of(file)
+        moment, _, anchor = _last_line(tail).partition(" ")
+        return anchor if moment and anchor and tail.endswith(b"\n") else None
+    return None
+
+
+def _tail_of(file: BinaryIO) -> bytes:
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+    return file.read()
+
+
+def _last_line(tail: bytes) -> str:
+    return tail.rstrip(b"\n").rpartition(b"\n")[2].decode("ascii", "replace")
+
+
 def _append(path: Path, moment: str, anchor: str) -> None:
     with path.open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        tail = file.read()
-        last = tail.rstrip(b"\n").rpartition(b"\n")[2].decode("ascii", "replace")
-        if last[_DATE] == moment[_DATE]:
+        tail = _tail_of(file)
+        if _last_line(tail)[_DATE] == moment[_DATE]:
             return
         # A line that a full disk cut off must not swallow this one.
         gap = "" if not tail or tail.endswith(b"\n") else "\n"

@@ -36,7 +36,7 @@ class PausedAccounts:
             # The reason is for operators only, and may name other clients.
             raise Refusal(
                 Code.UNAVAILABLE,
-                "new operations on this account are paused by an operator; nothing was sent",
+                "new operations on this account are paused by an operator; this request was not sent",
                 retry_after_s=RETRY_AFTER_S,
             )
 

@@ -8,6 +8,7 @@ Rules:
 3. No log or failure contains the address, the secret, or what the receiver answers.
 """
 
+import asyncio
 import socket
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -31,6 +32,8 @@ SEND_MAX_S: Final = 15.0
 """From the look-up of the name to the end of the answer, as Standard Webhooks recommends."""
 ANSWER_BYTES_MAX: Final = 16_384
 """Bytes of an answer that are read, so that its connection can be reused; after a longer answer it is closed."""
+ANSWER_READ_MAX_S: Final = 1.0
+"""How long the rest of an answer is read once its status is known."""
 IDLE_S: Final = 15.0
 """How long an idle connection is kept."""
 _NAMES_KEPT_S: Final = 10
@@ -188,11 +191,12 @@ def host_of(url: str) -> str:
 
 
 async def _read_some(response: aiohttp.ClientResponse) -> None:
-    """Reads a short answer to its end; closes the connection of a longer one."""
+    """Reads a short answer to its end; closes the connection of a longer or a slower one."""
     try:
         left = ANSWER_BYTES_MAX
-        while left > 0 and (piece := await response.content.read(left)):
-            left -= len(piece)
+        async with asyncio.timeout(ANSWER_READ_MAX_S):
+            while left > 0 and (piece := await response.content.read(left)):
+                left -= len(piece)
         if left <= 0:
             response.close()
     except (aiohttp.ClientError, OSError, TimeoutError):

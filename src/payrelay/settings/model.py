@@ -5,7 +5,6 @@ An account at a gateway has fields of its own, which the model of its kind of ga
 Change the fields below together with ``docs/configuration.md``; a test compares them.
 """
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -24,6 +23,7 @@ from pydantic_core import InitErrorDetails
 from payrelay.core.access.client_token import USUAL_SCOPES
 from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.return_links import LinkRule
+from payrelay.core.checkouts.shop import Logo, Rgb, Shop
 from payrelay.core.database_url import embedded_file
 from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.gateways.rate_limit import RateLimit
@@ -60,6 +60,15 @@ class GatewaySettings(BaseModel):
     timeout_s: Annotated[float, Field(ge=0.1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5
     timezone: Annotated[str, AfterValidator(parse.timezone)]
+    shop_name: Annotated[str, AfterValidator(parse.shop_name)] | None = None
+    shop_logo: Annotated[Logo | None, PlainValidator(parse.logo)] = None
+    """The picture in the file that the setting names."""
+    shop_colour: Annotated[Rgb | None, PlainValidator(parse.colour)] = None
+
+    @property
+    def shop(self) -> Shop:
+        """How the customers' pages of this account look."""
+        return Shop(name=self.shop_name, logo=self.shop_logo, colour=self.shop_colour)
 
 
 def model_of(kind: GatewayKind) -> type[GatewaySettings]:
@@ -140,8 +149,14 @@ class Settings(BaseModel):
     """Whether the alert channels get the audit's newest anchor once a day."""
     public_url: Annotated[str, AfterValidator(parse.web_address)] | None = None
     trusted_proxies: _Networks = ()
-    metrics_networks: _Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
-    """The networks that may read /metrics."""
+    metrics_address: Annotated[parse.ListeningAddress | None, PlainValidator(parse.listening_address)] = None
+    """Where /metrics is served in place of the API's address."""
+    metrics_networks: _Networks = ()
+    """The networks that may read /metrics; on the API's address nobody may where there is none."""
+    address_connections_max: Annotated[int, Field(ge=4, le=4096)] = 256
+    """Connections that one address may have without a valid credential."""
+    principal_connections_max: Annotated[int, Field(ge=4, le=4096)] = 512
+    """Connections that one principal may have, and requests that it may have under way."""
     browser_origins: Annotated[
         tuple[Annotated[str, AfterValidator(parse.origin)], ...],
         BeforeValidator(parse.parts),

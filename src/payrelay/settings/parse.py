@@ -9,7 +9,8 @@ import ipaddress
 import re
 import shlex
 import zoneinfo
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import ValidationInfo
@@ -17,6 +18,7 @@ from pydantic import ValidationInfo
 from payrelay.core.access.client_token import CLIENT_SCOPES, PAYING
 from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.return_links import LinkRule, parse_rule
+from payrelay.core.checkouts.shop import LOGO_BYTES_MAX, Logo, Rgb, logo_of, parse_colour
 from payrelay.core.database_url import embedded_file
 from payrelay.core.durations import span_s
 from payrelay.core.events.destinations import AllowedDestinations, allowed_of
@@ -29,6 +31,7 @@ PREFIX: Final = "PAYRELAY_"
 REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
 """As long as the store keeps an answer under an Idempotency-Key."""
 RETURN_LINKS_MAX: Final = 100
+SHOP_NAME_LENGTH_MAX: Final = 60
 NETWORKS_MAX: Final = 100
 """A limit, because every request's address is compared with the list."""
 GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
@@ -176,6 +179,25 @@ def network(value: object) -> Network:
         raise ValueError("must be addresses or networks such as 10.0.0.0/8, separated by commas") from None
 
 
+class ListeningAddress(NamedTuple):
+    """An address of this machine to listen on."""
+
+    host: str
+    port: int
+
+
+def listening_address(value: object) -> ListeningAddress:
+    """Reads an address and a port, such as ``127.0.0.1:9464`` or ``[::1]:9464``."""
+    parts = urlsplit("")
+    port = None
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(f"//{value}")
+        port = parts.port
+    if not parts.hostname or not port or parts.netloc != value or parts.username is not None:
+        raise ValueError("must be an address and a port such as 127.0.0.1:9464")
+    return ListeningAddress(parts.hostname, port)
+
+
 def link_rules(value: object) -> tuple[LinkRule, ...]:
     """Reads the list of apps' links that a customer may be sent back to."""
     texts = parts(value)
@@ -184,6 +206,29 @@ def link_rules(value: object) -> tuple[LinkRule, ...]:
     if len(texts) > RETURN_LINKS_MAX:
         raise ValueError(f"must be at most {RETURN_LINKS_MAX} links")
     return tuple(parse_rule(text) for text in texts)
+
+
+def shop_name(text: str) -> str:
+    """Checks the name of a shop as its pages show it: one line."""
+    if not 0 < len(text.strip()) <= SHOP_NAME_LENGTH_MAX or not text.isprintable():
+        raise ValueError(f"must be a name of 1 to {SHOP_NAME_LENGTH_MAX} characters, in one line")
+    return text.strip()
+
+
+def logo(value: object, info: ValidationInfo) -> Logo:
+    """Reads the picture in a file; it needs the name of the shop, which is read aloud in its place."""
+    if info.data.get("shop_name", "") is None:
+        raise ValueError("needs SHOP_NAME beside it, for those who don't see the logo")
+    try:
+        with Path(str(value)).open("rb") as file:
+            return logo_of(file.read(LOGO_BYTES_MAX + 1))
+    except OSError as error:
+        raise ValueError(f"names a file that can't be read ({error.strerror})") from None
+
+
+def colour(value: object) -> Rgb:
+    """Reads a colour."""
+    return parse_colour(str(value))
 
 
 def encryption_keys(secret: Secret) -> Secret:

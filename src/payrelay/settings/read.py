@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from payrelay.errors import SettingsError
+from payrelay.settings.file_modes import require_own
 from payrelay.settings.model import Settings
 from payrelay.settings.parse import PREFIX
 
@@ -32,6 +33,9 @@ FILE_BYTES_MAX: Final = 65_536
 """A secret is short; a larger file is the wrong one."""
 PROBLEMS_SHOWN_MAX: Final = 5
 """The most problems that the one line of an error names, so that it stays readable."""
+
+SECRET_NAMES: Final = ("_secret", "_key", "alert_url", "alert_command")
+"""How the names of settings end that are secrets, or often hold one; an address of the database may hold a password."""
 
 _DELIMITER: Final = "__"
 _FILE_SUFFIX: Final = "_file"
@@ -109,6 +113,7 @@ def _merged(below: _Tree, above: _Tree) -> _Tree:
 
 def _read_file(name: str, path: Path) -> str:
     """Gives a file's text without the newline at its end."""
+    require_own(path, name)
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(FILE_BYTES_MAX + 1)
@@ -139,10 +144,24 @@ def _read_config(path: Path | None) -> _Tree:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         # The parser's message has the line and the column, never the text of the line.
         raise SettingsError(f"{path.name} can't be read: {error}") from None
+    require_own(path, CONFIG_VARIABLE, is_secret=_has_secrets(tree))
     for key in tree:
         if key.removesuffix(_FILE_SUFFIX) not in Settings.model_fields:
             raise SettingsError(f"{key} in {path.name} is not a setting")
     return _with_files(tree, ())
+
+
+def _has_secrets(tree: _Tree) -> bool:
+    """True where a configuration file itself holds a secret, and does not only name the files that do."""
+    return any(
+        _has_secrets(value) if isinstance(value, dict) else key.endswith(SECRET_NAMES) or _has_password(key, value)
+        for key, value in tree.items()
+    )
+
+
+def _has_password(key: str, value: object) -> bool:
+    """True for a database's address with a password, which stands before the last at sign."""
+    return key == "database_url" and ":" in str(value).rpartition("@")[0].partition("://")[2]
 
 
 def _with_files(tree: _Tree, location: tuple[str, ...]) -> _Tree:

@@ -13,11 +13,11 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, Details, event_of
+from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.data_keys.keys import DataKeys, forgotten, forgotten_on_request
-from payrelay.store.digests.rows import CHECKOUTS, RowDigests
+from payrelay.store.data_keys.keys import DataKeys, destroyed_on_request, forgotten
+from payrelay.store.digests.rows import CHECKOUTS, RowDigests, RowKey, unpacked, without
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
@@ -37,6 +37,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(Details).decode
 
 _Checkouts: TypeAlias = list[Checkout]
+_Rows: TypeAlias = list[Row]
 
 
 class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,9 +98,16 @@ class Checkouts:
         """Finds the checkouts of an order: the one that holds it first, then the newest."""
         return await self._many(Statement(statements.OF_ORDER, (merchant, order_id, OF_ORDER_MAX)))
 
+    async def list(self, filters: CheckoutFilter, *, before: str | None, limit: int) -> _Checkouts:
+        """Reads one page, newest first: at most ``limit`` checkouts with ids below ``before``."""
+        return await self._many(statements.list_page(filters, before=before, limit=limit))
+
     async def of_authorization(self, merchant: str, order_id: str, token_hash: str) -> _Checkouts:
         """Finds the checkouts of an order whose authorization has the token with this hash."""
-        return await self._many(Statement(statements.OF_AUTHORIZATION, (merchant, order_id, token_hash)))
+        found = await self._database.read(
+            all_rows(Statement(statements.OF_AUTHORIZATION, (merchant, order_id, token_hash)))
+        )
+        return await self._trusted([row for *row, token in found if await self.rows.is_right(*unpacked(token))])
 
     async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
         """Stores a changed checkout; with ``has_event``, also the event of its new state.
@@ -145,9 +153,7 @@ class Checkouts:
 
         Gives the number of these checkouts.
         """
-        return await self._database.write(
-            forgotten_on_request(Statement(statements.FORGET_ORDER, (merchant, principal, order_id)))
-        )
+        return await self._database.write(_forget_order((merchant, principal, order_id), self.rows.key))
 
     async def of_customer(self, customer: CheckoutsOfCustomer, *, after: str, limit: int) -> _Checkouts:
         """Reads one page of a customer's checkouts, by their ids above ``after``."""
@@ -183,7 +189,7 @@ class Checkouts:
     async def _many(self, statement: Statement) -> _Checkouts:
         return await self._trusted(await self._database.read(all_rows(statement)))
 
-    async def _trusted(self, rows: list[Row]) -> _Checkouts:
+    async def _trusted(self, rows: _Rows) -> _Checkouts:
         return [struct_of(row, Checkout) for row in await self.rows.trusted(CHECKOUTS, rows)]
 
 
@@ -210,6 +216,17 @@ def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) 
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
     if has_event:
         yield from outbox.put(event_of(checkout))
+
+
+def _forget_order(order: tuple[str, str, str], key: RowKey) -> Unit[int]:
+    rows = yield Statement(statements.FINISHED_OF_ORDER, order)
+    for row in rows:
+        # A forged row stays one: it gets no digest, and its customer is forgotten all the same.
+        is_right = key.fits(CHECKOUTS, row)
+        digest = key.of(CHECKOUTS, without(CHECKOUTS, row, "customer_reference")) if is_right else ""
+        yield Statement(statements.FORGET_CUSTOMER, (row[0], digest))
+    yield from destroyed_on_request(row[0] for row in rows)
+    return len(rows)
 
 
 def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Payment, ...]]:

@@ -8,9 +8,11 @@ Rules:
    may be an e-mail address, which a plain hash would reveal to a guess.
 3. A change names the version on which it was decided, and is written with its event or not at all.
 4. A row whose digest is wrong counts as not existing: nobody who lacks the key gives a customer to another principal.
-5. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
+5. A customer whose names can't be opened, because its data key was lost, counts as not existing too, and is an alert.
+   So it ends no list. It can be erased all the same (``left_of``).
+6. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
    customer. Alone it reveals nothing, to Payrelay as little as to others.
-6. The sealed values of a customer have one data key (``store.data_keys.keys``). Erasure destroys it. Removal destroys
+7. The sealed values of a customer have one data key (``store.data_keys.keys``). Erasure destroys it. Removal destroys
    it too, and seals what stays with a new one, so that the token can't be opened any more.
 """
 
@@ -29,7 +31,7 @@ from payrelay.core.customers.customer import (
     event_of_customer,
 )
 from payrelay.core.secret import Secret
-from payrelay.errors import Outdated
+from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
 from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.digests.rows import CUSTOMERS, RowDigests
@@ -117,8 +119,13 @@ class Customers:
         await self._database.write(_change(customer, parameters, event, None if own is known else own))
 
     async def get(self, customer_id: str) -> Customer | None:
-        """Reads one customer of any principal. Raises StoreUnavailable; StoreUnusable where it can't be opened."""
+        """Reads one customer of any principal. Raises StoreUnavailable."""
         return await self._one(Statement(statements.GET_CUSTOMER, (customer_id,)))
+
+    async def left_of(self, customer_id: str) -> Customer | None:
+        """Reads what is not sealed of a customer of any principal, for an erasure. Raises StoreUnavailable."""
+        row = await self._database.read(first_row(Statement(statements.GET_CUSTOMER, (customer_id,))))
+        return None if row is None or not await self._is_right(row) else _customer(row, _NAMELESS)
 
     async def of_token(self, merchant: str, principal: str, token: Secret) -> Customer | None:
         """Finds a principal's newest customer that has, or had, this token."""
@@ -145,16 +152,30 @@ class Customers:
         if filters.reference is not None:
             del equal["reference"]
             equal["reference_hash"] = self._hash("reference", filters.reference)
-        page = page_of(statements.LIST_CUSTOMERS, equal, before=before, limit=limit)
-        return await self._many(page)
+        found: _Customers = []
+        while (left := limit - len(found)) > 0:
+            page = page_of(statements.LIST_CUSTOMERS, equal, before=before, limit=left)
+            rows = await self._database.read(all_rows(page))
+            found += await self._trusted(rows)
+            if len(rows) < left:
+                break
+            before = str(rows[-1][0])  # rows that don't count must not end the list before the others
+        return found
 
     async def _one(self, statement: Statement) -> Customer | None:
-        found = await self._many(statement)
+        found = await self._trusted(await self._database.read(all_rows(statement)))
         return found[0] if found else None
 
-    async def _many(self, statement: Statement) -> _Customers:
-        rows = await self._database.read(all_rows(statement))
-        return [self._of(row) for row in rows if await self._is_right(row)]
+    async def _trusted(self, rows: Sequence[Row]) -> _Customers:
+        found = [await self._opened(row) for row in rows if await self._is_right(row)]
+        return [customer for customer in found if customer is not None]
+
+    async def _opened(self, row: Row) -> Customer | None:
+        try:
+            return self._of(row)
+        except StoreUnusable:
+            await self._rows.report(f"{CUSTOMERS.name}/{row[0]!s}")
+            return None
 
     async def _is_right(self, row: Row) -> bool:
         return await self._rows.is_right(CUSTOMERS, (*row[: len(_MEMBERS)], *row[-2:]))
@@ -164,14 +185,9 @@ class Customers:
         return None if row is None else self._data_keys.known(customer.id, row[0])
 
     def _of(self, row: Row) -> Customer:
-        *columns, sealed, sealed_key, has_holder, _reference_hash, _digest = row
-        members: dict[str, object] = dict(zip(_MEMBERS, columns, strict=True))
-        customer_id = str(members["id"])
+        customer_id, sealed, sealed_key = str(row[0]), row[len(_MEMBERS)], row[len(_MEMBERS) + 1]
         plain = self._data_keys.open(sealed, names_context(customer_id), customer_id, sealed_key)
-        names = _NAMELESS if plain is None else _decode_names(plain)
-        members |= {"reference": names.reference, "label": names.label, "has_holder": has_holder == 1}
-        members |= {name: getattr(names, name) or members[name] for name in _CARD}
-        return msgspec.convert(members, Customer)
+        return _customer(row, _NAMELESS if plain is None else _decode_names(plain))
 
     def _reference_hash(self, customer: Customer) -> str | None:
         return None if customer.reference is None else self._hash("reference", customer.reference)
@@ -185,6 +201,14 @@ class Customers:
 
 def _columns(customer: Customer) -> tuple[Value, ...]:
     return tuple(None if name in _CARD else getattr(customer, name) for name in _MEMBERS)
+
+
+def _customer(row: Row, names: _Names) -> Customer:
+    *columns, _sealed, _sealed_key, has_holder, _reference_hash, _digest = row
+    members: dict[str, object] = dict(zip(_MEMBERS, columns, strict=True))
+    members |= {"reference": names.reference, "label": names.label, "has_holder": has_holder == 1}
+    members |= {name: getattr(names, name) or members[name] for name in _CARD}
+    return msgspec.convert(members, Customer)
 
 
 def token_context(customer_id: str) -> bytes:

@@ -26,7 +26,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, forgotten, forgotten_on_request, stored
-from payrelay.store.digests.rows import NOTIFICATIONS, RowDigests
+from payrelay.store.digests.rows import ACCEPTED_TOKENS, NOTIFICATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
@@ -45,6 +45,8 @@ OF_AN_ORDER_MAX: Final = 200
 A customer who has the notification of a payment can post it in any number of variants. That must not keep out the
 notification of a chargeback.
 """
+
+_TOKEN_HASH: Final = ACCEPTED_TOKENS.read.index("token_hash")
 
 
 class StoredNotification(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,14 +185,19 @@ class Inbox:
     async def accept_token(self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int) -> bool:
         """Accepts a token for the notification's order, once for each kind; False where it accepted another one before.
 
-        May be repeated. Of several different tokens at once, one is accepted. An authorization's token is stored here,
+        May be repeated. Of several different tokens at once, one is accepted. The token of a notification that an
+        operator accepted takes the place of one that was accepted before. An authorization's token is stored here,
         sealed. The token of an approval is stored with its customer, and only its hash here.
         """
         subject = (notification.merchant, notification.order_id, kind)
         stored = token.encode() if kind is NotificationKind.AUTHORIZATION else b""
         sealed = self._seal.seal(stored, token_context(*subject))
-        accepted = (*subject, secret_hash(token), sealed, notification.id, at_ms)
-        return await self._database.write(_accept_token(accepted))
+        decided_ms = notification.accepted_at_ms
+        accepted = (*subject, secret_hash(token), notification.id, at_ms if decided_ms is None else decided_ms)
+        parameters = (*accepted, self._rows.of(ACCEPTED_TOKENS, accepted), sealed)
+        accepting = statements.ACCEPT_TOKEN if decided_ms is None else statements.ACCEPT_TOKEN_INSTEAD
+        *first, _ = await self._database.write(_accept_token(Statement(accepting, parameters)))
+        return await self._rows.is_right(ACCEPTED_TOKENS, first) and first[_TOKEN_HASH] == secret_hash(token)
 
     async def accepted_token(self, merchant: str, order_id: str, kind: NotificationKind) -> Secret | None:
         """Gives the token that was accepted for an order; None where none was accepted, or it isn't stored.
@@ -199,7 +206,9 @@ class Inbox:
         """
         subject = (merchant, order_id, kind)
         row = await self._database.read(first_row(Statement(statements.ACCEPTED_TOKEN, subject)))
-        sealed = None if row is None else row[1]
+        if row is None or not await self._rows.is_right(ACCEPTED_TOKENS, row[:-1]):
+            return None
+        sealed = row[-1]
         token = self._seal.open(sealed, token_context(*subject)).decode() if isinstance(sealed, bytes) else ""
         return Secret(token) if token else None
 
@@ -259,18 +268,23 @@ def _record(notification: Notification, digest: str) -> Unit[None]:
         notification.gives_up_at_ms,
         notification.updated_at_ms,
         digest,
+        notification.accepted_by,
+        notification.accepted_because,
+        notification.accepted_at_ms,
     )
     needs_attention = needs_operator(notification)
     if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=not needs_attention)):
         raise Outdated(f"the notification {notification.id!r} was changed since it was read")
     if needs_attention:
         at_ms = notification.updated_at_ms
-        subject = (notification.merchant, notification.order_id, at_ms // DAY_MS, at_ms)
-        yield Statement(statements.ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
+        # One reason must not take the alert of another: nonsense is easily posted before a second payment is made.
+        subject = f"{notification.order_id}/{notification.reason}"
+        of_day = (notification.merchant, subject, at_ms // DAY_MS, at_ms)
+        yield Statement(statements.ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *of_day))
 
 
-def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:
-    yield Statement(statements.ACCEPT_TOKEN, accepted)
-    merchant, order_id, kind, token_hash, *_ = accepted
-    rows = yield Statement(statements.ACCEPTED_TOKEN, (merchant, order_id, kind))
-    return bool(rows) and rows[0][0] == token_hash
+def _accept_token(accepting: Statement) -> Unit[Row]:
+    """Carries out the accepting of a token; gives the row of the accepted one."""
+    yield accepting
+    rows = yield Statement(statements.ACCEPTED_TOKEN, accepting.parameters[: ACCEPTED_TOKENS.keys])
+    return rows[0]

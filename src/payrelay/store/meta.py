@@ -1,6 +1,7 @@
 """Facts about the store itself: a check of its encryption key, the audit chain's key, and the merchant of each app."""
 
 import secrets
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -8,19 +9,18 @@ import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import KEY_BYTES
-from payrelay.errors import Outdated, StoreUnusable
+from payrelay.errors import DatabaseNotReady, Outdated, StoreUnusable
 from payrelay.store.engine import sealing
-from payrelay.store.engine.database import Database, Statement, Unit
-from payrelay.store.engine.queries import Query
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import blob_of
-from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sealing import KEY_CHECK, Seal
 from payrelay.store.statements import meta as statements
 
-_KEY_CHECK: Final = "key_check"
 _CONTEXT: Final = b"meta/key_check"
 _FIRST_PLAIN: Final = b"payrelay"
-"""The content of the check until an upgrade step is noted in it."""
-_CHAIN_KEY: Final = "chain_key"
+"""The content of the check that the first version made, which knew no upgrade steps."""
+CHAIN_KEY: Final = "chain_key"
+"""The name of the key of the audit chain."""
 _CHAIN_CONTEXT: Final = b"meta/chain_key"
 _SINCE_BYTES: Final = 8
 _MERCHANT: Final = "merchant/"
@@ -50,8 +50,8 @@ async def embedded_keys(database: Database, path: Path) -> tuple[bytes, ...]:
 
     Raises StoreUnusable where the file is missing although the database needs it, because a new key would open nothing.
     """
-    is_sealed = await database.read(_is_sealed())
-    if is_sealed and not sealing.is_key_file(path):
+    is_needed = bool(await database.read(all_rows(Statement(statements.ANY_STORED, ()))))
+    if is_needed and not sealing.is_key_file(path):
         raise key_file_is_missing(path)
     return sealing.load_or_make_key(path)
 
@@ -61,13 +61,23 @@ def key_file_is_missing(path: Path) -> StoreUnusable:
     return StoreUnusable(f"{path}: the encryption key of this database is missing; put the file back")
 
 
-async def verify_key(database: Database, seal: Seal) -> None:
-    """Compares the encryption key with the one of the database's first start; stores a check in a new database.
+async def begin(database: Database, values: Mapping[str, bytes]) -> bool:
+    """Stores the first values of a store, all of them or none; False where the database holds anything already.
 
-    Raises StoreUnusable where the keys differ, and where the check is missing although the database holds sealed
-    values. A new check would hide what was changed since.
+    Raises StoreUnavailable.
     """
-    check = await database.write(_stored_or_first(_KEY_CHECK, seal.seal(_FIRST_PLAIN, _CONTEXT), statements.ANY_SEALED))
+    return await database.write(_begun(values))
+
+
+async def verify_key(database: Database, seal: Seal) -> None:
+    """Compares the encryption key with the one of the database's first start.
+
+    Raises DatabaseNotReady where the database holds nothing yet. Raises StoreUnusable where the keys differ, and where
+    the check is missing although the database holds something: a new check would hide what was changed since.
+    """
+    check, is_stored = await database.read(_check())
+    if check is None and not is_stored:
+        raise DatabaseNotReady("the database is empty; run payrelay db upgrade, or start payrelay serve")
     if check is None:
         raise StoreUnusable("the check of the encryption key is missing from the database; bring it back from a backup")
     require_opened(seal, check)
@@ -86,7 +96,7 @@ async def finished_upgrades(database: Database, seal: Seal) -> frozenset[str]:
 
     Raises StoreUnusable where the check can't be opened.
     """
-    return frozenset(_finished_in(seal, await database.read(_meta_of(_KEY_CHECK))))
+    return frozenset(_finished_in(seal, await database.read(_meta_of(KEY_CHECK))))
 
 
 async def note_upgrade(database: Database, seal: Seal, name: str) -> None:
@@ -95,19 +105,47 @@ async def note_upgrade(database: Database, seal: Seal, name: str) -> None:
     Raises StoreUnusable where there is no check, or where it can't be opened, and StoreUnavailable.
     """
     for _ in range(_NOTE_ATTEMPTS_MAX):
-        stored = await database.read(_meta_of(_KEY_CHECK))
-        if stored is None:
-            break
-        finished = _finished_in(seal, stored)
-        if name in finished:
-            return
-        sealed = seal.seal(_encode(_KeyCheck(upgrades=(*finished, name))), _CONTEXT)
         try:
-            await database.write(_replaced(_KEY_CHECK, stored, sealed))
+            await database.write(noted(seal, name))
         except Outdated:
             continue
         return
     raise StoreUnusable("an upgrade could not be noted in the check of the encryption key")
+
+
+def noted(seal: Seal, name: str) -> Unit[bool]:
+    """Notes an upgrade step as finished within a unit of work; False where it is noted already.
+
+    Until that unit ends, no other process notes a step. Raises StoreUnusable where there is no check, or where it can't
+    be opened, and Outdated.
+    """
+    rows = yield Statement(statements.LOCK_META, (KEY_CHECK,))
+    if not rows:
+        raise StoreUnusable("an upgrade can't be noted: the check of the encryption key is missing")
+    stored = blob_of(rows[0][0])
+    finished = _finished_in(seal, stored)
+    if name in finished:
+        return False
+    # With its own key: it moves to another one last of all, when a rotation has sealed everything else anew.
+    changed = sealed_check(seal.with_key_of(stored), (*finished, name))
+    if not (yield Statement(statements.REPLACE_META, (KEY_CHECK, changed, stored))):
+        raise Outdated("the check of the encryption key was changed since it was read")
+    return True
+
+
+def sealed_check(seal: Seal, upgrades: Iterable[str]) -> bytes:
+    """Gives the check of the encryption key as it is stored, with the names of the finished upgrade steps."""
+    return seal.seal(_encode(_KeyCheck(upgrades=tuple(upgrades))), _CONTEXT)
+
+
+def sealed_chain_key(seal: Seal, start: ChainStart) -> bytes:
+    """Gives the key of the audit chain as it is stored."""
+    return seal.seal(start.secret + start.since_ms.to_bytes(_SINCE_BYTES, "big"), _CHAIN_CONTEXT)
+
+
+def new_chain(clock: Clock) -> ChainStart:
+    """Draws a key for an audit chain that begins now."""
+    return ChainStart(secrets.token_bytes(KEY_BYTES), clock.now_ms())
 
 
 async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
@@ -117,9 +155,8 @@ async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
     an upgrade step has relied on it. With a new key nobody could tell whether these entries were changed.
     """
     is_needed = bool(await finished_upgrades(database, seal))
-    plain = secrets.token_bytes(KEY_BYTES) + clock.now_ms().to_bytes(_SINCE_BYTES, "big")
-    first = seal.seal(plain, _CHAIN_CONTEXT)
-    sealed = await database.write(_stored_or_first(_CHAIN_KEY, first, statements.ANY_CHAINED, is_needed=is_needed))
+    first = sealed_chain_key(seal, new_chain(clock))
+    sealed = await database.write(_chain_key_or_first(first, is_needed=is_needed))
     if sealed is None:
         raise StoreUnusable("the key of the audit chain is missing from the database; bring it back from a backup")
     plain = seal.open(sealed, _CHAIN_CONTEXT)
@@ -157,9 +194,19 @@ def _finished_in(seal: Seal, check: bytes | None) -> tuple[str, ...]:
     return () if plain == _FIRST_PLAIN else _decode(plain).upgrades
 
 
-def _replaced(name: str, before: bytes, after: bytes) -> Unit[None]:
-    if not (yield Statement(statements.REPLACE_META, (name, after, before))):
-        raise Outdated(f"meta {name!r} was changed since it was read")
+def _check() -> Unit[tuple[bytes | None, bool]]:
+    """Gives the check, and whether anything is stored; the latter is asked first, so that a check of then is seen."""
+    is_stored = bool((yield Statement(statements.ANY_STORED, ())))
+    return (yield from _meta_of(KEY_CHECK)), is_stored
+
+
+def _begun(values: Mapping[str, bytes]) -> Unit[bool]:
+    if (yield Statement(statements.ANY_STORED, ())):
+        return False
+    for name, value in values.items():
+        if not (yield Statement(statements.ADD_META, (name, value))):
+            return False  # another process has just stored all of them
+    return True
 
 
 def _stored_or_new(name: str, sealed: bytes) -> Unit[bytes]:
@@ -171,21 +218,17 @@ def _stored_or_new(name: str, sealed: bytes) -> Unit[bytes]:
     return blob_of(stored)
 
 
-def _stored_or_first(name: str, sealed: bytes, reliant: Query, *, is_needed: bool = False) -> Unit[bytes | None]:
-    """Gives the stored value, or stores this one; None where there is none although something relies on it.
+def _chain_key_or_first(sealed: bytes, *, is_needed: bool) -> Unit[bytes | None]:
+    """Gives the stored key of the chain, or stores this one; None where there is none although something relies on it.
 
-    That is so where ``reliant`` gives a row, or ``is_needed``.
+    That is so where an entry is chained, or ``is_needed``.
     """
-    stored = yield from _meta_of(name)
+    stored = yield from _meta_of(CHAIN_KEY)
     if stored is not None:
         return stored
-    if is_needed or (yield Statement(reliant, ())):
-        return (yield from _meta_of(name))  # another process may have stored it, and more, meanwhile
-    return (yield from _stored_or_new(name, sealed))
-
-
-def _is_sealed() -> Unit[bool]:
-    return bool((yield Statement(statements.ANY_SEALED, ())))
+    if is_needed or (yield Statement(statements.ANY_CHAINED, ())):
+        return (yield from _meta_of(CHAIN_KEY))  # another process may have stored it, and more, meanwhile
+    return (yield from _stored_or_new(CHAIN_KEY, sealed))
 
 
 def _schema_version() -> Unit[int]:

@@ -11,6 +11,8 @@ Rules:
    meanwhile stays, and is read again the next time.
 3. The plain values don't change, because digests and the audit chain are over them.
 4. A rotation may be stopped and begun again at any time. A value under the right key is not written again.
+5. The check of the encryption key comes last of all, once everything else is under the first key. Until then no process
+   starts without the older key, so nobody removes it too early without noticing.
 """
 
 from collections import Counter
@@ -22,7 +24,7 @@ from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store import checkouts, customers, inbox
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
-from payrelay.store.engine.sealing import FORMAT, Seal
+from payrelay.store.engine.sealing import FORMAT, KEY_CHECK, Seal
 from payrelay.store.events import endpoints
 from payrelay.store.gateways import readings
 from payrelay.store.payments.operation_rows import answer_context, call_context
@@ -71,8 +73,8 @@ def _accepted_token_context(merchant: str, order_id: str, kind: str) -> bytes:
     return inbox.token_context(merchant, order_id, NotificationKind(kind))
 
 
+_META: Final = SealedColumn("meta", "value", ("name",), _meta_context)
 SEALED: Final[tuple[SealedColumn, ...]] = (
-    SealedColumn("meta", "value", ("name",), _meta_context),
     SealedColumn("data_keys", "sealed_key", ("owner",), _data_key_context),
     SealedColumn("operations", "sealed_call", ("id",), call_context),
     SealedColumn("operations", "sealed_answer", ("id",), answer_context),
@@ -86,8 +88,9 @@ SEALED: Final[tuple[SealedColumn, ...]] = (
     SealedColumn("endpoints", "sealed_older", ("id",), endpoints.secret_context),
     SealedColumn("access_tokens", "sealed_token", ("account",), _access_token_context),
     SealedColumn("readings", "sealed", ("merchant", "subject"), readings.context_of, readings.owner_of),
+    _META,
 )
-"""Every sealed column of the schema. The values that the store can't do without come first."""
+"""Every sealed column of the schema, in the order in which they are sealed anew."""
 
 
 class ReencryptedRows(NamedTuple):
@@ -133,11 +136,18 @@ class Seals:
 
         Each page is a unit of work of its own. Raises StoreUnavailable, after which the rotation may be begun again.
         """
+        is_left, checks = False, list[Row]()
         for column in SEALED:
             after: tuple[Value, ...] = ("",) * len(column.keys)
             while rows := await self._database.read(all_rows(self._page_after(column, after))):
-                yield await self._exchange(column, rows)
                 after = tuple(rows[-1][1:])
+                checks += [row for row in rows if _is_check(column, row)]
+                if others := [row for row in rows if not _is_check(column, row)]:
+                    exchanged = await self._exchange(column, others)
+                    is_left = is_left or exchanged.passed_over > 0
+                    yield exchanged
+        if checks and not is_left:
+            yield await self._exchange(_META, checks)
 
     def _page_after(self, column: SealedColumn, after: tuple[Value, ...]) -> Statement:
         query = statements.page_of_others(column.table, column.column, column.keys)
@@ -167,6 +177,10 @@ class Seals:
                 return 0
         # Another process writes one of the rows at this moment, which undoes all: the rest is written one by one.
         return sum([await self._write([statement]) for statement in exchanges])
+
+
+def _is_check(column: SealedColumn, row: Row) -> bool:
+    return column is _META and row[1] == KEY_CHECK
 
 
 def _exchanged(exchanges: list[Statement]) -> Unit[int]:

@@ -5,8 +5,10 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, kind_of_payment, merged
 from payrelay.errors import Outdated
+from payrelay.store.digests.rows import INSTALLMENTS, SUBSCRIPTIONS, RowDigests
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
@@ -15,6 +17,10 @@ from payrelay.store.statements import subscriptions as statements
 FACTS_MAX: Final = 200
 """Facts of one unit of work."""
 PAGE_MAX: Final = 200
+FAILED_MAX: Final = 3
+"""Failed installments of one subscription that are stored in a day. The gateway tries a card once a day. No record
+shows a failure, and nobody signs the number of its payment: whoever has one notification may post any number of others.
+"""
 _ATTEMPTS_MAX: Final = 5
 """Each further attempt needs another process that noted a fact of the subscription in between."""
 
@@ -38,6 +44,16 @@ class SubscriptionSummary(msgspec.Struct, frozen=True, kw_only=True):
     last_failure: Installment | None
 
 
+_Summaries: TypeAlias = list[SubscriptionSummary]
+
+
+class SubscriptionFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Selects the subscriptions to list: those that are equal in every field that is given."""
+
+    account: str | None = None
+    order_id: str | None = None
+
+
 class SubscriptionOwner(msgspec.Struct, frozen=True, kw_only=True):
     """The account and merchant of a subscription, and the principal that gets its events, where it is known."""
 
@@ -49,8 +65,9 @@ class SubscriptionOwner(msgspec.Struct, frozen=True, kw_only=True):
 class Subscriptions:
     """Stores the known facts of subscriptions in a database."""
 
-    def __init__(self, database: Database, new_id: NewId) -> None:
+    def __init__(self, database: Database, new_id: NewId, rows: RowDigests) -> None:
         self._database = database
+        self._key = rows.key
         self._new_id = new_id
 
     async def note(self, owner: SubscriptionOwner, facts: Sequence[Fact], *, now_ms: int) -> None:
@@ -76,7 +93,7 @@ class Subscriptions:
 
     async def list(
         self, merchant: str, *, after: str, limit: int, principals: frozenset[str] | None = None
-    ) -> "list[SubscriptionSummary]":
+    ) -> _Summaries:
         """Reads one page of a merchant's known subscriptions, by their ids above ``after``.
 
         With ``principals``, only those whose principal is one of them or isn't known.
@@ -87,6 +104,15 @@ class Subscriptions:
             page = Statement(statements.LIST_OWN_SUBSCRIPTIONS, (*page.parameters, names))
         return await self._database.read(_page(page))
 
+    async def list_for_operator(self, filters: SubscriptionFilter, *, after: tuple[str, str], limit: int) -> _Summaries:
+        """Reads one page of all merchants' known subscriptions, by their ids and merchants above ``after``."""
+        parameters = (filters.account, filters.order_id, *after, min(limit, PAGE_MAX))
+        return await self._database.read(_page(Statement(statements.LIST_FOR_OPERATOR, parameters)))
+
+    async def of_id(self, subscription_id: str) -> _Summaries:
+        """Reads what is known of a subscription, whatever its merchant."""
+        return await self._database.read(_page(Statement(statements.OF_ID, (subscription_id,))))
+
     def _note(self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int) -> Unit[None]:
         # Always in one order: otherwise two units that note equal subscriptions at once would wait for each other.
         for fact in sorted(facts[:FACTS_MAX], key=lambda each: (each.subscription_id, each.payment or "")):
@@ -95,20 +121,25 @@ class Subscriptions:
     def _note_one(self, owner: SubscriptionOwner, fact: Fact, now_ms: int) -> Unit[None]:
         key = (owner.merchant, fact.subscription_id)
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
-        before = struct_of(rows[0], Subscription) if rows else _unknown(owner, fact)
+        before = struct_of(rows[0][:-1], Subscription) if rows else _unknown(owner, fact)
+        # Reports go on being merged with a forged row, which gets no digest: so nobody comes to own the subscription.
+        is_right = not rows or self._key.fits(SUBSCRIPTIONS, (*_owned(before), rows[0][-1]))
         after = merged(before, fact, principal=owner.principal)
         is_first_owned = before.principal is None and after.principal is not None
         earlier = (yield from _known_installments(before)) if rows and is_first_owned else []
         is_new_payment = False
         if fact.payment is not None:
             at_ms = fact.payment_at_ms if fact.payment_at_ms is not None else fact.at_ms
-            installment = (*key, fact.payment, int(fact.is_paid), fact.payment_minor, at_ms)
-            is_new_payment = bool((yield Statement(statements.ADD_INSTALLMENT, installment)))
+            covered = (*key, fact.payment, int(fact.is_paid))
+            installment = (*covered, fact.payment_minor, at_ms, self._key.of(INSTALLMENTS, covered))
+            of_day = (at_ms - DAY_MS, FAILED_MAX)
+            is_new_payment = bool((yield Statement(statements.ADD_INSTALLMENT, (*installment, *of_day))))
         if after == before and rows and not is_new_payment:
             return
         after = msgspec.structs.replace(after, version=before.version + 1)
         change = statements.CHANGE_SUBSCRIPTION if rows else statements.ADD_SUBSCRIPTION
-        if not (yield Statement(change, msgspec.structs.astuple(after))):
+        digest = self._key.of(SUBSCRIPTIONS, _owned(after)) if is_right else ""
+        if not (yield Statement(change, (*msgspec.structs.astuple(after), digest))):
             raise Outdated(f"the subscription {fact.subscription_id!r} was changed since it was read")
         if after.principal is None:
             return
@@ -118,6 +149,11 @@ class Subscriptions:
         for kind, subject_fact in (*unpublished, *events_of(before, after, fact, is_new_payment=is_new_payment)):
             event_id = self._new_id("evt", now_ms)
             yield from put_event(event_of(after, kind, event_id, at_ms=now_ms, paid=paid, fact=subject_fact))
+
+
+def _owned(subscription: Subscription) -> tuple[str | None, ...]:
+    """Gives what says who owns a subscription, as its digest covers it."""
+    return (subscription.merchant, subscription.subscription_id, subscription.principal, subscription.order_id)
 
 
 def _unknown(owner: SubscriptionOwner, fact: Fact) -> Subscription:
@@ -145,7 +181,7 @@ def _summary(merchant: str, subscription_id: str) -> Unit[SubscriptionSummary | 
     rows = yield Statement(statements.GET_SUBSCRIPTION, (merchant, subscription_id))
     if not rows:
         return None
-    return (yield from _summary_of(struct_of(rows[0], Subscription)))
+    return (yield from _summary_of(struct_of(rows[0][:-1], Subscription)))
 
 
 def _summary_of(subscription: Subscription) -> Unit[SubscriptionSummary]:

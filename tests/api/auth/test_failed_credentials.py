@@ -1,7 +1,8 @@
 import pytest
 from tests.api.fakes import MovableClock
 
-from payrelay.api.auth.failed_credentials import ADDRESSES_MAX, FAILURES, FailedCredentials, network_of
+from payrelay.api.auth.failed_credentials import ADDRESSES_MAX, FAILURES, FailedCredentials
+from payrelay.api.connections.connection import network_of
 from payrelay.errors import Code, Refusal
 
 

@@ -30,6 +30,24 @@ async def test_a_store_that_is_down_is_503(call: Caller, flows: RecordingFlows) 
     assert b"secret" not in reply.body
 
 
+async def test_a_repeat_while_the_store_is_down_hears_of_no_outcome(call: Caller, flows: RecordingFlows) -> None:
+    """Its first try may have charged: only the store knows, and it can't be asked. The advice is to send it again."""
+    flows.answer = StoreUnavailable("the connection was lost")
+    reply = await call("POST", "/gateway/api/payments/charge", body=b"{}")
+    assert (reply.status, reply.json["error"]["code"], reply.json["error"]["retry"]) == (503, "unavailable", "after")
+    assert reply.json["msg"] == (
+        "the store can't be used now: it can't be told here and now whether this request, or an earlier equal one,"
+        " took effect; send the same request again"
+    )
+
+
+async def test_a_read_while_the_store_is_down_is_told_to_come_again(call: Caller, flows: RecordingFlows) -> None:
+    """A read has no effect that could be in doubt."""
+    flows.answer = StoreUnavailable("the connection was lost")
+    reply = await call("GET", "/gateway/api/subscriptions")
+    assert reply.json["msg"] == "the store can't be used now; send the same request again"
+
+
 async def test_a_caller_that_can_not_be_checked_is_503(call: Caller, keyring: Keyring) -> None:
     """Without the store no key can be checked; that is no reason to call a valid key wrong."""
     keyring.is_broken = True

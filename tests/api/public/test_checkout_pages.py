@@ -12,13 +12,20 @@ from tests.flows.world import World, opened
 from tests.samples import ASKED
 
 from payrelay.api.http.outgoing import PlainAnswer
-from payrelay.api.public.checkout_pages import ASSETS, asset, back_page, checkout_page, targets_of
+from payrelay.api.public.checkout_pages import back_page, checkout_page, targets_of
+from payrelay.api.public.language import language
+from payrelay.api.public.page_reader import PageReader
 from payrelay.api.public.router import PUBLIC_ROUTES
-from payrelay.core.checkouts.checkout import Checkout, CheckoutOutcome, CheckoutState
+from payrelay.core.checkouts.checkout import INQUIRED_FOR_MS, Checkout, CheckoutOutcome, CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
+from payrelay.core.checkouts.shop import UNNAMED_SHOP, Shop, logo_of
 from payrelay.core.gateways.pauses import Pause
-from payrelay.errors import Refusal
-from payrelay.flows.checkouts.finish_checkout import finish_by_notification
+from payrelay.flows.checkouts.finish_checkout import (
+    FORGOTTEN_AFTER_MS,
+    expire,
+    finish_by_notification,
+    forget_checkouts,
+)
 from payrelay.flows.checkouts.open_checkout import NewCheckout, link_to_gateway
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm
@@ -68,6 +75,12 @@ class Shown(HTMLParser):
         return html.unescape(found[1])
 
     @property
+    def rows(self) -> dict[str, str]:
+        """The table of the page."""
+        found = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", self.text)
+        return {html.unescape(name): html.unescape(value) for name, value in found}
+
+    @property
     def refresh(self) -> str | None:
         """Where it goes by itself, and when."""
         return self.headers.get("refresh")
@@ -92,11 +105,13 @@ async def back_at(relay: Relay, checkout: Checkout, *, is_cancelled: bool = Fals
 async def finished(relay: Relay, wanted: NewCheckout, outcome: CheckoutState) -> Checkout:
     """A checkout with an outcome."""
     checkout = await opened_checkout(relay, wanted)
-    await finish_by_notification(
-        relay,
-        CheckoutOutcome(account="gateway", merchant=checkout.merchant, order_id=checkout.order_id, outcome=outcome),
-    )
+    await finish_by_notification(relay, told_of(checkout, outcome))
     return checkout
+
+
+def told_of(checkout: Checkout, outcome: CheckoutState) -> CheckoutOutcome:
+    """What a notification says of a checkout."""
+    return CheckoutOutcome(account="gateway", merchant=checkout.merchant, order_id=checkout.order_id, outcome=outcome)
 
 
 async def test_the_page_posts_the_form_to_the_gateway(world: World) -> None:
@@ -112,8 +127,8 @@ async def test_the_page_posts_the_form_to_the_gateway(world: World) -> None:
     assert shown.fields["email"] == details.person.email
     assert shown.fields["hash"]
     assert len(shown.all("button")) == 1
-    assert "Continue to payment" in shown.text
-    assert "LKR 1000.00" in shown.text
+    assert "Continue to the payment provider" in shown.text
+    assert "LKR\u00a01,000.00" in shown.text
 
 
 async def test_a_page_of_a_paused_account_leads_nowhere(world: World) -> None:
@@ -126,6 +141,7 @@ async def test_a_page_of_a_paused_account_leads_nowhere(world: World) -> None:
 
     assert (shown.page.http_status, shown.heading, shown.refresh) == (503, "Not at this moment", "15")
     assert (shown.all("form"), shown.fields, shown.links) == ([], {}, [])
+    assert "This page updates by itself." in shown.text
     assert "wrong prices" not in shown.text
 
 
@@ -179,12 +195,19 @@ async def test_a_plan_is_shown_in_full(world: World) -> None:
     relay = hosting(world)
     plan = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
     shown = await page_of(relay, await opened_checkout(relay, new(kind=CheckoutKind.RECURRING, plan=plan)))
-    assert "LKR 1000.00 every 1 month, for 1 year" in shown.text
-    assert "LKR 1500.00" in shown.text
+    assert shown.rows == {
+        "Order": "A-1",
+        "Description": ASKED.items,
+        "Each payment": "LKR\u00a01,000.00",
+        "Payments every": "1 month",
+        "Duration": "1 year",
+        "First payment": "LKR\u00a01,500.00",
+    }
 
     forever = Plan(recurrence="2 Week", duration="Forever")
     wanted = new(kind=CheckoutKind.RECURRING, plan=forever, order_id="A-2")
-    assert "every 2 week, until it is ended" in (await page_of(relay, await opened_checkout(relay, wanted))).text
+    rows = (await page_of(relay, await opened_checkout(relay, wanted))).rows
+    assert (rows["Payments every"], rows["Duration"]) == ("2 weeks", "Until it is ended")
 
 
 async def test_an_approval_shows_no_amount(world: World) -> None:
@@ -197,24 +220,73 @@ async def test_an_approval_shows_no_amount(world: World) -> None:
     assert "You approve a card" in shown.text
 
 
+async def test_a_completed_one_says_so_and_leads_on(world: World) -> None:
+    """The page sends no customer to pay again."""
+    relay = hosting(world)
+    checkout = await finished(relay, new(return_to="myshop://paid"), CheckoutState.COMPLETED)
+    shown = await page_of(relay, checkout)
+    link = f"myshop://paid?checkout={checkout.id}&state=completed"
+
+    assert (shown.heading, shown.all("form")) == ("Payment received", [])
+    assert (shown.links, shown.refresh) == ([link], f"0;url={link}")
+
+
+@pytest.mark.parametrize("is_return", [False, True])
 @pytest.mark.parametrize(
     ("outcome", "heading"),
     [
-        (CheckoutState.COMPLETED, "Payment received"),
-        (CheckoutState.FAILED, "That did not work"),
-        (CheckoutState.CANCELLED, "Cancelled"),
+        (CheckoutState.FAILED, "An attempt did not succeed"),
+        (CheckoutState.CANCELLED, "Cancelled, as far as we know"),
     ],
 )
-async def test_a_finished_one_says_so_in_plain_words(world: World, outcome: CheckoutState, heading: str) -> None:
-    """The page sends no customer to pay again."""
+async def test_what_is_not_final_is_waited_for(
+    world: World, outcome: CheckoutState, heading: str, *, is_return: bool
+) -> None:
+    """A second card may have paid: neither the page nor the app's link may say that nothing was taken."""
     relay = hosting(world)
     checkout = await finished(relay, new(return_to="myshop://paid"), outcome)
-    shown = await page_of(relay, checkout)
-    link = f"myshop://paid?checkout={checkout.id}&state={outcome}"
+    shown = await (back_at(relay, checkout) if is_return else page_of(relay, checkout))
 
-    assert (shown.heading, shown.all("form")) == (heading, [])
-    assert shown.links == [link]
-    assert shown.refresh == f"0;url={link}"
+    assert (shown.heading, shown.all("form"), shown.refresh) == (heading, [], "2")
+    assert shown.links == [f"myshop://paid?checkout={checkout.id}&state=open"]
+    assert "Go back without waiting" in shown.text
+    assert "Do not start again yet." in shown.text
+    assert "not charged" not in shown.text
+
+
+async def test_a_page_stops_waiting_after_a_day(world: World) -> None:
+    """It says what is known, and promises no news any more."""
+    relay = hosting(world)
+    checkout = await finished(relay, new(return_to="myshop://paid"), CheckoutState.FAILED)
+    world.clock.passed_ms += INQUIRED_FOR_MS
+    shown = await back_at(relay, checkout)
+
+    assert (shown.heading, shown.refresh) == ("An attempt did not succeed", None)
+    assert "updates by itself" not in shown.text
+    assert "Go back to the shop" in shown.text
+
+
+@pytest.mark.parametrize("kind", CheckoutKind)
+@pytest.mark.parametrize(
+    "before", [CheckoutState.OPEN, CheckoutState.FAILED, CheckoutState.CANCELLED, CheckoutState.EXPIRED]
+)
+async def test_done_after_all_is_passed_on_when_it_is_known_and_not_before(
+    world: World, kind: CheckoutKind, before: CheckoutState
+) -> None:
+    """For every kind: the money is taken, the books say something else for a while, and then the news comes."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay, new(kind=kind, return_to="myshop://paid"))
+    if before is CheckoutState.EXPIRED:
+        await expire(relay, checkout)
+    elif before is not CheckoutState.OPEN:
+        await finish_by_notification(relay, told_of(checkout, before))
+    waiting = await back_at(relay, checkout)
+    end = CheckoutState.NOTIFIED if kind is CheckoutKind.AUTHORIZATION else CheckoutState.COMPLETED
+    await finish_by_notification(relay, told_of(checkout, end))
+    shown = await back_at(relay, checkout)
+
+    assert (waiting.refresh, waiting.links) == ("2", [f"myshop://paid?checkout={checkout.id}&state=open"])
+    assert shown.refresh == f"0;url=myshop://paid?checkout={checkout.id}&state={end}"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +314,7 @@ async def test_a_reported_authorization_leads_on_and_says_only_what_is_known(wor
     checkout = await finished(relay, new(kind=CheckoutKind.AUTHORIZATION, **links), CheckoutState.NOTIFIED)
     shown = await back_at(relay, checkout, is_cancelled=True)
 
-    assert "reports that the amount is held" in shown.text
+    assert "has reported a hold on your card for this order. It is not confirmed yet." in shown.text
     assert shown.refresh == f"0;url=myshop://paid?checkout={checkout.id}&state=notified"
 
 
@@ -263,7 +335,7 @@ async def test_an_order_with_a_reported_authorization_is_not_authorized_again(wo
     await finish_by_notification(relay, notified)
     shown = await page_of(relay, second)
 
-    assert (shown.heading, shown.all("form")) == ("Thank you", [])
+    assert (shown.heading, shown.all("form")) == ("Hold reported", [])
 
 
 async def test_an_expired_one_says_so(world: World) -> None:
@@ -296,7 +368,96 @@ async def test_an_order_that_was_paid_otherwise_is_not_paid_again(world: World) 
     )
     await finish_by_notification(relay, paid)
 
-    assert (await page_of(relay, second)).heading == "Paid already"
+    assert (await page_of(relay, second)).heading == "Done already"
+
+
+async def test_a_refused_page_of_an_order_that_was_paid_since_says_so(world: World) -> None:
+    """A customer who comes back to the first page must not read that nothing is confirmed."""
+    relay = hosting(world)
+    first = await finished(relay, new(return_to="myshop://paid"), CheckoutState.FAILED)
+    await finished(relay, new(), CheckoutState.COMPLETED)
+    shown = await back_at(relay, first)
+
+    assert (shown.heading, shown.refresh) == ("Done already", None)
+    assert shown.links == [f"myshop://paid?checkout={first.id}&state=open"]
+
+
+async def test_the_form_leads_back_as_well(world: World) -> None:
+    """Who has second thoughts comes to the basket; nothing is known of such a checkout."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay, new(return_to="myshop://paid", cancel_to="myshop://basket"))
+
+    assert (await page_of(relay, checkout)).links == [f"myshop://basket?checkout={checkout.id}&state=open"]
+
+
+async def test_a_page_that_is_opened_again_submits_nothing_by_itself(world: World) -> None:
+    """The customer may have paid in another tab, and nobody has heard of it yet."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    first, again = await page_of(relay, checkout), await page_of(relay, checkout)
+
+    assert "data-begins" in first.all("form")[0]
+    assert "data-begins" not in again.all("form")[0]
+    assert again.links == [f"{await secret_of(relay, checkout)}/return"]
+    assert "opened before" in again.text
+    assert "opened before" not in first.text
+
+
+async def test_a_page_that_is_opened_again_asks_the_gateway_first(world: World) -> None:
+    """A payment whose notification never came is found, and nobody is sent to pay twice."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    await page_of(relay, checkout)
+    world.clock.passed_ms += 3_000
+    world.account.observations.append(seen())
+
+    assert (await page_of(relay, checkout)).heading == "Payment received"
+
+
+async def test_a_page_names_order_and_amount_at_its_end_too(world: World) -> None:
+    """Also after the customer's data were forgotten, but for what the shop called the goods."""
+    relay = hosting(world)
+    checkout = await finished(relay, new(), CheckoutState.COMPLETED)
+    secret = await secret_of(relay, checkout)
+    amount = {"Amount": "LKR\u00a01,000.00"}
+    assert (await back_at(relay, checkout)).rows == {"Order": "A-1", "Description": ASKED.items} | amount
+    world.clock.passed_ms += FORGOTTEN_AFTER_MS + 1
+    await forget_checkouts(relay)
+    shown = Shown(await back_page(relay, "gateway", checkout.id, secret, is_cancelled=False))
+
+    assert shown.rows == {"Order": "A-1"} | amount
+
+
+async def test_a_page_looks_like_the_shops(world: World) -> None:
+    """By name, logo and colour; all of it comes from this server."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    logo = logo_of(b"\x89PNG\r\n\x1a\n")
+    shop = Shop(name="Tea <House>", logo=logo, colour=(0xFF, 0xD7, 0))
+    shown = Shown(
+        await checkout_page(
+            relay, "gateway", checkout.id, await secret_of(relay, checkout), PageReader(shop, language("en"))
+        )
+    )
+
+    assert "Tea &lt;House&gt;" in shown.text
+    assert [each["src"] for each in shown.all("img")] == ["/gateway/hosted/logo"]
+    assert [each["href"] for each in shown.all("link")] == ["/gateway/hosted/page.css", "/gateway/hosted/shop.css"]
+    assert "img-src 'self'" in shown.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(("tag", "heading"), [("si", "ගෙවීම ලැබුණි"), ("ta", "கட்டணம் பெறப்பட்டது")])
+async def test_a_page_speaks_the_readers_language(world: World, tag: str, heading: str) -> None:
+    """And says which it is, to programs that read it aloud."""
+    relay = hosting(world)
+    checkout = await finished(relay, new(), CheckoutState.COMPLETED)
+    reader = PageReader(UNNAMED_SHOP, language(tag))
+    secret = await secret_of(relay, checkout)
+    shown = Shown(await back_page(relay, "gateway", checkout.id, secret, reader, is_cancelled=False))
+
+    assert (shown.heading, shown.all("html")) == (heading, [{"lang": tag}])
+    assert (shown.headers["content-language"], shown.headers["vary"]) == (tag, "accept-language")
+    assert "LKR\u00a01,000.00" in shown.text
 
 
 async def test_who_comes_back_waits_for_the_word(world: World) -> None:
@@ -331,8 +492,30 @@ async def test_who_cancels_is_sent_to_the_other_link(world: World) -> None:
     checkout = await opened_checkout(relay, new(return_to="myshop://paid", cancel_to="myshop://basket"))
     shown = await back_at(relay, checkout, is_cancelled=True)
 
-    assert shown.heading == "Cancelled"
-    assert shown.links == [f"myshop://basket?checkout={checkout.id}&state=cancelled"]
+    assert shown.heading == "Cancelled, as far as we know"
+    assert shown.links == [f"myshop://basket?checkout={checkout.id}&state=open"]
+    assert shown.refresh == f"0;url={shown.links[0]}"
+
+
+async def test_who_cancels_after_a_refusal_is_sent_to_the_other_link_too(world: World) -> None:
+    """Nobody who turned back has anything to wait for."""
+    relay = hosting(world)
+    links = {"return_to": "myshop://paid", "cancel_to": "myshop://basket"}
+    checkout = await finished(relay, new(**links), CheckoutState.FAILED)
+    shown = await back_at(relay, checkout, is_cancelled=True)
+
+    assert shown.refresh == f"0;url=myshop://basket?checkout={checkout.id}&state=open"
+
+
+async def test_who_cancels_without_an_app_stays_and_sees_the_outcome(world: World) -> None:
+    """The page asks the gateway: the customer may have paid in another tab."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    assert (await back_at(relay, checkout, is_cancelled=True)).refresh == "2"
+    world.clock.passed_ms += 60_000
+    world.account.observations.append(seen())
+
+    assert (await back_at(relay, checkout, is_cancelled=True)).heading == "Payment received"
 
 
 @pytest.mark.parametrize("is_cancelled", [True, False, None])
@@ -360,23 +543,7 @@ async def test_while_the_store_is_down_the_page_says_to_try_again(world: World) 
         await back_page(relay, "gateway", checkout.id, secret, is_cancelled=False),
     ):
         shown = Shown(page)
-        assert (page.http_status, shown.heading, shown.refresh) == (503, "Please try again", "5")
-
-
-@pytest.mark.parametrize("name", ASSETS)
-def test_what_the_pages_load_is_there(name: str) -> None:
-    """The files come from this server, and browsers may cache them."""
-    headers = dict(asset(name).raw_headers)
-
-    assert headers[b"content-type"].startswith(ASSETS[name].encode())
-    assert b"max-age" in headers[b"cache-control"]
-
-
-def test_nothing_else_of_the_folder_is_served() -> None:
-    """Templates are not public."""
-    for name in ("page.html", "../app.py", ""):
-        with pytest.raises(Refusal, match="nothing at this address"):
-            asset(name)
+        assert (page.http_status, shown.heading, shown.refresh) == (503, "Please wait a moment", "5")
 
 
 def test_the_routes_name_no_secret_in_the_log() -> None:

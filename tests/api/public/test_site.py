@@ -64,6 +64,17 @@ async def test_a_trusted_proxy_names_the_client(call_with: Callable[..., Caller]
     assert (await call("GET", "/metrics", headers={**NOBODY, "X-Forwarded-For": "203.0.113.9"})).status == 404
 
 
+async def test_a_trusted_proxy_that_sets_no_header_opens_nothing(call_with: Callable[..., Caller]) -> None:
+    """Whoever comes through it would pass for the proxy itself, which is local."""
+    call = call_with(trusted_proxies=(ipaddress.ip_network("127.0.0.1/32"),))
+    assert (await call("GET", "/metrics", headers=NOBODY)).status == 404
+
+
+async def test_the_metrics_are_at_one_address(call_with: Callable[..., Caller]) -> None:
+    """Where they have an address of their own, the API's doesn't show them."""
+    assert (await call_with(has_metrics_address=True)("GET", "/metrics", headers=NOBODY)).status == 404
+
+
 @pytest.mark.parametrize(
     ("header", "value"),
     [("X-Forwarded-For", "203.0.113.9:4711"), ("X-Forwarded-For", "unknown"), ("Forwarded", "for=203.0.113.9")],

@@ -128,3 +128,41 @@ async def test_an_unknown_subscription_has_no_owner(relay: Relay) -> None:
 
     for subscription_id, order_id in ((foreign, "Plan-1"), (ownerless, "Plan-2"), (paid_once, "Plan-3"), ("1", "x")):
         assert not await may(relay, Bound(order_id=order_id), subscription_id)
+
+
+OTHER = "cus_" + "b" * 32
+
+
+async def try_to_begin(relay: Relay, name: str, customer_id: str | None, **members: object) -> None:
+    """Opens a page for the plan of order Plan-1, from which nothing came yet."""
+    own: dict[str, object] = {
+        "id": f"chk_{name:>026}",
+        "kind": CheckoutKind.RECURRING,
+        "order_id": "Plan-1",
+        "guard": None,
+        "idempotency_key": None,
+        "customer_reference": None,
+        "bound_customer_id": customer_id,
+    }
+    assert await relay.checkouts.add(msgspec.structs.replace(CHECKOUT, **(own | members)), DETAILS)
+
+
+async def test_a_page_that_was_given_up_shows_nobody_elses_plan(relay: Relay) -> None:
+    """Two customers tried to begin a plan of one order: the one of them would read and end the other's."""
+    await try_to_begin(relay, "x", OTHER)
+    plan = await begin(relay, 1, bound_customer_id=CUSTOMER)
+
+    assert await may(relay, Bound(customer_id=CUSTOMER, order_id="Plan-1"), plan)
+    assert not await may(relay, Bound(customer_id=OTHER, order_id="Plan-1"), plan)
+    assert not await may(relay, Bound(customer_id=OTHER), plan)
+
+
+async def test_a_plan_that_either_of_two_pages_may_have_begun_is_nobodys_to_end(relay: Relay) -> None:
+    """Until the checkout is known that began it; a second page of the same customer's is in nobody's way."""
+    plan = await begin(relay, 1, bound_customer_id=CUSTOMER, subscription_id=None)
+    await try_to_begin(relay, "x", CUSTOMER)
+    assert await may(relay, Bound(customer_id=CUSTOMER), "420000000001")
+    await try_to_begin(relay, "y", OTHER)
+
+    for customer_id in (CUSTOMER, OTHER):
+        assert not await may(relay, Bound(customer_id=customer_id, order_id="Plan-1"), plan)

@@ -3,7 +3,14 @@ from typing import Final
 import msgspec
 import pytest
 
-from payrelay.core.checkouts.text_holders import HolderKind, TextHolder, beside_approval, beside_authorization
+from payrelay.core.checkouts.text_holders import (
+    HolderKind,
+    TextHolder,
+    beside_approval,
+    beside_authorization,
+    beside_hosted_authorization,
+    of_other_orders,
+)
 
 FORM: Final = TextHolder(subject="chk_1", kind=HolderKind.FORM, noun="payment", order_id="A1", is_exact=True)
 CALL: Final = TextHolder(subject="op_1", kind=HolderKind.CALL, noun="authorization", order_id="A1", is_exact=True)
@@ -43,3 +50,26 @@ def test_an_approval_of_the_same_order_is_not_beside_it() -> None:
 def test_an_order_of_which_the_amount_is_not_known_is_not_beside_an_approval() -> None:
     """Where orders are numbers, nearly every order begins like an earlier one."""
     assert beside_approval([msgspec.structs.replace(FORM, is_exact=False)], "A12") == []
+
+
+@pytest.mark.parametrize("other", [FORM, CALL, CHARGE, APPROVAL])
+def test_a_text_of_one_order_alone_is_of_no_other(other: TextHolder) -> None:
+    """A customer may have several forms of one order, and each attempt is one of that order."""
+    is_lost = msgspec.structs.replace(other, order_id=None)
+
+    assert of_other_orders([FORM, other], "A1") == []
+    assert of_other_orders([FORM, other], "A125") == [FORM, other]
+    assert of_other_orders([FORM, is_lost], "A1") == [is_lost]
+
+
+def test_an_amount_that_is_not_known_makes_no_other_order() -> None:
+    """Else no attempt would be told of an order whose id begins like an old approval's."""
+    assert of_other_orders([msgspec.structs.replace(FORM, is_exact=False)], "A12") == []
+
+
+@pytest.mark.parametrize("holder", [FORM, CALL, APPROVAL])
+def test_what_has_the_text_of_a_hosted_authorization_under_another_order_is_beside_it(holder: TextHolder) -> None:
+    """Its customer could take the order with a token of their own; under the same order the amount is the same too."""
+    assert beside_hosted_authorization([holder, CHARGE], "A125") == [holder]
+    assert beside_hosted_authorization([holder, CHARGE], "A1") == []
+    assert beside_hosted_authorization([msgspec.structs.replace(holder, is_exact=False)], "A125") == []

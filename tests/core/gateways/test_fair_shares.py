@@ -120,9 +120,18 @@ def test_a_part_that_has_enough_refuses_all_its_apps() -> None:
     assert choose(phones, [Usage(DESK, 3, 0), Usage(SHOP, 9, 0)], calls=CALLS).refused == {PHONE.whole_part}
 
 
-def test_payrelays_own_inquiries_have_a_tenth_of_a_principals_share() -> None:
-    """After an outage thousands of operations are to be resolved, and the shop goes on."""
-    assert counted(choose([OURS] * 20 + [SHOP] * 20, [], calls=CALLS)) == {OURS: 2, SHOP: 16}
+@pytest.mark.parametrize("others", [1, 2, 6])
+def test_payrelays_own_inquiries_have_a_quarter_beside_any_number_of_principals(others: int) -> None:
+    """Lost replies are to be resolved however many shops there are; after an outage the shops go on all the same."""
+    shops = [Consumer(str(number), Part.KEYS) for number in range(others)]
+    used = [Usage(shop, 0, 20 // others) for shop in shops]
+    given = counted(choose([OURS] * 20 + shops * 20, used, calls=CALLS))
+    assert 4 <= given[OURS] <= 6
+    assert sum(given.values()) == 18
+
+
+def test_payrelays_own_inquiries_use_what_nobody_else_needs() -> None:
+    """At night they have the budget but for the reserve."""
     assert counted(choose([OURS] * 20, [], calls=CALLS)) == {OURS: 18}
 
 
@@ -130,6 +139,13 @@ def test_an_access_token_takes_any_free_permit() -> None:
     """Everybody waits for it."""
     assert choose([TOKEN], [Usage(SHOP, 19, 0)], calls=CALLS).given == (TOKEN,)
     assert choose([TOKEN], [Usage(SHOP, 20, 0)], calls=CALLS).given == ()
+
+
+def test_nothing_is_kept_for_the_next_access_token_or_taken_from_a_share_for_the_last() -> None:
+    """One is used for minutes, so a permit that was kept for the next would stay unused."""
+    assert counted(choose([SHOP] * 9, [Usage(TOKEN, 1, 1)], calls=5)) == {SHOP: 4}
+    assert counted(choose([OURS] * 20, [Usage(TOKEN, 1, 1)], calls=CALLS)) == {OURS: 17}
+    assert counted(choose([OURS], [Usage(TOKEN, 1, 0), Usage(SHOP, 15, 0)], calls=CALLS)) == {OURS: 1}
 
 
 @pytest.mark.parametrize("consumer", [OURS, SHOP, PHONE, TOKEN, Consumer("a shop with spaces", Part.EFFECTS, "x")])

@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -20,6 +21,7 @@ from payrelay.core.payments.operation import (
     State,
     advance,
     captured_guard,
+    is_step,
 )
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import IllegalTransition
@@ -240,3 +242,15 @@ def test_what_failed_is_searched_for_the_next_day_where_it_could_show_itself(
     can_show = kind in {Kind.CHARGE, Kind.RETRY} or (kind is Kind.REFUND and amount_minor is None)
     unknown = make_operation(state=State.UNKNOWN, kind=kind, amount_minor=amount_minor)
     assert move(unknown, Event.DISPROVED)[0].inquire_at_ms == (2_000 + DAY_MS if can_show else None)
+
+
+def test_a_stored_step_is_one_of_the_table() -> None:
+    """The audit asks it of stored words: what the table lacks was stored by something that believed a forged row."""
+    known = {(before.value, event.value, after.value) for (before, event), after in TRANSITIONS.items()}
+    words = itertools.product(map(str, State), map(str, Event), map(str, State))
+
+    assert {step for step in words if is_step(*step)} == known
+    assert [state for state in State if is_step(None, None, state.value)] == [State.ACCEPTED, State.SENDING]
+    assert not is_step(None, Event.GRANTED.value, State.SENDING.value)
+    assert not is_step(State.SUCCEEDED.value, Event.GAVE_UP.value, State.NOT_SENT.value)
+    assert not is_step("forged", None, "forged")

@@ -1,6 +1,8 @@
+from datetime import date
+
 import pytest
 
-from payrelay.core.subscriptions.schedule import contradict, schedule_asked, schedule_shown
+from payrelay.core.subscriptions.schedule import Schedule, contradict, may_be_next, schedule_asked, schedule_shown
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,20 @@ def test_a_text_that_nobody_knows_contradicts_nothing(shown: str) -> None:
 def test_what_was_asked_in_other_words_is_compared_with_nothing() -> None:
     """The interface takes no other words; a stored value of another version may have some."""
     assert not contradict(schedule_asked("monthly", "for good"), schedule_shown("Charged every year for 1 year"))
+
+
+@pytest.mark.parametrize(
+    ("day", "shown", "is_so"),
+    [
+        ("2024-01-14", Schedule(every_days=30.4), True),
+        ("2024-01-15", Schedule(every_days=30.4), False),
+        ("2023-11-01", Schedule(every_days=30.4), True),
+        ("2024-12-14", None, True),
+        ("2024-12-15", Schedule(), False),
+        ("2023-11-31", None, False),
+        ("9999-99-99", None, False),
+    ],
+)
+def test_the_next_installment_is_a_period_away(day: str, shown: Schedule | None, *, is_so: bool) -> None:
+    """The latest date that was reported is shown, so that a made-up one may not stay for years."""
+    assert may_be_next(day, date(2023, 11, 15), shown) is is_so

@@ -1,24 +1,30 @@
 """Owners where requests of two principals meet, and reads at a gateway that has a record for every number."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.flows.hosted import hosting, new
 from tests.flows.world import CHARGE, World, asked, outcome_of
+from tests.samples import OPERATION
 
 from payrelay.core.access.ownership import OrderOwners
 from payrelay.core.calls import OneSubscription, PaymentsOfOrder
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.outcomes import OutcomeKind, Reading
-from payrelay.core.payments.operation import State
+from payrelay.core.payments.operation import OPEN_STATES, State
 from payrelay.errors import Code, Refusal, StoreUnavailable
 from payrelay.flows.access.ownership import answer_as_unknown
 from payrelay.flows.checkouts.open_checkout import open_checkout
+from payrelay.flows.payments.answer_repeat import answer_blocked
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
 from payrelay.flows.relay import Relay
 from payrelay.store.access.owners import Owners
+from payrelay.store.payments.journal import GuardedOperation
 
 TAKEN = r"^this order id is taken; use another one$"
 PAYMENT_ID = "320025000001"
@@ -30,7 +36,7 @@ class MeetingOwners(Owners):
     """Has something happen right after the owners of an order were read, at the times that are numbered."""
 
     def __init__(self, world: World, deeds: dict[int, Deed]) -> None:
-        super().__init__(world.database)
+        super().__init__(world.database, digests_of(world.database))
         self._deeds = deeds
         self._times = 0
 
@@ -131,3 +137,34 @@ async def test_a_record_for_a_number_that_nobody_has_is_not_passed_on(world: Wor
     answer = await answer_as_unknown(world.relay, asked(), OneSubscription(subscription_id=1))
 
     assert (answer.http_status, b"subscription_id" in answer.body) == (404, False)
+
+
+def of_unknown(world: World, times: int) -> None:
+    """Has the gateway say as often that there is nothing."""
+    world.account.readings += [Reading(code=Code.NOT_FOUND, msg="No payments found")] * times
+
+
+async def test_foreign_reads_at_the_same_time_are_one_call(world: World) -> None:
+    """As they are for an unknown order; else their number and their time would tell that the order exists."""
+    await charged_by(world, "kiosk")()
+    of_unknown(world, 8)
+    calls = [PaymentsOfOrder(order_id=order_id) for order_id in ("A-1", "A-2")]
+    for call in calls:
+        before = len(world.account.readings)
+        answers = await asyncio.gather(*(retrieve_payments(world.relay, asked(), call) for _ in range(4)))
+        assert before - len(world.account.readings) == 1
+        assert {(each.http_status, each.body.partition(b"request_id")[0]) for each in answers} == {
+            (404, answers[0].body.partition(b"request_id")[0])
+        }
+    assert world.relay.stand_ins == {}
+
+
+@pytest.mark.parametrize("state", sorted(OPEN_STATES))
+async def test_a_guard_of_another_caller_tells_nothing_of_its_state(world: World, state: State) -> None:
+    """Whether it is under way, unknown, or an operator's: a caller learns only that it should try again."""
+    guarded = GuardedOperation(operation=msgspec.structs.replace(OPERATION, state=state))
+    with pytest.raises(Refusal) as refused:
+        answer_blocked(world.relay, guarded, asked(principal="kiosk"), "f")
+
+    assert (refused.value.code, refused.value.retry_after_s) == (Code.IN_PROGRESS, 10)
+    assert refused.value.operation_id is None

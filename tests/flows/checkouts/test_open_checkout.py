@@ -168,7 +168,7 @@ async def test_what_is_missing_here_is_named(world: World) -> None:
     relay = hosting(world)
     with pytest.raises(Refusal, match="PAYRELAY_PUBLIC_URL") as refused:
         await open_checkout(replace(relay, public_url=None), asked(), new())
-    assert refused.value.code is Code.UNAVAILABLE
+    assert refused.value.code is Code.NOT_CONFIGURED
     world.account.signer = None
     with pytest.raises(Refusal, match=r"PAYRELAY_GATEWAYS__GATEWAY__MERCHANT_ID and .*__MERCHANT_SECRET"):
         await open_checkout(relay, asked(), new())
@@ -290,6 +290,32 @@ async def test_a_checkout_opened_with_a_client_token_belongs_to_its_customer(wor
 
     checkout = await current(relay, data["id"])
     assert (checkout.bound_customer_id, checkout.customer_reference) == ("cus_1", "user-1")
+
+
+@pytest.mark.parametrize(
+    ("left_s", "asked_s", "life_s"), [(300, LIFE_S, 300), (3_600, LIFE_S, LIFE_S), (1, LIFE_S, 60), (None, 900, 900)]
+)
+async def test_a_page_of_an_app_ends_with_its_token(
+    world: World, left_s: int | None, asked_s: int, life_s: int
+) -> None:
+    """An app that chose a day would keep its shop from the order for a day, also after its token was revoked."""
+    relay, now_ms = hosting(world), world.clock.now_ms()
+    bound = Bound(order_id="A-1", customer_id="cus_1", allowance=PRICE)
+    app = asked(bound=bound, expires_at_ms=None if left_s is None else now_ms + left_s * 1000)
+    first = data_of(await open_checkout(relay, app, new(expires_in_s=asked_s)))
+    again = data_of(await open_checkout(relay, asked(bound=bound), new(expires_in_s=asked_s)))
+
+    checkout = await current(relay, first["id"])
+    assert checkout.expires_at_ms - now_ms == life_s * 1000
+    assert again["id"] == first["id"], "a repeat with a shorter validity, or a newer token, is the same request"
+
+
+async def test_a_page_of_a_key_may_outlive_the_key(world: World) -> None:
+    """A server's key is replaced while its customers pay."""
+    relay, now_ms = hosting(world), world.clock.now_ms()
+    answer = await open_checkout(relay, asked(expires_at_ms=now_ms + 1_000), new())
+
+    assert (await current(relay, data_of(answer)["id"])).expires_at_ms == now_ms + LIFE_S * 1000
 
 
 def test_no_personal_data_is_printed() -> None:

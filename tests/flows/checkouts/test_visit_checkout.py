@@ -3,6 +3,7 @@ from tests.flows.hosted import LIFE_S, current, hosting, new, opened, secret_of,
 from tests.flows.world import World
 
 from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, CheckoutOutcome, CheckoutState
+from payrelay.core.checkouts.shown import Shown
 from payrelay.core.gateways.pauses import Pause
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
 from payrelay.flows.checkouts.visit_checkout import CheckoutVisit, return_to_checkout, visit_checkout
@@ -98,9 +99,10 @@ async def test_what_is_finished_has_no_form_any_more(world: World, outcome: Chec
     checkout = await opened(relay, new(**LINKS))
     await finish_by_notification(relay, content(relay, outcome))
     found = await visited(relay, checkout.id)
+    told = "completed" if outcome is CheckoutState.COMPLETED else "open"
 
     assert (found.link_to_gateway, found.checkout.state) == (None, outcome)
-    assert found.return_link == f"myshop://paid?x=1&checkout={checkout.id}&state={outcome}"
+    assert found.return_link == f"myshop://paid?x=1&checkout={checkout.id}&state={told}"
 
 
 async def test_an_order_that_was_paid_by_another_page_is_not_paid_again(world: World) -> None:
@@ -120,7 +122,7 @@ async def test_an_order_that_was_paid_by_another_page_is_not_paid_again(world: W
     await finish_by_notification(relay, paid)
     found = await visited(relay, second.id)
 
-    assert (found.link_to_gateway, found.is_order_paid) == (None, True)
+    assert (found.link_to_gateway, found.shown) == (None, Shown.ORDER_COMPLETED)
 
 
 async def test_no_customer_is_sent_to_the_gateway_while_the_account_is_paused(world: World) -> None:
@@ -130,7 +132,7 @@ async def test_no_customer_is_sent_to_the_gateway_while_the_account_is_paused(wo
     await Pauses(world.database).add(Pause(account="gateway", since_ms=0, reason="wrong prices", operator="ann"))
     world.clock.passed_ms += PAUSES_KEPT_MS
     paused = await visited(relay, checkout.id)
-    assert (paused.link_to_gateway, paused.is_paused) == (None, True)
+    assert (paused.link_to_gateway, paused.shown) == (None, Shown.PAUSED)
     assert (await current(relay, checkout.id)).opened_at_ms is None
     await Pauses(world.database).remove("gateway")
     world.clock.passed_ms += PAUSES_KEPT_MS
@@ -165,7 +167,7 @@ async def test_a_cancellation_counts_until_a_payment_is_known(world: World) -> N
     relay = hosting(world)
     checkout = await opened(relay, new(**LINKS))
     found = await came_back(relay, checkout.id, is_cancelled=True)
-    assert found.return_link == f"https://shop.example/basket?checkout={checkout.id}&state=cancelled"
+    assert found.return_link == f"https://shop.example/basket?checkout={checkout.id}&state=open"
     assert (found.checkout.state, found.checkout.guard) == (CheckoutState.CANCELLED, None)
 
     await finish_by_notification(relay, content(relay))

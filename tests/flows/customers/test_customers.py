@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.flows.hosted import hosting, new, opened
 from tests.flows.vault import MERCHANT, SEAL, TOKEN, approved_in, charge_by, stored, told
 from tests.flows.world import World, asked, outcome_of
@@ -37,6 +38,8 @@ from payrelay.flows.customers.show_customer import show_customer
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.customers import Customers
+from payrelay.store.engine.database import Statement, all_rows
+from payrelay.store.engine.queries import query
 from payrelay.store.gateways.readings import ReadingStore
 
 OTHERS = [{"principal": "other"}, {"bound": Bound(customer_id="cus_9")}, {"bound": Bound(order_id="A-1")}]
@@ -134,6 +137,37 @@ async def test_a_list_is_read_page_by_page(world: World) -> None:
     }
     assert second.headers == ()
     assert [entry["order_id"] for entry in [*page_of(first), *page_of(second)]] == ["P-4", "P-3", "P-2", "P-1", "P-0"]
+
+
+@pytest.mark.parametrize("lost", ["zeroblob(length(sealed_key))", "X'01'", "removed"])
+async def test_a_customer_whose_key_was_lost_ends_no_list_and_can_be_erased(world: World, lost: str) -> None:
+    """One row that a backup brought back would keep a shop from all of its customers, and from a duty to erase."""
+    customers = [await approved_in(world, token=Secret(f"t-{number}"), order_id=f"P-{number}") for number in range(3)]
+    gone = customers[1].id
+    change = "DELETE FROM data_keys" if lost == "removed" else f"UPDATE data_keys SET sealed_key = {lost}"  # noqa: S608
+    await world.database.write(all_rows(Statement(query(f"{change} WHERE owner = $1"), (gone,))))
+    first = await list_customers(world.relay, asked(), CustomerFilter(), before=None, limit=1)
+    listed = await list_customers(world.relay, asked(), CustomerFilter(), before=page_of(first)[0]["id"], limit=1)
+    with pytest.raises(Refusal) as shown:
+        await show_customer(world.relay, asked(), gone)
+    erased = [await erase_customer(world.relay, asked(), gone) for _ in range(2)]
+
+    assert (page_of(first)[0]["id"], page_of(listed)[0]["id"]) == (customers[2].id, customers[0].id)
+    assert shown.value.code is Code.NOT_FOUND
+    assert [data_of(answer)["state"] for answer in erased] == ["erased", "erased"]
+    assert data_of(await show_customer(world.relay, asked(), gone))["state"] == "erased"
+    rows = await world.database.read(all_rows(Statement(query("SELECT row_name FROM row_alerts"), ())))
+    assert rows == [(f"customers/{gone}",)]
+
+
+async def test_nobody_else_erases_a_customer_whose_key_was_lost(world: World) -> None:
+    """That nothing of it can be read makes it nobody else's."""
+    customer = await approved_in(world)
+    await world.database.write(all_rows(Statement(query("DELETE FROM data_keys"), ())))
+    with pytest.raises(Refusal) as caught:
+        await erase_customer(world.relay, asked(principal="other"), customer.id)
+
+    assert caught.value.code is Code.NOT_FOUND
 
 
 async def test_names_are_changed_one_by_one(world: World) -> None:
@@ -250,7 +284,7 @@ async def test_erasure_reaches_every_order_of_the_customer(world: World) -> None
     """The gateway's records have the customer's name, address and telephone; there may be any number of orders."""
     await _notified(world)
     customer = await approved_in(world)
-    last = ReadingStore(world.database, SEAL)
+    last = ReadingStore(world.database, SEAL, digests_of(world.database))
     orders = [f"A-{number}" for number in range(ORDERS_AT_ONCE + 2)]
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
     for number, order_id in enumerate(orders):
@@ -309,7 +343,7 @@ async def test_erasure_reaches_the_subscriptions_of_the_customer(world: World) -
         account="gateway", merchant=MERCHANT, order_id="S-1", outcome=CheckoutState.COMPLETED, subscription_id="420"
     )
     assert await finish_by_notification(relay, content) is not None
-    last = ReadingStore(world.database, SEAL)
+    last = ReadingStore(world.database, SEAL, digests_of(world.database))
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
     calls = [
         made(subscription_id=number) for made in (OneSubscription, PaymentsOfSubscription) for number in (420, 421)

@@ -10,6 +10,7 @@ from typing import Final
 import asyncpg
 import pytest
 from tests.databases import sqlite_url
+from tests.digests import digests_of
 from tests.flows.customers.test_customers import NOTIFICATION
 from tests.flows.hosted import data_of, hosting, new
 from tests.flows.vault import MERCHANT, SEAL, TOKEN, approved_in, charge_by
@@ -139,7 +140,9 @@ async def known_customer(world: World) -> Customer:
     data_of(await open_checkout(world.relay, asked(), new(order_id="A-2", customer_reference="CANARY-7")))
     await charge(world.relay, asked("k-1"), charge_by(customer.id, order_id="A-3"))
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
-    await ReadingStore(world.database, SEAL).keep(MERCHANT, PaymentsOfOrder(order_id="A-3"), reading, (), read_at_ms=1)
+    await ReadingStore(world.database, SEAL, digests_of(world.database)).keep(
+        MERCHANT, PaymentsOfOrder(order_id="A-3"), reading, (), read_at_ms=1
+    )
     return customer
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.flows.inbox_world import (
     MERCHANT,
+    SHOWN_PLAN,
     SUBSCRIPTION_ID,
     InboxWorld,
     body_of,
@@ -21,10 +22,14 @@ from payrelay.core.notifications.notification import Notification, NotificationR
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.flows.notifications.replay_notification import replay
+from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.subscription_notes import note_cancelled
-from payrelay.store.subscriptions import SubscriptionOwner
+from payrelay.store.alerts import Alerts, AlertSubject
+from payrelay.store.subscriptions import FAILED_MAX, SubscriptionOwner
 
 VICTIM = "420075000001"
+NOW_MS = 1_700_000_001_000
+"""When the first payment was made."""
 PLAN = {
     "subscription_id": SUBSCRIPTION_ID,
     "recurring": "1",
@@ -49,7 +54,7 @@ def installment(number: int, message: str = "RECURRING_INSTALLMENT_SUCCESS", sta
         message_type=message,
         item_rec_status={"RECURRING_STOPPED": "-1", "RECURRING_COMPLETE": "1"}.get(message, "0"),
         item_rec_install_paid=str(number if status == "2" else number - 1),
-        item_rec_date_next=f"2026-{number + 1:02}-15",
+        item_rec_date_next=f"2024-{number:02}-15",
     )
 
 
@@ -74,6 +79,7 @@ async def test_a_plan_is_followed_to_its_end(world: InboxWorld) -> None:
     assert standing.last_failure is not None
     assert standing.last_failure.payment_id == "320025000002"
     await take_later(world, installment(3))
+    world.account.plans[SUBSCRIPTION_ID]["status"] = "COMPLETED"
     await take_later(world, installment(3, "RECURRING_COMPLETE"))
 
     standing = await world.standing()
@@ -148,7 +154,7 @@ async def test_a_plan_of_another_amount_needs_attention(world: InboxWorld) -> No
 async def test_a_second_plan_of_an_order_needs_attention(world: InboxWorld) -> None:
     """The form was posted twice, and the customer would pay each month twice."""
     await world.open_checkout(CheckoutKind.RECURRING)
-    world.account.plans[VICTIM] = {"subscription_id": int(VICTIM), "order_id": "A-1", "currency": "LKR"}
+    world.account.plans[VICTIM] = SHOWN_PLAN | {"subscription_id": int(VICTIM)}
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     second = {"message_type": "AUTHORIZATION_SUCCESS", "subscription_id": VICTIM}
@@ -339,3 +345,128 @@ async def test_a_schedule_that_nobody_can_read_is_logged(world: InboxWorld) -> N
 
     assert taken.reason is NotificationReason.SUBSCRIPTION_NOTED
     assert "subscription_schedule_not_read" in world.world.log_events
+
+
+async def test_a_plan_whose_first_payment_is_another_is_for_an_operator(world: InboxWorld) -> None:
+    """Amount and startup fee are signed as one sum, which may be that of another form: 10.00 in place of 6000.00."""
+    fee = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=500_000)
+    await world.open_checkout(CheckoutKind.RECURRING, plan=fee, first_minor=600_000)
+    world.payments.append(payment_of())
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.OTHER_AMOUNT)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    assert await world.event_types() == []
+
+
+async def test_a_later_payment_is_not_taken_for_the_first(world: InboxWorld) -> None:
+    """Who paid 10.00 first pays the whole amount a month later, and may claim that payment as the first one."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    month_ms = 30 * 86_400_000
+    world.payments += [payment_of(amount_minor=1_000), payment_of(payment_id="320025000002", at_ms=NOW_MS + month_ms)]
+    taken = await world.take(body_of(**PLAN, message_type="AUTHORIZATION_SUCCESS", payment_id="320025000002"))
+
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.OTHER_AMOUNT)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+async def test_an_installment_waits_for_the_first_payment(world: InboxWorld) -> None:
+    """Without it nothing shows what was paid first. The installment counts, and completes the checkout with that."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    second = payment_of(payment_id="320025000002", at_ms=NOW_MS + 30 * 86_400_000)
+    world.payments.append(second)
+    taken = await world.take(installment(2))
+    assert (taken.reason, (await world.checkout()).state) == (NotificationReason.NOT_SHOWN, CheckoutState.OPEN)
+    assert (await world.standing()).paid == 1
+    world.payments.append(payment_of())
+    await world.later()
+
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, "320025000001")
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({"date": "2019-01-01 00:00:00"}, NotificationReason.EARLIER_PAYMENT),
+        ({"date": "some day"}, NotificationReason.EARLIER_PAYMENT),
+        ({"amount": None}, NotificationReason.OTHER_AMOUNT),
+        ({"status": "CANCELLED"}, NotificationReason.SUBSCRIPTION_NOTED),
+        ({"status": "words that nobody knows"}, NotificationReason.NOT_SHOWN),
+    ],
+)
+async def test_a_plan_that_begins_later_must_be_the_one_that_was_asked_for(
+    world: InboxWorld, members: dict[str, object], reason: NotificationReason
+) -> None:
+    """Nothing is paid yet: an old subscription of the order, or one that was stopped, would complete the checkout."""
+    trial = Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2030, 1, 1))
+    await world.open_checkout(CheckoutKind.RECURRING, plan=trial)
+    world.account.plans[SUBSCRIPTION_ID] |= members
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert taken.reason is reason
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+@pytest.mark.parametrize("is_first_notified", [True, False])
+@pytest.mark.parametrize("fee_minor", [0, 500_000])
+async def test_the_first_payment_of_a_plan_that_began_later_is_compared_when_it_shows(
+    world: InboxWorld, fee_minor: int, *, is_first_notified: bool
+) -> None:
+    """Of such a plan only 10.00 is signed: whoever deletes the startup fee from the form pays 1000.00 for 6000.00."""
+    trial = Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2023, 11, 20), startup_fee_minor=fee_minor)
+    await world.open_checkout(CheckoutKind.RECURRING, plan=trial, first_minor=100_000 + fee_minor)
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+    world.clock.passed_ms += 6 * 86_400_000
+    at_ms = world.clock.now_ms()
+    world.payments += [payment_of(at_ms=at_ms), payment_of(payment_id="320025000002", at_ms=at_ms + 1)]
+    taken = await take_later(world, installment(1 if is_first_notified else 2))
+
+    checkout, alerts = await world.checkout(), await alerts_of(world)
+    assert (await world.standing()).paid == (1 if is_first_notified else 2)
+    if fee_minor == 0:
+        assert (taken.reason, checkout.payment_id) == (NotificationReason.SUBSCRIPTION_NOTED, "320025000001")
+        assert alerts == []
+    else:
+        expected = NotificationReason.OTHER_AMOUNT if is_first_notified else NotificationReason.SUBSCRIPTION_NOTED
+        assert (taken.reason, checkout.payment_id) == (expected, None)
+        assert alerts == ([] if is_first_notified else ["chk_0001"])
+
+
+async def alerts_of(world: InboxWorld) -> list[str]:
+    """Reads which checkouts an operator is alerted about, as the alert channels are told."""
+    alerts = Alerts(world.database, AlertSubject.CHECKOUT)
+    leased = await alerts.lease_due(world.clock.now_ms(), leased_until_ms=world.clock.now_ms() + 1, limit=9)
+    return [each.subject_id for each in leased if await MESSAGES[AlertSubject.CHECKOUT](world.relay, each) is not None]
+
+
+async def test_made_up_failures_of_a_plan_are_few(world: InboxWorld) -> None:
+    """No record shows a failed installment, and its number isn't signed: a customer may post any number of them.
+
+    The shop would get an event for each of them. What is paid counts all the same, on the same day too.
+    """
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    for number in range(10):
+        failure = {"payment_id": f"3299000000{number:02}", "message_type": "RECURRING_INSTALLMENT_FAILED"}
+        await world.take(body_of("-2", **PLAN, **failure))
+    await take_later(world, body_of("-2", **PLAN, message_type="RECURRING_INSTALLMENT_FAILED", payment_id="7"))
+    await take_later(world, installment(2))
+
+    types = await world.event_types()
+    assert types.count("subscription.installment_failed") == FAILED_MAX + 1
+    assert types.count("subscription.installment_paid") == (await world.standing()).paid == 2
+
+
+@pytest.mark.parametrize("day", ["9999-99-99", "9999-12-31", "2025-01-01"])
+async def test_a_next_date_that_can_not_be_is_not_shown(world: InboxWorld, day: str) -> None:
+    """Nobody signs it, and the latest one is shown: a made-up one would be shown for ever."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    failure = {"message_type": "RECURRING_INSTALLMENT_FAILED", "item_rec_date_next": day}
+    await take_later(world, body_of("-2", **PLAN, **failure))
+
+    assert (await world.standing()).subscription.next_on == "2024-01-15"

@@ -59,6 +59,20 @@ async def test_a_notification_that_is_not_genuine_is_refused_and_stored(
     assert world.account.observed == 0
 
 
+async def test_a_refused_notification_may_be_left_out(world: InboxWorld) -> None:
+    """Where there are too many of them, forged ones are answered and counted, and don't get as far as the store."""
+    with pytest.raises(Refusal) as refused:
+        await ingest_notification(
+            world.relay, "gateway", NO_HEADERS, body_of(secret="another"), may_store_refused=lambda: False
+        )
+    genuine = await ingest_notification(world.relay, "gateway", NO_HEADERS, body_of(), may_store_refused=lambda: False)
+    await world.finish()
+
+    assert refused.value.code is Code.FORBIDDEN
+    assert [each.id for each in await world.all()] == [genuine.id]
+    assert world.reported == [Authenticity.FORGED, Authenticity.GENUINE]
+
+
 async def test_without_a_secret_it_may_be_sent_again(world: InboxWorld) -> None:
     """Whoever forgot MERCHANT_SECRET loses nothing: the repeat is worked on once it is there."""
     world.account.sign_with(None)

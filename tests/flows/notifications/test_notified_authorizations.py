@@ -8,6 +8,7 @@ import pytest
 from tests.flows.inbox_world import (
     AMOUNT_MINOR,
     AUTHORIZATION_TOKEN,
+    MERCHANT,
     InboxWorld,
     body_of,
     inbox_world,
@@ -19,10 +20,17 @@ from tests.flows.world import Crash, Raising, asked, outcome_of
 
 from payrelay.core.calls import Capture, Void
 from payrelay.core.checkouts.checkout import CheckoutEvent, CheckoutKind, CheckoutState, advance
-from payrelay.core.notifications.notification import NotificationKind, NotificationReason
+from payrelay.core.notifications.notification import NotificationKind, NotificationReason, NotificationState
 from payrelay.core.outcomes import Outcome, OutcomeKind
 from payrelay.core.payments.operation import State
+from payrelay.core.secret import secret_hash
 from payrelay.flows.checkouts.finish_checkout import expire, note_abandoned
+from payrelay.flows.notifications.replay_notification import (
+    NotReplayedError,
+    UnknownNotificationError,
+    accept,
+    replay,
+)
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.refund import refund
@@ -179,3 +187,78 @@ async def test_a_checkout_that_an_earlier_version_completed_is_captured(tmp_path
         assert (await capture(world.relay, asked(), PART)).http_status == 200
         assert await state_of(world) is CheckoutState.COMPLETED
         assert await world.event_types() == ["checkout.completed", "operation.succeeded"]
+
+
+@pytest.mark.parametrize("status", ["2", "3"])
+async def test_the_signature_of_another_order_takes_no_authorization(tmp_path: Path, status: str) -> None:
+    """A stranger pays or holds 10.00 under order A-125, and posts that as 2510.00 of A-1 with an invented token.
+
+    The victim's order would be held for good, and a capture would name the stranger's token.
+    """
+    async with inbox_world(tmp_path / "payrelay.db") as world:
+        await world.open_checkout(CheckoutKind.AUTHORIZATION, amount_minor=251_000, first_minor=251_000)
+        await world.open_checkout(order_id="A-125", guard="A-125", amount_minor=1_000, first_minor=1_000)
+        posted = body_of(status, payhere_amount="2510.00", payment_id=None, authorization_token="invented")
+        taken = await world.take(posted)
+
+        expected = NotificationReason.OTHER_TEXT if status == "3" else NotificationReason.OTHER_KIND
+        assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, expected)
+        assert await state_of(world) is CheckoutState.OPEN
+        assert await world.event_types() == []
+
+
+OTHER_TOKEN = "0d2a9a35-3bb1-4a7e-a4e1-6f1e5f0f6b11"
+
+
+async def test_an_operator_has_the_newer_token_of_an_order_captured(world: InboxWorld) -> None:
+    """Somebody signs elsewhere, and a stranger's token came first: the honest one must not be lost for good."""
+    honest = await world.take(body_of("3", payment_id=None, authorization_token=OTHER_TOKEN))
+    assert honest.reason is NotificationReason.OTHER_TOKEN
+    await accept(world.relay, honest.id, operator="Nimal", reason="as in the portal")
+    await world.later()
+    world.account.script.append(captured())
+    await capture(world.relay, asked(), WHOLE)
+
+    stored = await world.inbox.get(honest.id)
+    assert stored is not None
+    assert stored.reason is NotificationReason.CHECKOUT_NOTIFIED
+    assert (stored.accepted_by, stored.accepted_because) == ("Nimal", "as in the portal")
+    assert (await world.world.operation()).subject == f"authorization/{secret_hash(OTHER_TOKEN)}"
+    assert await state_of(world) is CheckoutState.COMPLETED
+
+
+async def test_the_last_notification_that_was_accepted_counts(world: InboxWorld) -> None:
+    """Who accepted the wrong one accepts the right one after it; a replay of the first doesn't bring it back."""
+    kind = NotificationKind.AUTHORIZATION
+    first = await world.take(body_of("3", payment_id=None, authorization_token=OTHER_TOKEN))
+    second = await world.take(body_of("3", payment_id=None, authorization_token="second"))
+    for each in (first, second):
+        world.clock.passed_ms += 1_000
+        await accept(world.relay, each.id, operator="Nimal", reason="as in the portal")
+        await world.later(1_000)
+    await replay(world.relay, first.id)
+    await world.later(1_000)
+
+    token = await world.inbox.accepted_token(MERCHANT, "A-1", kind)
+    assert token is not None
+    assert token.reveal() == "second"
+    again = await world.inbox.get(first.id)
+    assert again is not None
+    assert again.reason is NotificationReason.OTHER_TOKEN
+
+
+async def test_only_a_doubted_authorization_that_a_checkout_waits_for_is_accepted(world: InboxWorld) -> None:
+    """An operator who takes one notification for another learns it, and nothing is changed."""
+    with pytest.raises(UnknownNotificationError):
+        await accept(world.relay, "ntf_none", operator="Nimal", reason="it is")
+    applied = await world.take(NOTIFIED)
+    doubted = await world.take(body_of("3", payment_id=None, authorization_token=OTHER_TOKEN))
+    paid = await world.take(body_of("2", payment_id=None, authorization_token=OTHER_TOKEN))
+    assert paid.reason is NotificationReason.OTHER_KIND
+    world.account.script.append(captured())
+    await capture(world.relay, asked(), WHOLE)
+    for each in (applied, paid, doubted):
+        with pytest.raises(NotReplayedError):
+            await accept(world.relay, each.id, operator="Nimal", reason="it is")
+
+    assert {each.accepted_by for each in await world.all()} == {None}

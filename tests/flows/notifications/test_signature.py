@@ -197,7 +197,8 @@ async def test_what_one_account_of_a_merchant_says_holds_for_all(world: InboxWor
 
 async def test_an_incomplete_list_proves_nothing(world: InboxWorld) -> None:
     """The form or call of which the text isn't known may have this one."""
-    await world.database.write(_run("INSERT INTO signed_texts VALUES ('0123456789abcdef', '', 'op_0', 'unknown', 0)"))
+    unknown = "(merchant, digest, subject, kind, at_ms) VALUES ('0123456789abcdef', '', 'op_0', 'unknown', 0)"
+    await world.database.write(_run(f"INSERT INTO signed_texts {unknown}"))
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.take(HELD)
 
@@ -341,3 +342,44 @@ async def test_a_lost_charge_counts_by_the_gateways_record_whatever_its_text(wor
 
 def _run(sql: str) -> Unit[None]:
     yield Statement(query(sql), ())
+
+
+LARGE: Final[dict[str, Any]] = {"order_id": "A1", "guard": "A1", "amount_minor": 251_000, "first_minor": 251_000}
+
+
+def failed(status: str = "-2") -> bytes:
+    """Writes the notification of an attempt at the large order that failed."""
+    return body_of(status, order_id="A1", payhere_amount="2510.00", payment_id=None)
+
+
+@pytest.mark.parametrize("status", ["-1", "-2"])
+async def test_a_strangers_declined_card_ends_no_page(world: InboxWorld, status: str) -> None:
+    """A declined card is free: with it a stranger could end a page as often as the shop opens it."""
+    checkout = await world.open_checkout(**LARGE)
+    await world.open_checkout(**FORM)
+    taken = await world.take(failed(status))
+
+    assert (taken.state, taken.reason) == (NotificationState.IGNORED, NotificationReason.INFORMED)
+    assert await world.relay.checkouts.get(checkout.id) == checkout
+    assert "signature_fits_another" in world.world.log_events
+
+
+async def test_a_declined_charge_of_another_order_ends_no_page(world: InboxWorld) -> None:
+    """A call has a signed text as a form has."""
+    checkout = await world.open_checkout(**LARGE)
+    await world.charge(OutcomeKind.SUCCEEDED, SAME_TEXT, authorization_token="t" * 36)
+    await world.take(failed())
+
+    assert await world.relay.checkouts.get(checkout.id) == checkout
+
+
+async def test_a_declined_card_ends_the_page_of_its_own_order(world: InboxWorld) -> None:
+    """A second form of the order has the same text, and whichever of the two was used, this attempt failed."""
+    await world.open_checkout(**LARGE | {"guard": None, "state": CheckoutState.EXPIRED})
+    checkout = await world.open_checkout(**LARGE)
+    taken = await world.take(failed())
+    stored = await world.relay.checkouts.get(checkout.id)
+
+    assert taken.reason is NotificationReason.CHECKOUT_FINISHED
+    assert stored is not None
+    assert stored.state is CheckoutState.FAILED

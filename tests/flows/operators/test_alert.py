@@ -1,6 +1,7 @@
 import asyncio
 import itertools
 import json
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.notifications.notification import advance as step_of_notification
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, Operation, advance
-from payrelay.core.payments.schedules import HOUR_MS
+from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
 from payrelay.errors import StoreUnavailable
 from payrelay.flows.events.manage_endpoints import Changes, change_endpoint, remove_endpoint
 from payrelay.flows.operators.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, LEASE_MS, begin_alerts
@@ -267,7 +268,7 @@ async def test_a_notification_that_needs_an_operator_is_an_alert_too(scene: Scen
         "needs_attention",
     )
     assert (message["order_id"], message["amount"], message["currency"]) == ("A-1", 1000.0, "LKR")
-    assert message["why"] == "It is for another amount or currency than was requested"
+    assert message["why"] == "It does not show the amount and currency that were requested"
     assert "Perera" not in json.dumps(message)
     assert scene.world.log_events == ["notification_alert", "alert_not_given"]
     assert scene.outcomes == ["raised", "failed", "given"]
@@ -429,3 +430,78 @@ async def test_a_file_of_anchors_that_can_not_be_written_is_told(scene: Scene, t
     (tmp_path / "gone").mkdir()
     await keep_anchors(relay)
     assert len((tmp_path / "gone" / "anchors.txt").read_text().splitlines()) == 1
+
+
+def forge(world: World, statements: str) -> None:
+    """Writes to the database as its owner does: no trigger stops him."""
+    connection = sqlite3.connect(world.path)
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.executescript(statements)
+    connection.close()
+
+
+async def anchored(scene: Scene, relay: Relay) -> None:
+    """Makes an anchor."""
+    await scene.need()
+    await scene.round(relay)
+    scene.world.clock.passed_ms += 2 * HOUR_MS
+    assert await keep_anchors(relay) == 1
+
+
+@pytest.mark.parametrize("change", ["DELETE FROM anchors", "UPDATE anchors SET digest = 'other'"])
+async def test_no_anchor_is_made_over_what_is_left_where_one_is_gone(scene: Scene, change: str) -> None:
+    """Whoever removes an operation with its anchors would have the service itself hide it with new ones."""
+    await anchored(scene, scene.relay)
+    forge(scene.world, change)
+    scene.world.clock.passed_ms += 2 * HOUR_MS
+    assert [await keep_anchors(scene.relay) for _ in range(2)] == [0, 0]
+    await scene.round()
+    forge(scene.world, "DELETE FROM anchors")
+
+    [message] = [each for each in scene.channels["command"].accepted if each.get("row") == "anchors/1"]
+    assert "the service makes no more anchors" in str(message["explanation"])
+    assert scene.world.log_events.count("anchor_gone") == 2
+
+
+async def test_an_anchor_that_a_file_has_is_missed_by_a_new_process(scene: Scene, tmp_path: Path) -> None:
+    """What a process has seen ends with it; the file stays where no writer of the database reaches it."""
+
+    def another() -> Relay:
+        anchors = AnchorsOutside(tmp_path / "anchors.txt")
+        return replace(scene.relay, alerting=replace(scene.relay.alerting, anchors=anchors))
+
+    await anchored(scene, another())
+    assert await keep_anchors(another()) == 0
+    assert scene.world.log_events.count("anchor_gone") == 0
+    forge(scene.world, "DELETE FROM anchors")
+
+    assert await keep_anchors(another()) == 0
+    assert scene.world.log_events.count("anchor_gone") == 1
+    assert await keep_anchors(scene.another()) == 1, "nothing outside tells a process that knows none"
+
+
+@pytest.mark.parametrize("last_line", ["", "x", "2026-01-01T00:00:00Z 1:cut", "2026-01-01T00:00:00Z\n"])
+async def test_a_line_that_a_full_disk_cut_off_accuses_nobody(scene: Scene, tmp_path: Path, last_line: str) -> None:
+    """It is no anchor that was ever there."""
+    (tmp_path / "anchors.txt").write_text(last_line)
+
+    assert await AnchorsOutside(tmp_path / "anchors.txt").known() == []
+    assert not await scene.relay.journal.trail.has_anchor("x:y")
+
+
+async def test_a_day_on_which_no_anchor_is_told_is_noticed(scene: Scene) -> None:
+    """Whoever writes ahead that an anchor was told would silence the channels for as many days as he likes."""
+    await anchored(scene, scene.relay)
+    day = scene.relay.clock.now_ms() // DAY_MS
+    forge(
+        scene.world,
+        "INSERT INTO anchor_alerts (anchor, version, created_at_ms, next_try_at_ms)"  # noqa: S608, a number of ours
+        f" VALUES ('9:forged', {day}, 1, NULL)",
+    )
+    relay = replace(scene.relay, alerting=replace(scene.relay.alerting, anchors=AnchorsOutside(is_told=True)))
+    await keep_anchors(relay)
+    await scene.round()
+
+    assert scene.world.log_events.count("anchor_not_told") == 1
+    assert scene.channels["command"].accepted[-1]["row"] == "anchor_alerts/9:forged"

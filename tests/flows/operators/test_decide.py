@@ -2,6 +2,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
+from tests.digests import digests_of
 from tests.flows.world import CHARGE, World, asked, outcome_of
 
 from payrelay.core.answers import Answer
@@ -117,7 +118,7 @@ async def test_an_operation_that_is_being_sent_can_not_be_decided_yet(world: Wor
     entry = (await world.journal.history(operation.id))[0]
     await world.journal.accept(sending, entry, CHARGE, conflicts_with=None, now_ms=0)
 
-    assert "op_x can't be decided yet: the service is sending it" in await refused(world, decision_on(sending))
+    assert "op_x can't be decided yet: the service has begun to send it" in await refused(world, decision_on(sending))
 
 
 async def test_an_operation_that_is_being_resent_can_not_be_decided_yet(world: World) -> None:
@@ -147,7 +148,7 @@ async def test_a_decision_is_about_the_state_that_the_operator_saw(world: World)
 
 def looking(world: World, operation: Operation) -> Callable[[], Awaitable[None]]:
     """Gives what another process does meanwhile: it looks at the gateway, and writes that down."""
-    journal = Journal(world.database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
+    journal = Journal(world.database, Seal((b"k" * 32,)), digests_of(world.database), chain_key=b"c" * 32)
 
     async def inquire() -> None:
         row = await journal.get(operation.id)

@@ -1,11 +1,14 @@
+import msgspec
 import pytest
-from tests.flows.world import World, asked, outcome_of
+from tests.flows.world import CHARGE, World, asked, outcome_of
 
 from payrelay.core.calls import Capture, Refund, Void
+from payrelay.core.events.event import of_operation
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.capture import capture
+from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 
 PART = Refund(payment_id="320027150501", description="late", amount_minor=10_000)
@@ -76,3 +79,33 @@ async def test_a_refund_is_compared_with_the_credentials_limit(world: World, cal
 async def test_a_void_without_an_amount_moves_no_money(world: World) -> None:
     """A void is allowed under any limit."""
     assert (await refund(world.relay, asked(amount_max_minor=1), VOID)).http_status == 200
+
+
+@pytest.mark.parametrize("amount_minor", [None, 10_000])
+async def test_a_refund_carries_the_order_and_currency_of_its_payment(world: World, amount_minor: int | None) -> None:
+    """Whoever reads a list of refunds, or hears of one, knows what was given back and for which order."""
+    paid = "320027150501"
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id=paid))
+    await charge(world.relay, asked("k-1"), CHARGE)
+    await refund(world.relay, asked("k-2"), Refund(payment_id=paid, description="late", amount_minor=amount_minor))
+
+    refunded = await world.operation()
+    assert (refunded.kind, refunded.order_id, refunded.currency) == (Kind.REFUND, CHARGE.order_id, CHARGE.currency)
+    event = of_operation(refunded, (await world.journal.history(refunded.id))[-1])
+    assert event is not None
+    assert (event.data["order_id"], event.data["currency"]) == (CHARGE.order_id, CHARGE.currency)
+
+
+async def test_a_void_carries_the_order_and_currency_of_its_authorization(world: World) -> None:
+    """A void is a refund to whoever asked for it by the same route."""
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token"))
+    await charge(world.relay, asked("k-1"), msgspec.structs.replace(CHARGE, authorize=True))
+    await refund(world.relay, asked("k-2"), VOID)
+    voided = await world.operation()
+    assert (voided.kind, voided.order_id, voided.currency) == (Kind.VOID, CHARGE.order_id, CHARGE.currency)
+
+
+async def test_a_refund_of_a_payment_that_is_not_known_has_no_order(world: World) -> None:
+    """Payrelay asks nobody before it refunds, and makes nothing up."""
+    await refund(world.relay, asked(), PART)
+    assert ((await world.operation()).order_id, (await world.operation()).currency) == (None, None)

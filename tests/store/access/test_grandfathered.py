@@ -3,26 +3,32 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import msgspec
 import pytest
 from tests.digests import digests_of
 from tests.samples import NOTIFICATION
 from tests.store.access.test_owners import MERCHANT, PAYMENT_ID, PLAN_ID, Shelf
 from tests.store.conftest import Book
+from tests.store.test_row_digests import KEY
 from tests.store.test_subscriptions import paid
 
+from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import WITHOUT_EFFECT, Kind, State
 from payrelay.core.secret import secret_hash
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.principals import Principals
 from payrelay.store.digests.rows import GRANDFATHERED
-from payrelay.store.engine.database import Statement, Unit
+from payrelay.store.engine.database import Statement, Unit, all_rows
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.access.principals import ADD_ACTED, ADD_UNSEEN, FORGET_UNSEEN
 from payrelay.store.subscriptions import SubscriptionOwner
 
 TOKEN_HASH: Final = secret_hash("token")
 OTHER: Final = {"principal": "kiosk", "order_id": "B-1"}
+SCOPES: Final = frozenset({Scope.PAYMENTS_REFUND})
 Deed = Callable[[Shelf], Awaitable[object]]
 
 
@@ -38,7 +44,7 @@ async def found(shelf: Shelf, engine: str) -> list[tuple[str, str]]:
         if "INSERT INTO grandfathered" in part:
             await shelf.book.database.write(_run(part))
     digests = digests_of(shelf.book.database)
-    await digests.add_missing(GRANDFATHERED)
+    await shelf.book.database.write(digests.add_missing(GRANDFATHERED))
     pairs = await Principals(shelf.book.database, digests).grandfathered()
     return [(each.principal, each.owner) for each in pairs if each.reason == "acted"]
 
@@ -140,3 +146,30 @@ async def test_two_merchants_have_nothing_to_do_with_each_other(shelf: Shelf, en
     await shelf.operation(principal="kiosk", merchant="f" * 16)
 
     assert await found(shelf, engine) == []
+
+
+async def test_what_the_migration_passed_over_is_added(shelf: Shelf) -> None:
+    """A desk whose refunds say nothing of an owner is asked about, and so is one that the gateway's records betray."""
+    database = shelf.book.database
+    for principal in ("desk", "kiosk", "shop"):
+        key = msgspec.structs.replace(
+            KEY, id=principal, principal=principal, key_hash=principal.encode(), scopes=SCOPES
+        )
+        await Credentials(database, digests_of(database)).add(key)
+    await shelf.operation()
+    await shelf.operation(principal="desk", kind=Kind.REFUND, payment_id="999", order_id=None, state=State.REFUSED)
+    await shelf.operation(principal="kiosk", order_id="B-1")
+    await shelf.operation(principal="kiosk", kind=Kind.REFUND, payment_id="888", order_id=None)
+    await shelf.seen("A-1", "888")
+    await database.write(_run("INSERT INTO grandfathered VALUES ('x', 'shop', 'desk', 'unseen', 0, NULL, '')"))
+    for _ in range(2):
+        for added in (FORGET_UNSEEN, ADD_ACTED, ADD_UNSEEN):
+            await database.write(all_rows(Statement(added, ())))
+    await database.write(digests_of(database).add_missing(GRANDFATHERED))
+
+    pairs = await Principals(database, digests_of(database)).grandfathered()
+    assert [(each.id, each.reason, each.actions) for each in pairs] == [
+        ("desk\nkiosk", "unseen", 0),
+        ("desk\nshop", "unseen", 0),
+        ("kiosk\nshop", "acted", 1),
+    ]

@@ -5,22 +5,28 @@ import pytest
 from tests.digests import digests_of
 from tests.samples import CHECKOUT, NOTIFICATION, OPERATION, PAYMENT
 from tests.store.conftest import Book
+from tests.store.payments.test_audit import Tamper, tamper
 from tests.store.test_checkouts import DETAILS
 from tests.store.test_subscriptions import paid
 
 from payrelay.core.access.ownership import OrderOwners
-from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OPEN_STATES, WITHOUT_EFFECT, Kind, Operation, State
 from payrelay.core.secret import secret_hash
 from payrelay.runtime.ids import new_id
-from payrelay.store.access.owners import OwnedPlans, Owners
+from payrelay.store.access.owners import NOT_TOLD, Owners
+from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
+
+__all__ = ["tamper"]
 
 MERCHANT: Final = OPERATION.merchant
 SEAL: Final = Seal((b"k" * 32,))
@@ -35,11 +41,12 @@ class Shelf:
 
     def __init__(self, book: Book) -> None:
         self.book = book
-        self.owners = Owners(book.database)
+        self.owners = Owners(book.database, digests_of(book.database))
         self.checkouts = Checkouts(book.database, SEAL, digests_of(book.database))
         self.inbox = Inbox(book.database, SEAL, digests_of(book.database))
-        self.subscriptions = Subscriptions(book.database, new_id)
-        self.readings = ReadingStore(book.database, SEAL)
+        self.subscriptions = Subscriptions(book.database, new_id, digests_of(book.database))
+        self.signed_texts = SignedTexts(book.database, digests_of(book.database), secret=b"c" * 32)
+        self.readings = ReadingStore(book.database, SEAL, digests_of(book.database))
         self._number = 0
 
     async def operation(self, **members: object) -> Operation:
@@ -50,11 +57,16 @@ class Shelf:
         await self.book.accept(operation)
         return operation
 
-    async def checkout(self, **members: object) -> None:
-        """Stores a checkout."""
+    async def checkout(self, *, is_given_out: bool = False, **members: object) -> Checkout:
+        """Stores a checkout, and the text of its form where that is given out."""
         self._number += 1
         own = {"id": f"chk_{self._number:026}", "guard": None}
-        assert await self.checkouts.add(msgspec.structs.replace(CHECKOUT, **(own | members)), DETAILS)
+        checkout = msgspec.structs.replace(CHECKOUT, **(own | members))
+        assert await self.checkouts.add(checkout, DETAILS)
+        if is_given_out:
+            text = SignedText(order_id=checkout.order_id, amount_minor=checkout.first_minor, currency=checkout.currency)
+            await self.signed_texts.keep_form(checkout, [text], at_ms=checkout.created_at_ms)
+        return checkout
 
     async def seen(self, order_id: str, payment_id: str = PAYMENT_ID) -> None:
         """Notes that the gateway showed a payment for an order."""
@@ -77,7 +89,10 @@ async def test_what_nobody_made_has_no_owner(shelf: Shelf) -> None:
     assert await owners.of_plan(MERCHANT, PLAN_ID) == NONE
     assert await owners.of_order(MERCHANT, "A-1") == OrderOwners()
     assert await owners.payments_of_order(MERCHANT, "A-1") == {}
-    assert await owners.plans_of_others(MERCHANT, "shop") == OwnedPlans(of_ids={}, of_orders={})
+    assert await owners.of_plans(MERCHANT, {PLAN_ID: "A-1", "420075044318": None}) == {
+        PLAN_ID: NONE,
+        "420075044318": NONE,
+    }
 
 
 @pytest.mark.parametrize("kind", [Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.AUTHORIZATION])
@@ -119,8 +134,20 @@ async def test_an_open_charge_holds_its_order(shelf: Shelf, state: State) -> Non
 
 
 @pytest.mark.parametrize("state", list(CheckoutState))
-async def test_a_checkout_holds_its_order_while_it_may_be_paid_or_was(shelf: Shelf, state: CheckoutState) -> None:
-    """One that expired, failed or was cancelled lets go of it."""
+async def test_whoever_gave_out_a_form_owns_its_order(shelf: Shelf, state: CheckoutState) -> None:
+    """A customer whose first card was declined tries another one on the same page, whatever Payrelay calls it."""
+    await shelf.checkout(state=state, is_given_out=True)
+    await shelf.checkout(state=state, order_id="A-2", opened_at_ms=2_000)
+    await shelf.seen("A-1")
+
+    assert (await shelf.owners.of_order(MERCHANT, "A-1")).settled == SHOP
+    assert (await shelf.owners.of_order(MERCHANT, "A-2")).settled == SHOP
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+
+
+@pytest.mark.parametrize("state", list(CheckoutState))
+async def test_a_checkout_without_a_form_owns_its_order_while_it_holds_it(shelf: Shelf, state: CheckoutState) -> None:
+    """One that was withdrawn before anybody got its form can't be paid, and lets go of the order."""
     await shelf.checkout(state=state)
     holds = state in {CheckoutState.OPEN, CheckoutState.NOTIFIED, CheckoutState.COMPLETED}
 
@@ -154,8 +181,7 @@ async def test_whoever_began_a_plan_owns_it_and_its_installments(shelf: Shelf) -
 
     assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
     assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
-    assert (await shelf.owners.plans_of_others(MERCHANT, "kiosk")).of_ids == {PLAN_ID: SHOP}
-    assert (await shelf.owners.plans_of_others(MERCHANT, "shop")).of_ids == {}
+    assert await shelf.owners.of_plans(MERCHANT, {PLAN_ID: "A-9"}) == {PLAN_ID: SHOP}
 
 
 async def test_a_plan_that_was_only_read_belongs_to_its_orders_owner(shelf: Shelf) -> None:
@@ -166,8 +192,15 @@ async def test_a_plan_that_was_only_read_belongs_to_its_orders_owner(shelf: Shel
     await shelf.checkout(kind=CheckoutKind.RECURRING)
 
     assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
-    assert (await shelf.owners.plans_of_others(MERCHANT, "kiosk")).of_orders == {"A-1": SHOP}
-    assert (await shelf.owners.plans_of_others(MERCHANT, "shop")).of_orders == {}
+    assert await shelf.owners.of_plans(MERCHANT, {PLAN_ID: None}) == {PLAN_ID: SHOP}
+
+
+async def test_a_plan_that_nothing_is_known_of_belongs_to_the_owner_of_the_order_that_is_shown(shelf: Shelf) -> None:
+    """The list of all subscriptions is the only place where the gateway tells the order of such a plan."""
+    await shelf.operation()
+
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == NONE
+    assert await shelf.owners.of_plans(MERCHANT, {PLAN_ID: "A-1"}) == {PLAN_ID: SHOP}
 
 
 async def test_an_installment_that_failed_is_nobodys_payment(shelf: Shelf) -> None:
@@ -196,6 +229,18 @@ async def test_the_first_order_that_a_token_was_accepted_for_owns_it(shelf: Shel
         notification = msgspec.structs.replace(NOTIFICATION, order_id=f"A-{number}")
         kind = NotificationKind.AUTHORIZATION
         assert await shelf.inbox.accept_token(notification, kind, "token", at_ms=1_000 * number)
+
+    assert await shelf.owners.of_authorization(MERCHANT, secret_hash("token")) == SHOP
+
+
+async def test_of_several_checkouts_the_notified_one_has_the_token(shelf: Shelf) -> None:
+    """In books of before: another principal opened a page of the order after the customer's card was declined."""
+    kind = CheckoutKind.AUTHORIZATION
+    await shelf.checkout(kind=kind, state=CheckoutState.NOTIFIED)
+    await shelf.checkout(principal="kiosk", kind=kind, state=CheckoutState.CANCELLED)
+    accepted = NotificationKind.AUTHORIZATION
+    order = msgspec.structs.replace(NOTIFICATION, order_id="A-1")
+    assert await shelf.inbox.accept_token(order, accepted, "token", at_ms=1_000)
 
     assert await shelf.owners.of_authorization(MERCHANT, secret_hash("token")) == SHOP
 
@@ -254,3 +299,116 @@ async def test_a_declined_attempt_takes_no_order_to_be_forgotten(shelf: Shelf) -
     id_ = await notified(shelf, 1, received_at_ms=3_000)
 
     assert await left_of(shelf, "kiosk", id_) == [True]
+
+
+@pytest.mark.parametrize("kind", [NotificationKind.AUTHORIZATION, NotificationKind.PREAPPROVAL])
+async def test_a_token_is_its_checkouts_to_forget(shelf: Shelf, kind: NotificationKind) -> None:
+    """In books of before another principal may have opened a page of the order since, and turned back."""
+    await shelf.checkout(kind=CheckoutKind(kind), state=CheckoutState.COMPLETED, created_at_ms=1_000)
+    await shelf.checkout(principal="kiosk", state=CheckoutState.CANCELLED, created_at_ms=2_000)
+    id_ = await notified(shelf, 1, received_at_ms=3_000, payment_id=PAYMENT_ID)
+    order = msgspec.structs.replace(NOTIFICATION, id=id_, order_id="A-1")
+    assert await shelf.inbox.accept_token(order, kind, "token", at_ms=3_000)
+
+    assert await left_of(shelf, "kiosk", id_) == [True]
+    assert await left_of(shelf, "shop", id_) == [False]
+
+
+async def test_an_installment_that_failed_claims_no_notification(shelf: Shelf) -> None:
+    """Its number was only reported: it could be that of another principal's payment."""
+    await shelf.operation(created_at_ms=1)
+    await shelf.subscriptions.note(
+        SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="kiosk"), [paid(1, is_paid=False)], now_ms=1
+    )
+    id_ = await notified(shelf, 1, payment_id=PAYMENT_ID)
+
+    assert await left_of(shelf, "kiosk", id_) == [True]
+    assert await left_of(shelf, "shop", id_) == [False]
+
+
+@pytest.mark.parametrize("forgery", ["principal = 'kiosk'", "row_digest = ''", "state = 'declined'"])
+async def test_what_a_forged_row_owned_is_open_to_nobody(shelf: Shelf, tamper: Tamper, forgery: str) -> None:
+    """Neither to whom the row names now, nor to all, as what nobody made would be."""
+    await shelf.operation(payment_id=PAYMENT_ID, result_ref="hash")
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    await tamper(f"UPDATE operations SET {forgery}")  # noqa: S608, the forgeries are named above
+    owners = shelf.owners
+
+    assert await owners.of_payment(MERCHANT, PAYMENT_ID) == {NOT_TOLD}
+    assert await owners.of_authorization(MERCHANT, "hash") == {NOT_TOLD}
+    assert (await owners.of_order(MERCHANT, "A-1")).all == {NOT_TOLD}
+    assert await owners.payments_of_order(MERCHANT, "A-1") == {PAYMENT_ID: {NOT_TOLD}}
+
+
+@pytest.mark.parametrize("forgery", ["principal = 'kiosk'", "row_digest = ''"])
+async def test_a_forged_checkout_owns_nothing(shelf: Shelf, tamper: Tamper, forgery: str) -> None:
+    """It is only joined, and never read by itself: without its digest its principal is nobody's owner."""
+    await shelf.checkout(
+        kind=CheckoutKind.RECURRING,
+        state=CheckoutState.COMPLETED,
+        payment_id=PAYMENT_ID,
+        subscription_id=PLAN_ID,
+        order_id="A-1",
+    )
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == SHOP
+    await tamper(f"UPDATE checkouts SET {forgery}")  # noqa: S608, the forgeries are named above
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == {NOT_TOLD}
+    assert await shelf.owners.of_plan(MERCHANT, PLAN_ID) == {NOT_TOLD}
+    assert (await shelf.owners.of_order(MERCHANT, "A-1")).all == {NOT_TOLD}
+
+
+async def test_a_row_that_somebody_wrote_beside_an_owners_takes_nothing_from_it(shelf: Shelf, tamper: Tamper) -> None:
+    """Whoever may write could shut every owner out otherwise, by one row; it is an alert."""
+    await shelf.operation(payment_id=PAYMENT_ID)
+    await shelf.checkout(kind=CheckoutKind.PAYMENT, order_id="zzz", principal="kiosk")
+    await tamper(f"UPDATE checkouts SET payment_id = '{PAYMENT_ID}'")  # noqa: S608, a number that is named above
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    due = await Alerts(shelf.book.database, AlertSubject.ROW).lease_due(2**60, leased_until_ms=2**61, limit=10)
+    assert [alert.subject_id.partition("/")[0] for alert in due] == ["checkouts"]
+
+
+@pytest.mark.parametrize(
+    ("table", "forgery"),
+    [
+        ("subscriptions", "principal = 'kiosk'"),
+        ("installments", "subscription_id = 'other'"),
+        ("installments", "row_digest = ''"),
+    ],
+)
+async def test_a_forged_plan_or_installment_makes_nobody_an_owner(
+    shelf: Shelf, tamper: Tamper, table: str, forgery: str
+) -> None:
+    """A payment is its plan's by these two rows alone."""
+    owner = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="shop")
+    for plan_id in (PLAN_ID, "other"):
+        fact = msgspec.structs.replace(paid(1), subscription_id=plan_id, payment=PAYMENT_ID)
+        await shelf.subscriptions.note(owner, [fact], now_ms=1)
+    await tamper(f"DELETE FROM installments WHERE subscription_id = 'other'; UPDATE {table} SET {forgery}")  # noqa: S608
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == {NOT_TOLD}
+
+
+@pytest.mark.parametrize("forgery", ["order_id = 'zzz'", "accepted_at_ms = 0"])
+async def test_a_forged_accepted_token_gives_no_authorization_away(shelf: Shelf, tamper: Tamper, forgery: str) -> None:
+    """The earliest row would name the owner: one that somebody wrote names nobody."""
+    await shelf.checkout(kind=CheckoutKind.AUTHORIZATION, order_id="A-1")
+    await shelf.checkout(kind=CheckoutKind.AUTHORIZATION, order_id="zzz", principal="kiosk")
+    told = msgspec.structs.replace(NOTIFICATION, merchant=MERCHANT, order_id="A-1")
+    assert await shelf.inbox.accept_token(told, NotificationKind.AUTHORIZATION, "token", at_ms=1)
+    assert await shelf.owners.of_authorization(MERCHANT, secret_hash("token")) == SHOP
+    await tamper(f"UPDATE accepted_tokens SET {forgery}")  # noqa: S608, the forgeries are named above
+
+    assert await shelf.owners.of_authorization(MERCHANT, secret_hash("token")) == {NOT_TOLD}
+
+
+async def test_a_forged_record_of_a_payment_leads_to_no_order(shelf: Shelf, tamper: Tamper) -> None:
+    """A payment that nobody is known to have made is its order's: the order is not whatever somebody wrote."""
+    await shelf.operation(order_id="A-1")
+    await shelf.operation(order_id="zzz", principal="kiosk")
+    await shelf.seen("A-1")
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    await tamper("UPDATE payments_seen SET order_id = 'zzz'")
+
+    assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == {NOT_TOLD}

@@ -5,7 +5,7 @@ import pytest
 from tests.digests import digests_of
 
 from payrelay.core.access.ownership import ActsFor
-from payrelay.errors import StoreError
+from payrelay.errors import Outdated, StoreError
 from payrelay.store.access.principals import GrandfatherReason, Principals
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.digests.rows import GRANDFATHERED
@@ -33,7 +33,7 @@ async def put_pair(database: Database, principal: str, owner: str) -> None:
 
 async def upgrade(database: Database) -> None:
     """Does what the upgrade does with them, once."""
-    await digests_of(database).add_missing(GRANDFATHERED)
+    await database.write(digests_of(database).add_missing(GRANDFATHERED))
 
 
 async def test_a_principal_alone_acts_for_nobody(principals: Principals) -> None:
@@ -51,9 +51,13 @@ async def test_a_group_acts_for_its_members(principals: Principals) -> None:
 
 
 async def test_a_principal_leaves_its_group_for_another(principals: Principals) -> None:
-    """In two groups at once it would join both, and nobody would have said so."""
+    """In two groups at once it would join both; and it leaves the one for the other only when that is asked for."""
     await principals.put_into_group("shop", ["web", "support"], now_ms=NOW_MS)
-    await principals.put_into_group("desk", ["kiosk", "support"], now_ms=NOW_MS)
+    with pytest.raises(Outdated, match="'support' is in another group"):
+        await principals.put_into_group("desk", ["kiosk", "support"], now_ms=NOW_MS)
+    assert (await principals.acts_for("web")).all == {"support"}
+    assert (await principals.acts_for("kiosk")).all == frozenset()
+    await principals.put_into_group("desk", ["kiosk", "support"], now_ms=NOW_MS, may_move=True)
 
     assert (await principals.acts_for("web")).all == frozenset()
     assert (await principals.acts_for("support")).all == {"kiosk"}

@@ -11,7 +11,9 @@ from payrelay.errors import Outdated, SettingsError, StoreDoubtful, StoreError, 
 from payrelay.store import open_database
 from payrelay.store.engine import postgresql
 from payrelay.store.engine.database import Database, Statement, Unit, Value
+from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.meta import OTHER_VERSIONS
 
 pytestmark = pytest.mark.postgresql
 
@@ -47,6 +49,25 @@ async def test_a_stronger_commit_is_left_alone(postgresql_url: str) -> None:
 
     assert await database.read(run("SELECT current_setting('synchronous_commit')")) == "remote_apply"
     await database.close()
+
+
+@pytest.mark.parametrize(("is_patient", "longest"), [(True, "1h"), (False, "5s")])
+async def test_only_readers_of_whole_tables_may_take_long(
+    postgresql_url: str, longest: str, *, is_patient: bool
+) -> None:
+    """An upgrade of ten million rows must not end at one and the same statement at every start; a request must end."""
+    database = await open_database(postgresql_url, clock=Clock(), owner=True, is_patient=is_patient)
+
+    assert await database.read(run("SELECT current_setting('statement_timeout')")) == longest
+    await database.close()
+
+
+async def test_a_session_names_the_version_of_its_schema(database: Database) -> None:
+    """An upgrade asks whether another version is at work, and finds none among its own."""
+    number = shipped("postgresql")[-1].number
+
+    assert await database.read(run("SELECT current_setting('application_name')")) == f"payrelay schema {number}"
+    assert await database.read(run(OTHER_VERSIONS.postgresql)) == 0
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
@@ -156,11 +177,11 @@ async def test_tables_of_others_are_left_alone(empty_postgresql_url: str) -> Non
     await connection.close()
 
 
-async def test_only_a_table_is_written_anew(database: Database) -> None:
-    """Its name comes from a row, and goes into SQL: nobody who can write that row may have other SQL run."""
-    assert await database.clear_files("meta")
+async def test_only_small_tables_are_written_anew(database: Database) -> None:
+    """The name comes from a row: nobody who can write that row may have large tables locked, or other SQL run."""
+    assert await database.clear_files("data_keys_00")
     assert not await database.clear_files(None)
-    for name in ("meta; DROP TABLE meta", 'meta"', "Meta", ""):
+    for name in ("operations", "data_keys_00; DROP TABLE meta", 'data_keys"', "Data_keys", ""):
         with pytest.raises(StoreUnavailable):
             await database.clear_files(name)
 
@@ -169,8 +190,8 @@ async def test_a_table_that_is_in_use_is_not_waited_for_long(database: Database,
     """A dump holds its tables for hours; an erasure can't."""
     other = await asyncpg.connect(postgresql_url)
     async with other.transaction():
-        await other.execute("SELECT count(*) FROM meta")
+        await other.execute("SELECT count(*) FROM data_keys_00")
         with pytest.raises(StoreUnavailable):
-            await database.clear_files("meta")
+            await database.clear_files("data_keys_00")
     await other.close()
-    assert await database.clear_files("meta")
+    assert await database.clear_files("data_keys_00")

@@ -46,6 +46,15 @@ def test_a_value_opens_only_where_it_belongs() -> None:
         Seal((KEY,)).open(Seal((KEY,)).seal(b"plain", b"op_1/call"), b"op_1/answer")
 
 
+def test_an_earlier_value_of_a_place_opens_there_again() -> None:
+    """What was copied and is put back looks right: the docs say so, and that another key ends it."""
+    earlier = Seal((KEY,)).seal(b"older", b"end_1/secret")
+
+    assert Seal((KEY,)).open(earlier, b"end_1/secret") == b"older"
+    with pytest.raises(StoreUnusable):
+        Seal((b"n" * 32,)).open(earlier, b"end_1/secret")
+
+
 def test_equal_values_look_different() -> None:
     """Otherwise one could see which customer pays with the same token."""
     seal = Seal((KEY,))

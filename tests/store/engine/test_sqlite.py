@@ -5,7 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import pytest
 
@@ -258,6 +258,35 @@ async def test_a_file_is_written_anew_as_a_whole(database: Sqlite, path: Path) -
 
     assert await database.clear_files(None)
     assert size_of(path) < before - 900_000
+
+
+WRITES_ANEW: Final = """
+import asyncio, resource, sys
+from payrelay.clock import Clock
+from payrelay.store import open_database
+from payrelay.store.engine.database import Statement, all_rows
+from payrelay.store.engine.queries import query
+
+async def main():
+    database = await open_database(f"sqlite:///{sys.argv[1]}", clock=Clock(), owner=True)
+    add = query("INSERT INTO meta (name, value) VALUES ($1, zeroblob(1000000))")
+    for number in range(120):
+        await database.write(all_rows(Statement(add, (f"large {number}",))))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert await database.clear_files(None)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    await database.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.process
+def test_a_file_is_not_held_in_memory_while_it_is_written_anew(path: Path) -> None:
+    """A shop's file may be larger than its machine's memory: the upgrade would be killed at every start."""
+    ran = subprocess.run([sys.executable, "-c", WRITES_ANEW, str(path)], capture_output=True, text=True, check=True)
+
+    assert int(ran.stdout) < 60_000, "KiB more than before, for a file of 120 MB"
 
 
 async def test_a_file_that_can_not_be_written_anew_is_left_as_it_is(database: Sqlite, path: Path) -> None:

@@ -10,6 +10,7 @@ from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
 from payrelay.store import open_database
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.journal import Journal
 
@@ -54,7 +55,7 @@ async def _write(journal: Journal, worker: int) -> None:
 
 async def _main(url: str) -> None:
     database = await open_database(url, clock=Clock(), owner=True)
-    journal = Journal(database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
+    journal = Journal(database, Seal((b"k" * 32,)), RowDigests(database, b"c" * 32, Clock()), chain_key=b"c" * 32)
     await asyncio.gather(*[_write(journal, worker) for worker in range(AT_ONCE)])
 
 

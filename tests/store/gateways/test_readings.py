@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 from tests import samples
+from tests.digests import digests_of
 from tests.store.conftest import Book
 
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
@@ -10,7 +11,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, ReadingStore, subject_of
-from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.payments.known_payments import KnownPayments
 
 MERCHANT = "0123456789abcdef"
 ORDER = PaymentsOfOrder(order_id="A-1")
@@ -25,7 +26,7 @@ PAYMENT = msgspec.structs.replace(samples.PAYMENT, payment_id="320025", at_ms=No
 @pytest.fixture
 def last(database: Database) -> ReadingStore:
     """Gives the last answers of an empty store."""
-    return ReadingStore(database, Seal((b"k" * 32,)))
+    return ReadingStore(database, Seal((b"k" * 32,)), digests_of(database))
 
 
 @pytest.mark.parametrize("call", CALLS, ids=subject_of)
@@ -62,7 +63,7 @@ async def test_an_answer_lies_sealed_and_bound_to_its_row(last: ReadingStore, da
 async def test_an_answer_under_a_lost_key_is_none(last: ReadingStore, database: Database) -> None:
     """A read must not fail because of an answer that is only stored for outages."""
     await last.keep(MERCHANT, ORDER, READING, (), read_at_ms=5_000)
-    assert await ReadingStore(database, Seal((b"x" * 32,))).last(MERCHANT, ORDER) is None
+    assert await ReadingStore(database, Seal((b"x" * 32,)), digests_of(database)).last(MERCHANT, ORDER) is None
 
 
 async def test_answers_are_forgotten_on_request(last: ReadingStore) -> None:
@@ -82,7 +83,7 @@ async def test_a_very_long_answer_is_not_stored(last: ReadingStore, database: Da
     huge = Reading(code=None, msg="", raw_data=b"x" * (ANSWER_BYTES_MAX + 1))
     await last.keep(MERCHANT, ORDER, huge, (PAYMENT,), read_at_ms=5_000)
     assert await last.last(MERCHANT, ORDER) is None
-    assert await ResolutionStore(database).payment_seen(MERCHANT, "320025") == ("A-1", "RECEIVED")
+    assert await KnownPayments(database, digests_of(database)).get(MERCHANT, "320025") == ("A-1", "LKR", "RECEIVED")
 
 
 async def test_old_answers_are_forgotten_some_at_a_time(last: ReadingStore) -> None:
@@ -99,15 +100,15 @@ async def test_a_payment_is_known_as_it_was_seen_last(last: ReadingStore, databa
     await last.keep(MERCHANT, ORDER, READING, (PAYMENT,), read_at_ms=5_000)
     await last.note_payments(MERCHANT, (refunded,), 6_000)
     await last.keep(MERCHANT, SUBSCRIPTION, READING, (PAYMENT,), read_at_ms=5_999)
-    assert await ResolutionStore(database).payment_seen(MERCHANT, "320025") == ("A-1", "REFUNDED")
-    assert await ResolutionStore(database).payment_seen("another", "320025") is None
+    assert await KnownPayments(database, digests_of(database)).get(MERCHANT, "320025") == ("A-1", "LKR", "REFUNDED")
+    assert await KnownPayments(database, digests_of(database)).get("another", "320025") is None
 
 
 async def test_a_payment_without_a_readable_amount_is_not_noted(last: ReadingStore, database: Database) -> None:
     """Nothing could be proved by it."""
     odd = msgspec.structs.replace(PAYMENT, amount_minor=None)
     await last.note_payments(MERCHANT, (odd,), 6_000)
-    assert await ResolutionStore(database).payment_seen(MERCHANT, "320025") is None
+    assert await KnownPayments(database, digests_of(database)).get(MERCHANT, "320025") is None
 
 
 async def test_every_change_of_a_charge_is_a_new_version_of_its_order(last: ReadingStore, book: Book) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.databases import sqlite_url
+from tests.digests import digests_of, record_earlier
 from tests.draws import examples
 from tests.samples import CANCEL
 
@@ -37,6 +38,7 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay.store.payments.audit import PAGE, AuditRecord, Trail, _reading
 from payrelay.store.payments.journal import AcceptedOperation, Journal
+from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 
 pytestmark = pytest.mark.deep
 
@@ -116,12 +118,26 @@ async def test_nothing_is_found_where_nothing_was_changed(filled: Book) -> None:
     assert await audited(filled) == []
 
 
-@pytest.mark.parametrize(("column", "kind"), [each for each in columns("operations") if each[0] not in NOT_FOUND])
+WATCHED: Final = [each for each in columns("operations") if each[0] not in {*NOT_FOUND, "row_digest"}]
+"""The digest of the row is watched with those of all other rows."""
+
+
+@pytest.mark.parametrize(("column", "kind"), WATCHED)
 async def test_every_column_of_an_operation_is_watched(filled: Book, tamper: Tamper, column: str, kind: str) -> None:
     """Whoever changes what an operation was, or came to, is found out, and the operation is named."""
     await tamper(f"UPDATE operations SET {column} = {FORGED[kind]} WHERE id = '{VICTIM}'")
 
     assert VICTIM in {finding.operation_id for finding in await audited(filled)}
+
+
+@pytest.mark.parametrize("forgery", ["row_digest = ''", "amount_minor = 1"])
+async def test_an_operation_with_a_wrong_digest_is_named_once(filled: Book, tamper: Tamper, forgery: str) -> None:
+    """By what its history tells of it, or else by its digest, without which the service believes nothing of it."""
+    await tamper(f"UPDATE operations SET {forgery} WHERE id = '{VICTIM}'")
+    audit = Audit(trail_of(filled), 0, lambda *_: None, rows=digests_of(filled.database))
+
+    assert [finding.operation_id async for finding in audit.findings()] == [VICTIM]
+    assert audit.summary.rows == 0
 
 
 @pytest.mark.parametrize("column", NOT_FOUND)
@@ -286,7 +302,7 @@ async def test_entries_from_before_the_chain_are_counted(filled: Book, tamper: T
         f"UPDATE history SET {BLANK} WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
     )
-    await trail_of(filled).record_earlier(0, 3_000)
+    await record_earlier(filled.database, SEAL, at_ms=3_000)
     audit = Audit(trail_of(filled), 3_000, lambda *_: None)
 
     assert [finding async for finding in audit.findings()] == []
@@ -299,7 +315,7 @@ async def test_no_entry_without_a_hash_is_right_in_a_database_that_began_with_th
     filled: Book, tamper: Tamper
 ) -> None:
     """Whatever date it bears: the hashes of a decision were blanked, and the chain asked for none."""
-    await trail_of(filled).record_earlier(0, 3_000)
+    await record_earlier(filled.database, SEAL, at_ms=3_000)
     await tamper(
         f"UPDATE history SET {BLANK}, at_ms = 0 WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
@@ -324,20 +340,11 @@ async def test_entries_from_before_the_chain_are_fixed_at_the_upgrade(
         f"UPDATE history SET {BLANK} WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
     )
-    await trail_of(filled).record_earlier(0, 3_000)
+    await record_earlier(filled.database, SEAL, at_ms=3_000)
     assert await audited(filled) == []
     await tamper(change)
 
     assert [finding.row for finding in await audited(filled)] == ["history"]
-
-
-async def test_what_was_there_at_the_upgrade_is_recorded_once(filled: Book, tamper: Tamper) -> None:
-    """A second record would bless what was changed since the first."""
-    first = await trail_of(filled).record_earlier(2, 3_000)
-    await tamper(f"UPDATE history SET {BLANK}")
-
-    assert await trail_of(filled).record_earlier(9, 4_000) == first
-    assert await trail_of(filled).earlier() == first
 
 
 async def test_entries_that_should_be_anchored_by_now_are_told(filled: Book) -> None:
@@ -355,7 +362,7 @@ async def test_entries_that_should_be_anchored_by_now_are_told(filled: Book) -> 
 async def test_entries_from_before_the_chain_are_anchored_too(filled: Book, tamper: Tamper) -> None:
     """They have no hash; from the first anchor on they can't be rewritten all the same."""
     await tamper(f"UPDATE history SET {BLANK}; UPDATE operations SET chain = ''")
-    await trail_of(filled).record_earlier(0, LATER_MS)
+    await record_earlier(filled.database, SEAL, at_ms=LATER_MS)
     await anchor(trail_of(filled), LATER_MS)
     assert await audited(filled) == []
     await tamper(f"UPDATE history SET evidence = '{{}}' WHERE operation_id = '{VICTIM}' AND version = 2")
@@ -369,7 +376,7 @@ async def test_an_old_operation_must_agree_with_its_newest_entry(filled: Book, t
         f"UPDATE history SET {BLANK};"
         f"UPDATE operations SET chain = ''; UPDATE operations SET state = 'failed' WHERE id = '{VICTIM}'"
     )
-    await trail_of(filled).record_earlier(0, LATER_MS)
+    await record_earlier(filled.database, SEAL, at_ms=LATER_MS)
 
     [finding] = await audited(filled)
     assert (finding.operation_id, finding.version) == (VICTIM, 3)
@@ -381,9 +388,10 @@ async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tampe
     await filled.accept(operation)
     await tamper(
         f"UPDATE history SET hash = '', row_digest = '', at_ms = 0 WHERE operation_id = '{operation.id}';"
-        f"UPDATE operations SET chain = '' WHERE id = '{operation.id}'"
+        f"UPDATE operations SET chain = '', row_digest = '' WHERE id = '{operation.id}'"
     )
-    await trail_of(filled).record_earlier(0, 1)
+    await record_earlier(filled.database, SEAL, at_ms=1)
+    await cover_more_rows(filled.database, SEAL, CHAIN_KEY)
     old = await filled.journal.get(operation.id)
     changed, entry = advance(
         old, Event.UNKNOWN, at_ms=5_000, retention=Retention(keyed_ms=1, unkeyed_ms=1), evidence=Evidence()
@@ -521,7 +529,7 @@ STEPS: Final = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(Event), st.
 
 async def _after(steps: list[tuple[int, Event, bool]], folder: Path) -> list[AuditFinding]:
     database = await open_database(sqlite_url(folder / "db"), clock=Clock(), owner=True, executor=InlineExecutor())
-    journal = Journal(database, SEAL, chain_key=CHAIN_KEY)
+    journal = Journal(database, SEAL, digests_of(database), chain_key=CHAIN_KEY)
     rows: dict[int, Operation] = {}
     for step, (number, event, has_answer) in enumerate(steps):
         at_ms = step * ANCHOR_EVERY_MS

@@ -6,10 +6,11 @@ from itertools import product
 
 import msgspec
 import pytest
-from tests.digests import digests_of
+from tests.digests import CHAIN_KEY, digests_of
 from tests.samples import ASKED
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import CHARGE, Book
+from tests.store.payments.test_audit import Tamper, tamper
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Details
 from payrelay.core.checkouts.counted_payments import (
@@ -23,11 +24,15 @@ from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation, State
 from payrelay.store.checkouts import Checkouts
+from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.counted_payments import TooManyPayments, require_room
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation
 
+__all__ = ["tamper"]
+
+KEY = RowKey(CHAIN_KEY)
 DETAILS = Details(secret="s", asked=ASKED)
 ORDERS = 20
 AT_ONCE = 4
@@ -53,7 +58,7 @@ async def accept(book: Book, operation: Operation, limit: PaymentLimit) -> objec
     entry = JournalEntry(version=1, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
     try:
         return await book.journal.accept(
-            operation, entry, CHARGE, conflicts_with=None, now_ms=1_000, condition=partial(require_room, limit)
+            operation, entry, CHARGE, conflicts_with=None, now_ms=1_000, condition=partial(require_room, limit, KEY)
         )
     except TooManyPayments as refused:
         return refused.payment
@@ -144,11 +149,11 @@ async def test_a_page_counts_charges_too(book: Book, checkouts: Checkouts) -> No
     await book.accept(charge)
 
     with pytest.raises(TooManyPayments) as refused:
-        await checkouts.add(page(1, charge), DETAILS, partial(require_room, limit_of(charge)))
+        await checkouts.add(page(1, charge), DETAILS, partial(require_room, limit_of(charge), KEY))
     assert refused.value.payment == CountedPayment(noun=Noun.OPERATION, id=charge.id, is_made=False)
     assert await checkouts.get(page(1, charge).id) is None
-    assert await checkouts.add(page(1, charge), DETAILS, partial(require_room, limit_of(charge, 2)))
-    assert not await checkouts.add(page(2, charge), DETAILS, partial(require_room, limit_of(charge, 9)))
+    assert await checkouts.add(page(1, charge), DETAILS, partial(require_room, limit_of(charge, 2), KEY))
+    assert not await checkouts.add(page(2, charge), DETAILS, partial(require_room, limit_of(charge, 9), KEY))
 
 
 async def test_of_a_charge_and_a_page_at_once_one_begins(book: Book, checkouts: Checkouts) -> None:
@@ -161,9 +166,25 @@ async def test_of_a_charge_and_a_page_at_once_one_begins(book: Book, checkouts: 
     async def opened(number: int) -> bool:
         operation = book.new(number * AT_ONCE)
         try:
-            return await checkouts.add(page(number, operation), DETAILS, partial(require_room, limit_of(operation)))
+            return await checkouts.add(
+                page(number, operation), DETAILS, partial(require_room, limit_of(operation), KEY)
+            )
         except TooManyPayments:
             return False
 
     begun = await asyncio.gather(*(begin(number) for number in range(1, ORDERS + 1) for begin in (charge, opened)))
     assert [sum(begun[at : at + 2]) for at in range(0, len(begun), 2)] == [1] * ORDERS
+
+
+@pytest.mark.parametrize("forgery", ["state = 'declined'", "kind = 'refund'", "principal = 'other'"])
+async def test_a_forged_row_stands_in_the_way(book: Book, tamper: Tamper, forgery: str) -> None:
+    """A charge that was made is written off as declined: without its digest nobody knows, and no phone pays again."""
+    charge = book.new(1)
+    await book.accept(charge)
+    await book.advance(charge, Event.SUCCEEDED)
+    await tamper(f"UPDATE operations SET {forgery}")  # noqa: S608, the forgeries are named above
+    again = book.new(2, order_id=charge.order_id)
+
+    assert await accept(book, again, limit_of(charge)) == CountedPayment(
+        noun=Noun.OPERATION, id=charge.id, is_made=False
+    )

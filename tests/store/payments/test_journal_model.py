@@ -10,6 +10,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.databases import sqlite_url
+from tests.digests import digests_of
 from tests.draws import examples
 from tests.samples import CANCEL
 
@@ -116,7 +117,7 @@ async def _change(journal: Journal, model: Model, step: Change, now_ms: int) -> 
 async def _run(steps: Sequence[Accept | Change], folder: Path) -> None:
     executor = InlineExecutor()
     database = await open_database(sqlite_url(folder / "db"), clock=Clock(), owner=True, executor=executor)
-    journal, model = Journal(database, Seal((b"k" * 32,)), chain_key=b"c" * 32), Model()
+    journal, model = Journal(database, Seal((b"k" * 32,)), digests_of(database), chain_key=b"c" * 32), Model()
     for now_ms, step in enumerate(steps):
         if isinstance(step, Change):
             await _change(journal, model, step, now_ms)

@@ -22,7 +22,7 @@ MERCHANT: Final = "0123456789abcdef"
 @pytest.fixture
 def resolution(database: Database) -> ResolutionStore:
     """Gives what is under test."""
-    return ResolutionStore(database)
+    return ResolutionStore(database, digests_of(database))
 
 
 async def lost(book: Book, number: int, **members: object) -> Operation:
@@ -188,15 +188,6 @@ async def test_another_refund_counts_unless_it_surely_did_nothing(book: Book, re
     assert not await resolution.has_other_refund("another", "320", "op_other")
     await book.advance(row, Event.DISPROVED)
     assert not await resolution.has_other_refund(MERCHANT, "320", "op_other")
-
-
-async def test_the_order_of_a_payment_is_known_once_it_is_paid(book: Book, resolution: ResolutionStore) -> None:
-    """A charge whose outcome is open proves nothing about its payment."""
-    row = await lost(book, 1, payment_id="320")
-    assert await resolution.order_of_payment(MERCHANT, "320") is None
-    await book.advance(row, Event.PROVED)
-    assert await resolution.order_of_payment(MERCHANT, "320") == "A-1"
-    assert await resolution.order_of_payment("another", "320") is None
 
 
 async def test_the_control_order_is_another_one_that_is_paid(book: Book, resolution: ResolutionStore) -> None:

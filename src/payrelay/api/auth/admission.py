@@ -11,6 +11,8 @@ from payrelay.api.auth.authentication import (
 from payrelay.api.auth.client_tokens import ClientTokenReader, TokenSources
 from payrelay.api.auth.failed_credentials import FailedCredentials
 from payrelay.api.auth.quota import Quota
+from payrelay.api.connections.open_connections import OpenConnections
+from payrelay.api.connections.shares import shares_of
 from payrelay.api.http.visit import Visit
 from payrelay.api.metrics.counters import Metrics
 from payrelay.core.access.credential import Credential, require
@@ -26,10 +28,16 @@ class CallerAdmission:
         identity_provider: reads tokens of the identity provider; None where none is configured.
         relay: has the signing keys, the client tokens and the clock.
         metrics: counts callers who are not admitted.
+        connections: count for the principals whose credentials come on them.
     """
 
     def __init__(
-        self, credentials: CredentialSource, identity_provider: TokenReader | None, relay: Relay, metrics: Metrics
+        self,
+        credentials: CredentialSource,
+        identity_provider: TokenReader | None,
+        relay: Relay,
+        metrics: Metrics,
+        connections: OpenConnections,
     ) -> None:
         clock = relay.clock
         client_tokens = ClientTokenReader(TokenSources(relay.signing_keys, relay.client_tokens), clock)
@@ -38,11 +46,14 @@ class CallerAdmission:
         self._quota = Quota(clock)
         self._failed_credentials = FailedCredentials(clock)
         self._metrics = metrics
+        self._connections = connections
 
     async def begin(self, visit: Visit) -> Credential:
         """Gives the credential of a new request, and counts the request in its quota; raises Refusal."""
         credential = await self.admit(visit)
         visit.log_record.principal, visit.log_record.credential_id = credential.principal, credential.id
+        visit.admitted = shares_of(credential, self._connections.limits.principal_connections_max)
+        self._connections.admit(visit.connection, visit.admitted)
         visit.quota_headers = self._quota.take(credential)
         return credential
 

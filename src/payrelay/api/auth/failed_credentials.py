@@ -4,10 +4,10 @@ This refuses only attempts that have failed. A valid key is admitted from any ad
 out by failing on their network.
 """
 
-import ipaddress
 from typing import Final
 
 from payrelay.api.auth.quota import Windows
+from payrelay.api.connections.connection import network_of
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Rate
 
@@ -15,8 +15,6 @@ FAILURES: Final = Rate(count=20, window_s=60)
 """A person who mistypes a key needs a few; a program that guesses keys needs millions."""
 ADDRESSES_MAX: Final = 4_096
 """Addresses that are remembered, each in 3 KiB at most; the one whose last failure is oldest is forgotten first."""
-NETWORK_BITS: Final = 64
-"""The prefix of an IPv6 address that counts: a customer of a network has at least that, and any address in it."""
 
 
 class FailedCredentials:
@@ -29,16 +27,3 @@ class FailedCredentials:
         """Counts one failure; raises Refusal (rate_limited), without counting it, where there were too many."""
         msg = f"more than {FAILURES.count} wrong keys came from this address in {FAILURES.window_s} s"
         self._windows.take(network_of(address), FAILURES, msg)
-
-
-def network_of(address: str) -> str:
-    """Gives the key under which an address is counted: itself, or for IPv6 its network of NETWORK_BITS."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return ""
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((int(parsed), NETWORK_BITS), strict=False))

@@ -1,6 +1,6 @@
 """Answers on their way to the client: an envelope or a plain answer, with its headers."""
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -26,6 +26,9 @@ class PlainAnswer(msgspec.Struct, frozen=True, kw_only=True):
     raw_headers: tuple[tuple[bytes, bytes], ...]
     headers: tuple[tuple[str, str], ...] = ()
     code: Code | None = None
+
+
+AnyAnswer: TypeAlias = Answer | PlainAnswer
 
 
 def plain_answer(body: bytes, content_type: str, cache_control: str, *more: tuple[bytes, bytes]) -> PlainAnswer:

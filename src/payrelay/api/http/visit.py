@@ -4,6 +4,9 @@ from typing import Final
 
 import msgspec
 
+from payrelay.api.connections.connection import Connection
+from payrelay.api.connections.open_connections import OpenConnections
+from payrelay.api.connections.shares import Share
 from payrelay.api.http.incoming_request import Headers, Networks, Receive, Scope, client_address, peer_of, request_id_of
 from payrelay.api.http.request_log import RequestLogRecord
 from payrelay.api.metrics.counters import METHODS, OTHER_METHOD
@@ -20,6 +23,9 @@ class Visit(msgspec.Struct, gc=False):
     receive: Receive
     headers: Headers
     log_record: RequestLogRecord
+    connection: Connection
+    admitted: tuple[Share, ...] = ()
+    """The shares that a valid credential counts in; none where there is no valid one."""
     quota_headers: tuple[tuple[bytes, bytes], ...] = ()
     page_headers: tuple[tuple[bytes, bytes], ...] = ()
     scope_needed: Permission | None = None
@@ -29,8 +35,11 @@ class Visit(msgspec.Struct, gc=False):
         return [(b"x-request-id", self.log_record.request_id.encode()), *self.quota_headers, *self.page_headers]
 
 
-def visit_of(scope: Scope, receive: Receive, trusted: Networks) -> Visit:
-    """Makes the visit of a request; ``trusted`` are the proxies whose X-Forwarded-For counts."""
+def visit_of(scope: Scope, receive: Receive, trusted: Networks, connections: OpenConnections) -> Visit:
+    """Makes the visit of a request, which begins on its connection.
+
+    ``trusted`` are the proxies whose X-Forwarded-For counts.
+    """
     headers = Headers(scope["headers"])
     method = scope["method"]
     log_record = RequestLogRecord(
@@ -39,4 +48,5 @@ def visit_of(scope: Scope, receive: Receive, trusted: Networks) -> Visit:
         client=client_address(peer_of(scope), headers, trusted),
         route=UNMATCHED,
     )
-    return Visit(scope, receive, headers, log_record)
+    host, port = scope.get("client") or ("", 0)  # the server gives the port as a text
+    return Visit(scope, receive, headers, log_record, connections.begin((host, int(port)), log_record.client))

@@ -55,6 +55,9 @@ class Metrics:
             "failed_credentials", "Requests without a valid credential, by reason.", "reason"
         )
         self._refused_tokens = self._counter("refused_tokens", "Rejected tokens of apps by reason.", "reason")
+        self._closed_connections = self._counter(
+            "closed_connections", "Connections that the service closed to keep to its limits, by reason.", "reason"
+        )
         self._notifications = self._counter(
             "notifications", "Notifications that came in, by account and authenticity.", "account", "authenticity"
         )
@@ -98,6 +101,10 @@ class Metrics:
     def token_refused(self, reason: str) -> None:
         """Counts one rejected token; ``credential_failed`` counts its request as well."""
         self._refused_tokens.add((reason,))
+
+    def connections_closed(self, reason: str, count: int) -> None:
+        """Counts connections that the service closed to keep to its limits."""
+        self._closed_connections.add((reason,), count)
 
     def text(self) -> bytes:
         """Gives the counters in Prometheus' text format."""

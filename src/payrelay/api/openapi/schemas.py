@@ -274,7 +274,11 @@ def _error_member() -> Schema:
         "type": "object",
         "required": ["code", "retry", "request_id"],
         "properties": {
-            "code": {"type": "string", "enum": [*Code]},
+            "code": {
+                "type": "string",
+                "enum": [*Code],
+                "description": "Codes may be added. Where you don't know one, go by the HTTP status and `retry`.",
+            },
             "retry": {
                 "type": "string",
                 "enum": [*Retry],

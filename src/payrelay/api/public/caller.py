@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from payrelay.api.http.incoming_request import BODY_TIMEOUT_S, Headers, Receive
+from payrelay.api.public.refused_senders import RefusedSenders
+from payrelay.core.checkouts.shop import UNNAMED_SHOP, Shop
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -13,8 +15,11 @@ class Caller:
         account: the configured name in the path.
         segments: the variable segments of the path, decoded, in their order.
         headers, receive, query_string: of the request, unread.
+        client: the address that the request came from.
+        refused_senders: says which refused notifications are stored.
         request_id: identifies this request in logs and answers.
         body_timeout_s: how long a body may take to arrive.
+        shop: how the pages of the account look.
     """
 
     account: str
@@ -22,5 +27,8 @@ class Caller:
     headers: Headers
     receive: Receive
     query_string: bytes
+    client: str
+    refused_senders: RefusedSenders
     request_id: str
     body_timeout_s: float = BODY_TIMEOUT_S
+    shop: Shop = UNNAMED_SHOP

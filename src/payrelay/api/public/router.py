@@ -14,8 +14,10 @@ from typing import Final, TypeAlias
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.http.queries import decoded
 from payrelay.api.public.caller import Caller
-from payrelay.api.public.checkout_pages import asset, back_page, checkout_page
+from payrelay.api.public.checkout_pages import back_page, checkout_page
 from payrelay.api.public.notifications import receive_notification
+from payrelay.api.public.page_assets import asset
+from payrelay.api.public.page_reader import reader_of
 from payrelay.core.answers import Answer
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
@@ -37,12 +39,19 @@ class PublicRoute:
         return "/{account}" + self.path
 
 
+async def _checkout_page(relay: Relay, caller: Caller) -> PlainAnswer:
+    checkout_id, secret = caller.segments
+    return await checkout_page(relay, caller.account, checkout_id, secret, reader_of(caller))
+
+
 async def _back_page(relay: Relay, caller: Caller, *, is_cancelled: bool) -> PlainAnswer:
-    return await back_page(relay, caller.account, *caller.segments, is_cancelled=is_cancelled)
+    checkout_id, secret = caller.segments
+    return await back_page(relay, caller.account, checkout_id, secret, reader_of(caller), is_cancelled=is_cancelled)
 
 
 async def _asset(relay: Relay, caller: Caller) -> PlainAnswer:  # noqa: ARG001 - a PublicHandler
-    return asset(*caller.segments)
+    (name,) = caller.segments
+    return asset(name, caller.shop)
 
 
 PUBLIC_ROUTES: Final[tuple[PublicRoute, ...]] = (
@@ -50,7 +59,7 @@ PUBLIC_ROUTES: Final[tuple[PublicRoute, ...]] = (
     PublicRoute(
         method="GET",
         path="/checkouts/{id}/{secret}",
-        handler=lambda relay, caller: checkout_page(relay, caller.account, *caller.segments),
+        handler=_checkout_page,
     ),
     PublicRoute(method="GET", path="/checkouts/{id}/{secret}/return", handler=partial(_back_page, is_cancelled=False)),
     PublicRoute(method="GET", path="/checkouts/{id}/{secret}/cancel", handler=partial(_back_page, is_cancelled=True)),

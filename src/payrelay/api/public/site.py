@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from payrelay.api.http.incoming_request import Network, Networks
+from payrelay.api.http.incoming_request import Network, Networks, Receive, Scope, Send, peer_of
 from payrelay.api.http.outgoing import PlainAnswer, plain_answer
 from payrelay.api.metrics.counters import CONTENT_TYPE
 from payrelay.api.metrics.exposition import Exposition
@@ -28,6 +28,37 @@ CONTENT_SECURITY_POLICY: Final = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """The page may load files of this server, but no others, and has no inline scripts or styles."""
+
+
+METRICS_PATH: Final = "/metrics"
+_READING: Final = frozenset({"GET", "HEAD"})
+
+
+class MetricsAddress:
+    """The ASGI callable of that address: ``/metrics``, and nothing else.
+
+    Args:
+        exposition: writes the metrics.
+        networks: the networks that may read them; all where none is given. No proxy is believed.
+    """
+
+    def __init__(self, exposition: Exposition, networks: tuple[Network, ...]) -> None:
+        self._exposition = exposition
+        self._networks = Networks(networks)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
+        """Answers one request."""
+        is_allowed = not self._networks or self._networks.has(peer_of(scope))
+        is_found = is_allowed and scope["path"] == METRICS_PATH and scope["method"] in _READING
+        body = await self._exposition.text() if is_found else b""
+        headers = [
+            (b"content-type", CONTENT_TYPE.encode()),
+            (b"cache-control", b"no-store"),
+            (b"server", b"payrelay"),
+            (b"content-length", b"%d" % len(body)),
+        ]
+        await send({"type": "http.response.start", "status": 200 if is_found else 404, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
 
 class PageHandler(Protocol):
@@ -64,7 +95,7 @@ class Pages:
         self._paths: dict[bytes, PageHandler] = {
             b"/health/live": _always(plain_answer(LIVE, "application/json", "no-store")),
             b"/health/ready": self._ready,
-            b"/metrics": self._measured,
+            METRICS_PATH.encode(): self._measured,
             b"/openapi.json": self._described,
             b"/docs": _always(_docs()),
             **{f"/docs/{name}".encode(): _always(_asset(name, kind)) for name, kind in ASSETS.items()},

@@ -39,6 +39,7 @@ MAY_CLASH: Final = (Code.CONFLICT, *TAKES_BODY)
 """The further codes of routes whose body may conflict with the present state."""
 CHANGES_GATEWAY: Final = (
     Code.OUTCOME_UNKNOWN,
+    Code.NEEDS_ATTENTION,
     Code.IN_PROGRESS,
     Code.CONFLICT,
     Code.IDEMPOTENCY_MISMATCH,

@@ -252,7 +252,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=own_checkout,
         answer="opened checkout",
         body=CheckoutBody,
-        codes=(Code.CONFLICT, Code.IDEMPOTENCY_MISMATCH, *TAKES_BODY),
+        codes=(Code.CONFLICT, Code.IDEMPOTENCY_MISMATCH, Code.NOT_CONFIGURED, *TAKES_BODY),
         takes_key=True,
     ),
     Route(

@@ -132,18 +132,18 @@ async def _has_operation_on(relay: Relay, parsed: ParsedRequest, bound: Bound) -
 
 
 async def _began(relay: Relay, parsed: ParsedRequest, bound: Bound, subscription: Subscription) -> bool:
-    """Tells whether a checkout of the credential's own began a subscription."""
+    """Tells whether checkouts of the credential's own alone may have begun a subscription.
+
+    Two customers may have tried to pay one order. Where a checkout is known to have begun the subscription, it decides.
+    """
     principal, order_id = parsed.request.principal, subscription.order_id
     if order_id is None or subscription.principal != principal:
         return False
     checkouts = await relay.checkouts.of_order(subscription.merchant, order_id)
-    return any(
-        each.principal == principal
-        and each.subscription_id in {None, subscription.subscription_id}
-        and each.kind is CheckoutKind.RECURRING
-        and is_within(each, bound)
-        for each in checkouts
-    )
+    plans = [each for each in checkouts if each.kind is CheckoutKind.RECURRING]
+    began = [each for each in plans if each.subscription_id == subscription.subscription_id]
+    candidates = began or [each for each in plans if each.subscription_id is None]
+    return bool(candidates) and all(each.principal == principal and is_within(each, bound) for each in candidates)
 
 
 def _require_amount_named(bound: Bound) -> None:

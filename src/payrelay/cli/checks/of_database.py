@@ -11,7 +11,13 @@ from payrelay.app import SharedResources, opened_database, resources_of
 from payrelay.clock import Clock
 from payrelay.core.moments import spoken
 from payrelay.errors import DatabaseNotReady, SettingsError, StoreError
-from payrelay.flows.operators.inspect_database import inspect_database, last_notification_ms, undecided_in_words
+from payrelay.flows.operators.inspect_database import (
+    FILE_IS_LEFT,
+    inspect_database,
+    is_file_left,
+    last_notification_ms,
+    undecided_in_words,
+)
 from payrelay.flows.operators.pause_account import in_words
 from payrelay.gateways.gateway import CheckResult, Gateway
 from payrelay.settings import Settings
@@ -54,6 +60,8 @@ async def of_database(
         CheckResult(subject="principals", is_right=True, is_warning=True, text=text)
         for text in await undecided_in_words(database, shared.rows)
     ]
+    if await is_file_left(database):
+        undecided.append(CheckResult(subject="database", is_right=True, is_warning=True, text=FILE_IS_LEFT))
     return [right, *paused, key, *undecided], shared
 
 

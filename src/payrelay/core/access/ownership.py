@@ -4,8 +4,9 @@ Rules:
 
 1. Owner of a payment is the principal whose operation, checkout or plan made it. Owner of a plan is the principal whose
    checkout began it. Owner of an authorization is the principal that requested it.
-2. Owner of an order is whoever made a payment of it, or holds it by an open operation or checkout. An attempt that took
-   no effect owns nothing.
+2. Owner of an order is whoever made a payment of it, has an open operation on it, or gave a checkout's form for it to
+   a customer. The gateway takes such a form for good, whatever became of the checkout. An operation that took no effect
+   owns nothing.
 3. What Payrelay knows no maker of belongs to the owner of its order. Where the order has none either, it is open to all
    keys of the account.
 4. A caller may act on what its own principal owns, and on what the principals own that it acts for: those of its group,
@@ -29,7 +30,7 @@ class OrderOwners(msgspec.Struct, frozen=True, kw_only=True):
     """The owners of an order.
 
     Attributes:
-        settled: those that made a payment of it, or hold it by a checkout.
+        settled: those that made a payment of it, or have a checkout of it that may be paid.
         charging: those whose charge or authorization of it is open; its guard keeps others out meanwhile.
     """
 

@@ -119,6 +119,14 @@ STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
 }
 
 
+class CheckoutFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Selects the checkouts to list: those that are equal in every field that is given."""
+
+    account: str | None = None
+    order_id: str | None = None
+    state: CheckoutState | None = None
+
+
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a customer on the gateway's page, with its present state; its sealed ``Details`` are beside it.
 
@@ -300,22 +308,26 @@ def fits(checkout: Checkout, amount_minor: int | None, currency: str | None) -> 
     return amount_minor == checkout.amount_minor
 
 
-def checkout_of(checkouts: Sequence[Checkout], report: CheckoutOutcome) -> Checkout | None:
-    """Chooses the checkout that a report is about, among those of an order; None where none fits.
+def fitting_checkouts(checkouts: Sequence[Checkout], report: CheckoutOutcome) -> list[Checkout]:
+    """Gives the checkouts of an order that a report may be about, the likeliest one first.
 
     ``checkouts`` begins with the one that holds the order. A second checkout may be for another amount or of another
     kind, and open while the customer is still on the gateway's page of the first. A checkout that has the reported
-    payment or subscription already comes first, then the checkouts of the reported kind, then the one that holds the
-    order.
+    payment or subscription already is the only one. Otherwise it may be any of the reported kind; or of any kind, where
+    none is of that.
     """
     fitting = [each for each in checkouts if fits(each, report.amount_minor, report.currency)]
     for checkout in fitting:
         is_of_payment = report.payment_id is not None and checkout.payment_id == report.payment_id
         is_of_plan = report.subscription_id is not None and checkout.subscription_id == report.subscription_id
         if is_of_payment or is_of_plan:
-            return checkout
-    of_kind = [each for each in fitting if each.kind is report.kind]
-    return next(iter(of_kind or fitting), None)
+            return [checkout]
+    return [each for each in fitting if each.kind is report.kind] or fitting
+
+
+def checkout_of(checkouts: Sequence[Checkout], report: CheckoutOutcome) -> Checkout | None:
+    """Chooses the likeliest of the checkouts that a report may be about; None where there is none."""
+    return next(iter(fitting_checkouts(checkouts, report)), None)
 
 
 def event_of(checkout: Checkout) -> OutgoingEvent:

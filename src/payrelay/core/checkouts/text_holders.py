@@ -50,13 +50,28 @@ def beside_authorization(holders: Iterable[TextHolder], operation_id: str) -> li
     return [each for each in holders if each.subject != operation_id and each.noun != Kind.CHARGE]
 
 
+def of_other_orders(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
+    """Gives what has a text and is not of this order: a report on an attempt may be about each of these as well.
+
+    A form whose amount isn't known any more is left out, as for an approval.
+    """
+    return [each for each in holders if each.is_exact and each.order_id != order_id]
+
+
+def beside_hosted_authorization(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
+    """Gives what else the signature of the notification of an authorization on the gateway's page may be of.
+
+    Whatever has the text under the same order has the same amount too. A charge is never notified as an authorization.
+    """
+    return [each for each in of_other_orders(holders, order_id) if each.noun != Kind.CHARGE]
+
+
 def beside_charge(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
     """Gives the forms of other orders with which a customer may have paid this one, for the amount of the charge.
 
-    A form of the same order is known by its checkout. A form whose amount isn't known any more is left out, as for
-    approvals.
+    A form of the same order is known by its checkout.
     """
-    return [each for each in holders if each.kind is HolderKind.FORM and each.is_exact and each.order_id != order_id]
+    return [each for each in of_other_orders(holders, order_id) if each.kind is HolderKind.FORM]
 
 
 def beside_approval(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:

@@ -3,14 +3,15 @@
 Rules:
 
 1. Each principal that uses the budget, or waits for it, has a share, and all their shares are equal. Payrelay's own
-   inquiries count as a tenth of a principal. What one doesn't need, others may use.
+   inquiries have a quarter of the budget, whatever the number of principals. What one doesn't need, others may use.
 2. Within a principal its keys have a share, the effects of its apps together another, and the reads of its apps
    together half of one. One app uses at most a fifth of the budget.
 3. Who is over its share leaves free twice what the others used in the last window, up to their shares. So a call within
    its share finds a permit, however many calls others make at once.
 4. A tenth of the budget is a reserve for those who ask seldom: who already uses as many permits as the reserve has
    leaves the reserve free.
-5. An access token takes any free permit, because everybody waits for it.
+5. An access token takes any free permit, because everybody waits for it. It counts for nobody's share, and nothing is
+   kept for the next one.
 """
 
 import hashlib
@@ -37,12 +38,13 @@ class Part(StrEnum):
     """Access tokens, which are Payrelay's own."""
 
 
-_WEIGHTS: Final[Mapping[Part, int]] = {Part.KEYS: 2, Part.EFFECTS: 2, Part.READS: 1, Part.TOKEN: 0}
+_WEIGHTS: Final[Mapping[Part, int]] = {Part.KEYS: 2, Part.EFFECTS: 2, Part.READS: 1}
 KEPT_TIMES: Final = 2
 """So many times what a principal used is left free for it, so that what it can use grows with each window."""
 _PARTS: Final = frozenset(part.value for part in Part)
-_PRINCIPAL: Final = 10
-_PAYRELAY: Final = 1
+_PRINCIPALS_TIMES: Final = 3
+"""So many times the share of Payrelay's own inquiries is that of all principals together. Lost replies must be resolved
+within a minute however few permits the principals leave, and the replies that are lost grow with all their calls."""
 
 
 class Requester(NamedTuple):
@@ -165,7 +167,7 @@ class _Counts(Generic[Name]):
 
 class _Shares:
     def __init__(self, wanted: Sequence[Consumer], usages: Iterable[Usage], calls: int) -> None:
-        self._calls = calls
+        self._capacity = calls
         self._reserve = calls // RESERVED_OF
         self._of_one_app = max(1, calls // OF_ONE_APP)
         self._principals: _Counts[str] = _Counts()
@@ -195,17 +197,21 @@ class _Shares:
         reserve = 0 if parts.used[part] < self._reserve else self._reserve
         if self._free <= reserve or (app and self._used[consumer] >= self._of_one_app):
             return False
-        of_principal = self._principals.allowed(principal, self._calls - reserve, _weight_of_principal)
+        of_principal = self._principals.allowed(principal, self._capacity - reserve, self._weight_of_principal)
         if self._principals.used[principal] >= of_principal:
             return False
         return parts.used[part] < parts.allowed(part, of_principal, _WEIGHTS.__getitem__)
 
     def _count(self, consumer: Consumer, *, used: int = 0, recent: int = 0, waiting: int = 0) -> None:
         principal, part, _ = consumer
+        if part is Part.TOKEN:
+            self._capacity -= used
+            return
         self._used[consumer] += used
         self._principals.add(principal, used, recent, waiting)
         self._parts[principal].add(part, used, recent, waiting)
 
-
-def _weight_of_principal(principal: str) -> int:
-    return _PRINCIPAL if principal else _PAYRELAY
+    def _weight_of_principal(self, principal: str) -> int:
+        if principal:
+            return _PRINCIPALS_TIMES
+        return max(1, sum(bool(name and needed) for name, needed in self._principals.needed.items()))

@@ -146,6 +146,7 @@ class NotificationReason(StrEnum):
     OTHER_SCHEDULE_STOPPED = "other_schedule_stopped"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
     OTHER_TEXT = "other_text"
+    SEVERAL_OWNERS = "several_owners"
     SECOND_PAYMENT = "second_payment"
     EARLIER_PAYMENT = "earlier_payment"
     OPERATION_OPEN = "operation_open"
@@ -178,14 +179,15 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.NOT_SHOWN: "the gateway does not show its payment",
     NotificationReason.UNSEEN: "the service could not read the gateway's records",
     NotificationReason.SEARCH_WAITS: "it waits for the next search of its order",
-    NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was requested",
+    NotificationReason.OTHER_AMOUNT: "it does not show the amount and currency that were requested",
     NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
     NotificationReason.OTHER_SCHEDULE: "its subscription has another schedule than was requested",
-    NotificationReason.OTHER_SCHEDULE_STOPPED: "its subscription, on another schedule than was requested, was stopped",
+    NotificationReason.OTHER_SCHEDULE_STOPPED: "its subscription is not the requested one, and was stopped",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
     NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
+    NotificationReason.SEVERAL_OWNERS: "it fits checkouts of several principals, and nothing shows whose it is",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
-    NotificationReason.EARLIER_PAYMENT: "its payment is older than every request for its order",
+    NotificationReason.EARLIER_PAYMENT: "its payment or subscription may be older than what was requested",
     NotificationReason.OPERATION_OPEN: "the order's operation already needs an operator",
     NotificationReason.INCOMPLETE: "it lacks a field that it should have",
     NotificationReason.BODY_FORGOTTEN: "its body had been deleted by then",
@@ -274,6 +276,8 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
         next_at_ms: when it is worked on next; None where it is not.
         gives_up_at_ms: until when it may wait.
         updated_at_ms: when its state changed last.
+        accepted_by, accepted_because, accepted_at_ms: the operator who accepted it although the service doubted it,
+            with reason and time; None where nobody did.
     """
 
     id: str
@@ -299,6 +303,9 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     next_at_ms: int | None
     gives_up_at_ms: int
     updated_at_ms: int
+    accepted_by: str | None = None
+    accepted_because: str | None = None
+    accepted_at_ms: int | None = None
 
 
 def occasion_of(notification: Notification) -> str:
@@ -373,6 +380,7 @@ DOUBTED_BY: Final = frozenset(
         NotificationReason.OTHER_SCHEDULE,
         NotificationReason.OTHER_TOKEN,
         NotificationReason.OTHER_TEXT,
+        NotificationReason.SEVERAL_OWNERS,
         NotificationReason.SECOND_PAYMENT,
         NotificationReason.EARLIER_PAYMENT,
         NotificationReason.INCOMPLETE,
@@ -466,6 +474,19 @@ def needs_operator(notification: Notification) -> bool:
         return notification.reason is not NotificationReason.OPERATION_OPEN
     is_unproved = notification.state is NotificationState.IGNORED and notification.reason in _UNPROVED
     return is_unproved and notification.reported in _EFFECTS
+
+
+def may_be_accepted(notification: Notification) -> bool:
+    """Tells whether an operator may accept a notification for genuine that the service doubts.
+
+    It reports an authorization, and another token or another order is in the way. Whoever accepts a wrong one can
+    accept the right one after it: only its capture proves an amount.
+    """
+    return (
+        notification.state is NotificationState.NEEDS_ATTENTION
+        and notification.reported is ReportedStatus.AUTHORIZED
+        and notification.reason in {NotificationReason.OTHER_TOKEN, NotificationReason.OTHER_TEXT}
+    )
 
 
 class ExpectedAmount(msgspec.Struct, frozen=True, kw_only=True):

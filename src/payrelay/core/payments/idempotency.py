@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.calls import Call, Effect, Item
-from payrelay.core.payments.operation import FROZEN, Operation, State
+from payrelay.core.payments.operation import FROZEN, Operation, State, claim_of_key
 from payrelay.errors import Code, Refusal
 
 KEY_LENGTH_MAX: Final = 255
@@ -103,7 +103,7 @@ def _is_added(value: Call | Item, name: str) -> bool:
 def claim_of(key: str | None, request_fingerprint: str, *, is_unkeyed_claimed: bool) -> str | None:
     """Gives the claim by which a repeat finds this request; None where there is no key and the repeat window is 0."""
     if key is not None:
-        return f"key/{key}"
+        return claim_of_key(key)
     return f"fingerprint/{request_fingerprint}" if is_unkeyed_claimed else None
 
 

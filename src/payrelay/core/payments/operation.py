@@ -162,6 +162,12 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.FAILED, Event.DIFFERED): State.NEEDS_ATTENTION,
 }
 
+_STORED_STEPS: Final[dict[tuple[str, str | None], str]] = {
+    (before.value, event.value): after.value for (before, event), after in TRANSITIONS.items()
+}
+FIRST_STATES: Final = frozenset({State.ACCEPTED, State.SENDING})
+"""An operation begins in one of these."""
+
 OPEN_STATES: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION})
 """The operation has no outcome yet: it holds its guard, and its idempotency key has no end."""
 
@@ -330,6 +336,13 @@ def advance(
     return changed, JournalEntry(version=changed.version, at_ms=at_ms, event=event, state=state, evidence=evidence)
 
 
+def is_step(before: str | None, event: str | None, after: str) -> bool:
+    """Tells whether a stored event leads from one stored state to another; an operation begins without either."""
+    if before is None:
+        return event is None and after in FIRST_STATES
+    return _STORED_STEPS.get((before, event)) == after
+
+
 def _guard_after(operation: Operation, state: State) -> str | None:
     """Gives the lock that an operation holds in a state; a captured authorization stays locked for good."""
     if state in OPEN_STATES:
@@ -350,6 +363,11 @@ def _inquiry_after(
     # The gateway does not show a partial refund.
     can_show = operation.kind in SEARCHED and not (operation.kind is Kind.REFUND and operation.amount_minor is not None)
     return at_ms + DAY_MS if state is State.FAILED and can_show else None
+
+
+def claim_of_key(idempotency_key: str) -> str:
+    """Names the claim of a request with an Idempotency-Key."""
+    return f"key/{idempotency_key}"
 
 
 def captured_guard(subject: str) -> str:

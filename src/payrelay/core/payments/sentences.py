@@ -6,10 +6,10 @@ from payrelay.core.payments.operation import Event, State
 
 STATE_SENTENCES: Final[dict[State, str]] = {
     State.ACCEPTED: "It waits for a permit in the gateway's budget; the service has sent nothing yet.",
-    State.SENDING: "The service is sending it to the gateway now.",
-    State.SUCCEEDED: "The gateway did it, exactly as requested.",
+    State.SENDING: "The service has begun to send it to the gateway, and has stored no answer yet.",
+    State.SUCCEEDED: "It was done: the gateway answered or shows that it was, or an operator decided so.",
     State.DECLINED: "The gateway or the bank declined it; no money was charged.",
-    State.REFUSED: "The gateway refused the request; nothing was changed.",
+    State.REFUSED: "The gateway refused the request, and did nothing for it.",
     State.NOT_SENT: "It took no effect; the client can make the same request again.",
     State.PENDING: "The gateway has it, and says that it is pending.",
     State.UNKNOWN: "The service sent it, or may have sent it, and doesn't know the outcome yet.",
@@ -27,7 +27,7 @@ EVENT_SENTENCES: Final[dict[Event, str]] = {
     Event.UNKNOWN: "No answer came that the service can rely on.",
     Event.DIFFERED: "The gateway answered that it was done, but for another order, amount or currency than requested.",
     Event.NOT_EXECUTED: "The gateway rejected it before doing anything.",
-    Event.NOT_SENT: "The service did not send it; no byte of it reached the gateway.",
+    Event.NOT_SENT: "The service did not send it; no byte of it left.",
     Event.LOST: "The process that was sending it ended, or ran out of time, before it stored an answer.",
     Event.RESENT: "The gateway rejected its expired access token; the service was about to resend it with a new one.",
     Event.INQUIRED_ABOUT: "The service inquired at the gateway, and that did not resolve it.",
@@ -43,3 +43,9 @@ EVENT_SENTENCES: Final[dict[Event, str]] = {
 }
 
 FIRST_ENTRY: Final = "The service stored it before it sent anything."
+
+FORGED_SENTENCE: Final = (
+    "Its stored record was changed by something other than the service, so the service can't say what became of it;"
+    " a person must look at it. Don't send it again as something new."
+)
+"""What is known of an operation whose row or history doesn't fit its digest."""

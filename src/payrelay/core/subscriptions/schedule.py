@@ -5,6 +5,7 @@ which few forms are documented. A text that can't be read contradicts nothing.
 """
 
 import re
+from datetime import date
 from typing import Final
 
 import msgspec
@@ -59,6 +60,20 @@ def schedule_shown(text: str) -> Schedule:
 def contradict(asked: Schedule, shown: Schedule) -> bool:
     """Tells whether a shown schedule contradicts the one that was asked for; what isn't known contradicts nothing."""
     return _differ(asked.every_days, shown.every_days) or _differ(asked.lasts_days, shown.lasts_days)
+
+
+def may_be_next(day: str, received_on: date, shown: Schedule | None) -> bool:
+    """Tells whether ``day`` (YYYY-MM-DD) may be that of the next installment, by a report that came on a day.
+
+    Nobody signs it. It must be a date, and no more than a period of the schedule and a month away; where the period
+    isn't known, a year counts.
+    """
+    try:
+        next_on = date.fromisoformat(day)
+    except ValueError:
+        return False
+    every_days = None if shown is None else shown.every_days
+    return (next_on - received_on).days <= (every_days or _DAYS["year"]) + _DAYS["month"]
 
 
 def _days_asked(text: str) -> float | None:

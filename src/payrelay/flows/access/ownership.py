@@ -8,15 +8,18 @@ Rules:
    would get for an unknown one: in the gateway's words, after a call, from the same budget, and never from a cache.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from payrelay.core.access.ownership import acts_for_any, may_act
-from payrelay.core.answers import Answer, Trace, of_reading
+from payrelay.core.answers import Answer, Trace
 from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
-from payrelay.flows.relay import Relay, Request
+from payrelay.flows.relay import OneThing, Relay, Request
+from payrelay.runtime.read_cache import CachedReading
 
 TAKEN_SENTENCE: Final = "this order id is taken; use another one"
 _NUMBERS_FROM: Final = 10**18
@@ -79,6 +82,19 @@ async def require_free_order(relay: Relay, request: Request, order_id: str) -> b
     return not owners.all
 
 
+async def contenders_of(relay: Relay, checkout: Checkout, others: Iterable[Checkout]) -> list[Checkout]:
+    """Returns those of an order's other checkouts that are foreign to the principal of this one.
+
+    What may be of such a one too is not given to this one: the gateway doesn't show on which page a customer paid.
+    Raises StoreError.
+    """
+    strangers = [each for each in others if each.principal != checkout.principal]
+    if not strangers:
+        return []
+    acts_for = (await relay.principals.acts_for(checkout.principal)).all
+    return [each for each in strangers if each.principal not in acts_for]
+
+
 async def is_shared_order(relay: Relay, request: Request, order_id: str) -> bool:
     """Tells whether an order has owners besides the caller that are foreign to the caller. Raises StoreError."""
     owners = await relay.owners.of_order(relay.account(request.account).merchant, order_id)
@@ -98,24 +114,41 @@ async def is_foreign_plan(relay: Relay, request: Request, subscription_id: int) 
 
 
 async def answer_as_unknown(
-    relay: Relay,
-    request: Request,
-    call: PaymentsOfOrder | OneSubscription | PaymentsOfSubscription,
-    *,
-    data_when_missing: bytes = b"null",
+    relay: Relay, request: Request, call: OneThing, *, data_when_missing: bytes = b"null"
 ) -> Answer:
-    """Answers a read of a foreign thing, after a call to the gateway about a thing that nobody has."""
+    """Answers a read of a foreign thing, after a call to the gateway about a thing that nobody has.
+
+    Reads of the same thing at the same time share the call, as they do for an unknown one.
+    """
+    with _asked_instead(relay, relay.account(request.account).merchant, call) as asked:
+        cached = await relay.read(request, asked)
+    if cached.reading.code is None:  # a gateway that has a record for every number
+        missing = Reading(code=Code.NOT_FOUND, msg="nothing was found", evidence=cached.reading.evidence)
+        cached = CachedReading(reading=missing)
+    return cached.answer(Trace(request_id=request.request_id), data_when_missing=data_when_missing)
+
+
+@contextmanager
+def _asked_instead(relay: Relay, merchant: str, call: OneThing) -> Iterator[OneThing]:
+    """Gives a call about a thing that nobody has: the same one to all that read a foreign thing at the same time."""
+    key = merchant, call
+    asked, readers = relay.stand_ins.get(key) or (_of_nothing(relay, call), 0)
+    relay.stand_ins[key] = asked, readers + 1
+    try:
+        yield asked
+    finally:
+        asked, readers = relay.stand_ins.pop(key)
+        if readers > 1:
+            relay.stand_ins[key] = asked, readers - 1
+
+
+def _of_nothing(relay: Relay, call: OneThing) -> OneThing:
     id_ = relay.new_id("none", relay.clock.now_ms())
     number = _NUMBERS_FROM + int.from_bytes(id_.encode()) % _NUMBERS_FROM
-    asked: PaymentsOfOrder | OneSubscription | PaymentsOfSubscription
     match call:
         case PaymentsOfOrder():
-            asked = PaymentsOfOrder(order_id=id_)
+            return PaymentsOfOrder(order_id=id_)
         case OneSubscription():
-            asked = OneSubscription(subscription_id=number)
+            return OneSubscription(subscription_id=number)
         case PaymentsOfSubscription():
-            asked = PaymentsOfSubscription(subscription_id=number)
-    reading = await relay.read_uncached(request, asked)
-    if reading.code is None:  # a gateway that has a record for every number
-        reading = Reading(code=Code.NOT_FOUND, msg="nothing was found", evidence=reading.evidence)
-    return of_reading(reading, Trace(request_id=request.request_id), data_when_missing=data_when_missing)
+            return PaymentsOfSubscription(subscription_id=number)

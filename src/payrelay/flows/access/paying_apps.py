@@ -8,7 +8,7 @@ Rules:
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final
 
@@ -19,7 +19,7 @@ from payrelay.core.calls import Charge
 from payrelay.core.checkouts.checkout import CheckoutState, is_within
 from payrelay.core.checkouts.counted_payments import CountedPayment, Noun, PaymentLimit, counts_checkout
 from payrelay.core.checkouts.hosted_payment import HostedPayment, Plan
-from payrelay.errors import Code, Refusal
+from payrelay.errors import Code, OperationForged, Refusal
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.payments.counted_payments import TooManyPayments, require_room
 from payrelay.store.payments.journal import Condition
@@ -87,11 +87,13 @@ def _required(relay: Relay, request: Request, order_id: str, asked: AskedPayment
     allowance = require_allowed(bound.allowance, asked)
     merchant = relay.account(request.account).merchant
     limit = PaymentLimit(merchant=merchant, order_id=order_id, payments_max=allowance.payments_max)
-    return partial(require_room, limit)
+    return partial(require_room, limit, relay.checkouts.rows.key)
 
 
 async def _by_operation(relay: Relay, request: Request, payment: CountedPayment) -> Refusal:
-    operation = await relay.journal.get(payment.id)
+    operation = None
+    with suppress(OperationForged):  # a person looks at it; until then it counts as one that isn't final
+        operation = await relay.journal.get(payment.id)
     is_own = (
         operation is not None
         and operation.principal == request.principal

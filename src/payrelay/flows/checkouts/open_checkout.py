@@ -33,6 +33,8 @@ SECRET_BYTES: Final = 24
 """192 bits: whoever guesses the secret sees a customer's name and address."""
 ATTEMPTS_MAX: Final = 3
 """Attempts to store a checkout. Each further one means that a conflicting checkout ended between two statements."""
+LIFE_MS_MIN: Final = 60_000
+"""The shortest life of a page, also where a credential ends sooner: the least that a request may ask for."""
 PLAN_NAMES: Final = {
     "auto_cancel": "auto_cancel",
     "max_retries": "max_retries",
@@ -61,7 +63,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     Raises StoreError, and Refusal. It is invalid_request for a link, a plan or a date that isn't allowed, and forbidden
     for what the credential doesn't allow. It is conflict where the order is foreign, has an open or a completed
     checkout, or as many payments as a bound credential allows; in_progress while one of these isn't final. It is
-    idempotency_mismatch; unavailable where the account is paused, or a setting is missing.
+    idempotency_mismatch; not_configured where a setting is missing; unavailable where the account is paused.
     """
     account = relay.account(request.account)
     _require_configured(relay, account)
@@ -123,13 +125,13 @@ async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) ->
 
 
 def _require_configured(relay: Relay, account: Gateway) -> None:
-    """Raises Refusal (unavailable), naming the settings of checkouts that are missing."""
+    """Raises Refusal (not_configured), naming the settings of checkouts that are missing."""
     unset = account.capabilities.unset_for_checkouts
     if unset:
         names = " and ".join(f"PAYRELAY_GATEWAYS__{account.name.upper()}__{name}" for name in unset)
-        raise Refusal(Code.UNAVAILABLE, f"checkouts need {names} to be set here")
+        raise Refusal(Code.NOT_CONFIGURED, f"checkouts need {names} to be set here")
     if relay.public_url is None:
-        raise Refusal(Code.UNAVAILABLE, "checkouts need PAYRELAY_PUBLIC_URL to be set here")
+        raise Refusal(Code.NOT_CONFIGURED, "checkouts need PAYRELAY_PUBLIC_URL to be set here")
 
 
 def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
@@ -186,10 +188,27 @@ async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewC
     return (
         details is not None
         and earlier.account == request.account
-        and earlier.expires_at_ms - earlier.created_at_ms == new.expires_in_s * 1000
+        and _is_life_of(earlier, request, new)
         and earlier.customer_reference == new.customer_reference
         and (details.asked, details.return_to, details.cancel_to) == (new.payment, new.return_to, new.cancel_to)
     )
+
+
+def _life_ms(request: Request, new: NewCheckout, now_ms: int) -> int:
+    """Returns how long the page accepts customers: no longer than the app's credential is valid, or LIFE_MS_MIN.
+
+    A shorter validity protects the shop only where no page of the app's keeps its order for longer.
+    """
+    life_ms, credential = new.expires_in_s * 1000, request.credential
+    if credential.bound is None or credential.expires_at_ms is None:
+        return life_ms
+    return min(life_ms, max(credential.expires_at_ms - now_ms, LIFE_MS_MIN))
+
+
+def _is_life_of(earlier: Checkout, request: Request, new: NewCheckout) -> bool:
+    """Tells whether a page has the life that was asked for; an app's may have been cut short by its credential."""
+    life_ms, asked_ms = earlier.expires_at_ms - earlier.created_at_ms, new.expires_in_s * 1000
+    return life_ms == asked_ms or (request.credential.bound is not None and life_ms < asked_ms)
 
 
 async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> Checkout | None:
@@ -224,7 +243,7 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
 def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, secret_hash: str) -> Checkout:
     now_ms = relay.clock.now_ms()
     payment, bound = new.payment, request.credential.bound
-    expires_at_ms = now_ms + new.expires_in_s * 1000
+    expires_at_ms = now_ms + _life_ms(request, new, now_ms)
     return Checkout(
         id=relay.new_id("chk", now_ms),
         account=request.account,

@@ -4,12 +4,12 @@ Rules:
 
 1. The payments of the order are searched. The result is a payment that fits the first amount of the checkout, and that
    belongs to no operation and to no other checkout. For most customers there is none, and the search ends.
-2. For a plan, the gateway must show exactly one subscription of the order, for the requested amount. Its payments must
-   contain the payment that was found. Where there are several subscriptions, none is accepted: only their
-   notifications tell them apart.
+2. For a plan, the gateway must show exactly one subscription of the order. ``judge_plan`` compares it with what was
+   asked for, and the payment that was found must be its first one. Where there are several subscriptions, none is
+   accepted: only their notifications tell them apart.
 3. A plan that begins on a later day has no payment yet. Its subscription is searched for at once. An active one has
    begun. One that began on its own first day must show its payment.
-4. A subscription on another schedule than was asked for completes nothing: an operator is called.
+4. A subscription that contradicts what was asked for completes nothing: an operator is called.
 5. The subscription and its events are stored before the checkout is completed; after a crash in between, both are done
    again. A notification that comes before, meanwhile or later adds only what it alone reports.
 """
@@ -21,10 +21,10 @@ import msgspec
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, Result, begins_after
 from payrelay.core.checkouts.checkout_proof import (
-    first_payment,
-    has_begun,
-    is_as_asked,
-    is_on_other_schedule,
+    STOPPABLE,
+    PlanRuling,
+    begins_later,
+    judge_plan,
     may_be_paid_by,
     plans_of,
 )
@@ -32,6 +32,7 @@ from payrelay.core.moments import day_at
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment
 from payrelay.errors import Code, Refusal
+from payrelay.flows.access.ownership import contenders_of
 from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import FlowPoint
@@ -62,6 +63,18 @@ async def paid_by(relay: Relay, checkout: Checkout, payments: Iterable[Payment])
     unowned = await _unowned(relay, checkout, payments)
     first = min(unowned, key=lambda payment: payment.at_ms or 0, default=None)
     return None if first is None else Result(payment_id=first.payment_id)
+
+
+async def doubt_plan(relay: Relay, checkout: Checkout, subscription_id: str) -> None:
+    """Calls an operator to a subscription that contradicts its checkout, once, unless its notification has done so.
+
+    May be repeated. Raises StoreError.
+    """
+    relay.hooks.passed(FlowPoint.NOTING, checkout.id)
+    is_new = await relay.checkouts.doubt(checkout, subscription_id, at_ms=relay.clock.now_ms())
+    relay.hooks.passed(FlowPoint.NOTED, checkout.id)
+    if is_new:
+        relay.log.error("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=[subscription_id])
 
 
 class _InquiringGateway:
@@ -129,49 +142,56 @@ async def _search_for_plan(relay: Relay, checkout: Checkout, gateway: _Inquiring
     if plan is None or plan.began_at_ms is None:
         return None
     # The checkout may have been opened on one day, and the plan have begun on the next one.
-    is_later = begins_after(details, day_at(plan.began_at_ms, gateway.timezone))
+    is_later = begins_later(details, plan, gateway.timezone)
     installments = await gateway.installments(plan, may_lack=is_later)
-    candidates = [payment for payment in installments if found is None or payment.payment_id in found]
-    # The owners of the payments are read again: they may have changed during the calls to the gateway.
-    first = first_payment(checkout, plan, await _unowned(relay, checkout, candidates))
-    if not has_begun(plan, first, begins_later=is_later) or await relay.checkouts.has_competing(checkout):
+    judged = judge_plan(checkout, details, plan, installments, timezone=gateway.timezone)
+    if judged.ruling in STOPPABLE:
+        await _note_contradicting(relay, checkout, plan, installments)
         return None
-    is_otherwise = is_on_other_schedule(details, plan)
-    if is_otherwise and plan.state is not SubscriptionState.STOPPED:
-        await _doubt(relay, checkout, plan)
+    first = judged.first
+    is_another = found is not None and first is not None and first.payment_id not in found
+    if judged.ruling is not PlanRuling.AS_ASKED or is_another:
+        return None
+    # The owner of the payment is read again: it may have changed during the calls to the gateway.
+    is_owned = first is not None and not await _unowned(relay, checkout, [first])
+    if is_owned or await relay.checkouts.has_competing(checkout):
         return None
     await _note_subscription(relay, checkout, plan, installments)
-    if is_otherwise:
-        return None  # it was stopped, perhaps by an operator
     return Result(subscription_id=plan.subscription_id, payment_id=None if first is None else first.payment_id)
 
 
+async def _note_contradicting(relay: Relay, checkout: Checkout, plan: Fact, installments: Iterable[Payment]) -> None:
+    """Calls an operator to a subscription that isn't as requested; stores it where it was stopped, perhaps by one."""
+    if await relay.checkouts.has_competing(checkout):
+        return
+    if plan.state is SubscriptionState.STOPPED:
+        await _note_subscription(relay, checkout, plan, installments)
+    else:
+        await doubt_plan(relay, checkout, plan.subscription_id)
+
+
 async def _unowned(relay: Relay, checkout: Checkout, payments: Iterable[Payment]) -> tuple[Payment, ...]:
-    """Returns the payments that fit the checkout, and that belong to no operation and to no other checkout."""
+    """Returns the payments that fit the checkout, and that belong to no operation and to no other checkout.
+
+    Without those that fit a checkout of another principal's too, which has no payment yet.
+    """
     fitting = tuple(payment for payment in payments if may_be_paid_by(checkout, payment))
-    return await relay.checkouts.unowned(checkout, fitting) if fitting else ()
+    if not fitting:
+        return ()
+    others = await relay.checkouts.of_order(checkout.merchant, checkout.order_id)
+    contenders = await contenders_of(relay, checkout, (each for each in others if each.payment_id is None))
+    sure = tuple(each for each in fitting if not any(may_be_paid_by(other, each) for other in contenders))
+    return await relay.checkouts.unowned(checkout, sure) if sure else ()
 
 
 def _only_one(relay: Relay, checkout: Checkout, shown: Iterable[Fact]) -> Fact | None:
-    """Returns the only subscription that began with the checkout; else None, and logs several or a different one."""
+    """Returns the only subscription that may have begun with the checkout; else None, and logs several."""
     plans = plans_of(checkout, shown)
     ids = sorted({plan.subscription_id for plan in plans})
     if len(ids) > 1:
         relay.log.warning("checkout_has_several_plans", checkout_id=checkout.id, subscription_ids=ids)
         return None
-    if plans and not is_as_asked(checkout, plans[0]):
-        relay.log.warning("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=ids)
-        return None
     return next(iter(plans), None)
-
-
-async def _doubt(relay: Relay, checkout: Checkout, plan: Fact) -> None:
-    """Calls an operator to a subscription on another schedule, once, unless its notification has called one."""
-    relay.hooks.passed(FlowPoint.NOTING, checkout.id)
-    is_new = await relay.checkouts.doubt(checkout, plan.subscription_id, at_ms=relay.clock.now_ms())
-    relay.hooks.passed(FlowPoint.NOTED, checkout.id)
-    if is_new:
-        relay.log.error("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=[plan.subscription_id])
 
 
 async def _note_subscription(relay: Relay, checkout: Checkout, plan: Fact, installments: Iterable[Payment]) -> None:

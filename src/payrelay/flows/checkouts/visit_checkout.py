@@ -7,8 +7,9 @@ import hmac
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, Checkout, CheckoutState, Details
+from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, Checkout, Details
 from payrelay.core.checkouts.return_links import with_outcome
+from payrelay.core.checkouts.shown import PASSED_ON, Shown, is_awaited, leads_on, shown_of, state_passed_on
 from payrelay.flows.checkouts.finish_checkout import RETURNED, end_overdue, inquire, note_abandoned
 from payrelay.flows.checkouts.open_checkout import link_to_gateway, secret_hash_of
 from payrelay.flows.relay import Relay
@@ -21,49 +22,51 @@ class CheckoutVisit(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         checkout: in its current state.
         details: the request and its links; None where they were forgotten.
-        link_to_gateway: a form to be posted, or an address; None where the checkout takes no customers.
-        is_order_paid: whether another checkout of the order was completed.
-        is_order_notified: whether the gateway reported the authorization of another checkout of the order.
-        is_paused: whether an operator has paused the account.
-        return_link: the app's own link, with the outcome; None where the app gave none.
+        shown: what the page tells the customer.
+        is_awaited: whether the page loads itself again.
+        link_to_gateway: a form to be posted, or an address; None unless ``shown`` is ``form``.
+        was_opened: whether the form was shown before.
+        return_link: the app's own link; None where the app gave none.
+        leads_on: whether the page goes on to the app's link by itself.
     """
 
     checkout: Checkout
     details: Details | None
+    shown: Shown
+    is_awaited: bool = False
     link_to_gateway: CheckoutForm | CheckoutRedirect | None = None
-    is_order_paid: bool = False
-    is_order_notified: bool = False
-    is_paused: bool = False
+    was_opened: bool = False
     return_link: str | None = None
+    leads_on: bool = False
 
 
 async def visit_checkout(relay: Relay, account: str, checkout_id: str, secret: str) -> CheckoutVisit | None:
     """Returns what a checkout's page shows; None where there is no such page.
 
-    While the checkout takes customers, each visit gives an equal link to the gateway. Raises StoreError, and Refusal
-    where the account's configuration has changed so that it offers no such link.
+    While the checkout takes customers, each visit gives an equal link to the gateway. A visit after the first one makes
+    a status inquiry where one is due, because the customer may have paid since. Raises StoreError, and Refusal where
+    the account's configuration has changed so that it offers no such link.
     """
     checkout = await _found(relay, account, checkout_id, secret)
     if checkout is None:
         return None
-    checkouts, now_ms = relay.checkouts, relay.clock.now_ms()
-    details = await checkouts.details_of(checkout.id)
-    is_offered = not relay.account(account).capabilities.unset_for_checkouts
+    now_ms = relay.clock.now_ms()
+    was_opened = checkout.opened_at_ms is not None
     if checkout.is_open and checkout.ends_at_ms <= now_ms:
         checkout = await end_overdue(relay, checkout)
-    if details is None or not is_offered or not checkout.takes_customers(now_ms):
-        return _returned(checkout, details, is_cancelled=False)
-    others = await checkouts.of_order(checkout.merchant, checkout.order_id)
-    if any(other.state is CheckoutState.COMPLETED for other in others):
-        return CheckoutVisit(checkout=checkout, details=details, is_order_paid=True)
-    if any(other.state is CheckoutState.NOTIFIED for other in others):
-        return CheckoutVisit(checkout=checkout, details=details, is_order_notified=True)
-    if await relay.paused.is_paused(account):
-        return CheckoutVisit(checkout=checkout, details=details, is_paused=True)
-    if checkout.opened_at_ms is None:
-        await checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
+    elif was_opened or not checkout.takes_customers(now_ms):
+        checkout = await inquire(relay, checkout)
+    details = await relay.checkouts.details_of(checkout.id)
+    shown = await _shown(relay, checkout)
+    if shown is Shown.WAITING:
+        shown = await _open_page(relay, account, checkout, details)
+    if shown is not Shown.FORM or details is None:
+        return _visit(relay, checkout, details, shown)
+    if not was_opened:
+        await relay.checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
     link = await link_to_gateway(relay, checkout, details)
-    return CheckoutVisit(checkout=checkout, details=details, link_to_gateway=link)
+    visit = _visit(relay, checkout, details, shown)
+    return msgspec.structs.replace(visit, link_to_gateway=link, was_opened=was_opened)
 
 
 async def return_to_checkout(
@@ -71,17 +74,20 @@ async def return_to_checkout(
 ) -> CheckoutVisit | None:
     """Returns what the return page shows to a customer who comes back from the gateway, or the cancel page.
 
-    A return makes a status inquiry where one is due; a cancellation is noted. None where there is no such page.
-    Raises StoreError and Refusal.
+    A cancellation is noted. Where the customer isn't led on at once, a status inquiry is made where one is due. None
+    where there is no such page. Raises StoreError and Refusal.
     """
     checkout = await _found(relay, account, checkout_id, secret)
     if checkout is None:
         return None
+    details = await relay.checkouts.details_of(checkout.id)
     if is_cancelled:
         checkout = await note_abandoned(relay, checkout)
+        if details is None or (details.cancel_to or details.return_to) is None:
+            checkout = await inquire(relay, checkout)
     else:
         checkout = await inquire(relay, checkout, occasion=RETURNED)
-    return _returned(checkout, await relay.checkouts.details_of(checkout.id), is_cancelled=is_cancelled)
+    return _visit(relay, checkout, details, await _shown(relay, checkout), is_cancelled=is_cancelled)
 
 
 async def _found(relay: Relay, account: str, checkout_id: str, secret: str) -> Checkout | None:
@@ -91,12 +97,31 @@ async def _found(relay: Relay, account: str, checkout_id: str, secret: str) -> C
     return checkout if hmac.compare_digest(checkout.secret_hash, secret_hash_of(secret)) else None
 
 
-def _returned(checkout: Checkout, details: Details | None, *, is_cancelled: bool) -> CheckoutVisit:
-    """Returns a visit that leads back to the app: by its link for cancellations where the customer did nothing more."""
-    if details is None:
-        return CheckoutVisit(checkout=checkout, details=None)
-    link = details.return_to
-    if is_cancelled and checkout.state not in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}:
+async def _shown(relay: Relay, checkout: Checkout) -> Shown:
+    of_order = await relay.checkouts.of_order(checkout.merchant, checkout.order_id)
+    return shown_of(checkout.state, [other.state for other in of_order if other.id != checkout.id])
+
+
+async def _open_page(relay: Relay, account: str, checkout: Checkout, details: Details | None) -> Shown:
+    """Tells whether the page of an open checkout leads to the gateway."""
+    is_offered = not relay.account(account).capabilities.unset_for_checkouts
+    if details is None or not is_offered or not checkout.takes_customers(relay.clock.now_ms()):
+        return Shown.CLOSED
+    return Shown.PAUSED if await relay.paused.is_paused(account) else Shown.FORM
+
+
+def _visit(
+    relay: Relay, checkout: Checkout, details: Details | None, shown: Shown, *, is_cancelled: bool = False
+) -> CheckoutVisit:
+    """Makes a visit that leads back to the app: by its link for cancellations where the customer does nothing more."""
+    link = None if details is None else details.return_to
+    if details is not None and (shown is Shown.FORM or (is_cancelled and shown not in PASSED_ON)):
         link = details.cancel_to or details.return_to
-    return_link = None if link is None else with_outcome(link, checkout.id, checkout.state)
-    return CheckoutVisit(checkout=checkout, details=details, return_link=return_link)
+    return CheckoutVisit(
+        checkout=checkout,
+        details=details,
+        shown=shown,
+        is_awaited=is_awaited(shown, checkout, relay.clock.now_ms()),
+        return_link=None if link is None else with_outcome(link, checkout.id, state_passed_on(shown)),
+        leads_on=link is not None and leads_on(shown, is_cancelled=is_cancelled),
+    )

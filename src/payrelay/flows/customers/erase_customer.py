@@ -25,7 +25,7 @@ from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OperationFilter
 from payrelay.flows.checkouts.finish_checkout import expire
 from payrelay.flows.customers.change_customer import changed_by
-from payrelay.flows.customers.show_customer import answer_of, answer_of_erasure, visible_customer
+from payrelay.flows.customers.show_customer import answer_of, answer_of_erasure, erasable_customer, visible_customer
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.checkouts import CheckoutsOfCustomer
 
@@ -119,9 +119,10 @@ async def remove_customer(relay: Relay, request: Request, customer_id: str) -> A
 async def erase_customer(relay: Relay, request: Request, customer_id: str) -> Answer:
     """Answers with what is left of an erased customer; may be repeated, and must be where no answer came.
 
-    Raises Refusal (not_found) for a customer that the caller may not see.
+    A customer whose names can't be opened any more is erased too; checkouts that had its reference alone are not found
+    then. Raises Refusal (not_found) for a customer that the caller may not see.
     """
-    erasure = await erase(relay, await visible_customer(relay, request, customer_id))
+    erasure = await erase(relay, await erasable_customer(relay, request, customer_id))
     return answer_of_erasure(erasure.customer, files_cleared=erasure.files_cleared)
 
 

@@ -15,16 +15,18 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutState, checkout_of
+from payrelay.core.checkouts.checkout import Checkout, CheckoutState, fitting_checkouts
 from payrelay.core.notifications.notification import NotificationKind, NotificationReason, ReportedStatus
-from payrelay.core.payments.operation import INQUIRED, PAYMENT_KINDS, Operation, OperationFilter
+from payrelay.core.payments.operation import INQUIRED, PAYMENT_KINDS, Operation, OperationFilter, State
 from payrelay.core.secret import secret_hash
+from payrelay.flows.access.ownership import contenders_of
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
 from payrelay.flows.notifications.apply_to_checkout import OF_FIRST, apply_to_checkout
 from payrelay.flows.notifications.apply_to_operations import apply_to_operations
-from payrelay.flows.notifications.context import GOOD, NotificationContext, shown_installment
+from payrelay.flows.notifications.context import GOOD, NotificationContext, shown_installment, shown_payment
 from payrelay.flows.notifications.keep_chargeback import keep_chargeback
 from payrelay.flows.notifications.note_subscription import note_subscription
+from payrelay.flows.notifications.signature import fits_other_orders
 
 OPERATIONS_MAX: Final = 50
 """Operations of one order, or of one subscription, that a notification is compared with: the newest."""
@@ -44,8 +46,10 @@ async def apply_notification(context: NotificationContext) -> NotificationReason
         return await keep_chargeback(context)
     operations = await _operations(context)
     checkouts = await context.relay.checkouts.of_order(context.account.merchant, content.order_id)
-    checkout = checkout_of(checkouts, context.checkout_outcome) or next(iter(checkouts), None)
-    context = replace(context, checkouts=tuple(checkouts))
+    fitting = fitting_checkouts(checkouts, context.checkout_outcome)
+    checkout = next(iter(fitting or checkouts), None)
+    is_contested = checkout is not None and bool(await contenders_of(context.relay, checkout, fitting))
+    context = replace(context, checkouts=tuple(checkouts), is_contested=is_contested)
     if content.reported not in GOOD:
         return await _pass_on(context, operations, checkout)
     reason = await apply_to_operations(context, operations)
@@ -53,9 +57,11 @@ async def apply_notification(context: NotificationContext) -> NotificationReason
         reason = await _reason_beside_checkout(context, reason, checkout)
     if reason is not None:
         return reason
+    if checkout is None and operations and content.subscription_id is None:
+        return await _beside_operations(context, operations)
     if checkout is None:
         return await _apply_to_subscription(context)
-    return await apply_to_checkout(context, checkout)
+    return NotificationReason.SEVERAL_OWNERS if is_contested else await apply_to_checkout(context, checkout)
 
 
 async def _operations(context: NotificationContext) -> list[Operation]:
@@ -78,7 +84,9 @@ async def _pass_on(
         if operation.state in INQUIRED:
             await context.inquire_about(operation)
     outcome = _HINTS.get(context.content.reported)
-    is_hint = checkout is not None and outcome is not None and context.content.message_type in OF_FIRST
+    is_of_attempt = checkout is not None and not context.is_contested and context.content.message_type in OF_FIRST
+    # Else whoever has a form with the same signed text could end the checkout by a declined card of their own.
+    is_hint = is_of_attempt and outcome is not None and not await fits_other_orders(context)
     if is_hint and outcome is not None:
         await finish_by_notification(context.relay, msgspec.structs.replace(context.checkout_outcome, outcome=outcome))
     reason = await note_subscription(context, checkout, payment=None)
@@ -115,6 +123,18 @@ async def _reason_beside_checkout(
         is_open = reason in _WHILE_OPEN
         return while_open if is_open and checkout.payment_id != payment_id else None
     return None
+
+
+async def _beside_operations(context: NotificationContext, operations: list[Operation]) -> NotificationReason:
+    """Says what a payment is that is of no operation of its order, where nothing but operations has the order.
+
+    Where one of them succeeded and the gateway shows the payment, the order is paid twice. Otherwise somebody else may
+    have asked for it: an operator hears of that where the notification has waited in vain.
+    """
+    if not any(each.state is State.SUCCEEDED for each in operations):
+        return NotificationReason.UNKNOWN_PAYMENT
+    shown = await shown_payment(context)
+    return shown if isinstance(shown, NotificationReason) else NotificationReason.SECOND_PAYMENT
 
 
 async def _apply_to_subscription(context: NotificationContext) -> NotificationReason:

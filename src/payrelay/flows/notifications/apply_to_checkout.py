@@ -5,15 +5,17 @@ from typing import Final
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, begins_after, fits
-from payrelay.core.checkouts.checkout_proof import is_authorized_by
+from payrelay.core.checkouts.checkout_proof import JudgedPlan, PlanRuling, is_authorized_by
 from payrelay.core.moments import day_at
 from payrelay.core.notifications.notification import MessageType, NotificationKind, NotificationReason, ReportedStatus
 from payrelay.core.payments.payment import Payment
 from payrelay.core.secret import secret_hash
 from payrelay.flows.checkouts.finish_checkout import finish_checkout
+from payrelay.flows.checkouts.search_for_checkout import doubt_plan
 from payrelay.flows.notifications.context import NotificationContext, shown_installment, shown_payment
 from payrelay.flows.notifications.ingest_approval import ingest_approval
-from payrelay.flows.notifications.note_subscription import note_subscription
+from payrelay.flows.notifications.note_subscription import judge_subscription, note_subscription
+from payrelay.flows.notifications.signature import other_than_hosted_authorization
 
 OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
 """Message types of what a customer does on the gateway's page; all others report what happens later."""
@@ -58,12 +60,18 @@ async def _pay(context: NotificationContext, checkout: Checkout) -> Notification
 async def _authorize(context: NotificationContext, checkout: Checkout) -> NotificationReason:
     """Accepts the token of an authorization, which the store keeps sealed for the capture that proves it.
 
-    The notification proves nothing: another order and amount may have the same signed text. The checkout becomes
-    notified, and completed where the token was captured before.
+    The notification must report an authorization, and its signature must fit no other order that is known. Otherwise
+    whoever has that other order's notification would take this one with a token of their own. It still proves nothing:
+    the checkout becomes notified, and completed where the token was captured before.
     """
     content = context.content
+    if content.reported is not ReportedStatus.AUTHORIZED:
+        return NotificationReason.OTHER_KIND
     if content.authorization_token is None:
         return NotificationReason.INCOMPLETE
+    is_accepted = context.notification.accepted_at_ms is not None  # an operator compared it with the gateway's portal
+    if not is_accepted and await other_than_hosted_authorization(context):
+        return NotificationReason.OTHER_TEXT
     if not await context.accepts_token(NotificationKind.AUTHORIZATION, content.authorization_token):
         return NotificationReason.OTHER_TOKEN
     # The payment in the notification is not signed, and no record shows it: it proves nothing.
@@ -88,9 +96,9 @@ async def _is_captured(context: NotificationContext, checkout: Checkout, token: 
 
 
 async def _subscribe(context: NotificationContext, checkout: Checkout) -> NotificationReason:
-    """Completes the checkout of a plan with its first payment, and notes the first and every later payment.
+    """Completes the checkout of a plan with the subscription that was asked for, and notes each payment of it.
 
-    The subscription's id is not signed: the gateway must show it for this order and the requested amount.
+    The subscription's id is not signed: the gateway must show it as it was asked for, with its first payment.
     """
     content = context.content
     if content.subscription_id is None:
@@ -101,16 +109,45 @@ async def _subscribe(context: NotificationContext, checkout: Checkout) -> Notifi
         shown = None
     if isinstance(shown, NotificationReason):
         return shown
-    reason = await note_subscription(context, checkout, payment=shown)
-    if reason is not NotificationReason.SUBSCRIPTION_NOTED:
+    judged = await judge_subscription(context, checkout)
+    if isinstance(judged, NotificationReason):
+        return judged
+    if checkout.subscription_id == content.subscription_id:
+        return await _follow(context, checkout, shown, judged)
+    reason = await note_subscription(context, checkout, payment=shown, ruling=judged.ruling)
+    if reason is not NotificationReason.SUBSCRIPTION_NOTED or judged.ruling is PlanRuling.ENDED:
         return reason or NotificationReason.INFORMED
-    # Only the first payment belongs to the checkout.
-    payment_id = shown.payment_id if shown is not None and is_first else None
-    ids = {"subscription_id": content.subscription_id, "payment_id": payment_id}
-    outcome = msgspec.structs.replace(context.checkout_outcome, **ids)
-    finished = await finish_checkout(context.relay, checkout, outcome)
+    if judged.ruling is PlanRuling.NOT_SHOWN:
+        return NotificationReason.NOT_SHOWN
+    finished = await _finish_with(context, checkout, judged.first)
     is_second = finished.subscription_id not in {None, content.subscription_id}
     return NotificationReason.SECOND_PAYMENT if is_second and is_first else reason
+
+
+async def _follow(
+    context: NotificationContext, checkout: Checkout, shown: Payment | None, judged: JudgedPlan
+) -> NotificationReason:
+    """Notes a payment of the subscription that the checkout has, and compares the first payment once it shows.
+
+    The subscription completed its checkout without a payment where it begins later: what is paid first, the startup
+    fee included, was in no signed text.
+    """
+    reason = await note_subscription(context, checkout, payment=shown)
+    if reason is not NotificationReason.SUBSCRIPTION_NOTED or checkout.payment_id is not None:
+        return reason or NotificationReason.INFORMED
+    if judged.ruling is PlanRuling.AS_ASKED:
+        await _finish_with(context, checkout, judged.first)
+    elif judged.ruling is PlanRuling.OTHER_AMOUNT and judged.first == shown:
+        return NotificationReason.OTHER_AMOUNT
+    elif judged.ruling is PlanRuling.OTHER_AMOUNT:  # the notification of the first payment was lost
+        await doubt_plan(context.relay, checkout, checkout.subscription_id or "")
+    return reason
+
+
+async def _finish_with(context: NotificationContext, checkout: Checkout, first: Payment | None) -> Checkout:
+    payment_id = None if first is None else first.payment_id
+    ids = {"subscription_id": context.content.subscription_id, "payment_id": payment_id}
+    return await finish_checkout(context.relay, checkout, msgspec.structs.replace(context.checkout_outcome, **ids))
 
 
 async def _begins_later(context: NotificationContext, checkout: Checkout) -> bool:

@@ -41,6 +41,7 @@ class NotificationContext:
         search: the search for the order, which all its notifications share.
         notification, content: the stored notification, and the content of its body.
         checkouts: those of its order, the one that holds the order first; empty before they were read.
+        is_contested: it may be about checkouts of several principals that don't act for each other.
     """
 
     relay: Relay
@@ -49,6 +50,7 @@ class NotificationContext:
     notification: Notification
     content: NotificationContent
     checkouts: tuple[Checkout, ...] = ()
+    is_contested: bool = False
 
     @property
     def first_opened_ms(self) -> int | None:

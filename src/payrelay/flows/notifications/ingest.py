@@ -3,11 +3,13 @@
 Rules:
 
 1. The sender gets its answer when the notification is on disk, and doesn't wait for its application.
-2. A notification that isn't genuine is stored too, up to a number that an operator can read, and changes nothing.
+2. A notification that isn't genuine is stored too, up to a number that an operator can read, and changes nothing. Of
+   each sender only so many a day get as far as the store, so that forged ones never delay genuine ones.
 3. The authenticity is decided here, from the whole request. It is stored; the headers are not.
 """
 
 import hashlib
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -43,13 +45,20 @@ class NotIngestedError(Refusal):
         super().__init__(Code.UNAVAILABLE, "too many notifications of this order came in a day", retry_after_s=3_600)
 
 
-async def ingest_notification(relay: Relay, account_name: str, headers: Headers, body: bytes) -> Notification:
+async def ingest_notification(
+    relay: Relay,
+    account_name: str,
+    headers: Headers,
+    body: bytes,
+    *,
+    may_store_refused: Callable[[], bool] = lambda: True,
+) -> Notification:
     """Stores a notification, and starts the work on it; when this returns, the notification is on disk.
 
     May be repeated: an equal body is the same notification. Raises StoreUnavailable, and Refusal. It is not_found for
     an unknown account, and malformed_request for a body that is no notification. It is forbidden for a notification
-    that is forged or for another merchant, which is stored all the same. It is unavailable for one that can't be
-    checked, or is one too many.
+    that is forged or for another merchant, which is stored all the same where ``may_store_refused``. It is unavailable
+    for one that can't be checked, or is one too many.
     """
     account = relay.account(account_name)
     received = account.notification(headers, body)
@@ -57,6 +66,9 @@ async def ingest_notification(relay: Relay, account_name: str, headers: Headers,
         relay.hooks.notified(account_name, "unreadable")
         raise Refusal(Code.MALFORMED_REQUEST, received.reason)
     authenticity = received.authenticity
+    if authenticity in REFUSALS and not may_store_refused():
+        relay.hooks.notified(account_name, authenticity)
+        raise Refusal(*REFUSALS[authenticity])
     notification = await _stored(relay, _new(relay, account, received, body), body)
     relay.hooks.notified(account_name, authenticity)
     if notification is not None and notification.state in UNFINISHED and notification.version == 1:

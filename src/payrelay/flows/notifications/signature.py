@@ -6,7 +6,13 @@ A gateway that runs fields together before it signs them signs a text, and neith
 
 from typing import Final
 
-from payrelay.core.checkouts.text_holders import TextHolder, beside_approval, beside_authorization
+from payrelay.core.checkouts.text_holders import (
+    TextHolder,
+    beside_approval,
+    beside_authorization,
+    beside_hosted_authorization,
+    of_other_orders,
+)
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.proof import MatchResult
 from payrelay.flows.notifications.context import NotificationContext
@@ -37,7 +43,26 @@ async def text_holders(context: NotificationContext) -> list[TextHolder]:
 
 def other_than_approval(context: NotificationContext, holders: list[TextHolder]) -> bool:
     """Tells, and logs, whether the signature of an approval's notification also fits something else."""
-    others = beside_approval(holders, context.content.order_id)
+    return _is_doubted(context, beside_approval(holders, context.content.order_id))
+
+
+async def other_than_hosted_authorization(context: NotificationContext) -> bool:
+    """Tells, and logs, whether the signature of a hosted authorization's notification also fits another order.
+
+    Raises StoreError.
+    """
+    return _is_doubted(context, beside_hosted_authorization(await text_holders(context), context.content.order_id))
+
+
+async def fits_other_orders(context: NotificationContext) -> bool:
+    """Tells, and logs, whether the notification's signature also fits a form or a call of another order.
+
+    Raises StoreError.
+    """
+    return _is_doubted(context, of_other_orders(await text_holders(context), context.content.order_id))
+
+
+def _is_doubted(context: NotificationContext, others: list[TextHolder]) -> bool:
     if others:
         _log(context, None, others)
     return bool(others)

@@ -21,11 +21,16 @@ STOPPED_SENTENCE: Final = (
     "Events are no longer sent to this endpoint: start it again once its receiver works, and replay what it missed"
 )
 CONTRADICTED_SENTENCE: Final = (
-    "A customer subscribed on another schedule than the checkout asked for: cancel that subscription at the gateway"
+    "A customer began another subscription than the checkout asked for, by its amount, its first payment or its"
+    " schedule: look at it at the gateway, and cancel it there"
 )
 ROW_SENTENCE: Final = (
     "The service treats this row as not existing: run `payrelay audit verify`, find out who wrote to the database, and"
     " bring the row back from a backup, or remove it"
+)
+GONE_SENTENCE: Final = (
+    "An anchor of the audit is gone or was changed, and what it covered may be gone with it: the service makes no more"
+    " anchors until it is started again; run `payrelay audit verify` with the anchors that you keep outside"
 )
 ANCHOR_SENTENCE: Final = (
     "Keep it where nobody can change it together with the database, and give it to `payrelay audit verify --anchor`"
@@ -193,8 +198,11 @@ async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
 async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
     """Writes an alert about a checkout; its log line was written when the subscription was found."""
     checkout = await relay.checkouts.get(alert.subject_id)
-    if checkout is None or checkout.state is CheckoutState.COMPLETED:
+    if checkout is None:
         return None
+    is_other = checkout.subscription_id != str(alert.version)
+    if is_other and checkout.state is CheckoutState.COMPLETED:
+        return None  # by the subscription that was asked for
     message = CheckoutMessage(
         alert=alert.id,
         raised_at=rfc3339(alert.created_at_ms),
@@ -219,9 +227,9 @@ async def _of_row(relay: Relay, alert: Alert) -> bytes:
     message = RowMessage(
         alert=alert.id,
         raised_at=rfc3339(alert.created_at_ms),
-        why="A stored row was changed, or written, by somebody who lacks the key",
+        why="A stored row was changed, or written, by somebody who lacks the key; or the key of its values was lost",
         row=alert.subject_id,
-        explanation=ROW_SENTENCE,
+        explanation=GONE_SENTENCE if alert.subject_id.startswith("anchors/") else ROW_SENTENCE,
     )
     return msgspec.json.encode(message)
 

@@ -13,10 +13,11 @@ import msgspec
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_values
 from payrelay.core.payments.idempotency import claim_of
+from payrelay.core.payments.operation import is_step
 from payrelay.flows.relay import Relay
-from payrelay.store.digests.rows import DIGESTED, RowDigests
+from payrelay.store.digests.rows import DIGESTED, OPERATIONS, RowDigests
 from payrelay.store.engine.database import Value
-from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedEntry, Earlier, Trail
+from payrelay.store.payments.audit import EARLIER, Anchor, AuditRecord, ChainedEntry, Earlier, Trail
 
 WRONG_DIGEST: Final = "its digest is missing or wrong: it was changed, or written by somebody who lacks the key"
 
@@ -107,24 +108,36 @@ async def keep_anchors(relay: Relay) -> int:
     """Makes the anchors that are due, and puts them where no writer of the database can change them.
 
     All go to the log, and the newest once a day to the file and the alert channels, as the settings say. Returns how
-    many were made. Raises StoreError.
+    many were made. Makes none, and alerts the operators, where an anchor is gone or was changed that this process has
+    seen, or that the file's last line names: new anchors over what is left would hide what was removed with it. Raises
+    StoreError.
     """
-    made = await anchor(relay.journal.trail, relay.clock.now_ms())
+    trail, outside, now_ms = relay.journal.trail, relay.alerting.anchors, relay.clock.now_ms()
+    for known in await outside.known():
+        if not await trail.has_anchor(known):
+            relay.log.error("anchor_gone", anchor=known)
+            await trail.report(f"anchors/{known.partition(':')[0]}", now_ms)
+            return 0
+    made = await anchor(trail, now_ms)
     for each in made:
         relay.log.info("history_anchored", anchor=each.text, entries=each.entries)
-    await _keep_outside(relay)
+    newest = await trail.last_anchor()
+    if newest is not None:
+        await _keep_outside(relay, newest, now_ms)
+        outside.seen = newest.text
     return len(made)
 
 
-async def _keep_outside(relay: Relay) -> None:
-    now_ms, outside = relay.clock.now_ms(), relay.alerting.anchors
+async def _keep_outside(relay: Relay, newest: Anchor, now_ms: int) -> None:
+    trail, outside = relay.journal.trail, relay.alerting.anchors
     if not outside.is_due(now_ms):
         return
-    newest = await relay.journal.trail.last_anchor()
-    if newest is None:
-        return
     if outside.is_told:
-        await relay.journal.trail.tell(newest, now_ms)
+        told = await trail.tell(newest, now_ms)
+        if not await trail.has_anchor(told):
+            # Somebody wrote it there, so that the alert channels are told nothing on this day.
+            relay.log.error("anchor_not_told", anchor=newest.text, in_its_place=told)
+            await trail.report(f"anchor_alerts/{told}", now_ms)
     try:
         await outside.write(newest.text, now_ms)
     except OSError as error:
@@ -189,6 +202,7 @@ class Audit:
         self._noted = dict(noted)
         self._now_ms = now_ms
         self._earlier: Earlier | None = None
+        self._wrong_operations: set[str] = set()
         self._before_chain = trail.key.entries_before_chain()
         self.summary = Summary(chain_since_ms=chain_since_ms)
 
@@ -240,6 +254,7 @@ class Audit:
             if self._wrong(record):
                 record = await self._trail.record(record.operation_id)  # a server may have changed it in between
             for finding in self._wrong(record):
+                self._wrong_operations.add(record.operation_id)
                 yield finding
             self._count(record)
             self._progress(Phase.OPERATIONS, self.summary.operations, max(total, self.summary.operations))
@@ -260,14 +275,24 @@ class Audit:
     async def _other_rows(self) -> AsyncIterator[AuditFinding]:
         if self._rows is None:
             return
+        if self._earlier is None:
+            text = "the record of what was trusted at the upgrade is gone"
+            yield AuditFinding(row=f"meta/{EARLIER}", text=text)
         for table in DIGESTED:
             async for row in self._rows.check(table):
+                if table is OPERATIONS:  # counted already, with what else is wrong with it
+                    operation_id = row.name.partition("/")[2]
+                    if not row.is_right and operation_id not in self._wrong_operations:
+                        yield AuditFinding(operation_id=operation_id, text=WRONG_DIGEST)
+                    continue
                 self.summary.rows += 1
                 self._progress(Phase.ROWS, self.summary.rows, self.summary.rows)
                 if not row.is_right:
                     yield AuditFinding(row=row.name, text=WRONG_DIGEST)
         async for checkout_id in self._trail.unguarded_checkouts():
             yield AuditFinding(row=f"checkouts/{checkout_id}", text="it doesn't hold its order as it should")
+        for subject in await self._trail.miscounted_texts():
+            yield AuditFinding(row=f"signed_texts/{subject}", text="its signed texts are not as many as there were")
 
     def _count(self, record: AuditRecord) -> None:
         summary = self.summary
@@ -306,8 +331,12 @@ def _wrong(record: AuditRecord, trail: Trail, earlier: int) -> list[AuditFinding
 def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, earlier: int) -> list[tuple[int | None, str]]:
     wrong: list[tuple[int | None, str]] = []
     previous, next_version = "", 1
+    state: str | None = None
     for entry in entries:
         version = entry.link.version
+        if version == next_version and not is_step(state, entry.link.event, entry.link.state):
+            before = "before everything" if state is None else f"of an operation that is {state}"
+            wrong.append((version, f"no operation does this: {entry.link.event} {before} leads to {entry.link.state}"))
         if version != next_version:
             wrong.append((version, f"it is where entry {next_version} should be; that one is gone"))
         elif not entry.hash:
@@ -315,7 +344,7 @@ def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, earlier
                 wrong.append((version, "it has no hash, although it was written after the chain began"))
         elif trail.key.entry(previous, entry.link) != entry.hash:
             wrong.append((version, "it was changed, or the entry before it was: its hash doesn't follow"))
-        previous, next_version = entry.hash, version + 1
+        previous, next_version, state = entry.hash, version + 1, entry.link.state
     return wrong
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from payrelay.gateways.gateway import CheckResult, Gateway
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.signed_texts import SignedTexts
 
@@ -11,12 +12,14 @@ SUBJECT: Final = "signed texts"
 _OPERATOR: Final = "an authorization whose reply is lost needs an operator"
 
 
-async def check_signed_texts(database: Database, secret: bytes, accounts: Mapping[str, Gateway]) -> list[CheckResult]:
+async def check_signed_texts(
+    database: Database, rows: RowDigests, secret: bytes, accounts: Mapping[str, Gateway]
+) -> list[CheckResult]:
     """Gives one result for each account that can check a notification.
 
     ``secret`` is the key of the audit chain. Raises StoreUnavailable.
     """
-    signed_texts, results = SignedTexts(database, secret=secret), []
+    signed_texts, results = SignedTexts(database, rows, secret=secret), []
     for name, account in accounts.items():
         if account.capabilities.unset_for_checkouts:
             continue  # without a secret no notification is believed

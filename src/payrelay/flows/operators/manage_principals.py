@@ -1,7 +1,7 @@
 """Manages principals for operators: which act together, which names they have, and which pairs nobody decided about."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -33,7 +33,7 @@ class PrincipalSummary(msgspec.Struct, frozen=True, kw_only=True):
 async def list_principals(principals: Principals) -> list[PrincipalSummary]:
     """Returns all principals that have a key or made anything, by their stored names. Raises StoreError."""
     newest = {each.principal: each.id for each in await principals.names()}
-    groups = {each.id: each.name for each in await principals.groups()}
+    groups = await groups_of(principals)
     pairs = await principals.grandfathered()
     return [
         PrincipalSummary(
@@ -46,15 +46,31 @@ async def list_principals(principals: Principals) -> list[PrincipalSummary]:
     ]
 
 
-async def group_principals(principals: Principals, clock: Clock, name: str, members: Sequence[str]) -> list[str]:
+async def group_principals(
+    principals: Principals, clock: Clock, name: str, members: Sequence[str], *, may_move: bool = False
+) -> list[str]:
     """Puts principals into one group, and ends the grandfathered pairs among them; returns all members of the group.
 
-    A principal that was in another group leaves it. May be repeated. Raises StoreError, and Refusal: not_found for a
-    principal that nothing is stored under, invalid_request for a name that can't be shown in a list.
+    May be repeated. Raises StoreError, and Refusal: not_found for a principal that nothing is stored under,
+    invalid_request for a name that can't be shown in a list, conflict for a principal of another group. With
+    ``may_move`` such a principal leaves that group, whose other members act for it no more.
     """
     _require_name(name)
-    await principals.put_into_group(name, await _stored(principals, members), now_ms=clock.now_ms())
+    stored = await _stored(principals, members)
+    groups = await groups_of(principals)
+    for each in stored:
+        if groups.get(each, name) != name and not may_move:
+            raise Refusal(
+                Code.CONFLICT,
+                f"{each!r} is in the group {groups[each]!r}: add the others to that group, or move it with --move",
+            )
+    await principals.put_into_group(name, stored, now_ms=clock.now_ms(), may_move=may_move)
     return [each.id for each in await principals.groups() if each.name == name]
+
+
+async def groups_of(principals: Principals) -> dict[str, str]:
+    """Returns the name of each principal's group, for those that are in one. Raises StoreError."""
+    return {each.id: each.name for each in await principals.groups()}
 
 
 async def ungroup_principals(principals: Principals, members: Sequence[str]) -> list[str]:
@@ -87,23 +103,49 @@ async def rename_principal(principals: Principals, clock: Clock, name: str, new_
     return stored
 
 
-def pair_in_words(pair: GrandfatheredPair) -> str:
-    """Tells what a grandfathered pair means, with the two commands that decide about it."""
+async def undecided(principals: Principals) -> list[str]:
+    """Returns a text for each grandfathered pair, with the commands that decide about it. Raises StoreError."""
+    groups = await groups_of(principals)
+    return [pair_in_words(pair, groups) for pair in await principals.grandfathered()]
+
+
+def pair_in_words(pair: GrandfatheredPair, groups: Mapping[str, str]) -> str:
+    """Tells what a grandfathered pair means, with the two commands that decide about it; ``groups`` by principal."""
     if pair.reason is GrandfatherReason.ACTED:
         times = "once" if pair.actions == 1 else f"{pair.actions} times"
         why = f"{pair.principal} acted on payments, plans or orders of {pair.owner} before the upgrade ({times})"
     else:
         why = f"{pair.principal} has a key that could read or change what {pair.owner} made, and has made nothing yet"
     return (
-        f"{why}, and still may. To let them act as one: {command_that_groups(pair)}."
+        f"{why}, and still may. To let them act as one: {command_that_groups(pair, groups)}{_beside(pair, groups)}."
         f" To keep them apart: {command_that_separates(pair)}"
     )
 
 
-def command_that_groups(pair: GrandfatheredPair) -> str:
-    """Gives the command that makes the two principals of a pair one owner."""
-    name = f"{pair.owner}-{pair.principal}"[:NAME_LENGTH_MAX]
-    return shlex.join(["payrelay", "principals", "group", name, pair.owner, pair.principal])
+def command_that_groups(pair: GrandfatheredPair, groups: Mapping[str, str]) -> str:
+    """Gives the command that makes the two principals of a pair one owner, in the group that one of them is in."""
+    name = _group_for(pair, groups)
+    move = ["--move"] if any(groups.get(each, name) != name for each in (pair.owner, pair.principal)) else []
+    return shlex.join(["payrelay", "principals", "group", *move, name, pair.owner, pair.principal])
+
+
+def _group_for(pair: GrandfatheredPair, groups: Mapping[str, str]) -> str:
+    new = f"{pair.owner}-{pair.principal}"[:NAME_LENGTH_MAX]
+    return groups.get(pair.owner) or groups.get(pair.principal) or new
+
+
+def _beside(pair: GrandfatheredPair, groups: Mapping[str, str]) -> str:
+    """Names those who would act as one with them too, and those who would no more."""
+    name, both = _group_for(pair, groups), {pair.owner, pair.principal}
+    others = sorted(each for each, group in groups.items() if group == name and each not in both)
+    left = sorted(
+        each
+        for each, group in groups.items()
+        if each not in both and group != name and group in {groups.get(pair.owner), groups.get(pair.principal)}
+    )
+    told = [f"together with {', '.join(others)}"] if others else []
+    told += [f"and no more with {', '.join(left)}"] if left else []
+    return f" ({' '.join(told)})" if told else ""
 
 
 def command_that_separates(pair: GrandfatheredPair) -> str:

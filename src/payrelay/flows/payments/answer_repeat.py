@@ -15,9 +15,14 @@ from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.store.payments.journal import ClaimedOperation, GuardedOperation
 
+CODES_OF_OPEN: Final = {State.PENDING: Code.PENDING, State.NEEDS_ATTENTION: Code.NEEDS_ATTENTION}
+"""The code of an operation that has no outcome yet, beside the unknown one."""
 RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
 """Retry-After for a repeat of an open operation, and for another request that its guard blocks. While the operation is
 under way it is the usual second."""
+FOREIGN_RETRY_AFTER_S: Final = 10
+"""Retry-After for a request that is blocked by the guard of another caller's operation, whatever its state: the caller
+learns nothing of it."""
 
 
 def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
@@ -43,7 +48,7 @@ def answer_blocked(
     raise Refusal(
         Code.IN_PROGRESS,
         f"an operation on the same {other.subject.partition('/')[0]} is not final yet",
-        retry_after_s=RETRY_AFTER_S.get(other.state),
+        retry_after_s=RETRY_AFTER_S.get(other.state) if is_own else FOREIGN_RETRY_AFTER_S,
         operation_id=operation_id,
     )
 
@@ -64,7 +69,7 @@ def stored_answer(earlier: ClaimedOperation, request: Request, fingerprint: str)
 
 def answer_of_state(operation: Operation, request_id: str, *, state: State) -> Answer:
     """Answers 202 with what is known of an operation whose outcome is open."""
-    code = Code.PENDING if state is State.PENDING else Code.OUTCOME_UNKNOWN
+    code = CODES_OF_OPEN.get(state, Code.OUTCOME_UNKNOWN)
     trace = Trace(request_id=request_id, operation_id=operation.id)
     answer = failed(code, STATE_SENTENCES[state], trace, retry_after_s=RETRY_AFTER_S.get(state))
     return with_operation_headers(answer, operation)

@@ -44,9 +44,9 @@ SEND_WITHIN_S: Final = 10
 """From the commit of the intent to the last moment at which it may be sent: room for the commit (2 s), an access
 token and a connection, and short enough that a client still waits."""
 
-FULL_SENTENCE: Final = "the gateway's budget of calls is used up; nothing was sent"
-FAILING_SENTENCE: Final = "the gateway is failing; nothing was sent"
-ENDING_SENTENCE: Final = "the service is about to stop; nothing was done"
+FULL_SENTENCE: Final = "the gateway's budget of calls is used up; this request was not sent"
+FAILING_SENTENCE: Final = "the gateway is failing; this request was not sent"
+ENDING_SENTENCE: Final = "the service is about to stop; this request was not sent"
 
 
 STORE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 30, 60, 60, 60, 60, 60)

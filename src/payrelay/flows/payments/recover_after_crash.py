@@ -6,7 +6,7 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Operation
 from payrelay.core.payments.schedules import NEVER_MS
-from payrelay.errors import Outdated
+from payrelay.errors import OperationForged, Outdated
 from payrelay.flows.apply_change import apply
 from payrelay.flows.relay import Relay
 
@@ -19,8 +19,9 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
 
     An operation in ``accepted`` was not sent. One in ``sending`` may have been sent, and becomes unknown. The sole
     owner of the store, at its start, recovers all operations in these states. Where other processes share the store,
-    only those are recovered whose time is over. Leased notifications and searches are due at once for the sole owner,
-    else when their lease ends. May be repeated; an operation that changes meanwhile is left alone. Raises StoreError.
+    only those are recovered whose time is over. An operation whose row or history was forged is left for a person.
+    Leased notifications and searches are due at once for the sole owner, else when their lease ends. May be repeated;
+    an operation that changes meanwhile is left alone. Raises StoreError.
     """
     now_ms = relay.clock.now_ms()
     if is_sole_owner:
@@ -48,7 +49,7 @@ async def _recover_one(relay: Relay, operation: Operation) -> bool:
     report = Report(event=Event.LOST, evidence=Evidence(cause="process_ended"))
     try:
         recovered = (await apply(relay, operation, report)).operation
-    except Outdated:
+    except (Outdated, OperationForged):
         return False
     relay.log.warning("operation_recovered", operation_id=operation.id, kind=operation.kind, state=recovered.state)
     return True

@@ -10,7 +10,7 @@ from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.payments.payment import PaymentStatus, plain_number
 from payrelay.core.payments.proof import MatchResult
 from payrelay.core.secret import secret_hash
-from payrelay.flows.payments.authorization_of_checkout import authorization_of_checkout
+from payrelay.flows.payments.authorization_of_checkout import CheckoutAuthorization, authorization_of_checkout
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
@@ -29,26 +29,33 @@ async def refund(relay: Relay, request: Request, call: Refund | Void) -> Answer:
     if isinstance(call, Void):
         of_checkout = await authorization_of_checkout(relay, request, call.authorization_token)
         call = call if of_checkout is None else msgspec.structs.replace(call, authorization_token=of_checkout.token)
-    intent = _intent(call)
-    if isinstance(call, Refund):
-        intent = await _with_payment(relay, request, call, intent)
+        intent = await _with_authorization(relay, request, call, of_checkout)
+    else:
+        intent = await _with_payment(relay, request, call, _intent(call))
     return await carry_out(relay, request, intent)
 
 
+async def _with_authorization(
+    relay: Relay, request: Request, call: Void, of_checkout: CheckoutAuthorization | None
+) -> Intent:
+    """Returns the intent of a void, with the order and currency of its authorization where Payrelay knows it."""
+    intent, merchant = _intent(call), relay.account(request.account).merchant
+    operation = await relay.journal.authorization_of(secret_hash(call.authorization_token), merchant)
+    made_by = operation if of_checkout is None else of_checkout.checkout
+    if made_by is None:
+        return intent
+    return msgspec.structs.replace(intent, order_id=made_by.order_id, currency=made_by.currency)
+
+
 async def _with_payment(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
-    """Adds the payment's order, and whether the payment was seen received; a lost answer is proved by them later."""
+    """Adds the payment's order and currency, and whether it was received; a lost answer is proved by them later."""
     merchant = relay.account(request.account).merchant
-    payment_id = plain_number(call.payment_id)
-    seen = await relay.resolution.payment_seen(merchant, payment_id)
-    if seen is not None:
-        order_id: str | None
-        order_id, status = seen
-        is_received = status == PaymentStatus.RECEIVED
-    else:
-        order_id = await relay.resolution.order_of_payment(merchant, payment_id)
-        is_received = order_id is not None
+    payment = await relay.known_payments.get(merchant, plain_number(call.payment_id))
+    if payment is None:
+        return intent
+    is_received = payment.status is PaymentStatus.RECEIVED
     evidence = Evidence(seen=MatchResult.STILL_RECEIVED) if is_received else Evidence()
-    return msgspec.structs.replace(intent, order_id=order_id, evidence=evidence)
+    return msgspec.structs.replace(intent, order_id=payment.order_id, currency=payment.currency, evidence=evidence)
 
 
 def _intent(call: Refund | Void) -> Intent:

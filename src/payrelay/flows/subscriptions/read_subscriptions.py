@@ -78,12 +78,15 @@ async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: 
 
 async def _without_foreign(relay: Relay, request: Request, reading: Reading) -> Reading:
     """Returns a reading of all subscriptions without the foreign ones."""
-    account = relay.account(request.account)
-    others = await relay.owners.plans_of_others(account.merchant, request.principal)
-    foreign_ids = await foreign_among(relay, request, others.of_ids)
-    foreign_orders = await foreign_among(relay, request, others.of_orders)
-    if not foreign_ids and not foreign_orders:
+    account, raw_data = relay.account(request.account), reading.raw_data or b"[]"
+    orders = {
+        fact.subscription_id: fact.order_id
+        for fact in account.subscriptions_in(raw_data, seen_at_ms=relay.clock.now_ms())
+    }
+    foreign = await foreign_among(relay, request, await relay.owners.of_plans(account.merchant, orders))
+    if not foreign:
         return reading
-    raw_data = account.without_plans(reading.raw_data or b"[]", foreign_ids, foreign_orders)
     # The gateway's own sentence may say how many there are.
-    return msgspec.structs.replace(reading, msg="Found subscriptions", raw_msg=None, raw_data=raw_data)
+    return msgspec.structs.replace(
+        reading, msg="Found subscriptions", raw_msg=None, raw_data=account.without_plans(raw_data, foreign)
+    )

@@ -51,7 +51,7 @@ async def _payments_before(relay: Relay, request: Request, call: RetrySubscripti
             raise Refusal(Code.NOT_FOUND, observation.evidence.gateway_msg or "there is no such subscription")
         raise Refusal(
             Code.UNAVAILABLE,
-            "the subscription's payments could not be read, which a retry needs beforehand; nothing was sent",
+            "the subscription's payments could not be read, which a retry needs beforehand; the retry was not sent",
         )
     return (
         tuple(payment.payment_id for payment in observation.payments) if isinstance(observation, PaymentsSeen) else ()

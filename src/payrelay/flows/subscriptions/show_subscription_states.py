@@ -16,7 +16,7 @@ from payrelay.store.subscriptions import Installment, SubscriptionSummary
 
 STATE_SENTENCES: Final[dict[SubscriptionState, str]] = {
     SubscriptionState.ACTIVE: "It goes on.",
-    SubscriptionState.STOPPED: "It was stopped or cancelled; nothing more is charged.",
+    SubscriptionState.STOPPED: "It was stopped or cancelled; the gateway charges no more, unless it is retried.",
     SubscriptionState.COMPLETED: "All installments are paid.",
 }
 FAILING_SENTENCE: Final = "It goes on; the last installment failed and is tried again by the gateway."

@@ -40,7 +40,7 @@ from payrelay.gateways.token_store import TokenStore
 
 CHECKED_ORDER: Final = "payrelay-check"
 """An order that can't exist. A search for it needs all that a real call needs, and shows no customer's payments."""
-NOT_CONFIGURED: Final = NoCheckout(code=Code.UNAVAILABLE, msg="MERCHANT_ID or MERCHANT_SECRET is not set")
+NOT_CONFIGURED: Final = NoCheckout(code=Code.NOT_CONFIGURED, msg="MERCHANT_ID or MERCHANT_SECRET is not set")
 
 
 class PayHere:
@@ -138,9 +138,9 @@ class PayHere:
         """Removes payments from a list of records; None where none is left."""
         return records_without(raw_data, payment_ids)
 
-    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
+    def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str]) -> bytes:
         """Removes subscriptions from a list of records; may leave an empty list."""
-        return plans_without(raw_data, subscription_ids, order_ids)
+        return plans_without(raw_data, subscription_ids)
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | NoCheckout:
         """Gives the signed form, without a call to the gateway."""

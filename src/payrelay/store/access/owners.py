@@ -2,55 +2,94 @@
 
 Nothing here is stored a second time: an owner is found in the row of what made the thing. The rules are those of
 ``core.access.ownership``.
+
+A row without its digest makes nobody an owner. Where nothing else does, what it names is nobody's, and not open to all:
+so nobody opens a thing to others by changing its owner's row.
 """
 
-import msgspec
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
 
 from payrelay.core.access.ownership import NOBODY, OrderOwners
-from payrelay.store.engine.database import Database, Row, Statement, Unit
+from payrelay.store.digests.rows import RowDigests, RowKey, unpacked
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.queries import Query
 from payrelay.store.statements.access import owners as statements
 
+T = TypeVar("T")
 
-class OwnedPlans(msgspec.Struct, frozen=True, kw_only=True):
-    """Plans of other principals, each with its owners: by subscription id, and by order where no id is known."""
-
-    of_ids: dict[str, frozenset[str]]
-    of_orders: dict[str, frozenset[str]]
+NOT_TOLD: Final = ""
+"""In the place of an owner whom a row with a wrong digest names: no principal has this name."""
 
 
 class Owners:
-    """Finds owners in a database."""
+    """Finds owners in a database; ``rows`` checks the digests of the rows."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
 
     async def of_payment(self, merchant: str, payment_id: str) -> frozenset[str]:
         """Finds who made a payment, or else the owners of the order for which the gateway showed it.
 
         Raises StoreUnavailable, as all functions here do.
         """
-        return await self._database.read(_of_payment(merchant, payment_id))
+        return await self._read(_of_payment(merchant, payment_id))
 
     async def of_authorization(self, merchant: str, token_hash: str) -> frozenset[str]:
         """Finds who requested an authorization, by the hash of its token."""
-        return await self._database.read(_of_authorization(merchant, token_hash))
+        return await self._read(_of_authorization(merchant, token_hash))
 
     async def of_plan(self, merchant: str, subscription_id: str) -> frozenset[str]:
         """Finds who began a subscription, or else the owners of its order."""
-        return await self._database.read(_of_plan(merchant, subscription_id))
+        return await self._read(_of_plan(merchant, subscription_id))
 
     async def of_order(self, merchant: str, order_id: str) -> OrderOwners:
         """Finds the owners of an order."""
-        return await self._database.read(_of_order(merchant, order_id))
+        return await self._read(_of_order(merchant, order_id))
 
     async def payments_of_order(self, merchant: str, order_id: str) -> dict[str, frozenset[str]]:
         """Finds the known payments of an order, each with its owners."""
-        return await self._database.read(_payments_of_order(merchant, order_id))
+        return await self._read(_payments_of_order(merchant, order_id))
 
-    async def plans_of_others(self, merchant: str, principal: str) -> OwnedPlans:
-        """Finds the plans that other principals began."""
-        return await self._database.read(_plans_of_others(merchant, principal))
+    async def of_plans(self, merchant: str, orders: Mapping[str, str | None]) -> dict[str, frozenset[str]]:
+        """Finds who began each of some subscriptions, or else the owners of its order.
+
+        ``orders`` has the order of each subscription as the gateway shows it; None where the gateway shows none.
+        """
+        return await self._read(_of_plans(merchant, orders))
+
+    async def _read(self, unit: Unit[T]) -> T:
+        wrong: list[str] = []
+        found = await self._database.read(_with_owners(unit, self._rows.key, wrong))
+        for name in wrong:
+            await self._rows.report(name)
+        return found
+
+
+def _with_owners(unit: Unit[T], key: RowKey, wrong: list[str]) -> Unit[T]:
+    """Carries a unit out that gets rows with owners in the place of packed rows; adds the names of wrong rows."""
+    try:
+        statement = next(unit)
+        while True:
+            statement = unit.send(_owned(key, (yield statement), wrong))
+    except StopIteration as end:
+        found: T = end.value
+        return found
+
+
+def _owned(key: RowKey, rows: Iterable[Row], wrong: list[str]) -> list[Row]:
+    """Gives the rows that count, each with its owner in the last column: NOT_TOLD where a row has a wrong digest."""
+    owned: list[Row] = []
+    for *plain, counts, maker, link in rows:
+        packed = [unpacked(each) for each in (maker, link) if each is not None]
+        forged = [each.name for each in packed if not key.fits(*each)]
+        wrong += forged
+        if forged:
+            owned.append((*plain, NOT_TOLD))
+        elif counts:
+            owned.append((*plain, packed[0].value("principal")))
+    return owned
 
 
 def _of_payment(merchant: str, payment_id: str) -> Unit[frozenset[str]]:
@@ -64,7 +103,12 @@ def _of_payment(merchant: str, payment_id: str) -> Unit[frozenset[str]]:
 
 def _of_authorization(merchant: str, token_hash: str) -> Unit[frozenset[str]]:
     makers = yield from _names(statements.MAKERS_OF_AUTHORIZATION, token_hash, merchant)
-    return makers or (yield from _names(statements.ACCEPTED_BY, token_hash, merchant))
+    if makers:
+        return makers
+    rows = yield Statement(statements.ACCEPTED_BY, (token_hash, merchant))
+    names = [str(name) for (name,) in rows]
+    right = [name for name in names if name != NOT_TOLD]
+    return frozenset((right or names)[:1])
 
 
 def _of_plan(merchant: str, subscription_id: str) -> Unit[frozenset[str]]:
@@ -77,13 +121,15 @@ def _of_plan(merchant: str, subscription_id: str) -> Unit[frozenset[str]]:
 
 def _of_order(merchant: str, order_id: str) -> Unit[OrderOwners]:
     rows = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant))
-    settled = frozenset(str(name) for name, is_open in rows if not is_open)
-    return OrderOwners(settled=settled, charging=frozenset(str(name) for name, is_open in rows if is_open))
+    settled = _right(name for is_open, name in rows if not is_open)
+    return OrderOwners(settled=settled, charging=_right(name for is_open, name in rows if is_open))
 
 
 def _of_first_order(merchant: str, rows: list[Row]) -> Unit[frozenset[str]]:
     if not rows:
         return NOBODY
+    if rows[0][-1] == NOT_TOLD:
+        return frozenset({NOT_TOLD})
     return (yield from _of_order(merchant, str(rows[0][0]))).all
 
 
@@ -92,21 +138,29 @@ def _payments_of_order(merchant: str, order_id: str) -> Unit[dict[str, frozenset
     return _by_first(rows)
 
 
-def _plans_of_others(merchant: str, principal: str) -> Unit[OwnedPlans]:
-    rows = yield Statement(statements.PLANS_OF_OTHERS, (merchant, principal))
-    return OwnedPlans(
-        of_ids=_by_first([(id_, name) for id_, _, name in rows if id_ is not None]),
-        of_orders=_by_first([(order_id, name) for _, order_id, name in rows if order_id is not None]),
-    )
+def _of_plans(merchant: str, orders: Mapping[str, str | None]) -> Unit[dict[str, frozenset[str]]]:
+    owned = {}
+    for subscription_id, order_id in orders.items():
+        owners = yield from _of_plan(merchant, subscription_id)
+        if not owners and order_id is not None:
+            owners = (yield from _of_order(merchant, order_id)).all
+        owned[subscription_id] = owners
+    return owned
 
 
 def _by_first(rows: "list[Row]") -> dict[str, frozenset[str]]:
     owners: dict[str, frozenset[str]] = {}
     for id_, name in rows:
         owners[str(id_)] = owners.get(str(id_), NOBODY) | {str(name)}
-    return owners
+    return {id_: _right(names) for id_, names in owners.items()}
 
 
 def _names(query: Query, id_: str, merchant: str) -> Unit[frozenset[str]]:
     rows = yield Statement(query, (id_, merchant))
-    return frozenset(str(row[0]) for row in rows)
+    return _right(row[0] for row in rows)
+
+
+def _right(names: Iterable[Value]) -> frozenset[str]:
+    """Gives the owners that right rows name; NOT_TOLD alone where only wrong rows name any."""
+    found = frozenset(map(str, names))
+    return found - {NOT_TOLD} or found

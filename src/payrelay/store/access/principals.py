@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.access.ownership import NOBODY, ActsFor
-from payrelay.errors import StoreError
+from payrelay.errors import Outdated, RowForged
 from payrelay.store.digests.rows import (
     GRANDFATHERED,
     PRINCIPAL_GROUPS,
@@ -91,14 +91,14 @@ class Principals:
     async def stored_name(self, name: str) -> str:
         """Finds the name under which a principal's rows are stored: its first one. Any other name is its own.
 
-        Raises StoreUnavailable; StoreError where the row of another name was forged.
+        Raises StoreUnavailable; RowForged where the row of another name was forged.
         """
         rows = await self._database.read(all_rows(Statement(statements.NAME_OF, (name,))))
         if not rows:
             return name
         for found in await self._trusted(PRINCIPAL_NAMES, rows, PrincipalName):
             return found.principal
-        raise StoreError(f"the row that makes {name!r} another name was not written by this program")
+        raise RowForged(f"the row that makes {name!r} another name was not written by this program")
 
     async def known(self) -> list[str]:
         """Reads the names under which anything is stored, in their order."""
@@ -123,16 +123,18 @@ class Principals:
         parameters = (*columns, self._digests.of(PRINCIPAL_NAMES, columns))
         return bool(await self._database.write(all_rows(Statement(statements.ADD_NAME, parameters, is_whole=True))))
 
-    async def put_into_group(self, name: str, principals: Sequence[str], *, now_ms: int) -> None:
+    async def put_into_group(
+        self, name: str, principals: Sequence[str], *, now_ms: int, may_move: bool = False
+    ) -> None:
         """Makes principals members of a group, each of this one alone; ends the grandfathered pairs among them.
 
-        All at once or not at all; may be repeated.
+        All at once or not at all; may be repeated. Raises Outdated for a principal of another group, unless it may be
+        moved.
         """
         # Always in one order: otherwise two commands at once would wait for each other.
         members = [(each, name, now_ms) for each in sorted(set(principals))]
-        await self._database.write(
-            _put_into_group([(*each, self._digests.of(PRINCIPAL_GROUPS, each)) for each in members])
-        )
+        rows = [(*each, self._digests.of(PRINCIPAL_GROUPS, each), int(may_move)) for each in members]
+        await self._database.write(_put_into_group(rows))
 
     async def take_out_of_group(self, principals: Sequence[str]) -> list[str]:
         """Takes principals out of their groups; gives those that were in one."""
@@ -156,9 +158,10 @@ def _acts_for(principal: str) -> Unit[tuple[list[Row], list[Row]]]:
     return members, pairs
 
 
-def _put_into_group(members: Sequence[tuple[str, str, int, str]]) -> Unit[None]:
+def _put_into_group(members: Sequence[tuple[str, str, int, str, int]]) -> Unit[None]:
     for each in members:
-        yield Statement(statements.PUT_INTO_GROUP, each)
+        if not (yield Statement(statements.PUT_INTO_GROUP, each)):
+            raise Outdated(f"{each[0]!r} is in another group")
     yield from _end_pairs([principal for principal, *_ in members])
 
 

@@ -6,7 +6,9 @@ Rules:
    compare both with the schema. A digest covers the table, the id, and every column that isn't listed as uncovered.
 2. A statement that writes a covered column writes the digest with it, of values that were read with a right digest. So
    no later change makes a forged row right.
-3. A row whose digest is missing or wrong counts as not existing, and is an alert, once.
+3. A row whose digest is missing or wrong counts as not existing, is an alert, once, and a line of each process's log.
+   Of an operation nothing is concluded then (``store.payments.journal``), and what such a row names is open to nobody
+   (``store.access.owners``).
 4. A row that has ended grants nothing, and loses its digest. So nobody can bring it back.
 5. A null is left out of the digest. So a nullable column that is added later changes no digest.
 
@@ -14,17 +16,20 @@ What a digest can't show is that a whole row was put back to what it was at an e
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
-from payrelay.store.statements import alerts, checkouts, customers, inbox
-from payrelay.store.statements.access import client_tokens, credentials, principals
+from payrelay.store.engine.queries import Query
+from payrelay.store.statements import alerts
 from payrelay.store.statements.digests import rows as statements
-from payrelay.store.statements.events import endpoints
+from payrelay.store.statements.digests.columns import READ, SHOWN_OF_TOKENS
 
 PURPOSE: Final = "stored row"
 """Of the keyed digest; never changed."""
@@ -37,6 +42,7 @@ ALERT_VERSION: Final = 1
 
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_READ: Final = {name: tuple(columns.split(", ")) for name, columns in READ.items()}
 
 
 class DigestedTable(NamedTuple):
@@ -44,19 +50,20 @@ class DigestedTable(NamedTuple):
 
     Attributes:
         name: of the table.
-        read: the columns that the store reads, in their order; the first is the id.
         uncovered: those columns of the table that the digest leaves out, each with the reason.
         ended_by: the column that is set once a row grants nothing any more; None where rows don't end.
+        keys: how many columns the key has; most tables have an id.
     """
 
     name: str
-    read: tuple[str, ...]
     uncovered: Mapping[str, str] = _NOTHING
     ended_by: str | None = None
+    keys: int = 1
 
-
-def _names(columns: str) -> tuple[str, ...]:
-    return tuple(columns.split(", "))
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that the store reads, in their order; the first ones are the key."""
+        return _READ[self.name]
 
 
 _SEALED: Final = "it is sealed, and bound to its row"
@@ -64,25 +71,19 @@ _TIMING: Final = "it says only when the service turns to the row again"
 
 CREDENTIALS: Final = DigestedTable(
     "credentials",
-    _names(credentials.CREDENTIAL_COLUMNS),
     {"revoked_at_ms": "a row that was revoked has no digest"},
     ended_by="revoked_at_ms",
 )
 CLIENT_TOKENS: Final = DigestedTable(
     "client_tokens",
-    ("id", "principal", "credential_id", "revoked_at_ms"),
     {
         "revoked_at_ms": "a row that was revoked has no digest",
-        **dict.fromkeys(
-            sorted({*_names(client_tokens.ISSUED_COLUMNS)} - {"id", "principal", "credential_id", "revoked_at_ms"}),
-            "the token's own text has it, signed; the row only shows it",
-        ),
+        **dict.fromkeys(sorted(SHOWN_OF_TOKENS), "the token's own text has it, signed; the row only shows it"),
     },
     ended_by="revoked_at_ms",
 )
 CUSTOMERS: Final = DigestedTable(
     "customers",
-    (*_names(customers.COLUMNS), "reference_hash"),
     {
         "token_hash": "a repeated approval is found by it, within one principal; charges take the sealed token",
         **dict.fromkeys(("method", "card_no_masked", "card_expiry"), "it is sealed with the names, and only shown"),
@@ -93,7 +94,6 @@ CUSTOMERS: Final = DigestedTable(
 )
 ENDPOINTS: Final = DigestedTable(
     "endpoints",
-    _names(endpoints.ENDPOINT_COLUMNS),
     {
         "label": "it is shown to its owner, and nothing more",
         "state": "it stops or resumes events to the same address",
@@ -108,11 +108,9 @@ ENDPOINTS: Final = DigestedTable(
 )
 CHECKOUTS: Final = DigestedTable(
     "checkouts",
-    _names(checkouts.COLUMNS),
     {
         "guard": "it is the order, or nothing where another checkout holds the order; the audit compares it",
         "idempotency_key": "it is forgotten without a change of the checkout",
-        "customer_reference": "it is forgotten without a change of the checkout",
         "opened_at_ms": "it says when the page was first shown",
         "ends_at_ms": _TIMING,
         "look_at_ms": _TIMING,
@@ -121,7 +119,6 @@ CHECKOUTS: Final = DigestedTable(
 )
 NOTIFICATIONS: Final = DigestedTable(
     "notifications",
-    _names(inbox.NOTIFICATION_COLUMNS),
     {
         "repeats": "it counts, and nothing follows from it",
         "last_at_ms": "it counts, and nothing follows from it",
@@ -130,41 +127,70 @@ NOTIFICATIONS: Final = DigestedTable(
     },
 )
 
-PRINCIPAL_NAMES: Final = DigestedTable("principal_names", _names(principals.NAME_COLUMNS))
-PRINCIPAL_GROUPS: Final = DigestedTable("principal_groups", _names(principals.MEMBER_COLUMNS))
-GRANDFATHERED: Final = DigestedTable("grandfathered", _names(principals.PAIR_COLUMNS))
+PRINCIPAL_NAMES: Final = DigestedTable("principal_names")
+PRINCIPAL_GROUPS: Final = DigestedTable("principal_groups")
+GRANDFATHERED: Final = DigestedTable("grandfathered")
 
-DIGESTED: Final = (
+ACCEPTED_TOKENS: Final = DigestedTable("accepted_tokens", {"sealed_token": _SEALED}, keys=3)
+PAYMENTS_SEEN: Final = DigestedTable("payments_seen", keys=2)
+SUBSCRIPTIONS: Final = DigestedTable(
+    "subscriptions",
+    {
+        **dict.fromkeys(("account", "currency", "amount_minor"), "it shows what was reported"),
+        **dict.fromkeys(("told_state", "told_paid", "told_next_on", "told_at_ms"), "it shows what was reported"),
+        **dict.fromkeys(("seen_state", "seen_at_ms"), "it shows what the gateway showed, and moves no money"),
+        "version": "it counts the changes of all that",
+    },
+    keys=2,
+)
+INSTALLMENTS: Final = DigestedTable(
+    "installments", dict.fromkeys(("amount_minor", "at_ms"), "it shows what was reported, and moves no money"), keys=3
+)
+SIGNED_TEXTS: Final = DigestedTable("signed_texts", {"at_ms": "it says when the text was stored"}, keys=3)
+
+OPERATIONS: Final = DigestedTable(
+    "operations",
+    {
+        "claim": "it is forgotten without a change of the operation; the audit compares it",
+        "claim_ends_at_ms": "it is forgotten with the claim",
+        "probe_at_ms": _TIMING,
+        "sealed_call": _SEALED,
+        "sealed_answer": _SEALED,
+    },
+)
+
+TRUSTED_LATER: Final = (ACCEPTED_TOKENS, PAYMENTS_SEEN, SUBSCRIPTIONS, INSTALLMENTS)
+"""Those of the next tables that a later upgrade step covers where the first such step ran without them."""
+TRUSTED_AT_UPGRADE: Final = (
     *(CREDENTIALS, CLIENT_TOKENS, CUSTOMERS, ENDPOINTS, CHECKOUTS, NOTIFICATIONS),
     *(PRINCIPAL_NAMES, PRINCIPAL_GROUPS, GRANDFATHERED),
+    *TRUSTED_LATER,
 )
+"""The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
+DIGESTED: Final = (*TRUSTED_AT_UPGRADE, SIGNED_TEXTS, OPERATIONS)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
-    table.name: tuple((index, name) for index, name in enumerate(table.read) if name not in table.uncovered)
-    for table in DIGESTED
+    table.name: tuple(None if name in table.uncovered else name for name in table.read) for table in DIGESTED
 }
+"""The names of the columns that are read, and None for one that isn't covered."""
+
+_TABLES: Final = {table.name: table for table in DIGESTED}
 
 UNDIGESTED: Final[Mapping[str, str]] = {
-    "operations": "the audit chain covers it",
     "history": "the audit chain covers it",
     "anchors": "each covers the one before; the newest is compared with what was noted outside",
     "meta": "every value is sealed under its name",
     "schema_version": "it names migrations; a wrong one ends the start",
-    "accepted_tokens": "the token is sealed; a removed row lets the next approval in, which the gateway has signed",
     "access_tokens": "every token is sealed for its account",
     "readings": "every reading is sealed for its question",
-    "payments_seen": "it only tells whether a payment changed; what is shown was read at the gateway",
     "paused_accounts": "a pause that is removed leaves nothing to be checked; the log tells of each",
     "data_keys": "every key is sealed for its owner",
     "key_residues": "it says which files are still to be cleared of destroyed keys",
     "order_searches": "its readings have digests of their own, see store.payments.order_searches",
-    "signed_texts": "its digests are keyed; one that is missing makes a signature prove less",
     "places": "it is the budget of calls, which the gateway keeps too",
     "bumps": "it counts what makes readings outdated",
     "chargebacks": "it shows a chargeback beside a payment, and moves no money",
-    "subscriptions": "it shows what was reported of a subscription; no digest covers who began it, and may act on it",
-    "installments": "it shows what was reported of a subscription, and moves no money",
     "outbox": "an event says what to look at; what it tells is read from the row that it names",
     "events": "an event says what to look at; what it tells is read from the row that it names",
     "feed": "it is the last position that an event was given",
@@ -177,6 +203,22 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "anchor_alerts": "it says which operators are still to be told",
 }
 """Every other table, and why its rows have no digest."""
+
+
+class PackedRow(NamedTuple):
+    """A row with its digest behind it, which a statement gave as one value (``packed`` of ``store.engine.queries``)."""
+
+    table: DigestedTable
+    row: Row
+
+    @property
+    def name(self) -> str:
+        """Names the row in alerts: its table and its key."""
+        return _name(self.table, self.row)
+
+    def value(self, column: str) -> Value:
+        """Gives a column of the row; None also where the table has no such column."""
+        return self.row[self.table.read.index(column)] if column in self.table.read else None
 
 
 class CheckedRow(NamedTuple):
@@ -205,6 +247,12 @@ class RowKey:
         return _has_ended(table, values) or self._key.fits(str(digest), *_packed(table, values))
 
 
+def unpacked(value: Value) -> PackedRow:
+    """Gives the row that a statement gave as one value."""
+    name, *row = msgspec.json.decode(str(value))
+    return PackedRow(_TABLES[name], row)
+
+
 class RowDigests:
     """Makes and checks the digests of rows; reports wrong ones.
 
@@ -213,13 +261,18 @@ class RowDigests:
 
     def __init__(self, database: Database, secret: bytes, clock: Clock) -> None:
         self._database = database
-        self._key = RowKey(secret)
+        self.key = RowKey(secret)
         self._clock = clock
         self._reported: set[str] = set()
+        self._tell: Callable[[str], None] = _tell_nobody
+
+    def tell_of_wrong(self, tell: Callable[[str], None]) -> None:
+        """Has ``tell`` called once with the name of each wrong row that is met from now on, such as to log it."""
+        self._tell = tell
 
     def of(self, table: DigestedTable, row: Sequence[Value]) -> str:
         """Gives the digest of a row that has the columns ``read`` of its table, in their order."""
-        return self._key.of(table, row)
+        return self.key.of(table, row)
 
     async def trusted(self, table: DigestedTable, rows: Sequence[Row]) -> list[Row]:
         """Gives those rows whose digest is right, without it; it is the last column, behind the columns ``read``.
@@ -233,15 +286,20 @@ class RowDigests:
 
         A row that has ended is right without a digest. Raises StoreUnavailable.
         """
-        if self._key.fits(table, row):
+        if self.key.fits(table, row):
             return True
         await self.report(_name(table, row))
         return False
 
     async def report(self, name: str) -> None:
-        """Stores the alert about a row, once; ``name`` is the table and the id. Raises StoreUnavailable."""
+        """Tells of a wrong row, and stores the alert about it, each once; ``name`` is the table and the key.
+
+        Somebody who writes the row may also write its alert as one that was given: so the log tells of it besides.
+        Raises StoreUnavailable.
+        """
         if name in self._reported:
             return
+        self._tell(name)
         now_ms = self._clock.now_ms()
         added = Statement(alerts.ADD_ROW_ALERT, (name, ALERT_VERSION, now_ms, now_ms), is_whole=True)
         await self._database.write(all_rows(added))
@@ -249,48 +307,77 @@ class RowDigests:
             self._reported.add(name)
 
     async def check(self, table: DigestedTable) -> AsyncIterator[CheckedRow]:
-        """Reads all rows of a table, in the order of their ids, and tells of each whether its digest is right.
+        """Reads all rows of a table, in the order of their keys, and tells of each whether its digest is right.
 
         Raises StoreUnavailable.
         """
-        after: Value = ""
-        query = statements.page_of(table.name, (*table.read, "row_digest"))
-        while rows := await self._database.read(all_rows(Statement(query, (after, PAGE)))):
+        after: Row = ()
+        while rows := await self._database.read(all_rows(_page(statements.page_of, table, after))):
             for row in rows:
-                yield CheckedRow(_name(table, row), self._key.fits(table, row))
-            after = rows[-1][0]
+                yield CheckedRow(_name(table, row), self.key.fits(table, row))
+            after = rows[-1][: table.keys]
             await asyncio.sleep(0)  # the embedded database reads without waiting: a server's requests have their turn
 
-    async def count(self, table: DigestedTable) -> int:
-        """Counts the rows of a table. Raises StoreUnavailable."""
-        [[count]] = await self._database.read(all_rows(Statement(statements.count_of(table.name), ())))
-        return int(count or 0)
+    def add_missing(self, table: DigestedTable) -> Unit[int]:
+        """Gives a digest to every row that has none and needs one, as the row stands; gives how many rows there are.
 
-    async def add_missing(self, table: DigestedTable) -> int:
-        """Gives a digest to every row that has none and needs one, as the row stands; gives their number.
-
-        Only for the upgrade of a database whose rows never had digests. Raises StoreUnavailable.
+        Only for the upgrade of a database whose rows never had digests.
         """
-        after: Value = ""
-        added = 0
-        while after is not None:
-            after, page = await self._database.write(self._add_page(table, after))
-            added += page
-        return added
+        after: Row = ()
+        found = 0
+        while rows := (yield locked_page(table, after)):
+            added = [
+                NewDigest(tuple(values), self.of(table, values))
+                for *values, digest in rows
+                if digest == "" and not _has_ended(table, values)
+            ]
+            if added:
+                yield put_digests(table, added)
+            found += len(rows)
+            after = rows[-1][: table.keys]
+        return found
 
-    def _add_page(self, table: DigestedTable, after: Value) -> Unit[tuple[Value, int]]:
-        """Gives the id up to which the rows have digests now, or None at the end, and how many got one."""
-        added = 0
-        rows = yield Statement(statements.locked_page_of(table.name, (*table.read, "row_digest")), (after, PAGE))
-        for *values, digest in rows:
-            if digest == "" and not _has_ended(table, values):
-                yield Statement(statements.add_digest(table.name), (values[0], self.of(table, values)))
-                added += 1
-        return (rows[-1][0] if rows else None), added
+
+def without(table: DigestedTable, values: Sequence[Value], column: str) -> list[Value]:
+    """Gives the columns ``read`` of a row with a null for one of them, as a digest that doesn't cover it has them."""
+    index = table.read.index(column)
+    return [*values[:index], None, *values[index + 1 : len(table.read)]]
+
+
+class NewDigest(NamedTuple):
+    """A row that an upgrade gives a digest: its columns, the digest, and the one that it has."""
+
+    values: Row
+    digest: str
+    was: str = ""
+
+
+def locked_page(table: DigestedTable, after: Row) -> Statement:
+    """Gives the statement that reads and locks the rows behind a key, with their digests; an empty key is the start."""
+    return _page(statements.locked_page_of, table, after)
+
+
+def put_digests(table: DigestedTable, added: Sequence[NewDigest]) -> Statement:
+    """Gives the statement that stores the digests of rows that were read locked. For an upgrade alone."""
+    keys = table.read[: table.keys]
+    given = [
+        {**dict(zip(keys, each.values, strict=False)), "new_digest": each.digest, "was": each.was} for each in added
+    ]
+    return Statement(statements.put_digests(table.name, keys), (msgspec.json.encode(given).decode(),))
+
+
+def _tell_nobody(_: str) -> None:
+    """Takes the name of a wrong row where nobody is told of it."""
+
+
+def _page(make: Callable[..., Query], table: DigestedTable, after: Row) -> Statement:
+    """Reads the rows behind a key; the first ones for an empty key."""
+    query = make(table.name, (*table.read, "row_digest"), table.keys, is_first=not after)
+    return Statement(query, (PAGE, *after))
 
 
 def _name(table: DigestedTable, values: Sequence[Value]) -> str:
-    return f"{table.name}/{values[0]!s}"
+    return "/".join([table.name, *map(str, values[: table.keys])])
 
 
 def _has_ended(table: DigestedTable, values: Sequence[Value]) -> bool:
@@ -299,9 +386,7 @@ def _has_ended(table: DigestedTable, values: Sequence[Value]) -> bool:
 
 def _packed(table: DigestedTable, values: Sequence[Value]) -> list[Value]:
     """Gives the table, and the name and value of each covered column that isn't null."""
-    packed: list[Value] = [table.name]
-    for index, name in _COVERED[table.name]:
-        value = values[index]
-        if value is not None:
-            packed += (name, value)
-    return packed
+    # Once for each row that is read or written: a comprehension takes half the time of a loop.
+    names = _COVERED[table.name]
+    pairs = [pair for pair in zip(names, values, strict=False) if pair[0] is not None and pair[1] is not None]
+    return [table.name, *chain.from_iterable(pairs)]

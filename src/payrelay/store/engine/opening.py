@@ -21,6 +21,7 @@ async def open_database(
     may_upgrade: bool = True,
     executor: Executor | None = None,
     busy_s: float = sqlite_file.BUSY_S,
+    is_patient: bool = False,
 ) -> Database:
     """Opens ``sqlite:///path`` or ``postgresql://user@host/name``.
 
@@ -33,13 +34,14 @@ async def open_database(
             refused.
         executor: for SQLite, runs slow steps, one at a time; None for a thread of its own. It is shut down at the end.
         busy_s: for SQLite, how long a write waits for another process.
+        is_patient: for PostgreSQL, whether a statement may take as long as it takes to read a whole table.
 
     Raises SettingsError for a URL of another kind, StoreUnusable where an operator must act, StoreUnavailable where the
     database is there but busy. No message shows a password.
     """
     name = embedded_file(url)
     if name is None:
-        return await postgresql.open_postgresql(url, clock=clock, may_upgrade=may_upgrade)
+        return await postgresql.open_postgresql(url, clock=clock, may_upgrade=may_upgrade, is_patient=is_patient)
     path = Path(name)
     sqlite_file.require_folder(path, may_make=may_upgrade)
     lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None

@@ -29,6 +29,8 @@ ACQUIRE_TIMEOUT_S: Final = 2.0
 CONNECT_TIMEOUT_S: Final = 5.0
 STATEMENT_TIMEOUT_S: Final = 5.0
 """Our statements take milliseconds. One that takes longer waits for a lock or a failing disk."""
+PATIENT_TIMEOUT_S: Final = 3600.0
+"""How long a statement may take that reads a whole table, as upgrades and audits do: ten million rows take minutes."""
 LOCK_TIMEOUT_S: Final = 2.0
 """Equals the wait of the embedded database for another process."""
 CLEARING_LOCK_TIMEOUT_S: Final = 0.1
@@ -42,8 +44,6 @@ _MIGRATION_LOCK: Final = 0x7061_7972_656C_6179
 """The number of the advisory lock under which one process migrates at a time."""
 
 _SESSION: Final = {
-    "application_name": "payrelay",
-    "statement_timeout": str(int(STATEMENT_TIMEOUT_S * 1000)),
     "lock_timeout": str(int(LOCK_TIMEOUT_S * 1000)),
     "idle_in_transaction_session_timeout": str(int(IDLE_IN_TRANSACTION_TIMEOUT_S * 1000)),
     "default_transaction_isolation": "read committed",
@@ -59,8 +59,8 @@ _UNIQUE_VIOLATION: Final = "23505"
 _LOST: Final = ("08", "57P")
 """Of those that pass: the connection or the server was lost, perhaps at the commit."""
 
-_NAME: Final = re.compile("[a-z][a-z0-9_]*")
-"""What a table may be called that is written anew."""
+_SMALL: Final = re.compile("data_keys(_[0-9]{2})?")
+"""The tables that are written anew. Nobody reads or writes a table meanwhile, so no other may be named here."""
 
 _ENSURE_DURABLE: Final = """
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
@@ -97,8 +97,8 @@ class Postgresql:
         """Writes a table anew, without what was deleted from it; see ``Database.clear_files``."""
         if table is None:
             return False
-        if _NAME.fullmatch(table) is None:
-            raise StoreUnavailable("this is not the name of a table")
+        if _SMALL.fullmatch(table) is None:
+            raise StoreUnavailable("this table is not written anew while others use it")
         with translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
                 await connection.execute(f"SET lock_timeout = {int(CLEARING_LOCK_TIMEOUT_S * 1000)}")
@@ -125,13 +125,15 @@ class Postgresql:
             self._pool.terminate()
 
 
-async def open_postgresql(url: str, *, clock: Clock, may_upgrade: bool = True) -> Postgresql:
+async def open_postgresql(url: str, *, clock: Clock, may_upgrade: bool = True, is_patient: bool = False) -> Postgresql:
     """Connects. With ``may_upgrade``, brings the schema up to date; else refuses an old one.
+
+    With ``is_patient`` a statement may take as long as it takes to read a whole table.
 
     Raises SettingsError for a URL that can't be read. Raises StoreUnusable where the server can't be reached, rejects
     our login, or has a schema that this program can't use.
     """
-    name = name_of(url)
+    name, timeout_s = name_of(url), PATIENT_TIMEOUT_S if is_patient else STATEMENT_TIMEOUT_S
     try:
         await _migrate(url, name, clock, may_upgrade=may_upgrade)
         pool = await asyncpg.create_pool(
@@ -139,8 +141,8 @@ async def open_postgresql(url: str, *, clock: Clock, may_upgrade: bool = True) -
             min_size=POOL_MIN,
             max_size=POOL_MAX,
             timeout=CONNECT_TIMEOUT_S,
-            command_timeout=STATEMENT_TIMEOUT_S + 1,
-            server_settings=_SESSION,
+            command_timeout=timeout_s + 1,
+            server_settings=_session(timeout_s),
             connection_class=_Connection,
             init=_prepare,
         )
@@ -152,6 +154,12 @@ async def open_postgresql(url: str, *, clock: Clock, may_upgrade: bool = True) -
         # Without the cause, which may quote a part of the URL with the password.
         raise unreadable() from None
     return Postgresql(pool)
+
+
+def _session(timeout_s: float) -> dict[str, str]:
+    """Gives the settings of our sessions. Their name has the schema's version, so that other versions can be told."""
+    name = f"payrelay schema {migrations.shipped('postgresql')[-1].number}"
+    return _SESSION | {"application_name": name, "statement_timeout": str(int(timeout_s * 1000))}
 
 
 async def _prepare(connection: asyncpg.Connection) -> None:

@@ -37,9 +37,22 @@ class Query(NamedTuple):
 def query(text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
     """Makes a query; ``sqlite`` only where ``text`` can't serve for both databases.
 
-    Type casts and row locks are left out for SQLite.
+    Type casts and row locks are left out for SQLite, which also has another name for the function that makes arrays.
     """
-    return Query(text, tuple(_step(_NOT_IN_SQLITE.sub("", step)) for step in sqlite or (text,)))
+    return Query(text, tuple(_step(_in_sqlite(step)) for step in sqlite or (text,)))
+
+
+def packed(table: str, columns: str, digest: str = "row_digest") -> str:
+    """Writes the name of a table, the columns of a row, and its digest behind them, as one JSON array.
+
+    So one statement gives whole rows of several tables, and the digest of each can be checked.
+    """
+    names = ", ".join(f"{table}.{column}" for column in columns.split(", "))
+    return f"json_build_array('{table}', {names}, {digest if digest != 'row_digest' else f'{table}.row_digest'})"
+
+
+def _in_sqlite(text: str) -> str:
+    return _NOT_IN_SQLITE.sub("", text).replace("json_build_array(", "json_array(")
 
 
 def _step(text: str) -> SqliteStep:

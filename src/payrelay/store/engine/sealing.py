@@ -26,6 +26,8 @@ FORMAT: Final = b"\x01"
 """The first byte of a value that is sealed with the store's key."""
 DATA_KEY_FORMAT: Final = b"\x02"
 """The first byte of a value that is sealed with a data key."""
+KEY_CHECK: Final = "key_check"
+"""The name, in ``meta``, of the sealed value that shows whether a key is the store's."""
 _KEY_ID_BYTES: Final = 4
 _SALT_BYTES: Final = 16
 _NONCE_BYTES: Final = 12
@@ -57,6 +59,12 @@ class Seal:
     def key_ids(self) -> tuple[bytes, ...]:
         """Names the keys that open values, the sealing one first."""
         return tuple(self._keys)
+
+    def with_key_of(self, sealed: bytes) -> "Seal":
+        """Gives a seal that opens the same values, and seals with the key of a value that this one has opened."""
+        key_id = sealed[len(FORMAT) : _SALT_START]
+        others = (key for other_id, key in self._keys.items() if other_id != key_id)
+        return Seal((self._keys[key_id], *others))
 
     def _begin(self) -> None:
         """Draws a salt, and derives the key for the next seals from it."""

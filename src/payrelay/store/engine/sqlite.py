@@ -197,6 +197,8 @@ class Sqlite:
         try:
             if any(clearing.is_whole for clearing in clearings):
                 self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_s * 1000)}")
+                # In memory it would hold a copy of the whole file.
+                self._writer.execute("PRAGMA temp_store = FILE")
                 self._writer.execute("VACUUM")
             self._writer.execute(f"PRAGMA busy_timeout = {int(CLEARING_BUSY_S * 1000)}")
             [[is_busy, *_]] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -204,6 +206,7 @@ class Sqlite:
         except sqlite3.Error as trouble:
             error = _translated(trouble)
         finally:
+            self._writer.execute("PRAGMA temp_store = MEMORY")
             self._writer.execute("PRAGMA busy_timeout = 0")
         self._loop.call_soon_threadsafe(self._deliver, [_Outcome(each.waiter, is_empty, error) for each in clearings])
 

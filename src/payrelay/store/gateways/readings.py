@@ -19,6 +19,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
+from payrelay.store.digests.rows import PAYMENTS_SEEN, RowDigests, RowKey
 from payrelay.store.engine.database import Database, Statement, Unit, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements.gateways import readings as statements
@@ -56,9 +57,10 @@ _decode = msgspec.msgpack.Decoder(_SealedReading).decode
 class ReadingStore:
     """Stores the last positive answer to each read of each merchant account."""
 
-    def __init__(self, database: Database, seal: Seal) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests) -> None:
         self._database = database
         self._data_keys = DataKeys(seal)
+        self._key = rows.key
 
     async def version(self, merchant: str, call: Read) -> Version:
         """Gives the version of a read's subject, with everything that was committed before. Raises StoreUnavailable."""
@@ -90,7 +92,7 @@ class ReadingStore:
         ``read_at_ms`` is the time at which the gateway was asked: an answer never replaces one that was asked for
         later. Raises StoreUnavailable.
         """
-        noted = _notes(merchant, payments, read_at_ms)
+        noted = _notes(self._key, merchant, payments, read_at_ms)
         plain = _encode(_SealedReading(reading.msg, reading.raw_msg, reading.raw_data))
         if len(plain) > ANSWER_BYTES_MAX:
             await self._database.write(_all_of(noted))
@@ -104,7 +106,7 @@ class ReadingStore:
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int) -> None:
         """Notes the status of payments at a time, unless a later one is known. Raises StoreUnavailable."""
-        await self._database.write(_all_of(_notes(merchant, payments, now_ms)))
+        await self._database.write(_all_of(_notes(self._key, merchant, payments, now_ms)))
 
     async def forget(self, merchant: str, calls: Iterable[Read]) -> None:
         """Forgets the answers to these reads, on request. Raises StoreUnavailable."""
@@ -161,19 +163,17 @@ def _prune(before_ms: int, limit: int) -> Unit[int]:
     return len(rows)
 
 
-def _notes(merchant: str, payments: Iterable[Payment], at_ms: int) -> list[Statement]:
+def _notes(key: RowKey, merchant: str, payments: Iterable[Payment], at_ms: int) -> list[Statement]:
     """Gives a statement for each payment with a readable amount, always in one order.
 
     Otherwise, two units that note the same payments at once would wait for each other.
     """
     known = {payment.payment_id: payment for payment in payments if payment.amount_minor is not None}
-    return [
-        Statement(
-            statements.NOTE_PAYMENT,
-            (merchant, each.payment_id, each.order_id, each.status, each.currency, each.amount_minor, at_ms),
-        )
+    noted = [
+        (merchant, each.payment_id, each.order_id, each.status, each.currency, each.amount_minor, at_ms)
         for _, each in sorted(known.items())[-PAYMENTS_MAX:]
     ]
+    return [Statement(statements.NOTE_PAYMENT, (*each, key.of(PAYMENTS_SEEN, each))) for each in noted]
 
 
 def _all_of(writes: list[Statement]) -> Unit[None]:

@@ -13,12 +13,13 @@ from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey, Link
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreUnusable
+from payrelay.store.digests.rows import ALERT_VERSION as ROW_ALERT_VERSION
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.payments.operation_rows import answer_context, call_context
+from payrelay.store.payments.operation_rows import answer_context, call_context, link_of
 from payrelay.store.statements import meta
-from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT
+from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT, ADD_ROW_ALERT, TOLD_ON
 from payrelay.store.statements.payments import audit as statements
 
 PAGE: Final = 500
@@ -28,12 +29,14 @@ ENTRIES_OF_ONE_MAX: Final = 1_000_000
 READINGS_MAX: Final = 10
 """How often an operation may change while it is read again; each change takes a call to the gateway."""
 
-_EARLIER: Final = "trusted_at_upgrade"
-"""The name in ``meta``; never changed."""
+EARLIER: Final = "trusted_at_upgrade"
+"""The name in ``meta`` of what was trusted as it stood; never changed."""
 _EARLIER_CONTEXT: Final = b"meta/trusted_at_upgrade"
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
 _BEFORE_ALL: Final = -(2**63)
 _NO_ANSWER: Final = ""
+_NUMBER_DIGITS_MAX: Final = 18
+"""Of an anchor's number, which a 64-bit column holds."""
 
 
 class ChainedEntry(NamedTuple):
@@ -141,22 +144,22 @@ class Trail:
         row, entries = await self._database.read(_reading(operation_id))
         return self._record(operation_id, row, entries)
 
-    async def record_earlier(self, rows: int, at_ms: int) -> Earlier:
-        """Records, once, what is trusted as it stands now; gives what is recorded. Raises StoreError."""
+    async def entries_without_hash(self, at_ms: int) -> Earlier:
+        """Reads the journal entries that have no hash, which an upgrade trusts as they stand; stores nothing.
+
+        The result names no rows yet. Raises StoreUnavailable.
+        """
         digest = self.key.entries_before_chain()
         operation_id, version = "", _BEFORE_ALL
         while found := await self._rows(Statement(statements.ENTRIES_WITHOUT_HASH, (operation_id, version, PAGE))):
-            for link, _ in map(_entry, found):
+            for link, _ in map(chained_entry, found):
                 digest.add(link.operation_id, link.version, self.key.entry("", link))
                 operation_id, version = link[:2]
-        earlier = Earlier(at_ms=at_ms, rows=rows, entries=digest.entries, digest=digest.end())
-        sealed = self._seal.seal(_encode(earlier), _EARLIER_CONTEXT)
-        stored = await self._database.write(_added(sealed))
-        return _decode(self._seal.open(stored, _EARLIER_CONTEXT))
+        return Earlier(at_ms=at_ms, rows=0, entries=digest.entries, digest=digest.end())
 
     async def earlier(self) -> Earlier | None:
         """Reads what was trusted at the upgrade; None where nothing is recorded. Raises StoreError."""
-        rows = await self._rows(Statement(meta.GET_META, (_EARLIER,)))
+        rows = await self._rows(Statement(meta.GET_META, (EARLIER,)))
         return _decode(self._seal.open(blob_of(rows[0][0]), _EARLIER_CONTEXT)) if rows else None
 
     async def unguarded_checkouts(self) -> AsyncIterator[str]:
@@ -166,6 +169,10 @@ class Trail:
             for (checkout_id,) in rows:
                 after = str(checkout_id)
                 yield after
+
+    async def miscounted_texts(self) -> list[str]:
+        """Reads some ids of checkouts and operations that have more or fewer signed texts than their rows say."""
+        return [str(subject) for (subject,) in await self._rows(Statement(statements.MISCOUNTED, (PAGE,)))]
 
     async def last_anchor(self) -> Anchor | None:
         """Reads the newest anchor."""
@@ -180,13 +187,29 @@ class Trail:
                 yield _anchor(row)
             number = _anchor(rows[-1]).number
 
-    async def tell(self, anchor: Anchor, now_ms: int) -> bool:
-        """Stores that the alert channels are to be told an anchor; False where they are told one on this day already.
+    async def has_anchor(self, text: str) -> bool:
+        """Tells whether there is an anchor of this number and digest. Raises StoreUnavailable."""
+        number, _, digest = text.partition(":")
+        if not number.isdecimal() or len(number) > _NUMBER_DIGITS_MAX:
+            return False
+        rows = await self._rows(Statement(statements.LIST_ANCHORS, (int(number) - 1, 1)))
+        return bool(rows) and _anchor(rows[0]).text == f"{int(number)}:{digest}"
 
-        Raises StoreUnavailable.
+    async def tell(self, anchor: Anchor, now_ms: int) -> str:
+        """Stores that the alert channels are to be told an anchor; gives the one that they are told on this day.
+
+        That is an earlier one where one was stored on this day already. Raises StoreUnavailable.
         """
-        parameters = (anchor.text, now_ms // DAY_MS, now_ms, now_ms)
-        return bool(await self._database.write(all_rows(Statement(ADD_ANCHOR_ALERT, parameters, is_whole=True))))
+        day = now_ms // DAY_MS
+        parameters = (anchor.text, day, now_ms, now_ms)
+        await self._database.write(all_rows(Statement(ADD_ANCHOR_ALERT, parameters, is_whole=True)))
+        rows = await self._rows(Statement(TOLD_ON, (day,)))
+        return str(rows[0][0]) if rows else anchor.text
+
+    async def report(self, row_name: str, now_ms: int) -> None:
+        """Stores an alert about a row, once for each name. Raises StoreUnavailable."""
+        parameters = (row_name, ROW_ALERT_VERSION, now_ms, now_ms)
+        await self._database.write(all_rows(Statement(ADD_ROW_ALERT, parameters, is_whole=True)))
 
     async def add(self, anchor: Anchor) -> bool:
         """Stores an anchor; False where another process was quicker."""
@@ -216,21 +239,21 @@ class Trail:
             if not rows:
                 return
             for row in rows:
-                yield _entry(row)
-            operation_id, version, at_ms = _entry(rows[-1]).link[:3]
+                yield chained_entry(row)
+            operation_id, version, at_ms = chained_entry(rows[-1]).link[:3]
 
     async def _operations(self) -> AsyncIterator[Row]:
-        operation_id = ""
-        while rows := await self._rows(Statement(statements.AUDIT_ROWS, (operation_id, PAGE))):
+        operation_id, page = "", statements.FIRST_AUDIT_ROWS
+        while rows := await self._rows(Statement(page, (operation_id, PAGE))):
             for row in rows:
                 yield row
-            operation_id = str(rows[-1][0])
+            operation_id, page = str(rows[-1][0]), statements.AUDIT_ROWS
 
     async def _histories(self) -> AsyncIterator[_Entries]:
         operation_id, version = "", _BEFORE_ALL
         entries: list[ChainedEntry] = []
         while rows := await self._rows(Statement(statements.AUDIT_ENTRIES, (operation_id, version, PAGE))):
-            for entry in map(_entry, rows):
+            for entry in map(chained_entry, rows):
                 if entries and entries[-1].link.operation_id != entry.link.operation_id:
                     yield tuple(entries)
                     entries = []
@@ -280,19 +303,22 @@ def _reading(operation_id: str) -> Unit[tuple[Row | None, _Entries]]:
         if list(map(tuple, before)) == list(map(tuple, after)):
             break
         before = after
-    return (before[0] if before else None), tuple(map(_entry, entries))
+    return (before[0] if before else None), tuple(map(chained_entry, entries))
 
 
-def _added(sealed: bytes) -> Unit[bytes]:
-    """Stores the record of what was trusted, unless there is one; gives the stored one."""
-    yield Statement(meta.ADD_META, (_EARLIER, sealed))
-    rows = yield Statement(meta.GET_META, (_EARLIER,))
-    return blob_of(rows[0][0])
+def sealed_earlier(seal: Seal, earlier: Earlier) -> bytes:
+    """Gives what was trusted as it stood, as it is stored."""
+    return seal.seal(_encode(earlier), _EARLIER_CONTEXT)
 
 
-def _entry(row: Row) -> ChainedEntry:
-    *members, entry_hash = row
-    return ChainedEntry(Link(*members), str(entry_hash))  # type: ignore[arg-type] # columns have their types by the schema
+def nothing_earlier(key: ChainKey, at_ms: int) -> Earlier:
+    """Gives what a new database trusts as it stands: nothing."""
+    return Earlier(at_ms=at_ms, rows=0, entries=0, digest=key.entries_before_chain().end())
+
+
+def chained_entry(row: Row) -> ChainedEntry:
+    """Converts a row that has the columns of a journal entry with its hash."""
+    return ChainedEntry(*link_of(row))
 
 
 def _anchor(row: Row) -> Anchor:

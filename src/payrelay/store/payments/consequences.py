@@ -9,7 +9,7 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, CheckoutEvent, advance, event_of
 from payrelay.core.checkouts.checkout_proof import is_authorized_by
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
-from payrelay.store.digests.rows import CHECKOUTS, RowKey
+from payrelay.store.digests.rows import CHECKOUTS, RowKey, unpacked
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events import outbox
@@ -45,7 +45,8 @@ def _complete_checkout(capture: Operation, entry: JournalEntry, key: RowKey) -> 
     # The notification is stored before its flow searches for a capture. With the lock, one of the two sees the other.
     yield Statement(statements.LOCK_ORDER, (capture.merchant, capture.order_id))
     rows = yield Statement(statements.OF_AUTHORIZATION, (capture.merchant, capture.order_id, token_hash))
-    for checkout in (struct_of(row[:-1], Checkout) for row in rows if key.fits(CHECKOUTS, row)):
+    right = [row for *row, token in rows if key.fits(CHECKOUTS, row) and key.fits(*unpacked(token))]
+    for checkout in (struct_of(row[:-1], Checkout) for row in right):
         completed = advance(checkout, CheckoutEvent.COMPLETED, at_ms=entry.at_ms)
         if completed is not None and is_authorized_by(checkout, capture, entry):
             digest = key.of(CHECKOUTS, msgspec.structs.astuple(completed))

@@ -8,6 +8,9 @@ Rules:
 3. A change names the version on which it was decided. Where the row has another version, the decision is void.
 4. Every journal entry is chained to the one before it (``core.payments.audit_chain``). One statement writes hash,
    digests and row.
+5. Nothing is concluded from a row whose digest is wrong, nor from a history whose hashes don't follow. Whoever asks for
+   that operation, by its id, its claim or its history, gets OperationForged; what looks for operations passes it over.
+   No change is stored of it. So it is never sent, recovered or answered from, and holds its claim and its guard.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,9 +20,17 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
-from payrelay.core.payments.idempotency import claim_of
-from payrelay.core.payments.operation import JournalEntry, Kind, Operation, OperationFilter, captured_guard
-from payrelay.errors import Outdated, StoreUnavailable
+from payrelay.core.payments.operation import (
+    JournalEntry,
+    Kind,
+    Operation,
+    OperationFilter,
+    State,
+    captured_guard,
+    claim_of_key,
+)
+from payrelay.errors import OperationForged, Outdated, StoreUnavailable
+from payrelay.store.digests.rows import OPERATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
@@ -57,6 +68,10 @@ class GuardedOperation(msgspec.Struct, frozen=True):
     operation: Operation
 
 
+_READ_COLUMNS: Final = len(COLUMNS) + 1
+"""An operation's columns and its digest."""
+_FORGED_MAX: Final = 1_000
+"""Forged rows that a page is read on behind; with more, somebody means to fill the list."""
 _Operations: TypeAlias = list[Operation]
 _Entries: TypeAlias = list[JournalEntry]
 
@@ -76,19 +91,20 @@ class _Conflict(Exception):
 class Journal:
     """Stores operations in a database. Secret parts are sealed, and the histories are chained by a key.
 
-    ``trail`` is the audit's view of it.
+    ``rows`` checks the digests of rows. ``trail`` is the audit's view of the journal.
     """
 
-    def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
+    def __init__(self, database: Database, seal: Seal, rows: RowDigests, *, chain_key: bytes) -> None:
         self._database = database
+        self._rows = rows
         self._entries = OperationRows(seal, chain_key)
         self._consequences = Consequences(chain_key)
         self.trail = Trail(database, seal, self._entries.key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
-        """Finds the operation that holds a claim which has not lapsed, and its answer."""
+        """Finds the operation that holds a claim which has not lapsed, and its answer. Raises OperationForged."""
         row = await self._database.read(first_row(Statement(statements.FIND_CLAIM, (principal, claim))))
-        return None if row is None or _has_lapsed(row, now_ms) else self._claimed(row)
+        return None if row is None or _has_lapsed(row, now_ms) else await self._claimed(row)
 
     async def accept(
         self,
@@ -106,7 +122,8 @@ class Journal:
         The claim comes first: the result for its holder is a ClaimedOperation. A claim that has lapsed is taken over.
         Next come the operation's guard and ``conflicts_with``, a guard that no operation of this merchant may hold: the
         result for their holder is a GuardedOperation. Last comes ``condition``: what it raises comes out here, and
-        nothing is stored. Of many that try at once, one is accepted.
+        nothing is stored. Of many that try at once, one is accepted. Raises OperationForged where the row of the
+        claim's holder was forged. That of a guard's holder counts as one that needs attention.
 
         ``beside`` is what else is stored with an accepted operation, or not at all, such as its signed texts.
         """
@@ -115,11 +132,11 @@ class Journal:
         try:
             holder = await self._database.write(unit)
         except _Conflict as conflict:
-            return GuardedOperation(operation_of(conflict.row))
+            return await self._guarded(conflict.row)
         if holder is None:
             return AcceptedOperation(chained)
         # The row of a claim's holder has the answer as one column more.
-        return self._claimed(holder) if len(holder) > len(COLUMNS) else GuardedOperation(operation_of(holder))
+        return await (self._claimed(holder) if len(holder) > _READ_COLUMNS else self._guarded(holder))
 
     async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:
         """Stores a changed operation with the journal entry of the change, its event, and its answer where that is new.
@@ -128,14 +145,18 @@ class Journal:
         must also have all that can't change (a charge's order and amount, the principal) as that version had it,
         because the new journal entry covers the whole row. What follows from the change is stored with it
         (``store.payments.consequences``). Raises Outdated, and writes nothing, unless the row has the
-        version and the chain before.
+        version and the chain before; OperationForged where the stored row or its history was forged.
         """
         chained, statement = self._entries.changed(operation, entry, answer)
-        await self._database.write(_record(statement, chained, entry, self._consequences))
+        try:
+            await self._database.write(_record(statement, chained, entry, self._consequences))
+        except Outdated:
+            await self._one(Statement(statements.GET, (operation.id,)))
+            raise
         return chained
 
     async def get(self, operation_id: str) -> Operation | None:
-        """Reads one operation."""
+        """Reads one operation. Raises OperationForged."""
         return await self._one(Statement(statements.GET, (operation_id,)))
 
     async def answer_of(self, operation_id: str) -> Answer | None:
@@ -155,13 +176,20 @@ class Journal:
         return self._entries.call(operation_id, row[0])
 
     async def history(self, operation_id: str) -> _Entries:
-        """Reads the history of an operation, the oldest journal entry first."""
+        """Reads the history of an operation, the oldest journal entry first. Raises OperationForged."""
         statement = Statement(statements.HISTORY, (operation_id, HISTORY_ENTRIES_MAX))
-        return [entry_of(row) for row in await self._database.read(all_rows(statement))]
+        rows = await self._database.read(all_rows(statement))
+        if not self._entries.are_chained(rows, is_whole=len(rows) < HISTORY_ENTRIES_MAX):
+            await self._rows.report(f"{OPERATIONS.name}/{operation_id}")
+            raise OperationForged(operation_id)
+        return [entry_of(row) for row in rows]
 
     async def newest_by_key(self, account: str, principal: str | None, idempotency_key: str) -> Operation | None:
-        """Finds the newest operation on an account under an Idempotency-Key, of one principal or, for None, of any."""
-        claim = claim_of(idempotency_key, "", is_unkeyed_claimed=False)
+        """Finds the newest operation on an account under an Idempotency-Key, of one principal or, for None, of any.
+
+        Raises OperationForged.
+        """
+        claim = claim_of_key(idempotency_key)
         if principal is None:
             return await self._one(Statement(statements.NEWEST_BY_KEY, (idempotency_key, claim, account)))
         return await self._one(Statement(statements.NEWEST_BY_KEY_OF, (idempotency_key, claim, account, principal)))
@@ -173,34 +201,62 @@ class Journal:
     async def capture_of(self, token_hash: str, merchant: str) -> Operation | None:
         """Finds the capture that succeeded with the authorization token with this hash."""
         guard = captured_guard(f"authorization/{token_hash}")
-        return await self._one(Statement(statements.FIND_GUARD, (merchant, guard)))
+        return await self._first(Statement(statements.FIND_GUARD, (merchant, guard)))
 
     async def authorization_of(self, result_ref: str, merchant: str) -> Operation | None:
         """Finds the operation that yielded the authorization token with this hash."""
-        return await self._one(Statement(statements.AUTHORIZATION_OF, (result_ref, merchant)))
+        return await self._first(Statement(statements.AUTHORIZATION_OF, (result_ref, merchant)))
 
     async def prune(self, now_ms: int, limit: int) -> int:
         """Ends at most ``limit`` lapsed claims; gives their number."""
         return await self._database.write(count_rows(Statement(statements.PRUNE, (now_ms, limit), is_whole=True)))
 
     async def list(self, filters: OperationFilter, *, before: str | None, limit: int) -> _Operations:
-        """Reads one page, newest first: at most ``limit`` operations with ids below ``before``."""
+        """Reads one page, newest first: at most ``limit`` operations with ids below ``before``.
+
+        Forged ones are passed over, and the page goes on behind them.
+        """
         equal = columns_of(filters)
         if filters.kind is not None:
             equal["kind"] = filters.kind.stored
-        return await self._many(page_of(statements.LIST_OPERATIONS, equal, before=before, limit=limit))
+        found: _Operations = []
+        for _ in range(_FORGED_MAX):
+            page = page_of(statements.LIST_OPERATIONS, equal, before=before, limit=limit - len(found))
+            rows = await self._database.read(all_rows(page))
+            right = await self._rows.trusted(OPERATIONS, rows)
+            found += [operation_of(row) for row in right]
+            if len(right) == len(rows):
+                break
+            before = str(rows[-1][0])
+        return found
 
     async def _one(self, statement: Statement) -> Operation | None:
         row = await self._database.read(first_row(statement))
-        return None if row is None else operation_of(row)
+        return None if row is None else await self._trusted(row)
+
+    async def _first(self, statement: Statement) -> Operation | None:
+        found = await self._many(statement)
+        return found[0] if found else None
 
     async def _many(self, statement: Statement) -> _Operations:
-        return [operation_of(row) for row in await self._database.read(all_rows(statement))]
+        rows = await self._database.read(all_rows(statement))
+        return [operation_of(row) for row in await self._rows.trusted(OPERATIONS, rows)]
 
-    def _claimed(self, row: Row) -> ClaimedOperation:
-        operation = operation_of(row[: len(COLUMNS)])
-        sealed = row[len(COLUMNS)]
+    async def _trusted(self, row: Row) -> Operation:
+        if not await self._rows.is_right(OPERATIONS, row):
+            raise OperationForged(str(row[0]))
+        return operation_of(row[:-1])
+
+    async def _claimed(self, row: Row) -> ClaimedOperation:
+        operation = await self._trusted(row[:_READ_COLUMNS])
+        sealed = row[_READ_COLUMNS]
         return ClaimedOperation(operation, None if sealed is None else self._entries.answer(operation.id, sealed))
+
+    async def _guarded(self, row: Row) -> GuardedOperation:
+        operation = operation_of(row[:-1])
+        if await self._rows.is_right(OPERATIONS, row):
+            return GuardedOperation(operation)
+        return GuardedOperation(msgspec.structs.replace(operation, state=State.NEEDS_ATTENTION, principal=""))
 
 
 def _accept(

@@ -3,6 +3,7 @@
 A journal entry covers the whole row and the stored answer: their digests are in its hash.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -13,6 +14,7 @@ from payrelay.core.events.event import OutgoingEvent, of_operation
 from payrelay.core.payments.audit_chain import ChainKey, Link, row_digest
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation
 from payrelay.errors import StoreUnusable
+from payrelay.store.digests.rows import OPERATIONS, RowKey
 from payrelay.store.engine.database import Row, Statement, Value
 from payrelay.store.engine.rows import blob_of, struct_of
 from payrelay.store.engine.sealing import Seal
@@ -37,18 +39,21 @@ _encode_evidence = msgspec.json.Encoder().encode
 
 
 class OperationRows:
-    """Makes rows and journal entries, and reads them: sealed by one key, chained by another."""
+    """Makes rows and journal entries, and reads them: sealed by one key, chained and digested by another."""
 
     def __init__(self, seal: Seal, chain_key: bytes) -> None:
         self._seal = seal
         self.key = ChainKey(chain_key)
+        self._digests = RowKey(chain_key)
 
     def accepted(self, operation: Operation, entry: JournalEntry, call: Effect) -> tuple[Operation, tuple[Value, ...]]:
         """Chains a new operation; gives it as it is stored, and its columns with its first entry and its call."""
         sealed = self._seal.seal(_encode_call(call), call_context(operation.id))
         link = _link(operation, entry, _NO_ANSWER)
         chained = msgspec.structs.replace(operation, chain=self.key.entry(_CHAIN_START, link))
-        return chained, _accept_parameters(chained, link, sealed)
+        columns = columns_of(chained)
+        digest = self._digests.of(OPERATIONS, columns)
+        return chained, (*columns, sealed, link.at_ms, link.event, link.evidence, link.row_digest, digest)
 
     def changed(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> tuple[Operation, Statement]:
         """Chains a change to the entry before; gives the operation as it is stored, and the storing statement."""
@@ -59,7 +64,22 @@ class OperationRows:
             digest = self.key.answer(operation.id, plain)
         link = _link(operation, entry, digest)
         chained = msgspec.structs.replace(operation, chain=self.key.entry(operation.chain, link))
-        return chained, _record_statement(chained, link, sealed, operation.chain, of_operation(operation, entry))
+        before_and_after = operation.chain, self._digests.of(OPERATIONS, columns_of(chained))
+        return chained, _record_statement(chained, link, sealed, before_and_after, of_operation(operation, entry))
+
+    def are_chained(self, rows: Sequence[Row], *, is_whole: bool) -> bool:
+        """Tells whether the hashes of a history follow on each other, up to the one that its operation has.
+
+        The rows have the hash of the operation behind an entry's columns. Entries without a hash, from before the
+        chain, may come first. A history that isn't whole is compared as far as it goes.
+        """
+        previous = ""
+        for *columns, _ in rows:
+            link, entry_hash = link_of(columns)
+            if (previous or entry_hash) and self.key.entry(previous, link) != entry_hash:
+                return False
+            previous = entry_hash
+        return not rows or not is_whole or previous == rows[-1][-1]
 
     def answer(self, operation_id: str, sealed: Value) -> Answer:
         """Opens the stored answer of an operation. Raises StoreUnusable."""
@@ -105,15 +125,21 @@ def _link(operation: Operation, entry: JournalEntry, digest_of_answer: str) -> L
     )
 
 
-def _accept_parameters(operation: Operation, link: Link, sealed: bytes) -> tuple[Value, ...]:
+def columns_of(operation: Operation) -> list[Value]:
+    """Gives the columns of an operation's row, in their order."""
     columns = list(msgspec.structs.astuple(operation))
     columns[_KIND_INDEX] = operation.kind.stored
-    return (*columns, sealed, link.at_ms, link.event, link.evidence, link.row_digest)
+    return columns
 
 
 def _record_statement(
-    operation: Operation, link: Link, sealed: bytes | None, previous: str, event: OutgoingEvent | None
+    operation: Operation,
+    link: Link,
+    sealed: bytes | None,
+    before_and_after: tuple[str, str],
+    event: OutgoingEvent | None,
 ) -> Statement:
+    """Gives the statement of a change; ``before_and_after`` are the hash before it and the row's digest after it."""
     parameters: tuple[Value, ...] = (
         operation.id,
         operation.state,
@@ -132,7 +158,7 @@ def _record_statement(
         operation.chain,
         link.row_digest,
         link.answer_digest,
-        previous,
+        *before_and_after,
     )
     is_answered = operation.kind not in _CHARGES
     if is_answered:
@@ -150,7 +176,13 @@ def operation_of(row: Row) -> Operation:
     return struct_of(row, Operation)
 
 
+def link_of(row: Row) -> tuple[Link, str]:
+    """Gives the hashed members of a stored journal entry, and its hash."""
+    *members, entry_hash = row
+    return Link(*members), str(entry_hash)  # type: ignore[arg-type] # columns have their types by the schema
+
+
 def entry_of(row: Row) -> JournalEntry:
-    """Converts a row that has the columns of a journal entry in their order."""
-    members = dict(zip(_ENTRY_COLUMNS, row, strict=True))
+    """Converts a row that has the columns of a journal entry in their order, between other ones."""
+    members = dict(zip(_ENTRY_COLUMNS, row[1:], strict=False))
     return msgspec.convert(members | {"evidence": msgspec.json.decode(str(members["evidence"]))}, JournalEntry)

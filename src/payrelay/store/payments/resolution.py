@@ -3,9 +3,9 @@
 from typing import Final, TypeAlias
 
 from payrelay.core.payments.operation import Operation, State
-from payrelay.core.payments.payment import PaymentStatus, status_of
 from payrelay.core.payments.schedules import NEVER_MS
-from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
+from payrelay.store.digests.rows import OPERATIONS, RowDigests
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import moment_in
 from payrelay.store.payments.operation_rows import operation_of
 from payrelay.store.statements.payments import resolution as statements
@@ -17,10 +17,14 @@ _Operations: TypeAlias = list[Operation]
 
 
 class ResolutionStore:
-    """Queries about operations in the journal's tables. Changes only the times of the next status inquiries."""
+    """Queries about operations in the journal's tables. Changes only the times of the next status inquiries.
 
-    def __init__(self, database: Database) -> None:
+    Rows without their digests are passed over.
+    """
+
+    def __init__(self, database: Database, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
 
     async def next_due_ms(self) -> int | None:
         """Gives the time at which the next operation is due for a status inquiry; None where none is."""
@@ -29,7 +33,7 @@ class ResolutionStore:
     async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Operations:
         """Leases at most ``limit`` operations that are due. No other process gets them before the lease ends."""
         statement = Statement(statements.LEASE_DUE, (now_ms, leased_until_ms, limit), is_whole=True)
-        return [operation_of(row) for row in await self._database.write(all_rows(statement))]
+        return await self._trusted(await self._database.write(all_rows(statement)))
 
     async def postpone(self, operation: Operation, inquire_at_ms: int) -> None:
         """Stores the time of the next status inquiry; does nothing where the operation was changed, or is final."""
@@ -39,7 +43,7 @@ class ResolutionStore:
     async def in_state(self, state: State, *, after: str = "") -> _Operations:
         """Reads one page of the operations in a state, oldest first, with ids above ``after``."""
         statement = Statement(statements.OPEN_OPERATIONS, (state, after, PAGE))
-        return [operation_of(row) for row in await self._database.read(all_rows(statement))]
+        return await self._trusted(await self._database.read(all_rows(statement)))
 
     async def owned_by_others(self, operation: Operation, payment_ids: tuple[str, ...]) -> frozenset[str]:
         """Gives those of the payments that belong to other operations of the merchant account, or to checkouts."""
@@ -66,15 +70,6 @@ class ResolutionStore:
         statement = Statement(statements.OTHER_REFUNDS, (payment_id, merchant, operation_id))
         return await self._database.read(first_row(statement)) is not None
 
-    async def order_of_payment(self, merchant: str, payment_id: str) -> str | None:
-        """Finds the order of a payment that an operation made."""
-        return await self._text(Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant)))
-
-    async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, PaymentStatus] | None:
-        """Gives the order and the status of a payment as they were last seen at the gateway."""
-        row = await self._database.read(first_row(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
-        return None if row is None else (str(row[0]), status_of(str(row[1])))
-
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
         """Finds an order that is known to be paid: preferably one that was paid before a time."""
         for at_ms in (before_ms, NEVER_MS):
@@ -82,6 +77,9 @@ class ResolutionStore:
             if order_id is not None:
                 return order_id
         return await self._text(Statement(statements.SEEN_ORDER, (merchant, other_than)))
+
+    async def _trusted(self, rows: list[Row]) -> _Operations:
+        return [operation_of(row) for row in await self._rows.trusted(OPERATIONS, rows)]
 
     async def _text(self, statement: Statement) -> str | None:
         row = await self._database.read(first_row(statement))

@@ -112,3 +112,6 @@ ADD_ANCHOR_ALERT: Final = query(
     RETURNING version""",
 )
 """Writes that an anchor is to be told; gives no row where one is told on that day already."""
+
+TOLD_ON: Final = query("SELECT anchor FROM anchor_alerts WHERE version = $1")
+"""Reads the anchor that is told on a day."""

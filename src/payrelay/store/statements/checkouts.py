@@ -4,10 +4,12 @@
 
 from typing import Final
 
-from payrelay.core.checkouts.checkout import Checkout
-from payrelay.store.engine.database import Value
-from payrelay.store.engine.queries import query
+from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter
+from payrelay.store.engine.database import Statement, Value
+from payrelay.store.engine.queries import packed, query
 from payrelay.store.statements.data_keys import key_of, put_key_after
+from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
+from payrelay.store.statements.pagination import Listing, columns_of, page_of
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 
 COLUMNS: Final = (
@@ -60,10 +62,11 @@ CHANGE: Final = query(
         ) THEN NULL
         ELSE $4::text
       END
-    WHERE id = $1 AND version = $2::bigint
+    WHERE id = $1 AND version = $2::bigint AND COALESCE(customer_reference, '') = COALESCE($10::text, '')
     RETURNING id""",
 )
-"""Changes a checkout that still has version $2; gives no row where it has another version. A checkout that is completed
+"""Changes a checkout that still has version $2; gives no row where it has another version, or where its customer was
+forgotten since it was read, which its digest would not fit. A checkout that is completed
 after another checkout took its order does not hold the order again. Operators then see that the order is paid twice; no
 unique index may prevent that."""
 
@@ -80,12 +83,17 @@ def change_parameters(checkout: Checkout, digest: str) -> tuple[Value, ...]:
         checkout.customer_id,
         checkout.updated_at_ms,
         digest,
+        checkout.customer_reference,
     )
 
 
 OF_AUTHORIZATION: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM checkouts
+    SELECT {READ_COLUMNS}, (
+        SELECT {packed("accepted_tokens", ACCEPTED_COLUMNS)} FROM accepted_tokens
+        WHERE merchant = $1 AND order_id = $2 AND kind = 'authorization' AND token_hash = $3
+      )
+    FROM checkouts
     WHERE merchant = $1 AND order_id = $2 AND kind = 'authorization' AND state IN ('notified', 'completed')
       AND EXISTS (
         SELECT 1 FROM accepted_tokens
@@ -94,7 +102,15 @@ OF_AUTHORIZATION: Final = query(
       )
     ORDER BY id""",
 )
-"""Finds the checkouts of an order whose authorization has the token with the hash $3."""
+"""Finds the checkouts of an order whose authorization has the token with the hash $3, each with the accepted token."""
+
+_LISTING: Final = Listing("checkouts", READ_COLUMNS)
+
+
+def list_page(filters: CheckoutFilter, *, before: str | None, limit: int) -> Statement:
+    """Reads one page of checkouts, newest first, with ids below ``before``."""
+    return page_of(_LISTING, columns_of(filters), before=before, limit=limit)
+
 
 MARK_OPENED: Final = query(
     """
@@ -139,13 +155,21 @@ FORGET: Final = query(
 )
 """Forgets the sealed details and the keys of checkouts that have had their outcome for a long time."""
 
-FORGET_ORDER: Final = query(
+FINISHED_OF_ORDER: Final = query(
+    f"""
+    SELECT {READ_COLUMNS} FROM checkouts
+    WHERE merchant = $1 AND principal = $2 AND order_id = $3 AND state <> 'open' ORDER BY id FOR UPDATE""",
+)
+"""Reads a principal's finished checkouts of an order, and locks them until the transaction ends."""
+
+FORGET_CUSTOMER: Final = query(
     """
-    UPDATE checkouts SET sealed = NULL, customer_reference = NULL, idempotency_key = NULL
-    WHERE merchant = $1 AND principal = $2 AND order_id = $3 AND state <> 'open'
+    UPDATE checkouts SET sealed = NULL, customer_reference = NULL, idempotency_key = NULL, row_digest = $2
+    WHERE id = $1
     RETURNING id""",
 )
-"""Forgets the customer in a principal's finished checkouts of an order, and their keys, which may contain a name."""
+"""Forgets the customer in a checkout, and its key, which may contain a name; the row gets the digest that it has then.
+"""
 
 OF_CUSTOMER: Final = query(
     f"""

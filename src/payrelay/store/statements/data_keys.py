@@ -36,6 +36,9 @@ PUT_KEY: Final = query(
 KEY_OF: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
 """Reads the sealed key of an owner."""
 
+ANY_KEY: Final = query("SELECT 1 WHERE EXISTS (SELECT 1 FROM data_keys)")
+"""Tells whether there is any data key, destroyed or not."""
+
 DESTROY_KEYS: Final = query(
     """
     DELETE FROM data_keys WHERE owner IN (SELECT jsonb_array_elements_text($1::jsonb))
@@ -56,8 +59,14 @@ ADD_RESIDUE: Final = query(
 )
 """Notes that a key was destroyed in a place, whose files may still hold it."""
 
-RESIDUES: Final = query("SELECT place, times FROM key_residues ORDER BY place")
+RESIDUES: Final = query("SELECT place, times FROM key_residues WHERE place LIKE 'data_keys%' ORDER BY place")
 """Reads the places that may still hold a destroyed key."""
+
+IS_NOTED: Final = query("SELECT place FROM key_residues WHERE place = $1")
+"""Tells whether there is a note about a place."""
+
+FORGET_PLACE: Final = query("DELETE FROM key_residues WHERE place = $1")
+"""Removes the note about a place."""
 
 IS_CLEAR: Final = query(
     """

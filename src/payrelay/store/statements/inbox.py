@@ -12,7 +12,7 @@ from payrelay.store.statements.payment_owners import OPERATION_OWNS
 NOTIFICATION_COLUMNS: Final = (
     "id, account, merchant, digest, verdict, state, why, version, kind, told, order_id, payment_id, subscription_id,"
     " amount_minor, currency, message_type, received_at_ms, last_at_ms, repeats, attempts, next_at_ms, gives_up_at_ms,"
-    " updated_at_ms"
+    " updated_at_ms, accepted_by, accepted_because, accepted_at_ms"
 )
 
 READ_COLUMNS: Final = f"{NOTIFICATION_COLUMNS}, row_digest"
@@ -22,24 +22,24 @@ PUT_NOTIFICATION: Final = query(
     INSERT INTO notifications ({NOTIFICATION_COLUMNS}, sealed_body, row_digest)
     SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text,
            $11::text, $12::text, $13::text, $14::bigint, $15::text, $16::text, $17::bigint, $18::bigint, $19::bigint,
-           $20::bigint, $21::bigint, $22::bigint, $23::bigint, $24::bytea, $25::text
+           $20::bigint, $21::bigint, $22::bigint, $23::bigint, $24::text, $25::text, $26::bigint, $27::bytea, $28::text
     WHERE CASE WHEN $6::text = 'refused'
         THEN (SELECT count(*) FROM (
-            SELECT 1 FROM notifications WHERE merchant = $3::text AND state = 'refused' LIMIT $26
-        ) AS kept) < $26
+            SELECT 1 FROM notifications WHERE merchant = $3::text AND state = 'refused' LIMIT $29
+        ) AS kept) < $29
         ELSE (SELECT count(*) FROM (
             SELECT 1 FROM notifications
-            WHERE merchant = $3::text AND order_id = $11::text AND received_at_ms > $27::bigint AND state <> 'refused'
+            WHERE merchant = $3::text AND order_id = $11::text AND received_at_ms > $30::bigint AND state <> 'refused'
               AND told = $10::text
-            LIMIT $28
-        ) AS kept) < $28
+            LIMIT $31
+        ) AS kept) < $31
     END
     ON CONFLICT (merchant, digest) DO NOTHING
     RETURNING id""",
 )
 """Stores a notification and its sealed body. Gives no row, and writes nothing, where it is there already, or where a
 flood is likely. That is where too many refused ones are stored, or too many of its order and reported status since
-$27."""
+$30."""
 
 REPEAT_NOTIFICATION: Final = query(
     f"""
@@ -53,7 +53,7 @@ RECORD_NOTIFICATION: Final = query(
     """
     UPDATE notifications
     SET verdict = $3, state = $4, why = $5, version = $2::bigint, attempts = $6, next_at_ms = $7, gives_up_at_ms = $8,
-        updated_at_ms = $9, row_digest = $10
+        updated_at_ms = $9, row_digest = $10, accepted_by = $11, accepted_because = $12, accepted_at_ms = $13
     WHERE id = $1 AND version = $2::bigint - 1
     RETURNING id""",
 )
@@ -138,11 +138,18 @@ _MADE_BY: Final = """
       SELECT 1 FROM checkouts
       WHERE checkouts.payment_id = notifications.payment_id AND merchant = $1 AND principal {is_theirs} $3
       UNION ALL
+      SELECT 1 FROM accepted_tokens
+      JOIN checkouts ON checkouts.merchant = accepted_tokens.merchant
+        AND checkouts.order_id = accepted_tokens.order_id AND checkouts.kind = accepted_tokens.kind
+      WHERE accepted_tokens.merchant = $1 AND accepted_tokens.order_id = $2
+        AND accepted_tokens.notification_id = notifications.id
+        AND checkouts.principal {is_theirs} $3 AND checkouts.state IN ('notified', 'completed')
+      UNION ALL
       SELECT 1 FROM installments
       JOIN subscriptions ON subscriptions.merchant = installments.merchant
         AND subscriptions.subscription_id = installments.subscription_id
       WHERE installments.payment = notifications.payment_id AND installments.merchant = $1
-        AND subscriptions.principal {is_theirs} $3"""
+        AND installments.is_paid = 1 AND subscriptions.principal {is_theirs} $3"""
 _LAST_TAKEN: Final = """coalesce((
       SELECT max(created_at_ms) FROM (
         SELECT created_at_ms FROM operations
@@ -166,24 +173,41 @@ FORGET_BODIES_OF_ORDER: Final = query(
         AND {_LAST_TAKEN.format(**_FOREIGN)} <= {_LAST_TAKEN.format(**_OWN)})
     RETURNING id""",
 )
-"""Forgets the bodies of an order's finished notifications: those of payments that principal $3 made, and those of
-payments that nobody is known to have made, unless another principal had taken the order last before they came."""
+"""Forgets the bodies of an order's finished notifications: those of payments that principal $3 made, and of tokens that
+its checkouts got. Those of which nobody is known to have made anything go too, unless another principal had taken the
+order last before they came."""
 
 LIST_NOTIFICATIONS: Final = Listing("notifications", READ_COLUMNS)
 """The listed columns of notifications."""
 
+ACCEPTED_COLUMNS: Final = "merchant, order_id, kind, token_hash, notification_id, accepted_at_ms"
+
 ACCEPT_TOKEN: Final = query(
-    """
-    INSERT INTO accepted_tokens (merchant, order_id, kind, token_hash, sealed_token, notification_id, accepted_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    f"""
+    INSERT INTO accepted_tokens ({ACCEPTED_COLUMNS}, row_digest, sealed_token)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (merchant, order_id, kind) DO NOTHING""",
 )
 """Accepts a token for an order, unless one was accepted before."""
 
-ACCEPTED_TOKEN: Final = query(
-    "SELECT token_hash, sealed_token FROM accepted_tokens WHERE merchant = $1 AND order_id = $2 AND kind = $3",
+ACCEPT_TOKEN_INSTEAD: Final = query(
+    f"""
+    INSERT INTO accepted_tokens ({ACCEPTED_COLUMNS}, row_digest, sealed_token)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT (merchant, order_id, kind) DO UPDATE
+    SET token_hash = excluded.token_hash, sealed_token = excluded.sealed_token,
+      notification_id = excluded.notification_id, accepted_at_ms = excluded.accepted_at_ms,
+      row_digest = excluded.row_digest
+    WHERE accepted_tokens.accepted_at_ms <= excluded.accepted_at_ms""",
 )
-"""Reads the hash of the token that was accepted for an order, and the sealed token."""
+"""Accepts a token for an order in place of one that was accepted before, or at, $6."""
+
+ACCEPTED_TOKEN: Final = query(
+    f"""
+    SELECT {ACCEPTED_COLUMNS}, row_digest, sealed_token FROM accepted_tokens
+    WHERE merchant = $1 AND order_id = $2 AND kind = $3""",
+)
+"""Reads the token that was accepted for an order."""
 
 DESTROY_TOKEN: Final = query(
     """

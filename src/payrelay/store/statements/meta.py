@@ -1,5 +1,7 @@
 """Facts about the store itself."""
 
+# ruff: noqa: S608 - only tables that are named here are put into the texts; values are parameters
+
 from typing import Final
 
 from payrelay.store.engine.queries import query
@@ -7,20 +9,22 @@ from payrelay.store.engine.queries import query
 GET_META: Final = query("SELECT value FROM meta WHERE name = $1")
 """Reads one fact about the store."""
 
+LOCK_META: Final = query("SELECT value FROM meta WHERE name = $1 FOR UPDATE")
+"""Reads one fact about the store, and locks it until the transaction ends."""
+
 ADD_META: Final = query("INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name")
 """Stores a fact about the store, unless there is one of that name."""
 
 REPLACE_META: Final = query("UPDATE meta SET value = $2 WHERE name = $1 AND value = $3 RETURNING name")
 """Replaces the value that was read; gives no row where another process has replaced it."""
 
-ANY_SEALED: Final = query(
-    """
-    SELECT 1 WHERE EXISTS (SELECT 1 FROM operations) OR EXISTS (SELECT 1 FROM checkouts)
-                OR EXISTS (SELECT 1 FROM customers) OR EXISTS (SELECT 1 FROM notifications)
-                OR EXISTS (SELECT 1 FROM endpoints) OR EXISTS (SELECT 1 FROM meta) OR EXISTS (SELECT 1 FROM anchors)
-                OR EXISTS (SELECT 1 FROM credentials WHERE row_digest <> '')""",
+_KEPT: Final = (
+    *("meta", "credentials", "client_tokens", "principal_names", "principal_groups", "customers", "endpoints"),
+    *("checkouts", "notifications", "operations", "history", "anchors", "data_keys"),
+    *("signed_texts", "accepted_tokens", "payments_seen", "subscriptions", "installments"),
 )
-"""Tells whether the database holds anything that is stored with sealed values, or with digests."""
+ANY_STORED: Final = query("SELECT 1 WHERE " + " OR ".join(f"EXISTS (SELECT 1 FROM {table})" for table in _KEPT))
+"""Tells whether the database holds anything that a process has stored in it."""
 
 SCHEMA_VERSION: Final = query("SELECT max(number) FROM schema_version")
 """Reads the number of the newest migration that this database has had."""
@@ -32,3 +36,12 @@ ANY_CHAINED: Final = query(
 )
 """Tells whether anything was chained yet. Where nothing was, it reads everything, which happens once in a store's life.
 """
+
+OTHER_VERSIONS: Final = query(
+    """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'payrelay%'
+      AND application_name <> current_setting('application_name')""",
+    sqlite=("SELECT 0",),
+)
+"""Counts the sessions of Payrelay's other versions on this database. An embedded database has the lock of its owner."""

@@ -11,15 +11,20 @@ SUBSCRIPTION_COLUMNS: Final = (
     " told_next_on, told_at_ms, seen_state, seen_at_ms, version"
 )
 
+OWNED_COLUMNS: Final = "merchant, subscription_id, principal, order_id"
+"""What says who owns a subscription."""
+INSTALLMENT_COLUMNS: Final = "merchant, subscription_id, payment, is_paid"
+"""What says that a payment is of a subscription."""
+
 GET_SUBSCRIPTION: Final = query(
-    f"SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE merchant = $1 AND subscription_id = $2",
+    f"SELECT {SUBSCRIPTION_COLUMNS}, row_digest FROM subscriptions WHERE merchant = $1 AND subscription_id = $2",
 )
-"""Reads the known facts of one subscription."""
+"""Reads the known facts of one subscription, and the digest of its row."""
 
 ADD_SUBSCRIPTION: Final = query(
     f"""
-    INSERT INTO subscriptions ({SUBSCRIPTION_COLUMNS})
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    INSERT INTO subscriptions ({SUBSCRIPTION_COLUMNS}, row_digest)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
     ON CONFLICT (merchant, subscription_id) DO NOTHING
     RETURNING version""",
 )
@@ -29,22 +34,29 @@ CHANGE_SUBSCRIPTION: Final = query(
     """
     UPDATE subscriptions
     SET account = $3, principal = $4, order_id = $5, currency = $6, amount_minor = $7, told_state = $8, told_paid = $9,
-        told_next_on = $10, told_at_ms = $11, seen_state = $12, seen_at_ms = $13, version = $14::bigint
+        told_next_on = $10, told_at_ms = $11, seen_state = $12, seen_at_ms = $13, version = $14::bigint,
+        row_digest = $15
     WHERE merchant = $1 AND subscription_id = $2 AND version = $14::bigint - 1
     RETURNING version""",
 )
 """Changes the known facts of a subscription; gives no row, and writes nothing, where it has another version."""
 
 ADD_INSTALLMENT: Final = query(
-    """
-    INSERT INTO installments (merchant, subscription_id, payment, is_paid, amount_minor, at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6)
+    f"""
+    INSERT INTO installments ({INSTALLMENT_COLUMNS}, amount_minor, at_ms, row_digest)
+    SELECT $1::text, $2::text, $3::text, $4::bigint, $5::bigint, $6::bigint, $7::text
+    WHERE $4::bigint = 1 OR (
+        SELECT count(*) FROM installments
+        WHERE merchant = $1::text AND subscription_id = $2::text AND is_paid = 0 AND at_ms > $8::bigint
+          AND at_ms <= $6::bigint
+    ) < $9
     ON CONFLICT (merchant, subscription_id, payment) DO UPDATE
-    SET is_paid = excluded.is_paid, at_ms = excluded.at_ms
+    SET is_paid = excluded.is_paid, at_ms = excluded.at_ms, row_digest = excluded.row_digest
     WHERE installments.is_paid < excluded.is_paid
     RETURNING payment""",
 )
-"""Stores an installment; gives no row where it is there already. A failed one that was paid after all becomes paid."""
+"""Stores an installment; gives no row where it is there already, or where it failed and $8 others did so since $7. A
+failed one that was paid after all becomes paid."""
 
 LIST_INSTALLMENTS: Final = query(
     """
@@ -89,6 +101,18 @@ LIST_OWN_SUBSCRIPTIONS: Final = query(
     ),
 )
 """Reads one page of the known facts of subscriptions that have no known principal, or one of a JSON list."""
+
+LIST_FOR_OPERATOR: Final = query(
+    f"""
+    SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
+    WHERE ($1::text IS NULL OR account = $1::text) AND ($2::text IS NULL OR order_id = $2::text)
+      AND (subscription_id, merchant) > ($3, $4)
+    ORDER BY subscription_id, merchant LIMIT $5""",
+)
+"""Reads one page of the known facts of subscriptions, of all merchants, of one account ($1) or of one order ($2)."""
+
+OF_ID: Final = query(f"SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE subscription_id = $1 ORDER BY merchant")
+"""Reads the known facts of the subscriptions that have an id; each gateway gives its ids once."""
 
 LIST_SUBSCRIPTIONS: Final = query(
     f"""

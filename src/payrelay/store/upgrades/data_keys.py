@@ -8,9 +8,10 @@ can be read all the same, and is erased, but its bytes can be opened for as long
 from collections.abc import Callable
 from typing import Final
 
-from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.errors import StoreUnusable
 from payrelay.store.customers import resealed
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, stored
+from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import FORMAT, Seal
@@ -26,7 +27,8 @@ _NO_KEY_ID: Final = b""
 async def seal_with_data_keys(database: Database, seal: Seal) -> None:
     """Seals everything erasable with data keys, and clears the file of an embedded database of what lay in it before.
 
-    Values that no key opens stay as they are. May be interrupted and repeated. Raises StoreError.
+    Values that no key opens stay as they are. Where the file can't be cleared, that is noted (``KeyResidues``). May be
+    interrupted and repeated. Raises StoreError.
     """
     await _reseal_customers(database, seal)
     for column in SEALED:
@@ -34,11 +36,7 @@ async def seal_with_data_keys(database: Database, seal: Seal) -> None:
             await _reseal(database, seal, column, column.owner)
     if not await database.read(all_rows(Statement(statements.ANY_ERASABLE, ()))):
         return
-    try:
-        await database.clear_files(None)
-    except StoreUnavailable:
-        # The disk has no room for a second copy, or a command uses the file. docs/customers.md says what to do.
-        return
+    await KeyResidues(database).clear_whole_file()
 
 
 async def _reseal_customers(database: Database, seal: Seal) -> None:

@@ -18,7 +18,7 @@ from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.signed_texts import OF_UNKNOWN_TEXT, added, all_of
-from payrelay.store.statements import signed_texts as statements
+from payrelay.store.statements.payments import signed_texts as statements
 
 PAGE: Final = 200
 """Rows that are filled in at once: few enough to delay a server on the database by milliseconds."""

@@ -1,4 +1,4 @@
-// Submits the form once by itself. A customer who comes back to this page decides whether to press the button.
+// Submits the form once by itself, the first time that it is shown. Who comes back decides whether to press the button.
 "use strict";
 (function () {
   var form = document.getElementById("continue");
@@ -19,7 +19,7 @@
     }
   });
   var navigation = performance.getEntriesByType("navigation")[0];
-  if (!navigation || navigation.type === "navigate") {
+  if ("begins" in form.dataset && (!navigation || navigation.type === "navigate")) {
     form.requestSubmit(button);
   }
 })();

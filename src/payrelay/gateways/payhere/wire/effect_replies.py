@@ -51,7 +51,7 @@ from payrelay.gateways.payhere.wire.reply_shapes import (
     whole_in,
 )
 
-UNKNOWN_SENTENCE: Final = "the service sent it and doesn't know the outcome yet"
+UNKNOWN_SENTENCE: Final = "the service sent it, or may have sent it, and doesn't know the outcome yet"
 NOT_SENT_SENTENCE: Final = "the service could not send it to the gateway; nothing was executed"
 PENDING_SENTENCE: Final = "the gateway says that it is pending"
 DIFFERED_SENTENCE: Final = "the gateway's reply does not fit what was asked; an operator must decide"
@@ -374,7 +374,7 @@ def _succeeded(reply: _Reply, members: dict[str, bytes], facts: Facts, differenc
         return _done(reply, facts, status_code=status_code)
     return Outcome(
         kind=OutcomeKind.DIFFERED,
-        code=Code.OUTCOME_UNKNOWN,
+        code=Code.NEEDS_ATTENTION,
         msg=DIFFERED_SENTENCE,
         facts=facts,
         evidence=msgspec.structs.replace(

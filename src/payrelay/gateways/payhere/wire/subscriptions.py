@@ -49,8 +49,8 @@ def records_of(order_id: str, raw_data: bytes) -> bytes:
     )
 
 
-def plans_without(raw_data: bytes, subscription_ids: frozenset[str], order_ids: frozenset[str]) -> bytes:
-    """Removes records from a list, by their numbers or their orders, and leaves the others byte for byte. Never raises.
+def plans_without(raw_data: bytes, subscription_ids: frozenset[str]) -> bytes:
+    """Removes records from a list, by their numbers, and leaves the others byte for byte. Never raises.
 
     A record whose number or order can't be read is removed too, because its owner can't be found.
     """
@@ -58,21 +58,18 @@ def plans_without(raw_data: bytes, subscription_ids: frozenset[str], order_ids: 
         records = [bytes(record) for record in _records.decode(raw_data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return b"[]"
-    left = [
-        record
-        for record in records
-        if (names := _names(record)) is not None and names[0] not in subscription_ids and names[1] not in order_ids
-    ]
+    left = [record for record in records if _owned_number(record) not in {None, *subscription_ids}]
     return b"[" + b",".join(left) + b"]"
 
 
-def _names(raw: bytes) -> tuple[str, str] | None:
+def _owned_number(raw: bytes) -> str | None:
+    """Gives the number of a subscription whose owner can be found; else None."""
     try:
         members = members_of(raw)
         subscription_id, order_id = id_in(members, "subscription_id"), text_in(members, "order_id")
     except (WrongShape, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return None if subscription_id is None or order_id is None else (subscription_id, order_id)
+    return None if order_id is None else subscription_id
 
 
 def facts_in(raw_data: bytes, timezone: str, *, seen_at_ms: int) -> tuple[Fact, ...]:

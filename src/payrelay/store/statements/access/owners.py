@@ -1,4 +1,8 @@
-"""The owners of payments, authorizations, plans and orders: found in the rows of what made them."""
+"""The owners of payments, authorizations, plans and orders: found in the rows of what made them.
+
+Behind its other columns a query gives whether the row counts, and the rows from which that follows, packed: one, and
+another one or null. Rows that don't count are given too, because somebody may have written that they don't.
+"""
 
 # ruff: noqa: S608 - only our own states and kinds are put into the texts; values are always parameters
 
@@ -14,9 +18,21 @@ from payrelay.store.statements.payment_owners import (
     TOOK_NO_EFFECT,
     listed,
 )
+from payrelay.store.statements.payments.packed_rows import (
+    ACCEPTED_TOKEN,
+    CHECKOUT,
+    INSTALLMENT,
+    OPERATION,
+    PAYMENT_SEEN,
+    SUBSCRIPTION,
+)
 
-_HOLDS: Final = f"(state IN {listed(HOLDING_ORDER)} OR payment_id IS NOT NULL OR subscription_id IS NOT NULL)"
-"""A checkout that holds its order, or that was paid."""
+_HOLDS: Final = f"""(
+      state IN {listed(HOLDING_ORDER)} OR payment_id IS NOT NULL OR subscription_id IS NOT NULL
+      OR opened_at_ms IS NOT NULL OR EXISTS (SELECT 1 FROM signed_texts WHERE signed_texts.subject = checkouts.id)
+    )"""
+"""A checkout that holds its order, that was paid, or that can be paid for good: its page was shown, or its form given
+out."""
 _IS_PROVED: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND NOT {TOOK_NO_EFFECT}"
 """An operation whose payment the gateway's reply or records named."""
 _SEEN_ELSEWHERE: Final = """EXISTS (
@@ -24,52 +40,62 @@ _SEEN_ELSEWHERE: Final = """EXISTS (
         WHERE seen.merchant = $2 AND seen.payment_id = $1 AND seen.order_id <> {table}.order_id
       )"""
 
+
+def _if(condition: str) -> str:
+    return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
+
+
 MAKERS_OF_PAYMENT: Final = query(
     f"""
-    SELECT principal FROM operations WHERE payment_id = $1 AND merchant = $2 AND {_IS_PROVED}
-    UNION
-    SELECT principal FROM checkouts WHERE payment_id = $1 AND merchant = $2 AND ({CHECKOUT_OWNS})
-    UNION
-    SELECT subscriptions.principal FROM installments
+    SELECT {_if(_IS_PROVED)}, {OPERATION}, NULL::json FROM operations WHERE payment_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT {_if(CHECKOUT_OWNS)}, {CHECKOUT}, NULL::json FROM checkouts WHERE payment_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT {_if("installments.is_paid = 1 AND subscriptions.principal IS NOT NULL")}, {SUBSCRIPTION}, {INSTALLMENT}
+    FROM installments
     JOIN subscriptions ON subscriptions.merchant = installments.merchant
       AND subscriptions.subscription_id = installments.subscription_id
-    WHERE installments.payment = $1 AND installments.merchant = $2 AND installments.is_paid = 1
-      AND subscriptions.principal IS NOT NULL""",
+    WHERE installments.payment = $1 AND installments.merchant = $2""",
 )
 """Finds the principals whose operation, checkout or plan made payment $1 of merchant $2, as the gateway showed."""
 
 REPORTED_MAKERS_OF_PAYMENT: Final = query(
     f"""
-    SELECT principal FROM operations
-    WHERE payment_id = $1 AND merchant = $2 AND {OPERATION_OWNS} AND NOT {_SEEN_ELSEWHERE.format(table="operations")}
-    UNION
-    SELECT principal FROM checkouts
-    WHERE payment_id = $1 AND merchant = $2 AND NOT {_SEEN_ELSEWHERE.format(table="checkouts")}""",
+    SELECT {_if(f"{OPERATION_OWNS} AND NOT {_SEEN_ELSEWHERE.format(table='operations')}")}, {OPERATION}, NULL::json
+    FROM operations WHERE payment_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT {_if(f"NOT {_SEEN_ELSEWHERE.format(table='checkouts')}")}, {CHECKOUT}, NULL::json
+    FROM checkouts WHERE payment_id = $1 AND merchant = $2""",
 )
 """Finds the principals of authorizations and approvals for which a report named payment $1. No record of the gateway's
 shows such a payment, and the number could be that of another order. So it counts where nobody proved the payment his,
 and the gateway did not show it for another order."""
 
-ORDER_OF_PAYMENT: Final = query("SELECT order_id FROM payments_seen WHERE payment_id = $1 AND merchant = $2")
+ORDER_OF_PAYMENT: Final = query(
+    f"""
+    SELECT order_id, 1, {PAYMENT_SEEN}, NULL FROM payments_seen
+    WHERE payment_id = $1 AND merchant = $2""",
+)
 """Finds the order for which the gateway showed a payment."""
 
 OWNERS_OF_ORDER: Final = query(
     f"""
-    SELECT principal, CASE WHEN {IS_OPEN} THEN 1 ELSE 0 END FROM operations
-    WHERE order_id = $1 AND merchant = $2 AND kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}
-    UNION
-    SELECT principal, 0 FROM checkouts WHERE order_id = $1 AND merchant = $2 AND {_HOLDS}""",
+    SELECT {_if(IS_OPEN)}, {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}")}, {OPERATION}, NULL
+    FROM operations WHERE order_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT 0, {_if(_HOLDS)}, {CHECKOUT}, NULL FROM checkouts WHERE order_id = $1 AND merchant = $2""",
 )
-"""Finds the principals that made a payment of order $1 or hold it, and whether they do so by an open operation."""
+"""Finds who made a payment of order $1 or holds it, and whether by an open operation."""
 
 PAYMENTS_OF_ORDER: Final = query(
     f"""
-    SELECT payment_id, principal FROM operations
-    WHERE order_id = $1 AND merchant = $2 AND payment_id IS NOT NULL AND {OPERATION_OWNS}
-    UNION
-    SELECT payment_id, principal FROM checkouts WHERE order_id = $1 AND merchant = $2 AND payment_id IS NOT NULL
-    UNION
-    SELECT installments.payment, checkouts.principal FROM checkouts
+    SELECT payment_id, {_if(OPERATION_OWNS)}, {OPERATION}, NULL::json
+    FROM operations WHERE order_id = $1 AND merchant = $2 AND payment_id IS NOT NULL
+    UNION ALL
+    SELECT payment_id, 1, {CHECKOUT}, NULL::json
+    FROM checkouts WHERE order_id = $1 AND merchant = $2 AND payment_id IS NOT NULL
+    UNION ALL
+    SELECT installments.payment, 1, {CHECKOUT}, {INSTALLMENT} FROM checkouts
     JOIN installments ON installments.merchant = checkouts.merchant
       AND installments.subscription_id = checkouts.subscription_id
     WHERE checkouts.order_id = $1 AND checkouts.merchant = $2""",
@@ -77,55 +103,36 @@ PAYMENTS_OF_ORDER: Final = query(
 """Finds the known payments of order $1, each with its principal."""
 
 MAKERS_OF_AUTHORIZATION: Final = query(
-    "SELECT DISTINCT principal FROM operations WHERE result_ref = $1 AND merchant = $2",
+    f"SELECT 1, {OPERATION}, NULL FROM operations WHERE result_ref = $1 AND merchant = $2",
 )
 """Finds the principals whose operation yielded the authorization token with hash $1."""
 
 ACCEPTED_BY: Final = query(
-    """
-    SELECT checkouts.principal FROM accepted_tokens
+    f"""
+    SELECT {_if("checkouts.kind = 'authorization'")}, {CHECKOUT}, {ACCEPTED_TOKEN} FROM accepted_tokens
     JOIN checkouts ON checkouts.merchant = accepted_tokens.merchant AND checkouts.order_id = accepted_tokens.order_id
     WHERE accepted_tokens.token_hash = $1 AND accepted_tokens.merchant = $2 AND accepted_tokens.kind = 'authorization'
-      AND checkouts.kind = 'authorization'
-    ORDER BY accepted_tokens.accepted_at_ms, (checkouts.guard IS NULL), checkouts.id DESC LIMIT 1""",
+    ORDER BY accepted_tokens.accepted_at_ms, (checkouts.state NOT IN ('notified', 'completed')),
+      (checkouts.guard IS NULL), checkouts.id DESC""",
 )
-"""Finds the principal whose checkout first had the authorization token with hash $1 accepted."""
+"""Finds the checkouts that had the authorization token with hash $1 accepted, the first one first. Of several checkouts
+of the order the first is one that was told of the authorization."""
 
 MAKERS_OF_PLAN: Final = query(
-    """
-    SELECT principal FROM subscriptions WHERE subscription_id = $1 AND merchant = $2 AND principal IS NOT NULL
-    UNION
-    SELECT principal FROM checkouts WHERE subscription_id = $1 AND merchant = $2""",
+    f"""
+    SELECT {_if("principal IS NOT NULL")}, {SUBSCRIPTION}, NULL
+    FROM subscriptions WHERE subscription_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT 1, {CHECKOUT}, NULL FROM checkouts WHERE subscription_id = $1 AND merchant = $2""",
 )
 """Finds the principals whose checkout began subscription $1."""
 
 ORDER_OF_PLAN: Final = query(
-    """
-    SELECT order_id FROM subscriptions
-    WHERE subscription_id = $1 AND merchant = $2 AND order_id IS NOT NULL""",
+    f"""
+    SELECT order_id, {_if("order_id IS NOT NULL")}, {SUBSCRIPTION}, NULL
+    FROM subscriptions WHERE subscription_id = $1 AND merchant = $2""",
 )
 """Finds the order of a subscription."""
-
-PLANS_OF_OTHERS: Final = query(
-    f"""
-    SELECT subscription_id, NULL, principal FROM subscriptions
-    WHERE merchant = $1 AND principal IS NOT NULL AND principal <> $2::text AND NOT EXISTS (
-        SELECT 1 FROM checkouts AS own
-        WHERE own.subscription_id = subscriptions.subscription_id AND own.merchant = $1 AND own.principal = $2::text
-    )
-    UNION
-    SELECT subscription_id, NULL, principal FROM checkouts
-    WHERE merchant = $1 AND subscription_id IS NOT NULL AND principal <> $2::text AND NOT EXISTS (
-        SELECT 1 FROM subscriptions AS own
-        WHERE own.subscription_id = checkouts.subscription_id AND own.merchant = $1 AND own.principal = $2::text
-    )
-    UNION
-    SELECT NULL, order_id, principal FROM checkouts
-    WHERE merchant = $1 AND kind = 'recurring' AND subscription_id IS NULL AND state IN {listed(HOLDING_ORDER)}
-      AND principal <> $2::text""",
-)
-"""Finds the subscriptions that others than principal $2 began, and the orders for which they hold a plan that isn't
-known yet."""
 
 KNOWN_PRINCIPALS: Final = query(
     """

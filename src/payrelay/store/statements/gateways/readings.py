@@ -35,13 +35,14 @@ _KEEP_BOTH, _KEEP_KEY = put_key_after(_KEEP, owner="$5", sealed_key="$6")
 KEEP_READING: Final = query(_KEEP_BOTH, sqlite=(_KEEP, _KEEP_KEY))
 """Stores an answer to a read in place of an earlier one, and its data key in place of that one's."""
 
+SEEN_COLUMNS: Final = "merchant, payment_id, order_id, status, currency, amount_minor, seen_at_ms"
+
 NOTE_PAYMENT: Final = query(
-    """
-    INSERT INTO payments_seen (merchant, payment_id, order_id, status, currency, amount_minor, seen_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    f"""
+    INSERT INTO payments_seen ({SEEN_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (merchant, payment_id) DO UPDATE
     SET order_id = excluded.order_id, status = excluded.status, currency = excluded.currency,
-        amount_minor = excluded.amount_minor, seen_at_ms = excluded.seen_at_ms
+        amount_minor = excluded.amount_minor, seen_at_ms = excluded.seen_at_ms, row_digest = excluded.row_digest
     WHERE payments_seen.seen_at_ms <= excluded.seen_at_ms""",
 )
 """Notes the status of a payment, unless a later one is known."""

@@ -10,7 +10,12 @@ from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 AUDIT_ROWS: Final = query(
     f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
 )
-"""Reads operations with their sealed values, in the order of their ids."""
+"""Reads operations with their sealed values, in the order of their ids, behind an id."""
+
+FIRST_AUDIT_ROWS: Final = query(
+    f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id >= $1 ORDER BY id LIMIT $2",
+)
+"""Reads the same from an id on: somebody may have written an operation with the empty id, the lowest of all."""
 
 AUDIT_ROW: Final = query(f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id = $1")
 """Reads one operation with its sealed values."""
@@ -28,6 +33,13 @@ AUDIT_ENTRIES_OF: Final = query(
     f"SELECT {_ENTRY_COLUMNS} FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2"
 )
 """Reads the journal entries of one operation with their hashes."""
+
+AUDIT_ENTRIES_BETWEEN: Final = query(
+    f"""
+    SELECT {_ENTRY_COLUMNS} FROM history
+    WHERE operation_id >= $1 AND operation_id <= $2 ORDER BY operation_id, version""",
+)
+"""Reads the journal entries of all operations from one to another with their hashes."""
 
 AUDIT_ENTRIES_BY_TIME: Final = query(
     f"""
@@ -75,3 +87,10 @@ ADD_ANCHOR: Final = query(
     RETURNING number""",
 )
 """Stores an anchor; gives no row where another process was quicker with this number."""
+
+MISCOUNTED: Final = query(
+    """
+    SELECT subject FROM signed_texts GROUP BY subject
+    HAVING count(*) <> min(texts) OR count(*) <> max(texts) ORDER BY subject LIMIT $1""",
+)
+"""Finds what has another number of texts in the list than it should."""

@@ -8,8 +8,10 @@ from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.counted_payments import CHARGES, UNPAID_CHECKOUTS, Noun
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.payments.operation import State
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import packed, query
+from payrelay.store.statements.checkouts import COLUMNS
 from payrelay.store.statements.payment_owners import TOOK_NO_EFFECT, listed
+from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
 
 LOCK_ORDER: Final = query(
     "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
@@ -19,24 +21,26 @@ LOCK_ORDER: Final = query(
 checkout are rows of different tables, and no index makes one of them wait for the other. SQLite has one writer
 anyway."""
 
+_CHARGED: Final = f"kind IN {listed(CHARGES)} AND NOT {TOOK_NO_EFFECT}"
+_HOSTED: Final = f"""(kind <> '{CheckoutKind.PREAPPROVAL}' OR amount_minor IS NOT NULL)
+          AND NOT state IN {listed(UNPAID_CHECKOUTS)}"""
+
 COUNTED: Final = query(
     f"""
-    SELECT noun, id, is_made FROM (
+    SELECT noun, id, is_made, counts, row FROM (
       SELECT '{Noun.OPERATION}' AS noun, id, created_at_ms,
-        CASE WHEN state = '{State.SUCCEEDED}' THEN 1 ELSE 0 END AS is_made
-      FROM operations
-      WHERE order_id = $2 AND merchant = $1 AND id <> $3
-        AND kind IN {listed(CHARGES)} AND NOT {TOOK_NO_EFFECT}
+        CASE WHEN state = '{State.SUCCEEDED}' THEN 1 ELSE 0 END AS is_made,
+        CASE WHEN {_CHARGED} THEN 1 ELSE 0 END AS counts,
+        {packed("operations", OPERATION_COLUMNS, CHAINED_DIGEST)} AS row
+      FROM operations WHERE order_id = $2 AND merchant = $1 AND id <> $3
       UNION ALL
       SELECT '{Noun.CHECKOUT}' AS noun, id, created_at_ms,
-        CASE WHEN state = '{CheckoutState.OPEN}' THEN 0 ELSE 1 END AS is_made
-      FROM checkouts
-      WHERE order_id = $2 AND merchant = $1 AND id <> $3
-        AND (kind <> '{CheckoutKind.PREAPPROVAL}' OR amount_minor IS NOT NULL)
-        AND NOT state IN {listed(UNPAID_CHECKOUTS)}
+        CASE WHEN state = '{CheckoutState.OPEN}' THEN 0 ELSE 1 END AS is_made,
+        CASE WHEN {_HOSTED} THEN 1 ELSE 0 END AS counts,
+        {packed("checkouts", COLUMNS)} AS row
+      FROM checkouts WHERE order_id = $2 AND merchant = $1 AND id <> $3
     ) AS counted
-    ORDER BY is_made, created_at_ms, noun
-    LIMIT $4""",
+    ORDER BY is_made, created_at_ms, noun""",
 )
-"""Finds the payments of an order that count, other than $3: those that are open first, then
-the oldest."""
+"""Finds what an order has, other than $3: whether it counts as a payment, and its packed row. Those that are open come
+first, then the oldest."""

@@ -17,10 +17,23 @@ OPERATION_COLUMNS: Final = (
     " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
 )
 
+CHAINED_DIGEST: Final = """CASE WHEN operations.chain = (
+        SELECT hash FROM history WHERE operation_id = operations.id ORDER BY version DESC LIMIT 1
+    ) THEN operations.row_digest ELSE '' END"""
+"""The digest of an operation's row, and none where the row is not the one that its newest journal entry left: so a row
+that was put back whole to what it was before has none. Only where one snapshot shows both, as in a plain SELECT."""
+
+READ_COLUMNS: Final = f"{OPERATION_COLUMNS}, {CHAINED_DIGEST}"
+"""What is read of an operation: nothing is concluded from a row without its digest."""
+
+LOCKED_COLUMNS: Final = f"{OPERATION_COLUMNS}, row_digest"
+"""What is read of an operation by a statement that changes its row: it may see the row of a later moment than the
+history."""
+
 _INSERT_OPERATION: Final = f"""
-    INSERT INTO operations ({OPERATION_COLUMNS}, sealed_call)
+    INSERT INTO operations ({OPERATION_COLUMNS}, sealed_call, row_digest)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-            $24, $25, $26, $27)
+            $24, $25, $26, $27, $32)
     ON CONFLICT DO NOTHING"""
 
 ACCEPT: Final = query(
@@ -44,10 +57,11 @@ _UPDATE_OPERATION: Final = """
     UPDATE operations
     SET state = $2, version = $3::bigint, guard = $4, claim_ends_at_ms = $5, payment_id = $6, result_ref = $7,
         updated_at_ms = $8, send_by_ms = $9, sealed_answer = COALESCE($10::bytea, sealed_answer),
-        probe_at_ms = $14, chain = $15{more}
-    WHERE id = $1 AND version = $3::bigint - 1 AND chain = $18"""
+        probe_at_ms = $14, chain = $15, row_digest = $19{more}
+    WHERE id = $1 AND version = $3::bigint - 1 AND chain = $18
+      AND (SELECT hash FROM history WHERE operation_id = $1 ORDER BY version DESC LIMIT 1) = $18"""
 
-_ANSWERED: Final = ", order_id = $19, subscription_id = $20, amount_minor = $21, currency = $22"
+_ANSWERED: Final = ", order_id = $20, subscription_id = $21, amount_minor = $22, currency = $23"
 
 _CLAIM_GIVEN_BACK: Final = ", claim = NULL"
 
@@ -73,7 +87,7 @@ def _record(choice: RecordStatement) -> Query:
     update = _UPDATE_OPERATION.format(
         more=(_ANSWERED if choice.is_answered else "") + (_CLAIM_GIVEN_BACK if choice.gives_claim_back else "")
     )
-    first = 23 if choice.is_answered else 19
+    first = 24 if choice.is_answered else 20
     numbers = [f"${number}" for number in range(first, first + 8)]
     *texts, at_ms, data = numbers
     typed = ", ".join([*(f"{number}::text" for number in texts), f"{at_ms}::bigint", f"{data}::text"])
@@ -107,7 +121,8 @@ RECORDS: Final = {
 """The statements that change an operation that still has the version before.
 
 They add the journal entry, and store the sealed answer where there is one. They give no row, and write nothing, where
-the version, or the hash to which the new entry is chained, is another.
+the version, or the hash to which the new entry is chained, is another. Nor do they where the history's newest entry has
+another hash: somebody put the row back to what it was before then, or took entries away.
 
 The claim stays as it is unless it is given back. So a claim that has lapsed, and that another operation took over, is
 not taken back. The order and amount of a charge stay too. Its reply can't change them, and a database rewrites an index
@@ -116,7 +131,7 @@ the event's eight. One statement writes both, which costs PostgreSQL no round tr
 """
 
 FIND_CLAIM: Final = query(
-    f"SELECT {OPERATION_COLUMNS}, sealed_answer FROM operations WHERE principal = $1 AND claim = $2",
+    f"SELECT {READ_COLUMNS}, sealed_answer FROM operations WHERE principal = $1 AND claim = $2",
 )
 """Finds the operation that holds a claim, lapsed or not, and its sealed answer."""
 
@@ -128,10 +143,10 @@ GIVE_CLAIM_BACK: Final = query(
 )
 """Takes a lapsed claim from the operation that holds it."""
 
-FIND_GUARD: Final = query(f"SELECT {OPERATION_COLUMNS} FROM operations WHERE merchant = $1 AND guard = $2")
+FIND_GUARD: Final = query(f"SELECT {READ_COLUMNS} FROM operations WHERE merchant = $1 AND guard = $2")
 """Finds the operation that holds a guard."""
 
-GET: Final = query(f"SELECT {OPERATION_COLUMNS} FROM operations WHERE id = $1")
+GET: Final = query(f"SELECT {READ_COLUMNS} FROM operations WHERE id = $1")
 """Reads one operation."""
 
 ANSWER_OF: Final = query("SELECT sealed_answer FROM operations WHERE id = $1")
@@ -142,16 +157,17 @@ CALL_OF: Final = query("SELECT sealed_call FROM operations WHERE id = $1")
 
 HISTORY: Final = query(
     """
-    SELECT version, at_ms, event, state, evidence FROM history
-    WHERE operation_id = $1 ORDER BY version LIMIT $2""",
+    SELECT operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash,
+           (SELECT chain FROM operations WHERE id = $1)
+    FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2""",
 )
-"""Reads the history of an operation, the oldest journal entry first."""
+"""Reads the history of an operation with its hashes, the oldest journal entry first, and the hash that the row has."""
 
 NEWEST_BY_KEY: Final = query(
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND account = $3
+    SELECT {READ_COLUMNS} FROM operations WHERE claim = $2 AND account = $3
     UNION ALL
-    SELECT {OPERATION_COLUMNS} FROM operations WHERE idempotency_key = $1 AND claim IS NULL AND account = $3
+    SELECT {READ_COLUMNS} FROM operations WHERE idempotency_key = $1 AND claim IS NULL AND account = $3
     ORDER BY id DESC LIMIT 1""",
 )
 """Finds the newest operation on an account that any principal asked for under an Idempotency-Key, by the key or by its
@@ -159,9 +175,9 @@ claim."""
 
 NEWEST_BY_KEY_OF: Final = query(
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND account = $3 AND principal = $4
+    SELECT {READ_COLUMNS} FROM operations WHERE claim = $2 AND account = $3 AND principal = $4
     UNION ALL
-    SELECT {OPERATION_COLUMNS} FROM operations
+    SELECT {READ_COLUMNS} FROM operations
     WHERE idempotency_key = $1 AND claim IS NULL AND account = $3 AND principal = $4
     ORDER BY id DESC LIMIT 1""",
 )
@@ -170,14 +186,14 @@ claim."""
 
 STRANDED: Final = query(
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations
+    SELECT {READ_COLUMNS} FROM operations
     WHERE state IN ('accepted', 'sending') AND send_by_ms < $1 ORDER BY send_by_ms LIMIT $2""",
 )
 """Finds operations under way whose time to be sent ended before a time, the longest ended first."""
 
 AUTHORIZATION_OF: Final = query(
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations
+    SELECT {READ_COLUMNS} FROM operations
     WHERE result_ref = $1 AND merchant = $2 ORDER BY id DESC LIMIT 1""",
 )
 """Finds the operation that yielded an authorization token, by the token's hash."""
@@ -192,7 +208,7 @@ PRUNE: Final = query(
 )
 """Takes lapsed claims from the operations that hold them, a limited number at a time."""
 
-LIST_OPERATIONS: Final = Listing("operations", OPERATION_COLUMNS)
+LIST_OPERATIONS: Final = Listing("operations", READ_COLUMNS)
 """The listed columns of operations."""
 
 INVALIDATE: Final = query(

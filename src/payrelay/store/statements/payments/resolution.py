@@ -6,7 +6,7 @@ from typing import Final
 
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.payment_owners import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
-from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.payments.operations import LOCKED_COLUMNS, READ_COLUMNS
 
 LEASE_DUE: Final = query(
     f"""
@@ -14,7 +14,7 @@ LEASE_DUE: Final = query(
     WHERE id IN (
         SELECT id FROM operations WHERE probe_at_ms <= $1::bigint ORDER BY probe_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
     )
-    RETURNING {OPERATION_COLUMNS}""",
+    RETURNING {LOCKED_COLUMNS}""",
 )
 """Leases operations that are due for a status inquiry until $2, so that no other process inquires about them meanwhile.
 """
@@ -29,7 +29,7 @@ NEXT_DUE: Final = query("SELECT min(probe_at_ms) FROM operations WHERE probe_at_
 
 OPEN_OPERATIONS: Final = query(
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations
+    SELECT {READ_COLUMNS} FROM operations
     WHERE state = $1 AND id > $2 ORDER BY id LIMIT $3""",
 )
 """Reads the operations in one state, oldest first, from an id on."""
@@ -73,14 +73,6 @@ OTHER_REFUNDS: Final = query(
 )
 """Finds another refund of a payment that was, or may have been, made."""
 
-ORDER_OF_PAYMENT: Final = query(
-    """
-    SELECT order_id FROM operations
-    WHERE payment_id = $1 AND merchant = $2 AND kind IN ('charge', 'capture') AND state = 'succeeded'
-      AND order_id IS NOT NULL ORDER BY id DESC LIMIT 1""",
-)
-"""Finds the order of a payment that an operation made."""
-
 PAID_ORDER: Final = query(
     """
     SELECT order_id FROM operations
@@ -96,6 +88,3 @@ SEEN_ORDER: Final = query(
     WHERE merchant = $1 AND status = 'RECEIVED' AND order_id <> $2 LIMIT 1""",
 )
 """Finds another order that was seen paid at the gateway."""
-
-PAYMENT_SEEN: Final = query("SELECT order_id, status FROM payments_seen WHERE merchant = $1 AND payment_id = $2")
-"""Reads the status of a payment when it was last seen."""

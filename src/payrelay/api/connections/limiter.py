@@ -1,0 +1,52 @@
+"""Looks at the open connections now and then, and closes those that are too many or too slow."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from payrelay.api.connections.limits import ClosingReason
+from payrelay.api.connections.open_connections import OpenConnections
+from payrelay.api.connections.sockets import AcceptedSockets
+
+LOOK_EVERY_S: Final = 1.0
+"""Between two looks. Each costs some microseconds a connection."""
+CROWDED_EVERY_S: Final = 0.2
+"""Between two looks where half of the places are taken: a new caller may have to wait as long for a place."""
+
+Note: TypeAlias = Callable[[ClosingReason, str, int], None]
+
+
+async def limit_connections(
+    connections: OpenConnections,
+    sockets: AcceptedSockets,
+    *,
+    places: int,
+    note: Note,
+) -> None:
+    """Looks, and closes, until it is cancelled.
+
+    Args:
+        connections: what is known of the connections.
+        sockets: those of the server.
+        places: how many connections the server serves at once.
+        note: is told why connections were closed, whose they were, and how many.
+    """
+    while True:
+        with suppress(OSError):  # the process has no file left: the next look may find one
+            _close_some(connections, sockets, note)
+        is_crowded = connections.count * 2 >= places
+        await asyncio.sleep(CROWDED_EVERY_S)
+        if not is_crowded:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(connections.is_crowded.wait(), LOOK_EVERY_S - CROWDED_EVERY_S)
+
+
+def _close_some(connections: OpenConnections, sockets: AcceptedSockets, note: Note) -> None:
+    closed: Counter[tuple[ClosingReason, str]] = Counter()
+    for connection, reason in connections.look(sockets.states()):
+        sockets.close(connection.peer)
+        closed[reason, connection.owner.name if connection.owner else connection.peer[0]] += 1
+    for (reason, owner), count in closed.items():
+        note(reason, owner, count)

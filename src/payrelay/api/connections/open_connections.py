@@ -1,0 +1,124 @@
+"""All open connections of this process: what requests tell of them, and what their sockets show.
+
+Rules:
+
+1. A connection counts for its address until a request on it has a valid credential, and for that principal from then
+   on. A trusted proxy's connection counts for whoever makes the request that is under way on it.
+2. Of one principal, and of each customer's apps, only so many requests are under way at once (``shares``): 429 for one
+   more, before its body is read.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from payrelay.api.connections.connection import Connection, ConnectionOwner, Peer, owner_at
+from payrelay.api.connections.limits import Closing, ConnectionLimits, closings
+from payrelay.api.connections.shares import Share
+from payrelay.api.connections.sockets import SocketState
+from payrelay.clock import Clock
+from payrelay.errors import Code, Refusal
+
+CLOSE: Final = (("Connection", "close"),)
+RETRY_AFTER_S: Final = 1
+"""When a principal with too many requests should try again; when one of them ends is unknown."""
+
+
+class OpenConnections:
+    """The connections by their peers.
+
+    Args:
+        limits: of this service.
+        clock: tells the time.
+        is_proxy: tells whether an address is a trusted proxy's.
+    """
+
+    def __init__(self, limits: ConnectionLimits, clock: Clock, is_proxy: Callable[[str], bool]) -> None:
+        self.limits = limits
+        self.is_crowded = asyncio.Event()
+        """Set when an owner may have left too much unread, so that the sockets should be looked at now."""
+        self._clock = clock
+        self._is_proxy = is_proxy
+        self._by_peer: dict[Peer, Connection] = {}
+        self._under_way: Counter[str] = Counter()
+        self._answered: Counter[ConnectionOwner] = Counter()
+        """Bytes of answers since the last look, most of which are usually read at once."""
+        self._looked_s = 0.0
+
+    @property
+    def count(self) -> int:
+        """How many connections are known."""
+        return len(self._by_peer)
+
+    def begin(self, peer: Peer, client: str) -> Connection:
+        """Notes that a request of a client's address begins; the caller ends with ``end``."""
+        connection = self._connection(peer)
+        if connection.is_shared:
+            connection.owner = owner_at(client)
+        connection.active_s = self._clock.boot_s()
+        connection.under_way += 1
+        return connection
+
+    def admit(self, connection: Connection, shares: tuple[Share, ...]) -> None:
+        """Notes that a request has a valid credential, which counts in these shares; ``end`` is then given them too.
+
+        Raises Refusal (rate_limited) where one of them has too many requests under way.
+        """
+        connection.owner = ConnectionOwner(shares[0].name, is_principal=True)
+        for share in shares:
+            self._under_way[share.name] += 1
+        for share in shares:
+            if self._under_way[share.name] > share.requests_max:
+                msg = f"{share.requests_max} requests of {share.whose} are under way already"
+                raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=RETRY_AFTER_S, headers=CLOSE)
+
+    def end(self, connection: Connection, size: int, shares: tuple[Share, ...]) -> None:
+        """Notes that a request has its answer of ``size`` bytes; it has ``shares`` where it was admitted."""
+        connection.active_s = self._clock.boot_s()
+        connection.under_way -= 1
+        connection.unread_bytes += size
+        for share in shares:
+            self._under_way[share.name] -= 1
+            if not self._under_way[share.name]:
+                del self._under_way[share.name]
+        owner = connection.owner
+        if owner is not None:
+            self._answered[owner] += size
+            if self._answered[owner] > self.limits.unread_of(owner):
+                self.is_crowded.set()
+
+    def look(self, states: Iterable[SocketState]) -> list[Closing]:
+        """Compares what is known with the open sockets, and gives the connections that are to be closed now.
+
+        Forgets connections whose sockets are gone. A closed one is given once.
+        """
+        now_s = self._clock.boot_s()
+        present: dict[Peer, Connection] = {}
+        for state in states:
+            connection = self._connection(state.peer)
+            if state.is_new and connection.under_way == 0 and connection.active_s < self._looked_s:
+                # Another connection from the same port, opened since the last look.
+                connection = self._new(state.peer, now_s)
+            connection.note_queue(state.waiting, state.taken, now_s)
+            present[state.peer] = connection
+        self._by_peer = present | {
+            peer: connection for peer, connection in self._by_peer.items() if connection.under_way > 0
+        }
+        self._looked_s = now_s
+        self._answered.clear()
+        self.is_crowded.clear()
+        found = closings((each for each in present.values() if not each.is_closing), self.limits, now_s)
+        for connection, _ in found:
+            connection.is_closing = True
+        return found
+
+    def _connection(self, peer: Peer) -> Connection:
+        connection = self._by_peer.get(peer)
+        if connection is None:
+            connection = self._by_peer[peer] = self._new(peer, self._clock.boot_s())
+        return connection
+
+    def _new(self, peer: Peer, now_s: float) -> Connection:
+        is_shared = self._is_proxy(peer[0])
+        return Connection(peer, None if is_shared else owner_at(peer[0]), now_s, is_shared=is_shared)

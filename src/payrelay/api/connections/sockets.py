@@ -1,0 +1,136 @@
+"""The sockets of accepted connections, found among the open files of this process.
+
+The HTTP server accepts connections by itself, and neither limits nor shows them. Linux shows every open file of a
+process in ``/proc/self/fd``; of a socket it tells both ends, what waits to be read by the other end, and how much that
+end has taken so far.
+
+The server's own thread may close a socket at any moment, and another file may then get its number. So a socket is only
+ever changed through a copy of its descriptor, and only after the copy has shown the same other end.
+
+No file but a socket may be copied. To close a copy drops every lock that this process has on the file, and SQLite holds
+such locks: the service would go on with an old view of its database.
+"""
+
+import errno
+import fcntl
+import os
+import socket
+import stat
+import struct
+import termios
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from payrelay.api.connections.connection import Peer
+
+_FILES: Final = "/proc/self/fd"
+_TAKEN_AT: Final = 120
+"""Where ``tcpi_bytes_acked`` stands in Linux's ``struct tcp_info``, an unsigned number of 8 bytes."""
+_TCP_INFO_BYTES: Final = 128
+_NO_BYTES: Final = bytes(struct.calcsize("i"))
+"""In place of which the kernel gives a number."""
+_DROP_UNSENT: Final = struct.pack("ii", 1, 0)
+"""SO_LINGER with no time: the kernel keeps nothing of what was not read yet."""
+
+
+class SocketState(NamedTuple):
+    """One accepted connection as the kernel shows it.
+
+    Attributes:
+        peer: the other end.
+        is_new: not seen before.
+        waiting: bytes that the other end has not taken yet.
+        taken: bytes that it has taken in all; 0 where none wait.
+    """
+
+    peer: Peer
+    is_new: bool
+    waiting: int
+    taken: int
+
+
+class _Known(NamedTuple):
+    """What is known of an open file; ``peer`` is None where it is no accepted connection."""
+
+    inode: int
+    peer: Peer | None
+
+
+class AcceptedSockets:
+    """The accepted connections of a port."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._known: dict[int, _Known] = {}
+        self._numbers: dict[Peer, int] = {}
+
+    def states(self) -> list[SocketState]:
+        """Gives the state of each accepted connection that is open now; raises OSError where no file can be opened."""
+        known: dict[int, _Known] = {}
+        found: list[SocketState] = []
+        for name in os.listdir(_FILES):  # noqa: PTH208 - a path for each of some thousand files takes longer than all else
+            number = int(name)
+            before = self._known.get(number)
+            try:
+                status = os.fstat(number)
+                is_new = before is None or before.inode != status.st_ino
+                if before is None or is_new:
+                    is_socket = stat.S_ISSOCK(status.st_mode)
+                    before = _Known(status.st_ino, self._peer(number) if is_socket else None)
+                known[number] = before
+                if before.peer is not None:
+                    found.append(_state(number, before.peer, is_new=is_new))
+            except OSError:  # closed meanwhile
+                continue
+        self._known = known
+        self._numbers = {each.peer: number for number, each in known.items() if each.peer is not None}
+        return found
+
+    def close(self, peer: Peer) -> None:
+        """Ends a connection, and has the kernel drop what was not read; nothing where it has gone already."""
+        number = self._numbers.get(peer)
+        if number is None:
+            return
+        with suppress(OSError), _copy_of(number) as copy:
+            if _other_end(copy) == peer:
+                copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DROP_UNSENT)
+                copy.shutdown(socket.SHUT_RDWR)
+
+    def _peer(self, number: int) -> Peer | None:
+        """Gives the other end of an accepted connection; None for every other open file. Raises OSError."""
+        try:
+            with _copy_of(number) as copy:
+                is_ours = copy.family in {socket.AF_INET, socket.AF_INET6} and copy.getsockname()[1] == self._port
+                if not is_ours:
+                    return None
+                return _other_end(copy)
+        except OSError as error:
+            if error.errno in {errno.ENOTSOCK, errno.ENOTCONN}:  # no socket, or one that listens
+                return None
+            raise
+
+
+def _state(number: int, peer: Peer, *, is_new: bool) -> SocketState:
+    """Reads the state of a connection; raises OSError where it is gone."""
+    queued: int = struct.unpack("i", fcntl.ioctl(number, termios.TIOCOUTQ, _NO_BYTES))[0]
+    taken = 0
+    if queued > 0:
+        with _copy_of(number) as copy:
+            info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+        (taken,) = struct.unpack_from("=Q", info, _TAKEN_AT)
+    return SocketState(peer, is_new, queued, taken)
+
+
+def _other_end(copy: socket.socket) -> Peer:
+    """Gives the other end as the server names it; raises OSError where there is none."""
+    host, port = copy.getpeername()[:2]
+    return str(host).partition("%")[0], int(port)
+
+
+def _copy_of(number: int) -> socket.socket:
+    """Copies the descriptor of a socket; raises OSError where it is closed, or another file has its number now."""
+    copy = os.dup(number)
+    if not stat.S_ISSOCK(os.fstat(copy).st_mode):
+        # It stays open for good: to close it would drop the locks on that file. That happens once in years, if ever.
+        raise OSError(errno.ENOTSOCK, "no socket")
+    return socket.socket(fileno=copy)

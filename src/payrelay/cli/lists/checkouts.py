@@ -1,0 +1,90 @@
+"""The commands for checkouts: list them, show one. They ask no gateway."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from payrelay.cli.lists.options import Account, Limit, Order, amount_text
+from payrelay.cli.session import read_settings, session
+from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
+from payrelay.cli.terminal.messages import DONE, not_found, show_json
+from payrelay.core.checkouts.checkout import STATE_SENTENCES, Checkout, CheckoutFilter, CheckoutState
+from payrelay.core.moments import spoken
+from payrelay.core.money import amount_json
+
+if TYPE_CHECKING:
+    from payrelay.cli.terminal.pages import Cell
+
+app = group("checkouts", "Checkouts: what customers were asked for.")
+
+CheckoutId = Annotated[str, typer.Argument(metavar="ID", help="As `checkouts list` shows it.")]
+
+
+@app.command("list", epilog=examples("payrelay checkouts list", "payrelay checkouts list --order A-1 --json"))
+@awaited
+async def list_checkouts(
+    *,
+    state: Annotated[CheckoutState | None, typer.Option(metavar="STATE", help=state_help(CheckoutState))] = None,
+    account: Account = None,
+    order: Order = None,
+    limit: Limit = 50,
+    as_json: Json = False,
+) -> int:
+    """List checkouts, newest first, as they are stored."""
+    from payrelay.cli.terminal.pages import Page, table
+    from payrelay.flows.checkouts.show_checkout import view
+
+    wanted = CheckoutFilter(account=account, order_id=order, state=state)
+    async with session(read_settings()) as relay:
+        checkouts = await relay.checkouts.list(wanted, before=None, limit=limit)
+    if as_json:
+        show_json({"checkouts": [view(checkout) for checkout in checkouts]})
+        return DONE
+    empty = "Nothing here: there is no such checkout."
+    titles = ("checkout", "asked for", "state")
+    Page().write(table(titles, map(_row, checkouts), ids="checkout", empty=empty, leading=1))
+    return DONE
+
+
+@app.command("show", epilog=examples("payrelay checkouts show ID", "payrelay checkouts show ID --json"))
+@awaited
+async def show_checkout(checkout_id: CheckoutId, *, as_json: Json = False) -> int:
+    """Show what is stored of a checkout, without the customer's data."""
+    from payrelay.cli.terminal.pages import Page, facts
+    from payrelay.flows.checkouts.show_checkout import view
+
+    async with session(read_settings()) as relay:
+        checkout = await relay.checkouts.get(checkout_id)
+    if checkout is None:
+        raise not_found("checkout", checkout_id)
+    shown = view(checkout)
+    if as_json:
+        show_json({"checkout": shown, "principal": checkout.principal})
+        return DONE
+    members = msgspec.structs.asdict(shown) | {"amount": _amount(checkout), "principal": checkout.principal}
+    named = {name.replace("_", " "): "-" if value is None else str(value) for name, value in members.items()}
+    Page().write(facts(named.items()))
+    return DONE
+
+
+def _row(checkout: Checkout) -> "tuple[Cell, ...]":
+    from payrelay.cli.terminal.pages import entry
+
+    made = [
+        f"{noun} {id_}"
+        for noun, id_ in (
+            ("payment", checkout.payment_id),
+            ("subscription", checkout.subscription_id),
+            ("customer", checkout.customer_id),
+        )
+        if id_ is not None
+    ]
+    updated = f"{spoken(checkout.updated_at_ms)[: len('2026-11-21 10:00')]} UTC"
+    owner = f"on {checkout.account}, by {checkout.principal}"
+    state = [checkout.state, STATE_SENTENCES[checkout.state], *made, updated]
+    return entry(checkout.id, f"order {checkout.order_id}", owner), [checkout.kind, _amount(checkout)], state
+
+
+def _amount(checkout: Checkout) -> str:
+    return amount_text(checkout.currency, amount_json(checkout.amount_minor), "without an amount")

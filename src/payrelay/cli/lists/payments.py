@@ -1,0 +1,100 @@
+"""The commands for payments: list those that are known here, show one. They ask no gateway."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from payrelay.cli.lists.options import Account, Limit, Order, amount_text
+from payrelay.cli.session import read_settings, session
+from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
+from payrelay.cli.terminal.messages import DONE, not_found, show_json
+from payrelay.core.payments.payment import PaymentStatus
+
+if TYPE_CHECKING:
+    from payrelay.cli.terminal.pages import Cell
+    from payrelay.flows.known_payments import KnownPaymentView
+
+app = group("payments", "Payments: those that are known here.")
+
+PaymentId = Annotated[str, typer.Argument(metavar="ID", help="The gateway's number, as the list shows it.")]
+
+
+@app.command("list", epilog=examples("payrelay payments list", "payrelay payments list --order A-1 --json"))
+@awaited
+async def list_payments(
+    *,
+    state: Annotated[
+        PaymentStatus | None,
+        typer.Option(metavar="STATE", help=f"{state_help(PaymentStatus)[:-1]}, as last read at the gateway."),
+    ] = None,
+    account: Account = None,
+    order: Order = None,
+    limit: Limit = 50,
+    as_json: Json = False,
+) -> int:
+    """List the payments that are known here, newest first."""
+    from payrelay.cli.terminal.pages import Page, table
+    from payrelay.flows.known_payments import list_known_payments
+
+    async with session(read_settings()) as relay:
+        found = await list_known_payments(relay, account=account, order_id=order, status=state, limit=limit)
+    if as_json:
+        show_json({"payments": found})
+        return DONE
+    empty = "Nothing here: no such payment is known; GET payments/{order_id} of the API asks the gateway."
+    Page().write(table(("payment", "belongs to", "state"), map(_row, found), empty=empty, leading=1))
+    return DONE
+
+
+@app.command("show", epilog=examples("payrelay payments show ID", "payrelay payments show ID --json"))
+@awaited
+async def show_payment(payment_id: PaymentId, *, as_json: Json = False) -> int:
+    """Show what is known here of one payment."""
+    from payrelay.cli.terminal.pages import Page, facts
+    from payrelay.flows.known_payments import list_known_payments
+
+    async with session(read_settings()) as relay:
+        found = await list_known_payments(relay, payment_id=payment_id, limit=50)
+    if not found:
+        raise not_found("payment", payment_id)
+    if as_json:
+        show_json({"payments": found})
+        return DONE
+    for each in found:
+        Page().write(facts(_facts(each)))
+    return DONE
+
+
+def _row(payment: "KnownPaymentView") -> "tuple[Cell, ...]":
+    from payrelay.cli.terminal.pages import entry
+
+    order = None if payment.order_id is None else f"order {payment.order_id}"
+    account = None if payment.account is None else f"on {payment.account}"
+    amount = amount_text(payment.currency, payment.amount)
+    return entry(payment.payment_id, order, amount, account), _owners(payment) or "-", _state(payment)
+
+
+def _facts(payment: "KnownPaymentView") -> "list[tuple[str, Cell]]":
+    refunds = [
+        f"{each.operation_id}, {each.state}, {amount_text(payment.currency, each.amount, 'the whole')}"
+        for each in payment.refunds
+    ]
+    return [
+        ("payment", payment.payment_id),
+        ("account", payment.account or "-"),
+        ("order", payment.order_id or "-"),
+        ("amount", amount_text(payment.currency, payment.amount)),
+        ("state", _state(payment)),
+        ("belongs to", _owners(payment) or "not known"),
+        ("refunds asked for here", refunds or "-"),
+    ]
+
+
+def _owners(payment: "KnownPaymentView") -> list[str]:
+    return [f"{each.kind} {each.id}" + (f", {each.state}" if each.state else "") for each in payment.belongs_to]
+
+
+def _state(payment: "KnownPaymentView") -> list[str]:
+    lines = ["not read at the gateway yet"] if payment.state is None else [payment.state, f"as of {payment.as_of}"]
+    taken_back = payment.charged_back_at
+    return lines if taken_back is None else [*lines, f"charged back, noted {taken_back}"]

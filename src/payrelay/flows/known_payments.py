@@ -1,0 +1,83 @@
+"""Lists for operators the payments that are known here, and what each is known by. Asks no gateway."""
+
+import msgspec
+
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
+from payrelay.core.payments.operation import State
+from payrelay.core.payments.payment import PaymentStatus
+from payrelay.flows.relay import Relay
+from payrelay.store.payments.known_payments import PaymentFilter, PaymentSummary
+
+
+class PaymentOwnerView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a payment belongs to: an operation, a checkout or a subscription; its state, but none of a subscription."""
+
+    kind: str
+    id: str
+    state: str | None
+
+
+class RefundOfPayment(msgspec.Struct, frozen=True, kw_only=True):
+    """A refund that was asked for here; its amount is null where it is of the whole payment."""
+
+    operation_id: str
+    state: State
+    amount: msgspec.Raw
+
+
+class KnownPaymentView(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment as an operator sees it.
+
+    ``state`` is the gateway's word when the payment was last read, at ``as_of``; both are None where it never was.
+    ``account`` is None where no account that is configured now has the payment's merchant.
+    """
+
+    payment_id: str
+    account: str | None
+    order_id: str | None
+    amount: msgspec.Raw
+    currency: str | None
+    state: str | None
+    as_of: str | None
+    belongs_to: list[PaymentOwnerView]
+    refunds: list[RefundOfPayment]
+    charged_back_at: str | None
+
+
+async def list_known_payments(
+    relay: Relay,
+    *,
+    account: str | None = None,
+    order_id: str | None = None,
+    status: PaymentStatus | None = None,
+    payment_id: str | None = None,
+    limit: int,
+) -> list[KnownPaymentView]:
+    """Lists known payments, newest first; those that are equal in all that is given.
+
+    Raises StoreError, and Refusal (not_found) for an account that isn't configured.
+    """
+    merchant = None if account is None else relay.account(account).merchant
+    wanted = PaymentFilter(merchant=merchant, order_id=order_id, status=status, payment_id=payment_id)
+    names = {each.merchant: name for name, each in relay.accounts.items()}
+    return [_view(each, names) for each in await relay.known_payments.list(wanted, limit=limit)]
+
+
+def _view(payment: PaymentSummary, names: dict[str, str]) -> KnownPaymentView:
+    seen, taken_back_ms = payment.seen, payment.charged_back_at_ms
+    return KnownPaymentView(
+        payment_id=payment.payment_id,
+        account=next((each.account for each in payment.owners), names.get(payment.merchant)),
+        order_id=payment.order_id,
+        amount=amount_json(payment.amount_minor),
+        currency=payment.currency,
+        state=None if seen is None else seen.status,
+        as_of=None if seen is None else rfc3339(seen.seen_at_ms),
+        belongs_to=[PaymentOwnerView(kind=each.kind, id=each.id, state=each.state) for each in payment.owners],
+        refunds=[
+            RefundOfPayment(operation_id=each.id, state=each.state, amount=amount_json(each.amount_minor))
+            for each in payment.refunds
+        ],
+        charged_back_at=None if taken_back_ms is None else rfc3339(taken_back_ms),
+    )

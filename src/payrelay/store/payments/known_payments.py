@@ -1,0 +1,146 @@
+"""The payments that are known here, and what each of them is known by. Reads only, and asks no gateway."""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from payrelay.core.payments.operation import State
+from payrelay.core.payments.payment import PaymentStatus, status_of
+from payrelay.store.digests.rows import RowDigests, unpacked
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows
+from payrelay.store.engine.rows import moment_in, struct_of
+from payrelay.store.statements.payments import known_payments as statements
+
+PAYMENTS_MAX: Final = 1_000
+"""Payments that are listed."""
+
+
+class KnownPayment(NamedTuple):
+    """The order and currency of a payment, and its last known status; None where that was never read or answered."""
+
+    order_id: str
+    currency: str | None
+    status: PaymentStatus | None
+
+
+class PaymentFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Selects the payments to list: those that are equal in every field that is given."""
+
+    merchant: str | None = None
+    order_id: str | None = None
+    status: PaymentStatus | None = None
+    payment_id: str | None = None
+
+
+class PaymentOwner(msgspec.Struct, frozen=True, kw_only=True):
+    """The operation, checkout or subscription that a payment belongs to, and what it says of the payment.
+
+    ``state`` is None for a subscription.
+    """
+
+    kind: str
+    id: str
+    state: str | None
+    account: str
+    order_id: str | None
+    currency: str | None
+    amount_minor: int | None
+
+
+class PaymentRefund(msgspec.Struct, frozen=True, kw_only=True):
+    """A refund that was asked for here, in its present state; without an amount it is of the whole payment."""
+
+    id: str
+    state: State
+    amount_minor: int | None
+
+
+class SeenPayment(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment as the gateway showed it when it was last read."""
+
+    order_id: str
+    status: str
+    currency: str
+    amount_minor: int
+    seen_at_ms: int
+
+
+class PaymentSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a payment.
+
+    ``seen`` is None where no read has shown it; ``charged_back_at_ms`` is when a chargeback of it was stored.
+    """
+
+    merchant: str
+    payment_id: str
+    seen: SeenPayment | None
+    owners: list[PaymentOwner]
+    refunds: list[PaymentRefund]
+    charged_back_at_ms: int | None
+
+    @property
+    def order_id(self) -> str | None:
+        """Its order."""
+        return next((each.order_id for each in self._sources if each.order_id is not None), None)
+
+    @property
+    def currency(self) -> str | None:
+        """Its currency."""
+        return next((each.currency for each in self._sources if each.currency is not None), None)
+
+    @property
+    def amount_minor(self) -> int | None:
+        """Its amount, in hundredths."""
+        return next((each.amount_minor for each in self._sources if each.amount_minor is not None), None)
+
+    @property
+    def _sources(self) -> "tuple[SeenPayment | PaymentOwner, ...]":
+        return tuple(self.owners) if self.seen is None else (self.seen, *self.owners)
+
+
+class KnownPayments:
+    """Reads the payments that are known in a database; ``rows`` checks the digests of what one is known by."""
+
+    def __init__(self, database: Database, rows: RowDigests) -> None:
+        self._database = database
+        self._rows = rows
+
+    async def get(self, merchant: str, payment_id: str) -> KnownPayment | None:
+        """Finds what is known of a payment: as it was last seen at the gateway, or as what it belongs to.
+
+        A row without its digest tells nothing, and is reported.
+        """
+        rows = await self._database.read(all_rows(Statement(statements.KNOWN_PAYMENT, (payment_id, merchant))))
+        for order_id, currency, status, maker, link in rows:
+            packed = [unpacked(each) for each in (maker, link) if each is not None]
+            if all([await self._rows.is_right(*each) for each in packed]):
+                known = None if status is None else status_of(str(status))
+                return KnownPayment(str(order_id), None if currency is None else str(currency), known)
+        return None
+
+    async def list(self, filters: PaymentFilter, *, limit: int) -> "list[PaymentSummary]":
+        """Reads at most ``limit`` payments, newest first. It reads every known payment, and is for operators."""
+        return await self._database.read(_list(filters, min(limit, PAYMENTS_MAX)))
+
+
+def _list(filters: PaymentFilter, limit: int) -> Unit[list[PaymentSummary]]:
+    summaries = []
+    for merchant, payment_id in (yield Statement(statements.LIST_PAYMENTS, (*msgspec.structs.astuple(filters), limit))):
+        summaries.append((yield from _summary(str(merchant), str(payment_id))))
+    return summaries
+
+
+def _summary(merchant: str, payment_id: str) -> Unit[PaymentSummary]:
+    key = (merchant, payment_id)
+    seen = yield Statement(statements.PAYMENT_SEEN, key)
+    owners = yield Statement(statements.OWNERS_OF, key)
+    refunds = yield Statement(statements.REFUNDS_OF, key)
+    taken_back_ms = yield from moment_in(Statement(statements.CHARGED_BACK_AT, key))
+    return PaymentSummary(
+        merchant=merchant,
+        payment_id=payment_id,
+        seen=struct_of(seen[0], SeenPayment) if seen else None,
+        owners=[struct_of(row, PaymentOwner) for row in owners],
+        refunds=[struct_of(row, PaymentRefund) for row in refunds],
+        charged_back_at_ms=taken_back_ms,
+    )

@@ -1,0 +1,32 @@
+"""What the store reads of each table whose rows have digests: the columns in their order, the key first."""
+
+from typing import Final
+
+from payrelay.store.statements import checkouts, customers, inbox, subscriptions
+from payrelay.store.statements.access import client_tokens, credentials, principals
+from payrelay.store.statements.events import endpoints
+from payrelay.store.statements.gateways import readings
+from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.payments.signed_texts import SIGNED_COLUMNS
+
+READ: Final = {
+    "credentials": credentials.CREDENTIAL_COLUMNS,
+    "client_tokens": "id, principal, credential_id, revoked_at_ms",
+    "customers": f"{customers.COLUMNS}, reference_hash",
+    "endpoints": endpoints.ENDPOINT_COLUMNS,
+    "checkouts": checkouts.COLUMNS,
+    "notifications": inbox.NOTIFICATION_COLUMNS,
+    "principal_names": principals.NAME_COLUMNS,
+    "principal_groups": principals.MEMBER_COLUMNS,
+    "grandfathered": principals.PAIR_COLUMNS,
+    "accepted_tokens": inbox.ACCEPTED_COLUMNS,
+    "payments_seen": readings.SEEN_COLUMNS,
+    "subscriptions": subscriptions.OWNED_COLUMNS,
+    "installments": subscriptions.INSTALLMENT_COLUMNS,
+    "signed_texts": SIGNED_COLUMNS,
+    "operations": OPERATION_COLUMNS,
+}
+"""By the name of the table."""
+
+SHOWN_OF_TOKENS: Final = frozenset(client_tokens.ISSUED_COLUMNS.split(", ")) - set(READ["client_tokens"].split(", "))
+"""The columns of client tokens that are only shown."""

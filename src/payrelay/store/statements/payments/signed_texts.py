@@ -1,0 +1,109 @@
+"""Signed texts, and what has one."""
+
+# ruff: noqa: S608 - only our own conditions are put into the texts; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import packed, query
+from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
+from payrelay.store.statements.payment_owners import WAS_NOT_EXECUTED
+from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
+
+SIGNED_COLUMNS: Final = "merchant, digest, subject, kind, texts"
+_TEXT: Final = packed("signed_texts", SIGNED_COLUMNS)
+_OPERATION: Final = packed("operations", OPERATION_COLUMNS, CHAINED_DIGEST)
+_CHECKOUT: Final = packed("checkouts", CHECKOUT_COLUMNS)
+
+ADD_SIGNED_TEXT: Final = query(
+    """
+    INSERT INTO signed_texts (merchant, digest, subject, kind, at_ms) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT DO NOTHING RETURNING digest""",
+)
+"""Stores that a checkout or an operation has a text, without a digest of the row: for the upgrade, which covers the
+rows afterwards. Gives no row where that is stored already."""
+
+PUT_SIGNED_TEXT: Final = query(
+    f"""
+    INSERT INTO signed_texts ({SIGNED_COLUMNS}, row_digest, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT (merchant, digest, subject) DO UPDATE
+    SET kind = excluded.kind, texts = excluded.texts, row_digest = excluded.row_digest""",
+)
+"""Stores that a checkout or an operation has a text, and how many it has in all."""
+
+LOCK_CHECKOUT: Final = query("SELECT id FROM checkouts WHERE id = $1 FOR UPDATE")
+"""Lets one transaction at a time store the texts of a checkout."""
+
+TEXTS_OF: Final = query(f"SELECT {SIGNED_COLUMNS}, row_digest FROM signed_texts WHERE subject = $1 ORDER BY digest")
+"""Reads the texts that a checkout or an operation has."""
+
+TEXT_HOLDERS: Final = query(
+    f"""
+    SELECT {_TEXT},
+           CASE WHEN checkouts.id IS NULL THEN NULL ELSE {_CHECKOUT} END,
+           CASE WHEN operations.id IS NULL THEN NULL ELSE {_OPERATION} END,
+           CASE WHEN {WAS_NOT_EXECUTED.replace("state", "operations.state")} THEN 0 ELSE 1 END
+    FROM signed_texts
+    LEFT JOIN checkouts ON checkouts.id = signed_texts.subject
+    LEFT JOIN operations ON operations.id = signed_texts.subject
+    WHERE signed_texts.merchant = $1 AND signed_texts.digest = $2""",
+)
+"""Finds what has the text of a digest, each with its row, and whether it counts: an operation that was surely not
+executed had nothing signed."""
+
+CHECKOUTS_LIKE: Final = query(
+    f"""
+    SELECT {_CHECKOUT}, CASE WHEN amount_minor = $3 OR first_minor = $3 THEN 1 ELSE 0 END
+    FROM checkouts
+    WHERE merchant = $1 AND order_id = $2 AND currency = $4
+      AND (kind = 'recurring' OR amount_minor IS NULL OR amount_minor = $3)""",
+)
+"""Finds the checkouts of an order whose forms may have an amount, and whether they name it."""
+
+CALLS_LIKE: Final = query(
+    f"""
+    SELECT {_OPERATION}, CASE WHEN {WAS_NOT_EXECUTED} THEN 0 ELSE 1 END
+    FROM operations
+    WHERE order_id = $2 AND merchant = $1 AND amount_minor = $3 AND currency = $4
+      AND kind IN ('charge', 'authorization')""",
+)
+"""Finds the calls of an order and an amount, and whether they count."""
+
+IS_INCOMPLETE: Final = query(
+    """
+    SELECT 1 WHERE EXISTS (SELECT 1 FROM signed_texts WHERE merchant = $1 AND digest = '')
+      OR EXISTS (
+        SELECT 1 FROM operations
+        WHERE merchant = $1 AND kind = 'authorization'
+          AND (order_id IS NULL OR amount_minor IS NULL OR currency IS NULL)
+      )""",
+)
+"""Tells whether a merchant has anything of which the text isn't known: it is in the list, or its call shows it."""
+
+COUNT_TEXTS: Final = query(
+    """
+    SELECT subject, count(*) FROM signed_texts
+    WHERE subject = ANY (ARRAY(SELECT wanted FROM json_array_elements_text($1::json) AS wanted)) GROUP BY subject""",
+    sqlite=(
+        """
+        SELECT subject, count(*) FROM signed_texts WHERE subject IN (SELECT value FROM json_each($1)) GROUP BY subject
+        """,
+    ),
+)
+"""Counts the texts of some checkouts and operations."""
+
+SET_TEXTS: Final = query("UPDATE signed_texts SET texts = $4 WHERE merchant = $1 AND digest = $2 AND subject = $3")
+"""Stores how many texts the subject of a row has, for the upgrade."""
+
+CHECKOUTS_AFTER: Final = query(
+    """
+    SELECT id, merchant, kind, order_id, amount_minor, first_minor, currency FROM checkouts
+    WHERE id > $1 ORDER BY id LIMIT $2""",
+)
+"""Reads one page of what the forms of all checkouts were made of."""
+
+AUTHORIZATIONS_AFTER: Final = query(
+    """
+    SELECT id, merchant, kind, order_id, amount_minor, NULL, currency FROM operations
+    WHERE kind = 'authorization' AND id > $1 ORDER BY id LIMIT $2""",
+)
+"""Reads one page of what the calls of all authorizations were made of."""

@@ -1,0 +1,100 @@
+import pytest
+from tests.api.fakes import MovableClock
+
+from payrelay.api.connections.connection import Peer, owner_at
+from payrelay.api.connections.limits import ClosingReason, ConnectionLimits
+from payrelay.api.connections.open_connections import OpenConnections
+from payrelay.api.connections.shares import Share
+from payrelay.api.connections.sockets import SocketState
+from payrelay.errors import Code, Refusal
+
+PROXY = "10.0.0.1"
+HERE: Peer = ("192.0.2.1", 5000)
+SHOP = (Share("shop", 2, "this principal"),)
+ANOTHER = (Share("another", 2, "this principal"),)
+
+
+@pytest.fixture
+def connections(clock: MovableClock) -> OpenConnections:
+    """Gives connections of which an address may have one, and a principal two."""
+    limits = ConnectionLimits(address_connections_max=1, principal_connections_max=2, address_unread_max=1_000)
+    return OpenConnections(limits, clock, lambda host: host == PROXY)
+
+
+def seen(*peers: Peer, is_new: bool = False, waiting: int = 0) -> list[SocketState]:
+    """Gives sockets as the kernel shows them."""
+    return [SocketState(peer=peer, is_new=is_new, waiting=waiting, taken=0) for peer in peers]
+
+
+def test_who_shows_a_credential_stays(connections: OpenConnections, clock: MovableClock) -> None:
+    """The limit of an address binds those connections alone that showed no credential."""
+    shop = connections.begin(HERE, HERE[0])
+    connections.admit(shop, SHOP)
+    connections.end(shop, 100, SHOP)
+    clock.at_s += 1
+
+    found = connections.look(seen(HERE, ("192.0.2.1", 5001), ("192.0.2.1", 5002)))
+
+    assert [each.reason for each in found] == [ClosingReason.TOO_MANY_OF_ADDRESS]
+    assert found[0].connection.peer != HERE
+
+
+def test_a_request_too_many_of_a_principal_waits(connections: OpenConnections) -> None:
+    """It is refused before its body is read, and told when to try again; others are served."""
+    for port in (1, 2):
+        connections.admit(connections.begin(("192.0.2.1", port), "192.0.2.1"), SHOP)
+    third = connections.begin(("192.0.2.1", 3), "192.0.2.1")
+    with pytest.raises(Refusal, match="2 requests of this principal") as refused:
+        connections.admit(third, SHOP)
+    connections.end(third, 0, SHOP)
+    assert (refused.value.code, refused.value.retry_after_s) == (Code.RATE_LIMITED, 1)
+    connections.admit(connections.begin(("192.0.2.1", 4), "192.0.2.1"), ANOTHER)
+
+
+def test_a_proxys_connection_is_its_callers_while_it_calls(connections: OpenConnections, clock: MovableClock) -> None:
+    """Behind a trusted proxy the forwarded address counts, for as long as the request takes."""
+    connection = connections.begin((PROXY, 1), "198.51.100.7")
+    assert connection.owner == owner_at("198.51.100.7")
+    connections.end(connection, 10, ())
+    clock.at_s += 1
+    connections.look(seen((PROXY, 1)))
+    assert connection.owner is None
+
+
+def test_half_a_request_behind_a_proxy_counts_for_its_caller(connections: OpenConnections, clock: MovableClock) -> None:
+    """Two slow bodies of one forwarded address: the older one makes room, and another address's stays."""
+    older = connections.begin((PROXY, 1), "198.51.100.7")
+    clock.at_s += 1
+    for port, client in ((2, "198.51.100.7"), (3, "198.51.100.8")):
+        connections.begin((PROXY, port), client)
+
+    assert [each.connection for each in connections.look(seen(*((PROXY, port) for port in (1, 2, 3))))] == [older]
+
+
+def test_what_is_closed_is_closed_once(connections: OpenConnections) -> None:
+    """A socket that the server has not closed yet is not counted again."""
+    two = seen(HERE, ("192.0.2.1", 5001))
+    assert len(connections.look(two)) == 1
+    assert connections.look(two) == []
+
+
+def test_another_connection_from_the_same_port_is_another(connections: OpenConnections, clock: MovableClock) -> None:
+    """A port that a principal used before shows no credential by itself."""
+    shop = connections.begin(HERE, HERE[0])
+    connections.admit(shop, SHOP)
+    connections.end(shop, 0, SHOP)
+    clock.at_s += 1
+    connections.look(seen(HERE))
+    clock.at_s += 1
+    connections.look(seen(HERE, is_new=True))
+    again = connections.begin(HERE, HERE[0])
+    assert again.owner == owner_at(HERE[0])
+
+
+def test_much_unread_is_looked_at_now(connections: OpenConnections) -> None:
+    """The next look doesn't wait for its time where an owner may have filled the memory."""
+    connection = connections.begin(HERE, HERE[0])
+    connections.end(connection, 1_001, ())
+    assert connections.is_crowded.is_set()
+    assert [each.reason for each in connections.look(seen(HERE, waiting=900))] == [ClosingReason.TOO_MUCH_UNREAD]
+    assert not connections.is_crowded.is_set()
