@@ -312,6 +312,14 @@ class TestBudget:
         assert (len(world.account.sent), len(await world.operations())) == (1, 1)
         assert world.account.rate_limiter.snapshot().used == 1
 
+    async def test_what_is_blocked_does_not_wait(self, world: World) -> None:
+        """The order has an open operation: the client is told so at once, and not after a wait that nothing came."""
+        world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
+        await charge(world.relay, asked(), CHARGE)
+        world.limit_to(RateLimit(1, 10.0))
+        await world.account.rate_limiter.take_now()
+        assert (await refused(world, "k-2")).code is Code.IN_PROGRESS
+
     async def test_an_account_that_is_paused_meanwhile_makes_nothing(self, world: World) -> None:
         """An operator stopped it while the request waited; the permit goes back."""
         world.limit_to(RateLimit(1, 10.0))

@@ -123,7 +123,7 @@ class Attempt:
 
         Raises Refusal where no permit came in time, or the account was paused meanwhile: nothing was stored then.
         """
-        permit = await self._permit()
+        permit = await self._permit(fingerprint)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
             acceptance = await self._accept(fingerprint, claim)
@@ -148,14 +148,20 @@ class Attempt:
         )
         return await self._conclude(await self._send(sending))
 
-    async def _permit(self) -> Permit:
-        """Gives a permit; waits for one as long as configured. Raises Refusal where none came, and StoreUnavailable."""
+    async def _permit(self, fingerprint: str) -> Permit:
+        """Gives a permit; waits for one as long as configured.
+
+        Raises Refusal where none came, and at once where another operation has the guard; StoreUnavailable.
+        """
         rate_limiter, priority = self._account.rate_limiter, priority_of(self._intent.call)
         requester = self._request.credential.requester
         permit = await rate_limiter.take_now(priority=priority, requester=requester)
         if permit is not None:
             return permit
         if rate_limiter.open_circuit(priority) is None:
+            guarded = await self._relay.journal.find_guard(self._account.merchant, self._intent.subject)
+            if guarded is not None:
+                answer_blocked(self._relay, guarded, self._request, fingerprint)
             until_s = self._relay.clock.boot_s() + self._account.queue_s
             permit = await rate_limiter.take(until_s, priority=priority, requester=requester)
         if permit is None:
