@@ -313,7 +313,7 @@ class TestBudget:
         assert world.account.rate_limiter.snapshot().used == 1
 
     async def test_what_is_blocked_does_not_wait(self, world: World) -> None:
-        """The order has an open operation: the client is told so at once, and not after a wait that nothing came."""
+        """The order has an open operation: the client is told so at once, and does not wait for a permit first."""
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
         await charge(world.relay, asked(), CHARGE)
         world.limit_to(RateLimit(1, 10.0))
