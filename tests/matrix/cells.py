@@ -49,7 +49,7 @@ _RESENT_TO_RESOLVE: Final = (*_STORED, OperationPoint.RESENDING_TO_RESOLVE, Oper
 
 _STAGES: Final = {
     Way.DIRECT: (*_ACCEPTED, *_SENT),
-    Way.WAITING: (*_ACCEPTED, OperationPoint.GRANTING, *_STORED, OperationPoint.GRANTED, *_SENT),
+    Way.WAITING: (*_ACCEPTED, *_SENT),
     Way.EXPIRED: (
         *_ACCEPTED,
         OperationPoint.SENDING,

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from tests.digests import digests_of
 from tests.flows.operators.test_decide import decision_on
 from tests.flows.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
-from tests.relays import CHAIN_KEY, SEAL
 
 from payrelay.core.gateways.fair_shares import Consumer
+from payrelay.core.gateways.pauses import Pause
 from payrelay.core.gateways.permit_grants import PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import Evidence, OutcomeKind
-from payrelay.core.payments.operation import EVENT_OF_OUTCOME, FROZEN, OPEN_STATES, TRANSITIONS, Event, State, advance
+from payrelay.core.outcomes import OutcomeKind
+from payrelay.core.payments.operation import EVENT_OF_OUTCOME, FROZEN, OPEN_STATES, TRANSITIONS, Event, State
 from payrelay.errors import Code, Outdated, Refusal, StoreDoubtful, StoreUnavailable
 from payrelay.flows.apply_change import ATTEMPTS_MAX
 from payrelay.flows.operators.decide import decide
@@ -21,9 +20,9 @@ from payrelay.flows.payments.carry_out import SEND_WITHIN_S, STORE_AGAIN_AFTER_S
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.gateways.pacing.circuit_breaker import EFFECT_TRIALS_AFTER_S, ENDED_MIN, PAUSE_S
-from payrelay.gateways.pacing.rate_limiter import Ending, Priority, RateLimiter
+from payrelay.gateways.pacing.rate_limiter import Ending, RateLimiter
 from payrelay.gateways.pacing.shared_budget import MemoryBudget
-from payrelay.store.payments.journal import Journal
+from payrelay.store.gateways.pauses import Pauses
 
 OTHER_CHARGE = msgspec.structs.replace(CHARGE, amount_minor=200_000)
 DOWN = Raising(StoreUnavailable("the disk is full"))
@@ -255,48 +254,6 @@ class TestIntent:
         assert await world.states() == [State.SENDING, State.NOT_SENT]
         assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
 
-    async def test_a_grant_that_may_be_there_is_withdrawn_first(self, world: World) -> None:
-        """It makes the row say that it was about to be sent, as an intent does."""
-        world.limit_to(RateLimit(1, 10.0))
-        held = await world.account.rate_limiter.take_now(priority=Priority.CHARGE)
-        assert held is not None
-        world.steps.put("recorded", Raising(StoreDoubtful("the connection was lost at the commit")))
-        world.steps.put("get", DOWN)
-        gate = Gate()
-        world.steps.put("accepted", gate)
-        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
-        await gate.reached.wait()
-        held.release_unused()
-        gate.opened.set()
-        assert (await task).code is Code.OUTCOME_UNKNOWN
-        await world.relay.background.finish(5)
-        assert ((await world.operation()).state, world.account.sent) == (State.NOT_SENT, [])
-
-    async def test_a_grant_that_comes_to_the_disk_during_its_withdrawal_is_withdrawn(self, world: World) -> None:
-        """The row was read as waiting, and says a moment later that it was about to be sent; nothing ever was."""
-        world.limit_to(RateLimit(1, 10.0))
-        held = await world.account.rate_limiter.take_now()
-        assert held is not None
-        late = Journal(world.database, SEAL, digests_of(world.database), chain_key=CHAIN_KEY)
-
-        async def arrive() -> None:
-            granted, entry = advance(
-                await world.operation(),
-                Event.GRANTED,
-                at_ms=START_MS,
-                retention=world.relay.retention,
-                evidence=Evidence(),
-            )
-            await late.record(granted, entry, None)
-
-        world.steps.put("record", Raising(StoreDoubtful("the connection was lost at the commit")))
-        world.steps.put("record", arrive, first=2)
-        task = await waiting_charge(world)
-        held.release_unused()
-        with pytest.raises(StoreUnavailable):
-            await task
-        assert await world.states() == [State.ACCEPTED, State.SENDING, State.NOT_SENT]
-
     async def test_withdrawals_do_not_pile_up_while_the_store_is_gone(self, world: World) -> None:
         """Of thousands of requests in an outage only those at its beginning can have left a row."""
         world.relay.withdrawals.update(f"op_{number}" for number in range(WITHDRAWALS_MAX))
@@ -315,83 +272,66 @@ class TestIntent:
 
 
 class TestBudget:
-    """An operation without a free permit: accepted, then granted, or given up."""
+    """An operation without a free permit: it waits, and nothing is stored before it has one."""
 
-    async def test_without_a_permit_it_waits_on_disk_and_is_sent_when_one_is_free(self, world: World) -> None:
-        """``accepted`` until the grant is committed; the time to send counts from the grant."""
+    async def test_without_a_permit_it_waits_and_is_sent_when_one_is_free(self, world: World) -> None:
+        """Nothing is stored meanwhile; the time to send counts from the permit."""
         world.limit_to(RateLimit(1, 10.0))
         permit = await world.account.rate_limiter.take_now()
         assert permit is not None
         task = await waiting_charge(world)
-        assert (await world.operation()).state is State.ACCEPTED
+        assert await world.operations() == []
         world.clock.passed_ms += 3_000
         permit.release_unused()
         await task
-        assert await world.states() == [State.ACCEPTED, State.SENDING, State.SUCCEEDED]
+        assert await world.states() == [State.SENDING, State.SUCCEEDED]
         assert world.account.states_when_sent == [State.SENDING]
         assert (await world.operation()).send_by_ms == START_MS + 3_000 + SEND_WITHIN_S * 1000
         assert world.account.sent[0].send_by_s == 3 + SEND_WITHIN_S
 
-    async def test_when_no_permit_comes_it_is_given_up_and_may_be_repeated(self, world: World) -> None:
-        """The client gets 503, nothing was sent, and the key is free."""
+    async def test_when_no_permit_comes_nothing_is_stored_and_it_may_be_repeated(self, world: World) -> None:
+        """The client gets 503, nothing was sent, and the key is free. A flood of such requests fills no disk."""
         world.limit_to(RateLimit(1, 10.0))
         world.account.queue_s = 0.0
         permit = await world.account.rate_limiter.take_now()
-        answer = await charge(world.relay, asked(), CHARGE)
-        assert (answer.code, (await world.operation()).state) == (Code.GATEWAY_BUSY, State.NOT_SENT)
+        refusal = await refused(world)
+        assert (refusal.code, await world.operations()) == (Code.GATEWAY_BUSY, [])
         assert permit is not None
         permit.release_unused()
         assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
 
-    @pytest.mark.parametrize("step", ["record", "recorded"])
-    async def test_a_grant_that_may_not_be_stored_is_not_sent_and_is_taken_back(self, world: World, step: str) -> None:
-        """Whether its commit came through or not: nothing is sent, the permit is free, and no guard stays."""
-        world.limit_to(RateLimit(1, 10.0))
-        permit = await world.account.rate_limiter.take_now()
-        assert permit is not None
-        world.steps.put(step, DOWN)
-        task = await waiting_charge(world)
-        permit.release_unused()
-        with pytest.raises(StoreUnavailable):
-            await task
-        await world.relay.background.finish(5)
-        assert ((await world.operation()).state, world.account.sent) == (State.NOT_SENT, [])
-        assert world.account.rate_limiter.snapshot().used == 0
+    async def test_equal_requests_that_wait_are_sent_once(self, world: World) -> None:
+        """Neither finds a claim of the other before it waits; the second one's permit goes back."""
+        world.limit_to(RateLimit(2, 10.0))
+        permits = [await world.account.rate_limiter.take_now() for _ in range(2)]
+        tasks = [await waiting_charge(world), await waiting_charge(world)]
+        for permit in permits:
+            assert permit is not None
+            permit.release_unused()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert (len(world.account.sent), len(await world.operations())) == (1, 1)
+        assert world.account.rate_limiter.snapshot().used == 1
 
-    async def test_giving_up_is_answered_even_where_it_can_not_be_stored_at_once(self, world: World) -> None:
-        """That nothing was sent is certain; the row is put right as soon as the store is back."""
+    async def test_what_is_blocked_does_not_wait(self, world: World) -> None:
+        """The order has an open operation: the client is told so at once, and does not wait for a permit first."""
+        world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
+        await charge(world.relay, asked(), CHARGE)
         world.limit_to(RateLimit(1, 10.0))
-        world.account.queue_s = 0.0
         await world.account.rate_limiter.take_now()
-        world.steps.put("record", DOWN, times=3)
-        assert (await charge(world.relay, asked(), CHARGE)).code is Code.GATEWAY_BUSY
-        await world.relay.background.finish(5)
-        assert (await world.operation()).state is State.NOT_SENT
-        assert world.pauses == list(STORE_AGAIN_AFTER_S[:3])
+        assert (await refused(world, "k-2")).code is Code.IN_PROGRESS
 
-    async def test_a_permit_that_comes_after_the_row_was_given_up_is_not_used(self, world: World) -> None:
-        """The recovery found it stranded and answered so: now it must not be sent."""
+    async def test_an_account_that_is_paused_meanwhile_makes_nothing(self, world: World) -> None:
+        """An operator stopped it while the request waited; the permit goes back."""
         world.limit_to(RateLimit(1, 10.0))
         permit = await world.account.rate_limiter.take_now()
         assert permit is not None
         task = await waiting_charge(world)
-        await recover(world.relay, is_sole_owner=True)
+        await Pauses(world.database).add(Pause(account="gateway", since_ms=1, reason="stop", operator="ann"))
+        world.clock.passed_ms += 2_000
         permit.release_unused()
-        with pytest.raises(Refusal, match="given up") as caught:
+        with pytest.raises(Refusal):
             await task
-        assert (caught.value.code, world.account.sent) == (Code.UNAVAILABLE, [])
-        assert world.account.rate_limiter.snapshot().used == 0
-
-    async def test_giving_up_what_was_given_up_already_is_no_fault(self, world: World) -> None:
-        """Two say the same, in whatever order."""
-        world.limit_to(RateLimit(1, 10.0))
-        await world.account.rate_limiter.take_now()
-        task = await waiting_charge(world)
-        await recover(world.relay, is_sole_owner=True)
-        for bell in list(world.account.timer.bells):
-            bell.ring()
-        assert (await task).code is Code.GATEWAY_BUSY  # type: ignore[attr-defined]
-        assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
+        assert (await world.operations(), world.account.rate_limiter.snapshot().used) == ([], 0)
 
     async def test_while_the_gateway_fails_nothing_is_stored(self, world: World) -> None:
         """Rejected before the intent: nothing to withdraw, no guard, and Retry-After says when to try again."""
@@ -406,20 +346,20 @@ class TestBudget:
         await circuit_open(world)
         assert (await charge(world.relay, asked(), CHARGE)).body == first.body
 
-    async def test_what_waits_when_the_gateway_is_found_failing_is_given_up(self, world: World) -> None:
-        """It is on disk already: it is stored as not sent, and its key is free."""
+    async def test_what_waits_when_the_gateway_is_found_failing_is_refused(self, world: World) -> None:
+        """Nothing is on disk yet, and its key is free."""
         world.limit_to(RateLimit(1, 10.0))
         permit = await world.account.rate_limiter.take_now()
         assert permit is not None
         task = await waiting_charge(world)
         for _ in range(ENDED_MIN):
             permit.report(Ending.FAILED, "timeout")
-        answer = await task
-        assert answer.code is Code.UNAVAILABLE  # type: ignore[attr-defined]
-        assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
+        with pytest.raises(Refusal) as caught:
+            await task
+        assert (caught.value.code, await world.operations()) == (Code.UNAVAILABLE, [])
 
-    async def test_what_waits_when_the_budget_is_lost_is_withdrawn(self, world: World) -> None:
-        """Nobody knows whether a permit is free: nothing is sent, and the row is withdrawn later."""
+    async def test_what_waits_when_the_budget_is_lost_stores_nothing(self, world: World) -> None:
+        """Nobody knows whether a permit is free: nothing is sent."""
         world.limit_to(RateLimit(1, 10.0))
         await world.account.rate_limiter.take_now()
         budget = LostBudget(RateLimit(1, 10.0), world.clock)
@@ -428,8 +368,7 @@ class TestBudget:
         )
         with pytest.raises(StoreUnavailable):
             await charge(world.relay, asked(), CHARGE)
-        await world.relay.background.finish(5)
-        assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
+        assert await world.operations() == []
 
 
 class LostBudget(MemoryBudget):

@@ -23,7 +23,7 @@ from payrelay.flows.payments.recover_after_crash import recover
 pytestmark = pytest.mark.deep
 
 DIRECT = ["find", "accept", "accepted", "effect", "executed", "record", "recorded"]
-WAITING = ["find", "accept", "accepted", "record", "recorded", "effect", "executed", "record", "recorded"]
+WAITING = ["find", "accept", "accepted", "effect", "executed", "record", "recorded"]
 RETRIED = ["find", "accept", "accepted", "effect", "record", "recorded", "executed", "record", "recorded"]
 WAYS = {"direct": DIRECT, "waiting": WAITING, "resent": RETRIED}
 STORING = {"find", "accept", "accepted", "record", "recorded"}

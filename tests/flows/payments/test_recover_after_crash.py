@@ -1,11 +1,11 @@
 import asyncio
 
+import msgspec
 import pytest
-from tests.flows.world import CHARGE, Crash, Raising, ScriptedAccount, World, asked, outcome_of
+from tests.flows.world import CHARGE, START_MS, Crash, Raising, ScriptedAccount, World, asked, outcome_of
 
-from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.payments.operation import Event, State
+from payrelay.core.outcomes import Evidence, OutcomeKind
+from payrelay.core.payments.operation import Event, JournalEntry, State
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.flows.payments.carry_out import SEND_WITHIN_S
 from payrelay.flows.payments.charge import charge
@@ -32,12 +32,15 @@ async def test_an_operation_that_may_have_been_sent_is_unknown(world: World) -> 
 
 
 async def test_an_operation_that_only_waited_was_not_sent(world: World) -> None:
-    """Its key and its order are free again at once."""
-    world.limit_to(RateLimit(1, 10.0))
-    await world.account.rate_limiter.take_now()
+    """An earlier build stored it before it had a permit, and died. Its key and its order are free again at once."""
     await crash_at(world, "accepted")
+    of_order = {"order_id": "A-2", "subject": "order/A-2", "guard": "order/A-2", "claim": "key/k-2"}
+    waiting = msgspec.structs.replace(await world.operation(), id="op_waiting", state=State.ACCEPTED, **of_order)
+    entry = JournalEntry(version=1, at_ms=START_MS, event=None, state=State.ACCEPTED, evidence=Evidence())
+    await world.journal.accept(waiting, entry, CHARGE, conflicts_with=None, now_ms=START_MS)
     await recover(world.relay, is_sole_owner=True)
-    row = await world.operation()
+    row = await world.journal.get(waiting.id)
+    assert row is not None
     assert (row.state, row.guard, row.claim) == (State.NOT_SENT, None, None)
     assert [entry.event for entry in await world.journal.history(row.id)] == [None, Event.GAVE_UP]
 

@@ -3,7 +3,8 @@
 Rules, each with a test that tries to break it:
 
 1. The intent is committed before anything is sent, and the answer after; no transaction is open during the call.
-2. A call goes out only with a permit and a row in ``sending``. A row that was never in ``sending`` was not sent.
+2. A call goes out only with a permit and a row in ``sending``. Before there is a permit nothing is stored, so that a
+   refusal leaves no row.
 3. Once the intent is committed, nothing that the client does cancels it.
 4. An outcome that can't be stored is not reported. The client gets a 202 with an unknown outcome, and the storing is
    repeated.
@@ -35,7 +36,7 @@ from payrelay.flows.payments.answer_repeat import answer_blocked, answer_of_stat
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
-from payrelay.gateways.pacing.rate_limiter import CircuitOpen, Permit, priority_of
+from payrelay.gateways.pacing.rate_limiter import Permit, priority_of
 from payrelay.runtime.hooks import OperationPoint
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation
 
@@ -118,36 +119,26 @@ class Attempt:
         return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
 
     async def run(self, fingerprint: str, claim: str | None) -> Answer:
-        """Stores the intent, gets a permit, sends the call and stores the outcome, in this order."""
-        rate_limiter, priority = self._account.rate_limiter, priority_of(self._intent.call)
-        permit = await rate_limiter.take_now(priority=priority, requester=self._request.credential.requester)
-        if permit is None and (circuit_open := rate_limiter.open_circuit(priority)) is not None:
-            raise Refusal(Code.UNAVAILABLE, FAILING_SENTENCE, retry_after_s=circuit_open.retry_after_s)
+        """Gets a permit, stores the intent, sends the call and stores the outcome, in this order.
+
+        Raises Refusal where no permit came in time, or the account was paused meanwhile: nothing was stored then.
+        """
+        permit = await self._permit(fingerprint)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
-            acceptance = await self._accept(fingerprint, claim, has_permit=permit is not None)
+            acceptance = await self._accept(fingerprint, claim)
         except BaseException as error:  # whatever it was, nothing is sent, and the permit must not be lost
-            _release(permit)
+            permit.release_unused()
             if isinstance(error, StoreDoubtful):
                 return await self._answer_doubtful("intent_not_stored", error)
             if isinstance(error, StoreError):
                 self._withdraw_later("intent_not_stored")
             raise
         if not isinstance(acceptance, AcceptedOperation):
-            _release(permit)
+            permit.release_unused()
             return answer_blocked(self._relay, acceptance, self._request, fingerprint)
         self.operation = acceptance.operation
         await self._require_still_own(permit)
-        if permit is None:
-            permit = await self._wait_for_permit()
-            if permit is None:
-                return await self._give_up(rate_limiter.open_circuit(priority))
-            await self._require_still_open(permit)
-            send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
-            try:
-                await self._grant(permit)
-            except StoreDoubtful as error:
-                return await self._answer_doubtful("grant_not_stored", error)
         sending = Sending(
             operation_id=self.operation.id,
             permit=permit,
@@ -156,6 +147,35 @@ class Attempt:
             notify_url=self._relay.notify_url(self._request.account),
         )
         return await self._conclude(await self._send(sending))
+
+    async def _permit(self, fingerprint: str) -> Permit:
+        """Gives a permit; waits for one as long as configured.
+
+        Raises Refusal where none came, and at once where another operation has the guard; StoreUnavailable.
+        """
+        rate_limiter, priority = self._account.rate_limiter, priority_of(self._intent.call)
+        requester = self._request.credential.requester
+        permit = await rate_limiter.take_now(priority=priority, requester=requester)
+        if permit is not None:
+            return permit
+        if rate_limiter.open_circuit(priority) is None:
+            guarded = await self._relay.journal.find_guard(self._account.merchant, self._intent.subject)
+            if guarded is not None:
+                answer_blocked(self._relay, guarded, self._request, fingerprint)
+            until_s = self._relay.clock.boot_s() + self._account.queue_s
+            permit = await rate_limiter.take(until_s, priority=priority, requester=requester)
+        if permit is None:
+            circuit_open = rate_limiter.open_circuit(priority)
+            if circuit_open is None:
+                raise Refusal(Code.GATEWAY_BUSY, FULL_SENTENCE)
+            raise Refusal(Code.UNAVAILABLE, FAILING_SENTENCE, retry_after_s=circuit_open.retry_after_s)
+        try:
+            # The wait may be longer than the second in which a pause takes effect.
+            await self._relay.paused.require_open(self._request.account)
+        except BaseException:  # as in run: the permit must not be lost
+            permit.release_unused()
+            raise
+        return permit
 
     async def _send(self, sending: Sending) -> Outcome:
         """Makes the call; an adapter that raises may have sent it, so that its outcome is unknown."""
@@ -175,19 +195,18 @@ class Attempt:
         return outcome
 
     async def _accept(
-        self, fingerprint: str, claim: str | None, *, has_permit: bool
+        self, fingerprint: str, claim: str | None
     ) -> AcceptedOperation | ClaimedOperation | GuardedOperation:
         """Stores the claim, the guard and the intent in one transaction."""
         now_ms = self._relay.clock.now_ms()
         intent, bound = self._intent, self._request.credential.bound
-        wait_s = SEND_WITHIN_S if has_permit else SEND_WITHIN_S + self._account.queue_s
         self.operation = Operation(
             id=self._relay.new_id("op", now_ms),
             account=self._request.account,
             merchant=self._account.merchant,
             principal=self._request.principal,
             kind=intent.kind,
-            state=State.SENDING if has_permit else State.ACCEPTED,
+            state=State.SENDING,
             version=1,
             subject=intent.subject,
             guard=intent.subject,
@@ -204,7 +223,7 @@ class Attempt:
             result_ref=None,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
-            send_by_ms=now_ms + int(wait_s * 1000),
+            send_by_ms=now_ms + SEND_WITHIN_S * 1000,
             customer_id=intent.customer_id or (bound.customer_id if bound is not None else None),
         )
         entry = JournalEntry(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
@@ -225,35 +244,7 @@ class Attempt:
         self._reach(OperationPoint.ACCEPTED)
         return acceptance
 
-    async def _grant(self, permit: Permit) -> None:
-        """Commits the step to ``sending``; where that fails, nothing is sent, and the permit is released."""
-        now_ms = self._relay.clock.now_ms()
-        self._reach(OperationPoint.GRANTING)
-        try:
-            await self._apply(Report(event=Event.GRANTED, send_by_ms=now_ms + SEND_WITHIN_S * 1000))
-        except BaseException as error:  # as in run: the permit must not be lost
-            permit.release_unused()
-            if isinstance(error, OverruledError):
-                raise Refusal(
-                    Code.UNAVAILABLE, "the request waited too long and was given up; it was not sent"
-                ) from error
-            if isinstance(error, StoreError) and not isinstance(error, StoreDoubtful):
-                self._withdraw_later("grant_not_stored")
-            raise
-        self._reach(OperationPoint.GRANTED)
-
-    async def _wait_for_permit(self) -> Permit | None:
-        """Waits as long as configured; None where no permit came. Withdraws the intent where the store fails."""
-        until_s = self._relay.clock.boot_s() + self._account.queue_s
-        try:
-            return await self._account.rate_limiter.take(
-                until_s, priority=priority_of(self._intent.call), requester=self._request.credential.requester
-            )
-        except StoreError:
-            self._withdraw_later("no_place")
-            raise
-
-    async def _require_still_own(self, permit: Permit | None) -> None:
+    async def _require_still_own(self, permit: Permit) -> None:
         """Raises Refusal where another principal took the order just before this operation got its guard.
 
         It may have charged the order since its owner was asked for. From here on the guard keeps all others out.
@@ -264,34 +255,10 @@ class Attempt:
         try:
             await require_own(self._relay, self._request, self._intent.subject)
         except BaseException as error:  # as in run: the permit must not be lost
-            _release(permit)
+            permit.release_unused()
             if isinstance(error, Refusal | StoreError):
                 await self._withdraw_soon("order_taken")
             raise
-
-    async def _require_still_open(self, permit: Permit) -> None:
-        """Raises Refusal where the account was paused while the request waited; StoreUnavailable where the store fails.
-
-        In both cases the permit is released and the intent withdrawn.
-        """
-        try:
-            await self._relay.paused.require_open(self._request.account)
-        except BaseException as error:  # as in run: the permit must not be lost
-            permit.release_unused()
-            if isinstance(error, Refusal | StoreError):
-                await self._withdraw_soon("paused")
-            raise
-
-    async def _give_up(self, circuit_open: CircuitOpen | None) -> Answer:
-        """Withdraws the intent and answers, where no permit came: nothing was sent, and the key is free again."""
-        await self._withdraw_soon("no_place")
-        outcome = Outcome(
-            kind=OutcomeKind.NOT_SENT,
-            code=Code.GATEWAY_BUSY if circuit_open is None else Code.UNAVAILABLE,
-            msg=FULL_SENTENCE if circuit_open is None else FAILING_SENTENCE,
-            retry_after_s=None if circuit_open is None else circuit_open.retry_after_s,
-        )
-        return self._answer(outcome)
 
     async def _withdraw(self, cause: str) -> bool:
         """Stores that nothing was sent, which is certain: only this attempt would have sent it.
@@ -393,8 +360,3 @@ class Attempt:
     def _answer(self, outcome: Outcome) -> Answer:
         trace = Trace(request_id=self._request.request_id, operation_id=self.operation.id)
         return with_operation_headers(of_outcome(outcome, trace), self.operation)
-
-
-def _release(permit: Permit | None) -> None:
-    if permit is not None:
-        permit.release_unused()

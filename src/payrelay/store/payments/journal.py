@@ -106,6 +106,11 @@ class Journal:
         row = await self._database.read(first_row(Statement(statements.FIND_CLAIM, (principal, claim))))
         return None if row is None or _has_lapsed(row, now_ms) else await self._claimed(row)
 
+    async def find_guard(self, merchant: str, guard: str) -> GuardedOperation | None:
+        """Finds the operation that holds a guard."""
+        row = await self._database.read(first_row(Statement(statements.FIND_GUARD, (merchant, guard))))
+        return None if row is None else await self._guarded(row)
+
     async def accept(
         self,
         operation: Operation,
