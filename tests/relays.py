@@ -9,6 +9,7 @@ from tests.digests import digests_of
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.payments.operation import Retention
+from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
@@ -19,6 +20,7 @@ from payrelay.runtime.followers import Followers
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
+from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.owners import Owners
@@ -71,6 +73,7 @@ def relay_over(
         new_id=ids,
         background=background,
         paused=PausedAccounts(Pauses(database), clock, log),
+        lost_commits=LostCommits(_first_identity, clock, log),
         alerting=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
         read_cache=ReadCache(
             ReadingStore(database, SEAL, rows),
@@ -100,3 +103,8 @@ def relay_over(
             log=log,
         ),
     )
+
+
+async def _first_identity() -> DatabaseIdentity:
+    """Reads the identity of a database that nothing was lost of: databases of these tests are not begun as stores."""
+    return DatabaseIdentity(id="0" * 32, incarnations=(Incarnation(number=1, reason=Beginning.CREATED, began_at_ms=0),))

@@ -45,6 +45,7 @@ from payrelay.runtime.identity_provider_keys import IdentityProviderKeys, Jwks
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
+from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
     KEY_IS_MISSING,
@@ -85,6 +86,7 @@ from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -241,6 +243,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
+            lost_commits=LostCommits(IdentityStore(database, seal).read, clock, log),
             alerting=AlertChannels(
                 alerts=tuple(Alerts(database, about) for about in AlertSubject),
                 channels=alert_channels_of(settings),

@@ -65,8 +65,8 @@ SEALED_KEY: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
 STORED: Final = tuple(column for column in SEALED if column.owner is None)
 """The columns whose values are sealed with the store's key."""
 ERASABLE: Final = tuple(column for column in SEALED if column.owner is not None)
-VALUES: Final = len(STORED) + 3 + 3
-"""The values in them: meta has four, and a customer, a checkout, a notification and a reading have a data key each."""
+VALUES: Final = len(STORED) + 4 + 3
+"""The values in them: meta has five, and a customer, a checkout, a notification and a reading have a data key each."""
 
 
 def _rows(statement: Statement) -> Unit[list[Row]]:

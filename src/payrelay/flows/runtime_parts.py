@@ -12,6 +12,7 @@ from payrelay.runtime.hooks import Hooks
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
+from payrelay.runtime.recovery.lost_commits import LostCommits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,7 @@ class RuntimeParts:
 
     Attributes:
         paused: knows the accounts that take no new effects.
+        lost_commits: knows whether the database may lack commits, and whether a recovery is under way.
         read_cache: shares and keeps the gateway's answers to reads.
         dispatch: publishes, delivers and follows events.
         alerting: the alert channels.
@@ -31,6 +33,7 @@ class RuntimeParts:
     """
 
     paused: PausedAccounts
+    lost_commits: LostCommits
     read_cache: ReadCache
     dispatch: Dispatch
     alerting: AlertChannels

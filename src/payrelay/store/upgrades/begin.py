@@ -6,11 +6,12 @@ from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import KEY_CHECK, Seal
 from payrelay.store.meta import CHAIN_KEY, begin, new_chain, sealed_chain_key, sealed_check
 from payrelay.store.payments.audit import EARLIER, nothing_earlier, sealed_earlier
+from payrelay.store.recovery.identity import DATABASE_IDENTITY, new_identity
 from payrelay.store.upgrades.run import STEPS
 
 
 async def begin_store(database: Database, seal: Seal, clock: Clock) -> bool:
-    """Stores the check of the key and the key of the audit chain; False where the database holds anything already.
+    """Stores the check and the keys that a store begins with; False where the database holds anything already.
 
     The check names every upgrade step as finished from the first. So there never is a check that, put back later, would
     make a step run over rows that somebody has forged. Raises StoreUnavailable.
@@ -21,6 +22,7 @@ async def begin_store(database: Database, seal: Seal, clock: Clock) -> bool:
         {
             KEY_CHECK: sealed_check(seal, (step.name for step in STEPS)),
             CHAIN_KEY: sealed_chain_key(seal, chain),
+            DATABASE_IDENTITY: new_identity(seal, chain.since_ms),
             EARLIER: sealed_earlier(seal, nothing_earlier(ChainKey(chain.secret), chain.since_ms)),
         },
     )

@@ -22,6 +22,7 @@ from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
+from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.statements.meta import OTHER_VERSIONS
 from payrelay.store.upgrades.cover_earlier_rows import ROW_DIGESTS, cover_earlier_rows, has_covered_rows
 from payrelay.store.upgrades.cover_more_rows import MORE_ROW_DIGESTS, cover_more_rows, has_covered_more_rows
@@ -87,12 +88,17 @@ async def _seal_with_data_keys(context: UpgradeContext) -> None:
     await seal_with_data_keys(context.database, context.seal)
 
 
+async def _give_identity(context: UpgradeContext) -> None:
+    await IdentityStore(context.database, context.seal).add_first(context.now_ms)
+
+
 STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("audit chain", _begin_chain),
     UpgradeStep("signed texts", _fill_signed_texts),
     UpgradeStep(ROW_DIGESTS, _cover_earlier_rows, _has_covered_rows),
     UpgradeStep("data keys", _seal_with_data_keys),
     UpgradeStep(MORE_ROW_DIGESTS, _cover_more_rows, _has_covered_more_rows),
+    UpgradeStep("database identity", _give_identity),
 )
 """All steps, in the order in which they run. ``data keys`` comes behind ``row digests``, and changes nothing that a
 digest covers: so a database that has data keys has had its digests. A later step writes digests itself, or covers what

@@ -1,0 +1,68 @@
+"""The identity of a database, and how often its history began anew.
+
+A database that was restored or promoted may lack commits that its clients were told of. From then on it is another
+*incarnation* of the same database. The time whose commits may be lost is its *lost window*.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Beginning(StrEnum):
+    """Why an incarnation began."""
+
+    CREATED = "created"
+    """The database was made, or an upgrade gave it its identity."""
+    RECOVERED = "recovered"
+    """Commits were lost: an older backup was restored, or a standby without the newest commits was promoted."""
+    COPIED = "copied"
+    """The database was copied into another one, whole; nothing was lost."""
+
+
+class LostWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """The time whose commits may be lost, in ms since 1970, UTC; both ends belong to it."""
+
+    since_ms: int
+    until_ms: int
+
+
+class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
+    """One stretch of a database's history.
+
+    Attributes:
+        number: 1 for the first one; each further one has one more.
+        reason: why it began.
+        began_at_ms: when, in ms since 1970, UTC.
+        lost: the time whose commits may be lost; only where commits were lost.
+        ended_recovery_at_ms: when its recovery ended; None while it lasts, and where nothing was lost.
+        acknowledged: when each principal acknowledged that it has repeated whatever it sent in the lost window.
+        operator: who began it, for an operator's command.
+        note: why, in that operator's words.
+    """
+
+    number: int
+    reason: Beginning
+    began_at_ms: int
+    lost: LostWindow | None = None
+    ended_recovery_at_ms: int | None = None
+    acknowledged: dict[str, int] = {}
+    operator: str = ""
+    note: str = ""
+
+    @property
+    def is_recovering(self) -> bool:
+        """Whether a request may still come again whose first try was lost with the commits."""
+        return self.lost is not None and self.ended_recovery_at_ms is None
+
+
+class DatabaseIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """Which database it is: a random id that it keeps for good, and its incarnations, the oldest first."""
+
+    id: str
+    incarnations: tuple[Incarnation, ...]
+
+    @property
+    def current(self) -> Incarnation:
+        """The newest incarnation."""
+        return self.incarnations[-1]

@@ -1,0 +1,1 @@
+"""Recovers from commits that the database has lost."""

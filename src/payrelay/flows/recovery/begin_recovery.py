@@ -1,0 +1,35 @@
+"""Begins a recovery: a new incarnation of the database, with the time whose commits may be lost."""
+
+import msgspec
+
+from payrelay.clock import Clock
+from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.store.recovery.identity import IdentityStore
+
+
+async def begin_recovery(
+    identities: IdentityStore, clock: Clock, *, lost_since_ms: int, operator: str, note: str
+) -> Incarnation:
+    """Begins an incarnation whose lost window reaches from ``lost_since_ms`` (since 1970, UTC) until now; returns it.
+
+    At once or not at all. Where a recovery is under way, its lost window belongs to the new one, and what principals
+    acknowledged before counts no more: they may have sent something since. Raises StoreError.
+    """
+    now_ms = clock.now_ms()
+
+    def begun(identity: DatabaseIdentity) -> DatabaseIdentity:
+        current = identity.current
+        since_ms = min(lost_since_ms, now_ms)
+        if current.is_recovering and current.lost is not None:
+            since_ms = min(since_ms, current.lost.since_ms)
+        began = Incarnation(
+            number=current.number + 1,
+            reason=Beginning.RECOVERED,
+            began_at_ms=now_ms,
+            lost=LostWindow(since_ms=since_ms, until_ms=now_ms),
+            operator=operator,
+            note=note,
+        )
+        return msgspec.structs.replace(identity, incarnations=(*identity.incarnations, began))
+
+    return (await identities.change(begun)).current

@@ -1,0 +1,1 @@
+"""Knows of lost commits, and of the recovery from them."""

@@ -1,0 +1,96 @@
+"""Knows whether the database may lack commits that somebody was told of, and whether a recovery is under way.
+
+Each process reads the identity of the database at most IDENTITY_KEPT_MS after it changed. A process that finds the
+database behind what it knows says so here; from then on it lets nothing take effect at a gateway.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from payrelay.clock import Clock
+from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation
+from payrelay.errors import Code, Refusal
+
+IDENTITY_KEPT_MS: Final = 1_000
+"""How late a process may learn that a recovery has begun or ended."""
+RETRY_AFTER_S: Final = 30
+"""An operator has to act; a client that tries every half minute finds it done soon enough."""
+BEHIND_SENTENCE: Final = (
+    "the database may lack operations that were carried out, and an operator must start its recovery;"
+    " this request was not sent"
+)
+
+
+class LostCommits:
+    """Says whether effects are allowed on this database, and which recovery they have to respect.
+
+    ``read`` reads the identity of the database from it.
+    """
+
+    def __init__(
+        self, read: Callable[[], Awaitable[DatabaseIdentity]], clock: Clock, log: FilteringBoundLogger
+    ) -> None:
+        self._read_identity = read
+        self._clock = clock
+        self._log = log
+        self._identity: DatabaseIdentity | None = None
+        self._read_at_s = float("-inf")
+        self._reading: asyncio.Task[DatabaseIdentity] | None = None
+        self._behind: tuple[int, str] | None = None
+
+    @property
+    def behind(self) -> str | None:
+        """Why the database counts as behind, in words; None where it doesn't."""
+        return None if self._behind is None else self._behind[1]
+
+    def fall_behind(self, incarnation: int, reason: str) -> None:
+        """Says that the database lacks something which was there in ``incarnation``; only a later one ends that."""
+        if self._behind is None:
+            self._log.error("database_behind", incarnation=incarnation, reason=reason)
+        self._behind = (incarnation, reason)
+
+    async def require_effects_allowed(self) -> Incarnation | None:
+        """Gives the incarnation whose recovery is under way; None where there is none.
+
+        Raises Refusal (unavailable) where the database is behind and no recovery was started; StoreUnavailable where
+        that can't be known.
+        """
+        current = (await self.identity()).current
+        if self._behind is not None and current.number <= self._behind[0]:
+            raise Refusal(Code.UNAVAILABLE, BEHIND_SENTENCE, retry_after_s=RETRY_AFTER_S)
+        self._behind = None
+        return current if current.is_recovering else None
+
+    async def identity(self) -> DatabaseIdentity:
+        """Gives the identity as it was at most IDENTITY_KEPT_MS ago; callers at one moment share one read.
+
+        Raises StoreUnavailable, StoreUnusable.
+        """
+        if self._identity is not None and (self._clock.boot_s() - self._read_at_s) * 1000 < IDENTITY_KEPT_MS:
+            return self._identity
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read(self._clock.boot_s()))
+            self._reading.add_done_callback(self._have_read)
+        # A client that goes away cancels its wait, not the read that others wait for.
+        return await asyncio.shield(self._reading)
+
+    def _have_read(self, reading: "asyncio.Task[DatabaseIdentity]") -> None:
+        self._reading = None
+        if not reading.cancelled():
+            reading.exception()  # retrieved here too, because all waiting clients may be gone
+
+    async def _read(self, now_s: float) -> DatabaseIdentity:
+        identity = await self._read_identity()
+        before, self._identity, self._read_at_s = self._identity, identity, now_s
+        if before is None or before.current != identity.current:
+            self._tell(identity.current)
+        return identity
+
+    def _tell(self, current: Incarnation) -> None:
+        if current.is_recovering:
+            self._log.warning("recovery_under_way", incarnation=current.number, operator=current.operator)
+        elif current.lost is not None:
+            self._log.info("recovery_ended", incarnation=current.number)

@@ -1,0 +1,1 @@
+"""What tells a database from another, and from an earlier state of itself."""

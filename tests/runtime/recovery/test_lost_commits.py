@@ -1,0 +1,85 @@
+"""What a process that knows of lost commits lets take effect, and until when."""
+
+import asyncio
+from typing import Final
+
+import msgspec
+import pytest
+from tests.flows.world import World
+
+from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.errors import Code, Refusal, StoreUnavailable
+from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS, LostCommits
+
+FIRST: Final = Incarnation(number=1, reason=Beginning.CREATED, began_at_ms=0)
+SECOND: Final = Incarnation(
+    number=2,
+    reason=Beginning.RECOVERED,
+    began_at_ms=20,
+    lost=LostWindow(since_ms=10, until_ms=20),
+    operator="dana",
+)
+
+
+class Identities:
+    """Gives the incarnations that a test has put into it, and counts its reads."""
+
+    def __init__(self) -> None:
+        self.incarnations = [FIRST]
+        self.reads = 0
+        self.is_away = False
+
+    async def read(self) -> DatabaseIdentity:
+        """Reads the identity."""
+        self.reads += 1
+        await asyncio.sleep(0)
+        if self.is_away:
+            raise StoreUnavailable("away")
+        return DatabaseIdentity(id="one", incarnations=tuple(self.incarnations))
+
+
+async def test_nothing_takes_effect_on_a_database_that_is_behind_until_its_recovery_begins(world: World) -> None:
+    """Whatever was lost may come again: without the recovery each repeat would be charged anew."""
+    identities = Identities()
+    lost = LostCommits(identities.read, world.clock, world.relay.log)
+    assert await lost.require_effects_allowed() is None
+    lost.fall_behind(1, "operation op_1 is missing")
+    with pytest.raises(Refusal, match="operator must start its recovery") as refused:
+        await lost.require_effects_allowed()
+    assert (refused.value.code, lost.behind) == (Code.UNAVAILABLE, "operation op_1 is missing")
+
+    identities.incarnations.append(SECOND)
+    world.clock.passed_ms += IDENTITY_KEPT_MS
+    assert await lost.require_effects_allowed() == SECOND
+    assert lost.behind is None
+    identities.incarnations[1] = msgspec.structs.replace(SECOND, ended_recovery_at_ms=99)
+    world.clock.passed_ms += IDENTITY_KEPT_MS
+    assert await lost.require_effects_allowed() is None
+    assert world.log_events == ["database_behind", "recovery_under_way", "recovery_ended"]
+
+
+async def test_a_recovery_that_had_begun_before_does_not_allow_what_is_lost_again(world: World) -> None:
+    """A second restore, of a backup from within the recovery, needs a recovery of its own."""
+    identities = Identities()
+    identities.incarnations.append(SECOND)
+    lost = LostCommits(identities.read, world.clock, world.relay.log)
+    assert await lost.require_effects_allowed() == SECOND
+    lost.fall_behind(2, "operation op_9 is missing")
+
+    with pytest.raises(Refusal):
+        await lost.require_effects_allowed()
+
+
+async def test_those_who_ask_at_once_share_one_reading_and_a_failure_is_asked_again(world: World) -> None:
+    """A storm of requests each second must not be a storm of reads; nothing is allowed while it can't be known."""
+    identities = Identities()
+    lost = LostCommits(identities.read, world.clock, world.relay.log)
+    await asyncio.gather(*(lost.require_effects_allowed() for _ in range(20)))
+    assert identities.reads == 1
+    identities.is_away = True
+    world.clock.passed_ms += IDENTITY_KEPT_MS
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            await lost.require_effects_allowed()
+
+    assert identities.reads == 3
