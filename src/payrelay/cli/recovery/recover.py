@@ -133,9 +133,7 @@ async def acknowledge_for(
         if stored not in await relay.principals.known():
             raise CommandError(f"there is no principal {principal!r}; `payrelay principals list` shows all", NOT_FOUND)
         current = (await relay.identities.read()).current
-        question = (
-            f"Has {principal} repeated all requests of the lost time? A later repeat is carried out as a new one."
-        )
+        question = f"Has {principal} repeated all requests of the lost time? Later ones are carried out as new."
         if not yes and not is_confirmed(question):
             raise CommandError("nothing was acknowledged", REFUSED)
         await acknowledge(relay.identities, relay.clock, stored, current.number)

@@ -21,7 +21,8 @@ MEANINGS_OF_DECISIONS: Final = {
         " authorization without its token can't be captured."
     ),
     HeldDecision.SEND: (
-        "Send: it goes to the gateway now. Where an earlier try was carried out, that makes it twice; see that it wasn't."
+        "Send: it goes to the gateway now. Where an earlier try was carried out, that makes it twice: see first that it"
+        " was not."
     ),
     HeldDecision.REFUSE: (
         "Refuse: Payrelay doesn't send it, and the Idempotency-Key is free again. The client reads that this operation"

@@ -150,8 +150,9 @@ class Attempt:
     async def run_held(self, held: Operation, evidence: Evidence) -> Answer:
         """Sends a held operation that an operator, whom ``evidence`` names, decided to send; else as ``run``.
 
-        Raises Refusal where no permit came in time, or the account was paused meanwhile, and Outdated where the
-        operation is held no more: nothing was sent then. Nor was anything where it raises another StoreError.
+        Raises Refusal where no permit came in time, or the account was paused meanwhile; Outdated and OverruledError
+        where the operation is held no more; StoreError. Nothing was sent then. After a StoreDoubtful the row may be in
+        ``sending`` all the same: it is not withdrawn, because another operator may have had it sent meanwhile.
         """
         self.operation, self._held_id = held, held.id
         permit = await self._permit(held.fingerprint)
@@ -160,10 +161,8 @@ class Attempt:
         try:
             decided = Report(event=Event.DECIDED_SEND, evidence=evidence, send_by_ms=send_by_ms)
             self.operation = (await apply(self._relay, held, decided)).operation
-        except BaseException as error:  # as in run: the permit must not be lost
+        except BaseException:  # as in run: the permit must not be lost
             permit.release_unused()
-            if isinstance(error, StoreDoubtful):
-                await self._withdraw_soon("intent_not_stored")
             raise
         self._has_begun = True
         return await self._send_and_conclude(permit, send_by_s)

@@ -12,7 +12,7 @@ from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Kind, Operation, State
 from payrelay.core.recovery.held_decisions import HeldDecision
 from payrelay.errors import Outdated
-from payrelay.flows.apply_change import apply
+from payrelay.flows.apply_change import OverruledError, apply
 from payrelay.flows.operators.decidable import Decision, UndecidedError
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.recovery.decisions.send_held import send_held
@@ -77,7 +77,7 @@ async def decide_held(
             case HeldDecision.REFUSE:
                 evidence = Evidence(operator=operator, reason=reason)
                 return (await apply(relay, held, Report(event=Event.DECIDED_REFUSE, evidence=evidence))).operation
-    except Outdated:
+    except (Outdated, OverruledError):
         raise UndecidedError(f"{held.id} is held no more; look at it again") from None
 
 

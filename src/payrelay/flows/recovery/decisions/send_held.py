@@ -20,7 +20,7 @@ async def send_held(relay: Relay, held: Operation, *, operator: str, reason: str
 
     What the gateway must show beforehand is read anew. Raises Refusal where the account is paused, the database is
     behind, the customer is gone or the order is another principal's by now, and where no permit came in time; Outdated
-    where the operation is held no more; StoreError. Nothing was sent then.
+    or OverruledError where the operation is held no more; StoreError. Nothing was sent then.
     """
     request = Request(
         account=held.account,
