@@ -11,7 +11,6 @@ from payrelay.api.routes import (
     events,
     operations,
     payments,
-    recovery,
     subscriptions,
 )
 
@@ -21,7 +20,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     *checkouts.ROUTES,
     *customers.ROUTES,
     *operations.ROUTES,
-    *recovery.ROUTES,
     *client_tokens.ROUTES,
     *events.ROUTES,
     *endpoints.ROUTES,

@@ -1,21 +1,18 @@
 """The commands for a recovery: begin it, see where it stands, decide about what is held, end it."""
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
+from payrelay.cli.recovery.decide import decide_many
 from payrelay.cli.recovery.pages import held_in_words, status_json, status_lines
-from payrelay.cli.session import operator_from, read_settings, reason_from, session
-from payrelay.cli.terminal.declaring import By, Json, Reason, Sure, awaited, examples, group
+from payrelay.cli.session import operator_from, read_settings, session
+from payrelay.cli.terminal.declaring import By, Json, Sure, awaited, examples, group
 from payrelay.cli.terminal.messages import (
     DONE,
-    FAULTY,
     NOT_FOUND,
     REFUSED,
     CommandError,
-    complain,
     is_confirmed,
     require_answerable,
     say,
@@ -24,19 +21,10 @@ from payrelay.cli.terminal.messages import (
 )
 from payrelay.clock import Clock
 from payrelay.core.moments import moment_ms, spoken
-from payrelay.core.payments.operation import Kind, Operation
-from payrelay.core.payments.payment import payment_number
-from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
-from payrelay.errors import Refusal, StoreError
-
-if TYPE_CHECKING:
-    from payrelay.flows.recovery.decisions.decide_held import HeldFilter
-    from payrelay.flows.relay import Relay
 
 app = group("recover", "Recover from commits that the database has lost.")
 
 UNDONE: Final = "no recovery was begun"
-UNDECIDED: Final = "nothing was decided"
 NO_MARK: Final = (
     "no mark tells since when commits may be lost: give --lost-since, the time of the backup or of the last commit that"
     " the database surely has"
@@ -52,7 +40,7 @@ CONSEQUENCES: Final = (
 @app.callback(
     invoke_without_command=True,
     no_args_is_help=False,
-    epilog=examples('payrelay recover --lost-since 2026-11-22T09:30Z --note "restored the backup of 9:30"'),
+    epilog=examples("payrelay recover --lost-since 2026-11-22T09:30Z --note restored"),
 )
 def recover(
     context: typer.Context,
@@ -82,7 +70,7 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
     settings = read_settings()
     require_answerable(is_sure=is_sure, undone=UNDONE)
     who, now_ms = operator_from(by), Clock().now_ms()
-    since_ms = lost_since_of_marks(settings) if lost_since is None else _time_from(lost_since, "--lost-since")
+    since_ms = lost_since_of_marks(settings) if lost_since is None else _time_from(lost_since)
     if since_ms is None:
         raise CommandError(NO_MARK)
     if since_ms > now_ms:
@@ -101,7 +89,7 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
 @app.command("status", epilog=examples("payrelay recover status", "payrelay recover status --json"))
 @awaited
 async def show_status(*, as_json: Json = False) -> int:
-    """Show where the recovery stands: who acknowledged, what is held, and when it ends."""
+    """Show where the recovery stands."""
     from payrelay.flows.recovery.decisions.show_status import recovery_status
 
     async with session(read_settings()) as relay:
@@ -121,8 +109,9 @@ async def acknowledge_for(
     principal: Annotated[str, typer.Option(metavar="NAME", help="Whose requests are new from now on.")],
     yes: Sure = False,
 ) -> int:
-    """Acknowledge for a principal: it has repeated all that it sent in the lost time and got no answer to.
+    """Acknowledge for a principal that it has repeated its lost requests.
 
+    Those are what it sent in the lost window and got no answer to.
     From a second later on, none of its requests counts as a repeat of a lost one.
     """
     from payrelay.flows.recovery.acknowledge import acknowledge
@@ -171,102 +160,17 @@ async def end(
     return DONE
 
 
-@app.command(
+app.command(
     "decide",
     epilog=examples(
-        'payrelay recover decide done ID --payment-id 3200250 --reason "in the portal"',
-        'payrelay recover decide send --kind void --account gateway --reason "none in the portal"',
+        "payrelay recover decide done ID --payment-id 3200250 --reason portal",
+        "payrelay recover decide send --where kind=void --reason portal",
     ),
-)
-@awaited
-async def decide_many(
-    decision: Annotated[HeldDecision, typer.Argument(metavar="DECISION", help="One of done, send, refuse.")],
-    operation_ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="These; or name a filter.")] = None,
-    *,
-    account: Annotated[str | None, typer.Option(metavar="ACCOUNT", help="Those on this account.")] = None,
-    kind: Annotated[Kind | None, typer.Option(metavar="KIND", help="Those of this kind.")] = None,
-    order: Annotated[str | None, typer.Option(metavar="ORDER", help="Those of this order.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Those held at this time or later.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Those held at this time or before.")] = None,
-    payment_id: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="With done: the payment that one operation made.")
-    ] = None,
-    reason: Reason = "",
-    by: By = None,
-    yes: Sure = False,
-) -> int:
-    """Decide about held operations, for good.
-
-    done: an earlier try was carried out. send: none was, it is sent now. refuse: it isn't sent.
-    """
-    from payrelay.flows.recovery.decisions.decide_held import HeldFilter, held_operations
-
-    settings = read_settings()
-    require_answerable(is_sure=yes, undone=UNDECIDED)
-    who, why, paid = operator_from(by), reason_from(reason), _payment_id(payment_id)
-    wanted = HeldFilter(
-        ids=frozenset(operation_ids or ()),
-        account=account,
-        kind=kind,
-        order_id=order,
-        since_ms=None if since is None else _time_from(since, "--since"),
-        until_ms=None if until is None else _time_from(until, "--until"),
-    )
-    if wanted == HeldFilter():
-        raise CommandError("name operations by their ids, or by a filter such as --kind")
-    async with session(settings) as relay:
-        held = [each async for each in held_operations(relay, wanted)]
-        _require_found(held, wanted)
-        if paid is not None and (decision is not HeldDecision.DONE or len(held) != 1):
-            raise CommandError("--payment-id belongs to one operation that was done")
-        say(f"{held_in_words(Counter(each.kind for each in held))}. {MEANINGS_OF_DECISIONS[decision]}")
-        if not yes and not is_confirmed(f"Decide {decision}, for good?"):
-            raise CommandError(UNDECIDED, REFUSED)
-        return await _decided(relay, held, decision, operator=who, reason=why, payment_id=paid)
+)(decide_many)
 
 
-async def _decided(
-    relay: "Relay",
-    held: Sequence[Operation],
-    decision: HeldDecision,
-    *,
-    operator: str,
-    reason: str,
-    payment_id: str | None,
-) -> int:
-    """Decides about one operation after the other, and tells what each came to; one that fails leaves the others."""
-    from payrelay.flows.operators.decidable import UndecidedError
-    from payrelay.flows.recovery.decisions.decide_held import decide_held
-
-    code = DONE
-    for each in held:
-        try:
-            after = await decide_held(relay, each, decision, operator=operator, reason=reason, payment_id=payment_id)
-        except (Refusal, UndecidedError, StoreError) as error:
-            complain(f"{each.id}: {error}")
-            code = FAULTY
-        else:
-            show(f"{each.id} {after.state}")
-    return code
-
-
-def _require_found(held: Sequence[Operation], wanted: "HeldFilter") -> None:
-    missing = sorted(wanted.ids - {each.id for each in held})
-    if missing:
-        raise CommandError(f"not held, or not of this filter: {', '.join(missing)}", NOT_FOUND)
-    if not held:
-        raise CommandError("no held operation is of this filter", NOT_FOUND)
-
-
-def _time_from(text: str, option: str) -> int:
+def _time_from(text: str) -> int:
     at_ms = moment_ms(text)
     if at_ms is None:
-        raise CommandError(f"{option} must be a time in ISO 8601 with its zone, such as 2026-11-22T09:30Z")
+        raise CommandError("--lost-since must be a time in ISO 8601 with its zone, such as 2026-11-22T09:30Z")
     return at_ms
-
-
-def _payment_id(text: str | None) -> str | None:
-    number = None if text is None else payment_number(text)
-    if text is not None and number is None:
-        raise CommandError("--payment-id must be 1 to 19 digits")
-    return number

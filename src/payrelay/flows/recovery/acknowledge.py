@@ -1,4 +1,4 @@
-"""Acknowledges, for a principal, that it has repeated whatever it sent in the lost window and got no answer to."""
+"""The acknowledgement of a principal: it has repeated whatever it sent in the lost window and got no answer to."""
 
 import msgspec
 

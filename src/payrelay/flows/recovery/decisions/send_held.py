@@ -19,8 +19,8 @@ async def send_held(relay: Relay, held: Operation, *, operator: str, reason: str
     """Sends a held operation once, and returns it with its outcome as far as it is known.
 
     What the gateway must show beforehand is read anew. Raises Refusal where the account is paused, the database is
-    behind, the customer is gone or the order is another principal's by now, and where no permit came in time; Outdated
-    or OverruledError where the operation is held no more; StoreError. Nothing was sent then.
+    behind, the customer is gone, the order is another principal's by now, or no permit came in time. Raises Outdated or
+    OverruledError where the operation is held no more, and StoreError. Nothing was sent then.
     """
     request = Request(
         account=held.account,
