@@ -109,9 +109,9 @@ async def acknowledge_for(
     principal: Annotated[str, typer.Option(metavar="NAME", help="Whose requests are new from now on.")],
     yes: Sure = False,
 ) -> int:
-    """Acknowledge for a principal that it has repeated its lost requests.
+    """Acknowledge a recovery for a principal.
 
-    Those are what it sent in the lost window and got no answer to.
+    It has repeated all that it sent in the lost window and got no answer to.
     From a second later on, none of its requests counts as a repeat of a lost one.
     """
     from payrelay.flows.recovery.acknowledge import acknowledge
