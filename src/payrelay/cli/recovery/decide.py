@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 UNDECIDED: Final = "nothing was decided"
 FILTERS: Final = ("account", "kind", "order", "principal", "since", "until")
 """What ``--where`` can name."""
+FINISH_WITHIN_S: Final = 30.0
+"""Time for an outcome that the database did not take at once; after that the service finds the operation, as after a
+crash."""
 
 
 @awaited
@@ -97,6 +100,7 @@ async def _decided(
             code = FAULTY
         else:
             show(f"{each.id} {after.state}")
+    await relay.background.finish(FINISH_WITHIN_S)
     return code
 
 
