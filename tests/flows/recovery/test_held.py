@@ -135,6 +135,21 @@ async def test_a_repeat_of_a_held_request_gets_the_same_answer(books: World) -> 
     assert books.account.sent == []
 
 
+@pytest.mark.parametrize(("step", "states"), [("accept", []), ("accepted", [State.HELD])])
+async def test_a_crash_while_it_is_held_stores_all_or_nothing(world: World, step: str, states: list[State]) -> None:
+    """The client repeats, and there is one operation, for which nothing was sent."""
+    world.steps.put(step, Raising(Crash()))
+    with pytest.raises(Crash):
+        await held(world)
+    await world.reopen()
+    await recover(world.relay, is_sole_owner=True)
+    assert [each.state for each in await world.operations()] == states
+    assert (await held(world)).http_status == 202
+
+    assert [each.state for each in await world.operations()] == [State.HELD]
+    assert world.account.ledger == []
+
+
 async def test_done_answers_as_the_gateway_would_have(books: World) -> None:
     """With the payment that the operator found, and without sending; the guard is free."""
     await held(books)
