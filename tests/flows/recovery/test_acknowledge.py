@@ -10,7 +10,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.errors import Code, Refusal
-from payrelay.flows.recovery.acknowledge import acknowledge, acknowledge_by_request, show_recovery
+from payrelay.flows.recovery.acknowledge import acknowledge, acknowledge_recovery, show_recovery
 from payrelay.flows.recovery.begin_recovery import begin_recovery
 from payrelay.flows.recovery.decisions.show_status import recovery_status
 from payrelay.flows.recovery.end_recovery import end_recovery, end_recovery_when_over
@@ -41,9 +41,9 @@ async def test_a_principal_reads_what_was_lost_and_acknowledges_it(world: World)
     """By the incarnation that it read; a repeat changes nothing, not even the time."""
     await recovering(world)
     shown = told(await show_recovery(world.relay, asked()))
-    acknowledged = told(await acknowledge_by_request(world.relay, asked(), 2))
+    acknowledged = told(await acknowledge_recovery(world.relay, asked(), 2))
     world.clock.passed_ms = 5_000
-    again = told(await acknowledge_by_request(world.relay, asked(), 2))
+    again = told(await acknowledge_recovery(world.relay, asked(), 2))
 
     assert (shown["incarnation"], shown["is_recovering"], shown["acknowledged_at"]) == (2, True, None)
     assert (shown["lost_since"], shown["lost_until"]) == ("2023-11-14T21:13:20.000Z", "2023-11-14T22:13:20.000Z")

@@ -25,7 +25,7 @@ from payrelay.core.payments.idempotency import KEY_LENGTH_MAX
 from payrelay.core.payments.operation import Kind, OperationFilter, State
 from payrelay.flows.payments.await_outcome import show_when_final
 from payrelay.flows.payments.find_operations import list_operations, show_operation, show_operation_by_key
-from payrelay.flows.recovery.acknowledge import acknowledge_by_request, show_recovery
+from payrelay.flows.recovery.acknowledge import acknowledge_recovery, show_recovery
 from payrelay.flows.relay import Relay
 
 OPERATION: Final = own_id("op", "operation")
@@ -146,7 +146,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/recovery/acknowledgement",
         sentence="Acknowledge that you have repeated every request of the lost time that got no answer",
         scope=Scope.PAYMENTS_CHARGE,
-        handler=lambda relay, parsed: acknowledge_by_request(
+        handler=lambda relay, parsed: acknowledge_recovery(
             relay, parsed.request, int(parsed.body_as(AcknowledgementBody).incarnation)
         ),
         answer="recovery",

@@ -29,7 +29,7 @@ async def show_recovery(relay: Relay, request: Request) -> Answer:
     return found(_view((await relay.identities.read()).current, request.principal))
 
 
-async def acknowledge_by_request(relay: Relay, request: Request, incarnation: int) -> Answer:
+async def acknowledge_recovery(relay: Relay, request: Request, incarnation: int) -> Answer:
     """Acknowledges for the caller's principal; as ``acknowledge``."""
     current = await acknowledge(relay.identities, relay.clock, request.principal, incarnation)
     relay.log.warning("recovery_acknowledged", principal=request.principal, incarnation=incarnation)
