@@ -42,6 +42,7 @@ from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 
@@ -93,6 +94,7 @@ def relay_over(
         signing_keys=SigningKeys(database, SEAL, clock),
         owners=Owners(database, rows),
         principals=Principals(database, rows),
+        identities=IdentityStore(database, SEAL),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL, rows),

@@ -14,7 +14,9 @@ import pytest
 from tests.sources import ROOT
 
 from payrelay.core.outcomes import CODES_OF_KIND, OutcomeKind
+from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 from payrelay.errors import MEANINGS, Code
+from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE
 
 SOURCES: Final = ROOT / "src" / "payrelay"
 ELSEWHERE: Final = ("api/public/", "store/")
@@ -46,6 +48,8 @@ DENIALS: Final[dict[str, Known]] = {
     "the subscription's payments could not be read, which a retry needs beforehand; the retry was not sent": (
         Known.NEVER_SENT
     ),
+    "the account is another merchant's now; this request was not sent": Known.NEVER_SENT,
+    BEHIND_SENTENCE: Known.NEVER_SENT,
     # Outcomes of a call.
     "the gateway rejected the access token, and the service could not resend the request; nothing was executed": (
         Known.REJECTED
@@ -79,12 +83,15 @@ DENIALS: Final[dict[str, Known]] = {
     "evidence or an operator established that it did not happen; to try again, use another Idempotency-Key": (
         Known.ESTABLISHED
     ),
+    "An operator decided not to send it; no byte of it left.": Known.NEVER_SENT,
+    MEANINGS_OF_DECISIONS[HeldDecision.REFUSE]: Known.NEVER_SENT,
     # The rest.
     "Optional for a preapproval; without it, nothing is charged now.": Known.HERE,
     " of the ids name no stored event; nothing was sent": Known.HERE,
     "Verified: nothing was changed or removed.": Known.SHOWN,
     "another process has just made a new key; nothing was changed": Known.HERE,
     "nothing was accepted": Known.HERE,
+    "nothing was acknowledged": Known.HERE,
     "nothing was erased": Known.HERE,
     "; nothing was sent": Known.HERE,
     "nothing was charged": Known.HERE,

@@ -41,8 +41,9 @@ MODULES_MAX_OF: Final = {"payrelay/cli": 18}
 
 FAN_OUT_MAX: Final = 12
 """Modules of ours that one module names: beyond that it does more than one thing."""
-COMPOSERS: Final = {"payrelay.app", "payrelay.flows.stores"}
-"""The first puts everything together, and so names everything; the second lists the stores, and so names each."""
+COMPOSERS: Final = {"payrelay.app", "payrelay.flows.stores", "payrelay.worker"}
+"""The first puts everything together, and so names everything; the others list the stores and the jobs, and so name
+each."""
 FAN_OUT_MAX_OF: Final = {
     # Tells one effect from its claim to its answer: divided, no reader could see the order, on which all rests.
     "payrelay.flows.payments.carry_out": 16,

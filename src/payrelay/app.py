@@ -243,6 +243,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
+            identities=IdentityStore(database, seal),
             lost_commits=LostCommits(IdentityStore(database, seal).read, clock, log),
             alerting=AlertChannels(
                 alerts=tuple(Alerts(database, about) for about in AlertSubject),

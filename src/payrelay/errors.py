@@ -79,7 +79,11 @@ MEANINGS: Final[dict[Code, Meaning]] = {
         202, Retry.AFTER, "The service sent it, or may have sent it, and doesn't know the outcome yet.", 2
     ),
     Code.NEEDS_ATTENTION: Meaning(
-        202, Retry.AFTER, "The service can't establish the outcome, and an operator must decide it.", 3_600
+        202,
+        Retry.AFTER,
+        "The service can't establish the outcome, or that of an earlier try that its database lost; an operator must"
+        " decide.",
+        3_600,
     ),
     Code.PENDING: Meaning(202, Retry.AFTER, "The gateway says that it is pending.", 10),
     Code.MALFORMED_REQUEST: Meaning(

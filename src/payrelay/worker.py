@@ -18,6 +18,7 @@ from payrelay.flows.operators.alert import begin_alerts
 from payrelay.flows.operators.audit import keep_anchors
 from payrelay.flows.order_search import forget_searches
 from payrelay.flows.payments.recover_after_crash import recover
+from payrelay.flows.recovery.end_recovery import end_recovery_when_over
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import begin_due
 from payrelay.runtime import event_delivery
@@ -81,6 +82,7 @@ JOBS: Final = (
     Job(120, forget_checkouts),
     Job(120, forget_client_tokens),
     Job(120, clear_residues),
+    Job(120, end_recovery_when_over),
 )
 
 

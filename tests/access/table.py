@@ -252,6 +252,22 @@ ROWS: Final = (
         phones=_CLOSED,
     ),
     Row(
+        route="showRecovery",
+        noun=Noun.ORDER,
+        path="recovery",
+        shows="{order}",
+        key="- . . . .",
+        phones=_CLOSED,
+    ),
+    Row(
+        route="acknowledgeRecovery",
+        noun=Noun.ORDER,
+        path="recovery/acknowledgement",
+        body={"incarnation": 2},
+        key="409 . . . .",
+        phones=_CLOSED,
+    ),
+    Row(
         route="listOperations",
         noun=Noun.ORDER,
         path="operations?limit=100",

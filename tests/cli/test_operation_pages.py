@@ -184,7 +184,8 @@ def test_its_answer_is_shown() -> None:
 
 def test_the_commands_that_decide_can_be_copied() -> None:
     """Each with its id."""
-    assert hints_of(operation()) == [
+    both = {decided: preview(succeeded(b'"OK"', b"null")) for decided in (State.SUCCEEDED, State.FAILED)}
+    assert hints_of(operation(), both) == [
         f"payrelay operations decide {ID} succeeded --reason …",
         f"payrelay operations decide {ID} failed --reason …",
     ]

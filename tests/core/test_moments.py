@@ -1,6 +1,8 @@
 from datetime import date
 
-from payrelay.core.moments import day_at, rfc3339, spoken
+import pytest
+
+from payrelay.core.moments import day_at, moment_ms, rfc3339, spoken
 
 AT_MS = 1_795_255_200_999
 
@@ -22,3 +24,19 @@ def test_a_day_is_that_of_the_time_zone() -> None:
     assert day_at(1_795_255_200_999, "Asia/Colombo") == date(2026, 11, 21)
     assert day_at(1_795_255_200_999 + 9 * 3_600_000, "Asia/Colombo") == date(2026, 11, 22)
     assert day_at(1_795_255_200_999 + 9 * 3_600_000, "UTC") == date(2026, 11, 21)
+
+
+@pytest.mark.parametrize(
+    ("text", "at_ms"),
+    [
+        ("1970-01-01T00:00:01Z", 1_000),
+        ("1970-01-01T05:30:00.25+05:30", 250),
+        ("1970-01-01 00:00+00:00", 0),
+        ("1970-01-01T00:00:01", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_a_time_is_read_with_its_zone_only(text: str, at_ms: int | None) -> None:
+    """An operator and a server in two zones would mean two times by one text."""
+    assert moment_ms(text) == at_ms

@@ -36,6 +36,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "simulate": "program",
         "check": "check",
         "resolve": "resolve",
+        "recover": "recovery.recover",
         "pause": "accounts",
         "resume": "accounts",
         "operations": "operations",

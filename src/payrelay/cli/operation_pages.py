@@ -19,18 +19,20 @@ from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.payments.explanations import phrases_of, printable, reason_phrase, request_phrase, sentence_of
 from payrelay.core.payments.operation import Event, JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
-from payrelay.flows.operators.decide import EVENT_OF_DECISION, Consequence, sentences_of
+from payrelay.flows.operators.decide import Consequence, sentences_of
 from payrelay.flows.operators.review import Group, OperationStudy, ReviewEntry
 from payrelay.flows.payments.operation_views import view
 
 TITLES: Final[dict[State | None, str]] = {
     State.NEEDS_ATTENTION: "Needs attention",
+    State.HELD: "Held: not sent since the database lost commits",
     State.UNKNOWN: "Unknown, still inquired about",
     State.PENDING: "Pending at the gateway",
     None: "Others",
 }
 STYLES: Final = {
     State.NEEDS_ATTENTION: "bold red",
+    State.HELD: "bold red",
     State.UNKNOWN: "bold yellow",
     State.PENDING: "bold cyan",
     State.SUCCEEDED: "green",
@@ -91,9 +93,11 @@ def show_page(studied: OperationStudy, previews: Mapping[State, Consequence], no
     return Parts(*parts)
 
 
-def hints_of(operation: Operation) -> list[str]:
+def hints_of(operation: Operation, previews: Mapping[State, Consequence]) -> list[str]:
     """Gives the commands that decide, to be copied."""
-    return [f"payrelay operations decide {operation.id} {decided} --reason …" for decided in EVENT_OF_DECISION]
+    if operation.state is State.HELD:
+        return [f"payrelay recover decide {choice} {operation.id} --reason …" for choice in ("done", "send", "refuse")]
+    return [f"payrelay operations decide {operation.id} {decided} --reason …" for decided in previews]
 
 
 def consequence_lines(consequence: Consequence) -> list[str]:

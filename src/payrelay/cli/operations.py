@@ -91,7 +91,7 @@ async def show_operation(operation_id: OperationId, *, as_json: Json = False) ->
     else:
         page = Page()
         page.write(show_page(studied, previews, now_ms))
-        for hint in ("", *hints_of(studied.operation)) if previews else ():
+        for hint in ("", *hints_of(studied.operation, previews)) if previews else ():
             page.write_line(hint)
     return DONE
 

@@ -10,6 +10,15 @@ def rfc3339(at_ms: int, timespec: Literal["seconds", "milliseconds"] = "millisec
     return _at(at_ms).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
+def moment_ms(text: str) -> int | None:
+    """Reads a time in ISO 8601 with its zone: ``2026-11-21T10:00Z``, ``2026-11-21 15:30+05:30``; None for others."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else int(moment.timestamp() * 1000)
+
+
 def spoken(at_ms: int) -> str:
     """Writes a time for people, to the second: ``2026-11-21 10:00:00``; the caller adds that it is UTC."""
     return _at(at_ms).strftime("%Y-%m-%d %H:%M:%S")

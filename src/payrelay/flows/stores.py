@@ -14,6 +14,7 @@ from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 
@@ -36,6 +37,7 @@ class Stores:
         client_tokens, signing_keys: client tokens, and the keys that sign them.
         owners: who owns a payment, an authorization, a plan or an order.
         principals: the names and groups of principals.
+        identities: the identity of the database.
     """
 
     journal: Journal
@@ -52,3 +54,4 @@ class Stores:
     signing_keys: SigningKeys
     owners: Owners
     principals: Principals
+    identities: IdentityStore

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from payrelay.core.payments.operation import OPEN_STATES, Operation, State
+from payrelay.core.payments.operation import AWAITS_OPERATOR, OPEN_STATES, Operation
 
-HELD_STATES: Final = OPEN_STATES - {State.NEEDS_ATTENTION}
+HELD_STATES: Final = OPEN_STATES - AWAITS_OPERATOR
 """States for which a response is held, because they may soon end. No response waits for an operator's decision."""
 WAITERS_MAX: Final = 1_000
 """Responses that are held at once; each has a connection, and costs the store up to one read in POLL_EVERY_S."""

@@ -96,9 +96,16 @@ def test_every_verdict_is_an_event() -> None:
 
 
 def test_nothing_is_sent_from_a_row_that_was_not_granted() -> None:
-    """``sending`` is reached from ``accepted`` by a grant alone: a crash before it is surely not sent."""
+    """``sending`` is reached from ``accepted`` by a grant alone: a crash before it is surely not sent.
+
+    From ``held`` it is reached by an operator's decision alone.
+    """
     ways_in = {pair for pair, state in TRANSITIONS.items() if state is State.SENDING}
-    assert ways_in == {(State.ACCEPTED, Event.GRANTED), (State.SENDING, Event.RESENT)}
+    assert ways_in == {
+        (State.ACCEPTED, Event.GRANTED),
+        (State.SENDING, Event.RESENT),
+        (State.HELD, Event.DECIDED_SEND),
+    }
 
 
 def test_time_alone_never_says_that_something_failed() -> None:
@@ -250,7 +257,7 @@ def test_a_stored_step_is_one_of_the_table() -> None:
     words = itertools.product(map(str, State), map(str, Event), map(str, State))
 
     assert {step for step in words if is_step(*step)} == known
-    assert [state for state in State if is_step(None, None, state.value)] == [State.ACCEPTED, State.SENDING]
+    assert [state for state in State if is_step(None, None, state.value)] == [State.ACCEPTED, State.SENDING, State.HELD]
     assert not is_step(None, Event.GRANTED.value, State.SENDING.value)
     assert not is_step(State.SUCCEEDED.value, Event.GAVE_UP.value, State.NOT_SENT.value)
     assert not is_step("forged", None, "forged")

@@ -120,6 +120,7 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
         "part": ("Refund a part", REFUND_PART),
         "void": ("Void an authorization", VOID),
     },
+    "acknowledgeRecovery": {"recovery": ("Say that all was repeated", {"incarnation": 2})},
     "issueClientToken": {
         "order": ("To pay one order", CLIENT_TOKEN),
         "read": ("To read only", {"customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"}),

@@ -19,6 +19,7 @@ from payrelay.flows.customers.show_customer import CustomerView, ErasedCustomerV
 from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, ReplayResult
 from payrelay.flows.events.read_events import EventPage, EventView
 from payrelay.flows.payments.operation_views import ChargebackView, OperationDetail, OperationView
+from payrelay.flows.recovery.acknowledge import RecoveryView
 from payrelay.flows.subscriptions.show_subscription_states import InstallmentView, SubscriptionStateView
 
 Schema = dict[str, object]
@@ -146,6 +147,7 @@ DATA: Final[Mapping[str, Schema]] = {
     "nothing": {"type": "null"},
     "operations": _list_of("OperationView"),
     "operation": reference("OperationDetail"),
+    "recovery": reference("RecoveryView"),
     "opened checkout": reference("OpenedCheckout"),
     "checkout": reference("CheckoutView"),
     "customers": _list_of("CustomerView"),
@@ -182,6 +184,7 @@ _VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
     CheckoutView,
     CustomerView,
     ErasedCustomerView,
+    RecoveryView,
     ClientTokenView,
     IssuedClientToken,
 )

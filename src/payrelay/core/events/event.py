@@ -90,9 +90,11 @@ def of_operation(operation: Operation, entry: JournalEntry) -> OutgoingEvent | N
     """Gives the event of a change of an operation; None where its state has no event.
 
     ``entry`` is the newest journal entry. An entry that may have changed the state has an event even where it did not,
-    such as a late reply to an operation that already needed an operator.
+    such as a late reply to an operation that already needed an operator. So has the first entry of a held operation.
     """
-    if operation.state not in PUBLISHED_STATES or entry.event is None or (entry.event, operation.state) not in _CHANGES:
+    is_held_first = entry.event is None and operation.state is State.HELD
+    is_change = entry.event is not None and (entry.event, operation.state) in _CHANGES
+    if operation.state not in PUBLISHED_STATES or not (is_held_first or is_change):
         return None
     amount_minor = operation.amount_minor
     return OutgoingEvent(

@@ -58,6 +58,7 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
     "internal_error": "the service failed by an internal error while the operation was under way",
     "process_ended": "the process that worked on it had ended",
     "intent_not_stored": "the service could not store it",
+    "commits_lost": "the database lost commits, and an earlier try of it may have been carried out before",
     "grant_not_stored": "the service could not store the intent to send the operation",
 }
 """Causes of a call's outcome."""

@@ -65,6 +65,8 @@ class State(StrEnum):
     """The operation may have taken effect; evidence is awaited."""
     NEEDS_ATTENTION = "needs_attention"
     """Evidence can't resolve the operation; an operator must decide."""
+    HELD = "held"
+    """Nothing was sent for it, and an earlier try may be lost with commits of the database; an operator must decide."""
     FAILED = "failed"
     """Evidence proved, or an operator decided, that the operation took no effect."""
 
@@ -106,6 +108,10 @@ class Event(StrEnum):
     """An operator decided, and gave a reason, that the operation took effect."""
     DECIDED_FAILED = "decided_failed"
     """An operator decided, and gave a reason, that the operation took no effect."""
+    DECIDED_SEND = "decided_send"
+    """An operator decided, and gave a reason, that a held operation is sent; it has its permit."""
+    DECIDED_REFUSE = "decided_refuse"
+    """An operator decided, and gave a reason, that a held operation is not sent."""
 
 
 TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
@@ -155,6 +161,10 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.NEEDS_ATTENTION, Event.PENDING): State.NEEDS_ATTENTION,
     (State.NEEDS_ATTENTION, Event.UNKNOWN): State.NEEDS_ATTENTION,
     (State.NEEDS_ATTENTION, Event.DIFFERED): State.NEEDS_ATTENTION,
+    # Nothing was sent for it: its only outcome is that of an earlier try, which the database has lost.
+    (State.HELD, Event.DECIDED_SUCCEEDED): State.SUCCEEDED,
+    (State.HELD, Event.DECIDED_SEND): State.SENDING,
+    (State.HELD, Event.DECIDED_REFUSE): State.NOT_SENT,
     # A client was told that the operation failed. Where its effect shows after all, an operator must decide.
     (State.FAILED, Event.INQUIRED_ABOUT): State.FAILED,
     (State.FAILED, Event.REAPPEARED): State.NEEDS_ATTENTION,
@@ -165,10 +175,13 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
 _STORED_STEPS: Final[dict[tuple[str, str | None], str]] = {
     (before.value, event.value): after.value for (before, event), after in TRANSITIONS.items()
 }
-FIRST_STATES: Final = frozenset({State.ACCEPTED, State.SENDING})
+FIRST_STATES: Final = frozenset({State.ACCEPTED, State.SENDING, State.HELD})
 """An operation begins in one of these."""
 
-OPEN_STATES: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION})
+AWAITS_OPERATOR: Final = frozenset({State.NEEDS_ATTENTION, State.HELD})
+"""Only an operator, or evidence that nobody expects any more, takes the operation further."""
+
+OPEN_STATES: Final = AWAITS_OPERATOR | {State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN}
 """The operation has no outcome yet: it holds its guard, and its idempotency key has no end."""
 
 FINAL: Final = frozenset(State) - OPEN_STATES

@@ -124,6 +124,11 @@ def sending_window_of(history: Sequence[JournalEntry], operation: Operation, tim
     return SendingWindow(began_ms=began_ms, ended_ms=operation.send_by_ms + timeout_ms)
 
 
+def shown_before(history: Sequence[JournalEntry]) -> Evidence:
+    """Gives what the gateway showed before the sending; of a held operation, before an operator had it sent."""
+    return next((entry.evidence for entry in history if entry.event is Event.DECIDED_SEND), history[0].evidence)
+
+
 def open_since_ms(history: Sequence[JournalEntry], operation: Operation) -> int:
     """Gives when an operation first became unknown or pending; its schedule of status inquiries starts there."""
     return next((entry.at_ms for entry in history if entry.state in INQUIRED), operation.created_at_ms)

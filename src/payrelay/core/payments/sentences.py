@@ -14,6 +14,10 @@ STATE_SENTENCES: Final[dict[State, str]] = {
     State.PENDING: "The gateway has it, and says that it is pending.",
     State.UNKNOWN: "The service sent it, or may have sent it, and doesn't know the outcome yet.",
     State.NEEDS_ATTENTION: "The service can't establish the outcome; an operator must decide.",
+    State.HELD: (
+        "The service has not sent it; whether an earlier try of it was carried out before the database lost commits is"
+        " not known, and an operator must decide."
+    ),
     State.FAILED: "Evidence or an operator established that it did not happen.",
 }
 
@@ -40,6 +44,8 @@ EVENT_SENTENCES: Final[dict[Event, str]] = {
     Event.REAPPEARED: "After it had been called failed, evidence came that it may have been done.",
     Event.DECIDED_SUCCEEDED: "An operator decided that it was done.",
     Event.DECIDED_FAILED: "An operator decided that it did not happen.",
+    Event.DECIDED_SEND: "An operator decided to send it; the service was about to send it.",
+    Event.DECIDED_REFUSE: "An operator decided not to send it; no byte of it left.",
 }
 
 FIRST_ENTRY: Final = "The service stored it before it sent anything."

@@ -6,7 +6,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.notifications.notification import ExpectedAmount, NotificationReason, ReportedStatus, differs
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
-from payrelay.core.payments.operation import INQUIRED, Event, Kind, Operation, State
+from payrelay.core.payments.operation import AWAITS_OPERATOR, INQUIRED, Event, Kind, Operation, State
 from payrelay.core.payments.proof import TOLERANCE_MS, MatchResult
 from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.core.secret import secret_hash
@@ -58,7 +58,7 @@ async def _to_operation(context: NotificationContext, operation: Operation) -> N
             return await _prove_authorization(context, operation)
         is_made = await context.inquire_about(operation)
         return NotificationReason.OPERATION_INQUIRED if is_made else NotificationReason.SEARCH_WAITS
-    if operation.state is State.NEEDS_ATTENTION:
+    if operation.state in AWAITS_OPERATOR:
         return NotificationReason.OPERATION_OPEN
     return (
         NotificationReason.OPERATION_RESOLVED if operation.state is State.SUCCEEDED and not is_authorization else None

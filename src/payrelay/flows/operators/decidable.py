@@ -19,6 +19,8 @@ from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resend import under_way_until_ms
 
+EVENT_OF_DECISION: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
+"""The states that can be decided, with the event of each."""
 CANDIDATES_MAX: Final = 1_000
 """Operations that name one payment, because they made or refund it; only the newest of them are compared."""
 
@@ -50,15 +52,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     payment_id: str | None = None
 
 
-def is_decidable(state: State) -> bool:
-    """Tells whether an operator can decide the outcome of an operation in this state."""
-    return (state, Event.DECIDED_SUCCEEDED) in TRANSITIONS
+def decisions_on(state: State) -> list[State]:
+    """Gives the outcomes that an operator can decide for an operation in this state."""
+    return [decided for decided, event in EVENT_OF_DECISION.items() if (state, event) in TRANSITIONS]
 
 
 async def require_decidable(relay: Relay, operation: Operation, decision: Decision) -> None:
     """Raises UndecidedError where a decision can't be made. Raises StoreError."""
     state = operation.state
-    if not is_decidable(state):
+    if state is State.HELD is decision.seen and decision.decided is State.FAILED:
+        raise UndecidedError(f"{operation.id} is held: decide with `payrelay recover decide refuse`")
+    if decision.decided not in decisions_on(state):
         when = "any more" if operation.is_final else "yet"
         raise UndecidedError(f"{operation.id} can't be decided {when}: {_lower(state)}")
     if state is not decision.seen:

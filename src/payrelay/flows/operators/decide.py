@@ -19,17 +19,16 @@ from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, 
 from payrelay.errors import Outdated
 from payrelay.flows.apply_change import apply
 from payrelay.flows.operators.decidable import (
+    EVENT_OF_DECISION,
     Decision,
     UndecidedError,
     UnknownOperationError,
-    is_decidable,
+    decisions_on,
     require_decidable,
 )
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.authorization_of_capture import charge_behind
 
-EVENT_OF_DECISION: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
-"""The states that can be decided, with the event of each."""
 ATTEMPTS_MAX: Final = 5
 """Attempts to store a decision on an operation that inquiries change at the same time, before it is given up."""
 
@@ -101,15 +100,13 @@ async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> 
 
 async def preview_decisions(relay: Relay, operation: Operation) -> dict[State, Consequence]:
     """Returns what each possible decision would make of an operation; nothing where none can be made."""
-    if not is_decidable(operation.state):
-        return {}
     return {
         decided: await preview_decision(
             relay,
             operation,
             Decision(operation_id=operation.id, seen=operation.state, decided=decided, operator="", reason=""),
         )
-        for decided in EVENT_OF_DECISION
+        for decided in decisions_on(operation.state)
     }
 
 

@@ -13,7 +13,7 @@ from payrelay.flows.payments.find_operations import chargebacks_of
 from payrelay.flows.payments.operation_views import ChargebackView
 from payrelay.flows.relay import Relay
 
-OPEN: Final = (State.NEEDS_ATTENTION, State.UNKNOWN, State.PENDING)
+OPEN: Final = (State.NEEDS_ATTENTION, State.HELD, State.UNKNOWN, State.PENDING)
 """The states that are listed by default, in this order. They are read oldest first; of other states there may be
 millions, and an operator wants the newest."""
 _PAGE: Final = 200

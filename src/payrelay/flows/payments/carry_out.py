@@ -27,13 +27,18 @@ from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
-from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEntry, Operation, State
+from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.access.ownership import require_own
 from payrelay.flows.apply_change import OverruledError, apply
-from payrelay.flows.payments.answer_repeat import answer_blocked, answer_of_state, answer_repeat, with_operation_headers
-from payrelay.flows.payments.intent import Intent
+from payrelay.flows.operations.answer_repeat import (
+    answer_blocked,
+    answer_of_state,
+    answer_repeat,
+    with_operation_headers,
+)
+from payrelay.flows.operations.intent import Intent, new_operation, store_new
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Permit, priority_of
@@ -111,6 +116,7 @@ class Attempt:
         self._intent = intent
         self._account: Gateway = relay.account(request.account)
         self._has_begun = False
+        self._held_id: str | None = None
 
     def unfinished(self) -> Answer:
         """Answers 202 with an unknown outcome; raises Refusal where the attempt has stored nothing yet."""
@@ -139,6 +145,30 @@ class Attempt:
             return answer_blocked(self._relay, acceptance, self._request, fingerprint)
         self.operation = acceptance.operation
         await self._require_still_own(permit)
+        return await self._send_and_conclude(permit, send_by_s)
+
+    async def run_held(self, held: Operation, evidence: Evidence) -> Answer:
+        """Sends a held operation that an operator, whom ``evidence`` names, decided to send; else as ``run``.
+
+        Raises Refusal where no permit came in time, or the account was paused meanwhile; Outdated and OverruledError
+        where the operation is held no more; StoreError. Nothing was sent then. After a StoreDoubtful the row may be in
+        ``sending`` all the same: it is not withdrawn, because another operator may have had it sent meanwhile.
+        """
+        self.operation, self._held_id = held, held.id
+        permit = await self._permit(held.fingerprint)
+        send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
+        send_by_ms = self._relay.clock.now_ms() + SEND_WITHIN_S * 1000
+        try:
+            decided = Report(event=Event.DECIDED_SEND, evidence=evidence, send_by_ms=send_by_ms)
+            self.operation = (await apply(self._relay, held, decided)).operation
+        except BaseException:  # as in run: the permit must not be lost
+            permit.release_unused()
+            raise
+        self._has_begun = True
+        return await self._send_and_conclude(permit, send_by_s)
+
+    async def _send_and_conclude(self, permit: Permit, send_by_s: float) -> Answer:
+        """Sends an operation whose intent is stored, and stores its outcome."""
         sending = Sending(
             operation_id=self.operation.id,
             permit=permit,
@@ -160,7 +190,7 @@ class Attempt:
             return permit
         if rate_limiter.open_circuit(priority) is None:
             guarded = await self._relay.journal.find_guard(self._account.merchant, self._intent.subject)
-            if guarded is not None:
+            if guarded is not None and guarded.operation.id != self._held_id:
                 answer_blocked(self._relay, guarded, self._request, fingerprint)
             until_s = self._relay.clock.boot_s() + self._account.queue_s
             permit = await rate_limiter.take(until_s, priority=priority, requester=requester)
@@ -198,51 +228,18 @@ class Attempt:
         self, fingerprint: str, claim: str | None
     ) -> AcceptedOperation | ClaimedOperation | GuardedOperation:
         """Stores the claim, the guard and the intent in one transaction."""
-        now_ms = self._relay.clock.now_ms()
-        intent, bound = self._intent, self._request.credential.bound
-        self.operation = Operation(
-            id=self._relay.new_id("op", now_ms),
-            account=self._request.account,
-            merchant=self._account.merchant,
-            principal=self._request.principal,
-            kind=intent.kind,
+        self.operation = new_operation(
+            self._relay,
+            self._request,
+            self._intent,
             state=State.SENDING,
-            version=1,
-            subject=intent.subject,
-            guard=intent.subject,
-            claim=claim,
-            claim_ends_at_ms=None,
-            idempotency_key=self._request.idempotency_key,
-            fingerprint=fingerprint,
-            request_id=self._request.request_id,
-            order_id=intent.order_id,
-            payment_id=intent.payment_id,
-            subscription_id=intent.subscription_id,
-            amount_minor=intent.amount_minor,
-            currency=intent.currency,
-            result_ref=None,
-            created_at_ms=now_ms,
-            updated_at_ms=now_ms,
-            send_by_ms=now_ms + SEND_WITHIN_S * 1000,
-            customer_id=intent.customer_id or (bound.customer_id if bound is not None else None),
+            identified_by=(fingerprint, claim),
+            send_within_ms=SEND_WITHIN_S * 1000,
         )
-        entry = JournalEntry(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
         if self._relay.background.is_leaving:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         self._has_begun = True
-        self._reach(OperationPoint.ACCEPTING)
-        signed_texts = self._account.signed_texts(intent.call)
-        acceptance = await self._relay.journal.accept(
-            self.operation,
-            entry,
-            intent.call,
-            conflicts_with=intent.conflicts_with,
-            now_ms=now_ms,
-            beside=self._relay.signed_texts.of_call(self.operation, signed_texts),
-            condition=intent.condition,
-        )
-        self._reach(OperationPoint.ACCEPTED)
-        return acceptance
+        return await store_new(self._relay, self.operation, self._intent, self._intent.evidence)
 
     async def _require_still_own(self, permit: Permit) -> None:
         """Raises Refusal where another principal took the order just before this operation got its guard.

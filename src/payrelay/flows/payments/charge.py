@@ -12,8 +12,8 @@ from payrelay.core.customers.customer import CustomerState, is_handle
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import wrong_field
 from payrelay.flows.access.paying_apps import refusing_one_too_many, require_charge_allowed
+from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
-from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 
 
@@ -45,10 +45,10 @@ async def _prepared(relay: Relay, request: Request, call: Charge, intent: Intent
     """Returns the intent of a charge that is no repeat, as far as a bound credential allows it."""
     condition = require_charge_allowed(relay, request, call)
     intent = msgspec.structs.replace(intent, condition=condition)
-    return await _with_token(relay, request, call, intent) if is_handle(call.customer_token) else intent
+    return await with_token(relay, request, call, intent) if is_handle(call.customer_token) else intent
 
 
-async def _with_token(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
+async def with_token(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
     """Adds the call that is sent, in which the customer's token replaces the handle.
 
     The token goes only to the gateway; the stored call has the handle.

@@ -10,9 +10,9 @@ from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.payments.payment import PaymentStatus, plain_number
 from payrelay.core.payments.proof import MatchResult
 from payrelay.core.secret import secret_hash
+from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.authorization_of_checkout import CheckoutAuthorization, authorization_of_checkout
 from payrelay.flows.payments.carry_out import carry_out
-from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 
 
@@ -31,7 +31,7 @@ async def refund(relay: Relay, request: Request, call: Refund | Void) -> Answer:
         call = call if of_checkout is None else msgspec.structs.replace(call, authorization_token=of_checkout.token)
         intent = await _with_authorization(relay, request, call, of_checkout)
     else:
-        intent = await _with_payment(relay, request, call, _intent(call))
+        intent = await with_payment(relay, request, call, _intent(call))
     return await carry_out(relay, request, intent)
 
 
@@ -47,7 +47,7 @@ async def _with_authorization(
     return msgspec.structs.replace(intent, order_id=made_by.order_id, currency=made_by.currency)
 
 
-async def _with_payment(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
+async def with_payment(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
     """Adds the payment's order and currency, and whether it was received; a lost answer is proved by them later."""
     merchant = relay.account(request.account).merchant
     payment = await relay.known_payments.get(merchant, plain_number(call.payment_id))

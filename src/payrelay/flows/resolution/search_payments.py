@@ -23,6 +23,7 @@ from payrelay.core.payments.proof import (
     match_for_retry,
     ruling,
     ruling_after_failure,
+    shown_before,
 )
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.flows.resolution.case import Case
@@ -86,7 +87,7 @@ async def resolve_refund(case: Case) -> None:
     """Reads the payment's record where only this refund can show there; else the refund needs an operator."""
     call, operation = case.call, case.operation
     assert isinstance(call, Refund)  # noqa: S101, the table of resolvers pairs them
-    was_received = case.history[0].evidence.seen == MatchResult.STILL_RECEIVED
+    was_received = shown_before(case.history).seen == MatchResult.STILL_RECEIVED
     if call.amount_minor is not None or operation.order_id is None or not was_received:
         await resolve_unseen(case)
         return
@@ -124,7 +125,7 @@ async def resolve_retry(case: Case) -> None:
         return
     payments = observation.payments
     ids = tuple(payment.payment_id for payment in payments)
-    before = frozenset(case.history[0].evidence.payment_ids)
+    before = frozenset(shown_before(case.history).payment_ids)
     # Competing operations first, as in resolve_charge.
     has_competing = bool(payments) and await case.relay.resolution.has_competing_retry(
         case.operation,

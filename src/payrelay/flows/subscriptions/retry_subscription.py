@@ -9,8 +9,8 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind
 from payrelay.core.payments.payment import NoObservation, PaymentsSeen
 from payrelay.errors import Code, Refusal
+from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
-from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.pacing.rate_limiter import Priority
 
@@ -32,13 +32,13 @@ async def retry_subscription(relay: Relay, request: Request, call: RetrySubscrip
     )
 
     async def with_payments(intent: Intent) -> Intent:
-        ids = await _payments_before(relay, request, call)
+        ids = await payments_before(relay, request, call)
         return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=ids))
 
     return await carry_out(relay, request, intent, prepare=with_payments)
 
 
-async def _payments_before(relay: Relay, request: Request, call: RetrySubscription) -> tuple[str, ...]:
+async def payments_before(relay: Relay, request: Request, call: RetrySubscription) -> tuple[str, ...]:
     """Returns the ids of the subscription's payments; raises Refusal where they can't be read."""
     account = relay.account(request.account)
     until_s = relay.clock.boot_s() + account.queue_s

@@ -1,20 +1,22 @@
 """What else is stored with a change of an operation, in the same unit of work.
 
-An operation that comes to need attention alerts an operator. A successful capture completes the checkout whose
-authorization it proves.
+An operation that comes to need attention, or begins as held, alerts an operator. A successful capture completes the
+checkout whose authorization it proves.
 """
 
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutEvent, advance, event_of
 from payrelay.core.checkouts.checkout_proof import is_authorized_by
+from payrelay.core.events.event import of_operation
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
+from payrelay.core.payments.schedules import HOUR_MS
 from payrelay.store.digests.rows import CHECKOUTS, RowKey, unpacked
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events import outbox
 from payrelay.store.statements import checkouts as statements
-from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
+from payrelay.store.statements.alerts import ADD_HELD_ALERT, ADD_OPERATION_ALERT
 
 
 class Consequences:
@@ -33,6 +35,18 @@ class Consequences:
             yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
         if _may_complete_checkout(operation):
             yield from _complete_checkout(operation, entry, self._rows)
+
+
+def of_new_operation(operation: Operation, entry: JournalEntry) -> Unit[None]:
+    """Stores what follows from a new operation: the alert and the event of a held one.
+
+    After a recovery there may be thousands of them: an alert is given for the first within an hour.
+    """
+    event = of_operation(operation, entry)
+    if event is not None:
+        since_ms = operation.created_at_ms - HOUR_MS
+        yield Statement(ADD_HELD_ALERT, (operation.id, operation.version, operation.created_at_ms, since_ms))
+        yield from outbox.put(event)
 
 
 def _may_complete_checkout(operation: Operation) -> bool:

@@ -8,8 +8,8 @@ from payrelay.core.payments.operation import OpenCount, State
 from payrelay.store.engine.database import Database, Statement, Value, all_rows
 from payrelay.store.statements.payments import counts as statements
 
-COUNTED: Final = (State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION)
-"""Open states in which no process is working on the operation at this moment; the store has an index of just these."""
+COUNTED: Final = (State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION, State.HELD)
+"""Open states in which no process is working on the operation at this moment."""
 
 
 class Counts:

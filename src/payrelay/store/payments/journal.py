@@ -34,7 +34,7 @@ from payrelay.store.digests.rows import OPERATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
-from payrelay.store.payments.consequences import Consequences
+from payrelay.store.payments.consequences import Consequences, of_new_operation
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, operation_of
 from payrelay.store.statements.pagination import columns_of, page_of
 from payrelay.store.statements.payments import operations as statements
@@ -133,7 +133,7 @@ class Journal:
         ``beside`` is what else is stored with an accepted operation, or not at all, such as its signed texts.
         """
         chained, parameters = self._entries.accepted(operation, entry, call)
-        unit = _accept(chained, parameters, conflicts_with, now_ms, beside=beside, condition=condition)
+        unit = _accept(chained, entry, parameters, conflicts_with, now_ms, beside=beside, condition=condition)
         try:
             holder = await self._database.write(unit)
         except _Conflict as conflict:
@@ -266,6 +266,7 @@ class Journal:
 
 def _accept(
     operation: Operation,
+    entry: JournalEntry,
     parameters: tuple[Value, ...],
     conflicts_with: str | None,
     now_ms: int,
@@ -277,7 +278,8 @@ def _accept(
     # The insert comes first: it nearly always succeeds, and only the indexes can tell for certain. A conflicting guard
     # is searched for after it, in a statement of its own: by then the holder of an equal guard has committed.
     invalidates = _invalidates_reads(operation)
-    is_whole = conflicts_with is None and condition is None and not invalidates and not beside
+    is_held = operation.state is State.HELD
+    is_whole = conflicts_with is None and condition is None and not (invalidates or beside or is_held)
     statement = Statement(statements.ACCEPT, parameters, is_whole=is_whole)
     for _ in range(_ACCEPT_ATTEMPTS_MAX):
         if (yield statement):
@@ -290,6 +292,8 @@ def _accept(
                 yield Statement(statements.INVALIDATE, (operation.merchant,))
             for each in beside:  # noqa: UP028, a tuple takes no result
                 yield each
+            if is_held:
+                yield from of_new_operation(operation, entry)
             return None
         claimed = yield Statement(statements.FIND_CLAIM, (operation.principal, operation.claim))
         if claimed and not _has_lapsed(claimed[0], now_ms):

@@ -74,6 +74,17 @@ ADD_OPERATION_ALERT: Final = query(
 """Writes, beside the change, the alert that an operation came to need attention; not where it needed attention before.
 """
 
+ADD_HELD_ALERT: Final = query(
+    """
+    INSERT INTO alerts (operation_id, version, created_at_ms, next_try_at_ms)
+    SELECT $1::text, $2::bigint, $3::bigint, CASE WHEN EXISTS (
+        SELECT 1 FROM alerts
+        WHERE version = 1 AND created_at_ms > $4::bigint AND (attempts > 0 OR next_try_at_ms IS NOT NULL)
+    ) THEN NULL ELSE $3::bigint END""",
+)
+"""Writes, beside a new held operation, its alert; one that is not given where another was given after $4. Only a held
+operation has an alert at its first version."""
+
 ADD_ENDPOINT_ALERT: Final = query(
     """
     INSERT INTO endpoint_alerts (endpoint_id, version, created_at_ms, next_try_at_ms)

@@ -34,6 +34,14 @@ OPEN_OPERATIONS: Final = query(
 )
 """Reads the operations in one state, oldest first, from an id on."""
 
+IS_HELD: Final = "id IN (SELECT operation_id FROM alerts) AND state = 'held'"
+"""Each held operation has an alert, and few others have one: so the rare held ones are found without an index."""
+
+HELD_OPERATIONS: Final = query(
+    f"SELECT {READ_COLUMNS} FROM operations WHERE {IS_HELD} AND id > $1 ORDER BY id LIMIT $2"
+)
+"""Reads the held operations, oldest first, from an id on."""
+
 OWNERS_OF_PAYMENT: Final = query(owners_of_payment(asking="operations"))
 """Finds another operation, or a checkout, that a payment belongs to."""
 

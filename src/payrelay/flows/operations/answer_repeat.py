@@ -15,9 +15,13 @@ from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.store.payments.journal import ClaimedOperation, GuardedOperation
 
-CODES_OF_OPEN: Final = {State.PENDING: Code.PENDING, State.NEEDS_ATTENTION: Code.NEEDS_ATTENTION}
+CODES_OF_OPEN: Final = {
+    State.PENDING: Code.PENDING,
+    State.NEEDS_ATTENTION: Code.NEEDS_ATTENTION,
+    State.HELD: Code.NEEDS_ATTENTION,
+}
 """The code of an operation that has no outcome yet, beside the unknown one."""
-RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
+RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600, State.HELD: 3_600}
 """Retry-After for a repeat of an open operation, and for another request that its guard blocks. While the operation is
 under way it is the usual second."""
 FOREIGN_RETRY_AFTER_S: Final = 10

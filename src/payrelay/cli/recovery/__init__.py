@@ -1,0 +1,1 @@
+"""The commands for a database that lost commits."""

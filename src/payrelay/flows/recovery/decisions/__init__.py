@@ -1,0 +1,1 @@
+"""The decisions of operators about held operations."""

@@ -1,0 +1,40 @@
+"""Makes the intent of a held operation again, from its row and its sealed call."""
+
+import msgspec
+
+from payrelay.core.calls import Capture, Charge, Effect, Refund, RetrySubscription
+from payrelay.core.customers.customer import is_handle
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.operation import Operation
+from payrelay.flows.operations.intent import Intent
+from payrelay.flows.payments.charge import with_token
+from payrelay.flows.payments.refund import with_payment
+from payrelay.flows.relay import Relay, Request
+from payrelay.flows.resolution.authorization_of_capture import expected_reply
+from payrelay.flows.subscriptions.retry_subscription import payments_before
+
+
+async def intent_of_held(relay: Relay, request: Request, held: Operation, call: Effect) -> Intent:
+    """Makes the intent again, with what was stored nowhere: the customer's token, and what is known of the payment."""
+    intent = Intent(
+        kind=held.kind,
+        call=call,
+        subject=held.subject,
+        order_id=held.order_id,
+        payment_id=held.payment_id,
+        subscription_id=held.subscription_id,
+        amount_minor=held.amount_minor,
+        currency=held.currency,
+        customer_id=held.customer_id,
+    )
+    match call:
+        case Charge(customer_token=customer) if is_handle(customer):
+            return await with_token(relay, request, call, intent)
+        case Capture():
+            return msgspec.structs.replace(intent, expected=await expected_reply(relay, held, call))
+        case Refund():
+            return await with_payment(relay, request, call, intent)
+        case RetrySubscription():
+            payment_ids = await payments_before(relay, request, call)
+            return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=payment_ids))
+    return intent

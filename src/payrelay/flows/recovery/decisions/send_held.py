@@ -1,0 +1,56 @@
+"""Sends a held operation, after an operator decided so, by the code that every first sending takes."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.access.credential import Credential
+from payrelay.core.payments.operation import Operation
+from payrelay.errors import Code, Refusal
+from payrelay.flows.access.ownership import require_own
+from payrelay.flows.payments.carry_out import Attempt
+from payrelay.flows.recovery.decisions.intent_of_held import intent_of_held
+from payrelay.flows.relay import Relay, Request
+
+OTHER_MERCHANT_SENTENCE: Final = "the account is another merchant's now; this request was not sent"
+
+
+async def send_held(relay: Relay, held: Operation, *, operator: str, reason: str) -> Operation:
+    """Sends a held operation once, and returns it with its outcome as far as it is known.
+
+    What the gateway must show beforehand is read anew. Raises Refusal where the account is paused, the database is
+    behind, the customer is gone, the order is another principal's by now, or no permit came in time. Raises Outdated or
+    OverruledError where the operation is held no more, and StoreError. Nothing was sent then.
+    """
+    request = Request(
+        account=held.account,
+        credential=_credential_of(held),
+        request_id=held.request_id,
+        idempotency_key=held.idempotency_key,
+    )
+    if relay.account(held.account).merchant != held.merchant:
+        raise Refusal(Code.CONFLICT, OTHER_MERCHANT_SENTENCE)
+    await relay.lost_commits.require_effects_allowed()
+    await relay.paused.require_open(held.account)
+    await require_own(relay, request, held.subject)
+    intent = await intent_of_held(relay, request, held, await relay.journal.call_of(held.id))
+    evidence = msgspec.structs.replace(intent.evidence, operator=operator, reason=reason)
+    attempt = Attempt(relay, request, intent)
+    await attempt.run_held(held, evidence)
+    return attempt.operation
+
+
+def _credential_of(held: Operation) -> Credential:
+    """Makes a credential that stands for the operation's principal; what its request needed was examined before."""
+    return Credential(
+        id="",
+        principal=held.principal,
+        key_hash=b"",
+        scopes=frozenset(),
+        accounts=None,
+        amount_max_minor=None,
+        rate=None,
+        created_at_ms=held.created_at_ms,
+        expires_at_ms=None,
+        revoked_at_ms=None,
+    )

@@ -1,0 +1,44 @@
+"""Shows an operator where a recovery stands."""
+
+from collections import Counter
+
+import msgspec
+
+from payrelay.core.payments.operation import Kind
+from payrelay.core.recovery.incarnations import Incarnation
+from payrelay.flows.recovery.decisions.decide_held import HeldFilter, held_operations
+from payrelay.flows.recovery.end_recovery import ends_at_ms
+from payrelay.flows.relay import Relay
+
+
+class RecoveryStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a recovery stands.
+
+    Attributes:
+        database_id: the random id of the database, which it keeps for good.
+        incarnation: the newest one.
+        waiting_for: the principals that haven't acknowledged, by their stored names; none where none is awaited.
+        held: how many operations of each kind are held.
+        ends_at_ms: when the recovery ends by itself, in ms since 1970, UTC; None where none is under way.
+    """
+
+    database_id: str
+    incarnation: Incarnation
+    waiting_for: list[str]
+    held: dict[Kind, int]
+    ends_at_ms: int | None
+
+
+async def recovery_status(relay: Relay) -> RecoveryStatus:
+    """Reads where a recovery stands; of a database that lost nothing, that none is under way. Raises StoreError."""
+    identity = await relay.identities.read()
+    current = identity.current
+    counts = Counter([operation.kind async for operation in held_operations(relay, HeldFilter())])
+    known = await relay.principals.known() if current.is_recovering else []
+    return RecoveryStatus(
+        database_id=identity.id,
+        incarnation=current,
+        waiting_for=[each for each in known if each not in current.acknowledged],
+        held=dict(sorted(counts.items())),
+        ends_at_ms=ends_at_ms(relay, current) if current.is_recovering else None,
+    )
