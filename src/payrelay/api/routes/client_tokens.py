@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from payrelay.api.requests.amounts import AMOUNT_SCHEMA, Amount, Currency, positive_minor
 from payrelay.api.requests.body import Body, Check, CheckedValue, Text
 from payrelay.api.requests.parameters import LIMIT, OF_CUSTOMER, own_cursor, own_id, page_of, text
-from payrelay.api.requests.route import TAKES_BODY, Route, refused
+from payrelay.api.requests.route import Route, refused
 from payrelay.api.routes.checkout_texts import Duration, Period, StartupFee
 from payrelay.core.access.allowance import PAYMENTS_MAX
 from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S, PAYING
@@ -209,11 +209,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         handler=lambda relay, parsed: issue_client_token(relay, parsed.request, parsed.body_as(ClientTokenBody).call()),
         answer="client_token",
         body=ClientTokenBody,
-        codes=TAKES_BODY,
     ),
     _route(
         name="listClientTokens",
-        method="GET",
         path="/client-tokens",
         sentence="List the client tokens that have not expired, newest first",
         handler=lambda relay, parsed: list_client_tokens(

@@ -8,10 +8,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.body import NO_NUL, CheckedValue, RedactedBody, Text
 from payrelay.api.requests.parameters import LIMIT, choice, own_cursor, own_id, page_of, text
-from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, EmptyBody, Route, only_own, refused
+from payrelay.api.requests.route import EmptyBody, Route, only_own, refused
 from payrelay.core.access.credential import Scope
 from payrelay.core.customers.customer import CustomerFilter, CustomerState, ExistingApproval
 from payrelay.core.secret import Secret
+from payrelay.errors import Code
 from payrelay.flows.customers.change_customer import NewNames, change_customer
 from payrelay.flows.customers.erase_customer import erase_customer, remove_customer
 from payrelay.flows.customers.import_customer import import_customer
@@ -127,7 +128,6 @@ _write_route: Final = partial(Route, scope=Scope.CUSTOMERS_WRITE, bound=refused)
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         name="listCustomers",
-        method="GET",
         path="/customers",
         sentence="List stored customers, newest first",
         scope=Scope.CUSTOMERS_READ,
@@ -146,11 +146,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         handler=lambda relay, parsed: import_customer(relay, parsed.request, parsed.body_as(CustomerBody).call()),
         answer="customer",
         body=CustomerBody,
-        codes=TAKES_BODY,
     ),
     Route(
         name="showCustomer",
-        method="GET",
         path="/customers/{id}",
         sentence="Show a stored customer",
         scope=Scope.CUSTOMERS_READ,
@@ -170,7 +168,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="customer",
         segment=CUSTOMER,
         body=CustomerNamesBody,
-        codes=MAY_CLASH,
+        own_codes=(Code.CONFLICT,),
     ),
     _write_route(
         name="removeCustomer",
@@ -181,7 +179,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="customer",
         segment=CUSTOMER,
         body=EmptyBody,
-        codes=TAKES_BODY,
     ),
     _write_route(
         name="eraseCustomer",
@@ -192,6 +189,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="erased customer",
         segment=CUSTOMER,
         body=EmptyBody,
-        codes=TAKES_BODY,
     ),
 )

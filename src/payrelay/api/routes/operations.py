@@ -62,7 +62,6 @@ def _filter_of(query: dict[str, str]) -> OperationFilter:
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         name="listOperations",
-        method="GET",
         path="/operations",
         sentence="List operations, newest first",
         scope=Scope.OPERATIONS_READ,
@@ -75,7 +74,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         name="showOperation",
-        method="GET",
         path="/operations/{id}",
         sentence="Show an operation with its history and evidence",
         scope=Scope.OPERATIONS_READ,
@@ -87,7 +85,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         name="showOperationByKey",
-        method="GET",
         path="/operations/by-key/{idempotency_key}",
         sentence="Show the newest operation under an Idempotency-Key",
         scope=Scope.OPERATIONS_READ,
