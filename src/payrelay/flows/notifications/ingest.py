@@ -24,6 +24,7 @@ from payrelay.core.notifications.notification import (
     advance,
     step_of_repeat,
 )
+from payrelay.core.views import with_members_of
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.flows.notifications.work_inbox import LEASE_MS, has_room, work_later
 from payrelay.flows.relay import Relay
@@ -109,7 +110,9 @@ def _new(relay: Relay, account: Gateway, received: ReceivedNotification, body: b
     is_genuine = authenticity is Authenticity.GENUINE
     # This process works on it right after the answer; if it dies before that, the worker does when the lease ends.
     next_at_ms = now_ms + LEASE_MS if has_room(relay, account.merchant, content.order_id) else now_ms
-    return Notification(
+    return with_members_of(
+        content,
+        Notification,
         id=relay.new_id("ntf", now_ms),
         account=account.name,
         merchant=account.merchant,
@@ -118,14 +121,6 @@ def _new(relay: Relay, account: Gateway, received: ReceivedNotification, body: b
         state=NotificationState.RECEIVED if is_genuine else NotificationState.REFUSED,
         reason=REASON_OF_AUTHENTICITY[authenticity],
         version=1,
-        kind=content.kind,
-        reported=content.reported,
-        order_id=content.order_id,
-        payment_id=content.payment_id,
-        subscription_id=content.subscription_id,
-        amount_minor=content.amount_minor,
-        currency=content.currency,
-        message_type=content.message_type,
         received_at_ms=now_ms,
         last_at_ms=now_ms,
         repeats=0,
