@@ -24,7 +24,6 @@ from payrelay.core.durations import span_text
 from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import (
-    REASON_PHRASES,
     Authenticity,
     Notification,
     NotificationFilter,
@@ -146,7 +145,7 @@ async def accept_notification(
         if notification is None:
             raise not_found("notification", notification_id)
         if not yes:
-            say(f"{notification.id}, {_what(notification)}: {REASON_PHRASES[notification.reason]}")
+            say(f"{notification.id}, {_what(notification)}: {notification.reason.phrase}")
             say("· A capture by the checkout's id then names the token of this notification, and proves its amount.")
             if not is_confirmed("Accept it?"):
                 raise CommandError("nothing was accepted", REFUSED)
@@ -220,11 +219,11 @@ def _standing(notification: Notification) -> "Text":
     from rich.text import Text
 
     state = (_word(notification.state), _style(notification.state))
-    return Text.assemble(state, ": ", REASON_PHRASES[notification.reason])
+    return Text.assemble(state, ": ", notification.reason.phrase)
 
 
 def _phrase(notification: Notification) -> str:
-    text = REASON_PHRASES[notification.reason]
+    text = notification.reason.phrase
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -238,7 +237,7 @@ def _view(notification: Notification) -> dict[str, object]:
     return {
         **shown,
         "amount": None if amount_minor is None else decimal_text(amount_minor),
-        "explanation": REASON_PHRASES[notification.reason],
+        "explanation": notification.reason.phrase,
         **{name: None if at_ms is None else rfc3339(at_ms) for name, at_ms in moments.items()},
     }
 

@@ -15,11 +15,11 @@ from typing import Final
 import msgspec
 
 from payrelay.core.notifications.notification import (
-    REASON_OF_AUTHENTICITY,
     UNFINISHED,
     WAITS_FOR_MS,
     Authenticity,
     Notification,
+    NotificationReason,
     NotificationState,
     advance,
     step_of_repeat,
@@ -119,7 +119,7 @@ def _new(relay: Relay, account: Gateway, received: ReceivedNotification, body: b
         digest=hashlib.sha256(body).hexdigest(),
         authenticity=authenticity,
         state=NotificationState.RECEIVED if is_genuine else NotificationState.REFUSED,
-        reason=REASON_OF_AUTHENTICITY[authenticity],
+        reason=NotificationReason.NEW if is_genuine else NotificationReason(authenticity.value),
         version=1,
         received_at_ms=now_ms,
         last_at_ms=now_ms,
