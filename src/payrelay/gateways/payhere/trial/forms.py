@@ -102,7 +102,7 @@ class FormStep(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     question: str
-    source: str
+    source: str = steps.OPEN
     kind: CheckoutKind
     task: str
     order: str
@@ -136,7 +136,6 @@ FORMS: Final = (
     FormStep(
         name="refused card",
         question="Is a refused card notified, and a customer who turns back?",
-        source=steps.OPEN,
         kind=CheckoutKind.PAYMENT,
         task=f"Try the test card {REFUSED_CARD}, which is refused. Then turn back, by the page's own way.",
         order="refused",
@@ -145,7 +144,6 @@ FORMS: Final = (
     FormStep(
         name="notification that is refused",
         question="Does a notification come again that was answered with 503?",
-        source=steps.OPEN,
         kind=CheckoutKind.PAYMENT,
         task=_PAY,
         order="again",
