@@ -18,7 +18,6 @@ from payrelay.cli.terminal.messages import (
     not_found,
     require_answerable,
     say,
-    show_json,
 )
 from payrelay.core.durations import span_text
 from payrelay.core.moments import rfc3339, spoken
@@ -71,35 +70,27 @@ async def list_notifications(
     as_json: Json = False,
 ) -> int:
     """List what the gateway posted, newest first."""
-    from payrelay.cli.terminal.pages import Page
+    from payrelay.cli.terminal.pages import show_result
 
     wanted = NotificationFilter(state=state, account=account, order_id=order, payment_id=payment)
     async with session(read_settings()) as relay:
         found = await relay.inbox.list(wanted, before=None, limit=limit)
         now_ms = relay.clock.now_ms()
-    if as_json:
-        show_json([_view(each) for each in found])
-    else:
-        Page().write(list_page(found, now_ms))
-    return DONE
+    return show_result([*map(_view, found)], list_page(found, now_ms), as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay notifications show ID", "payrelay notifications show ID --json"))
 @awaited
 async def show_notification(notification_id: NotificationId, *, as_json: Json = False) -> int:
     """Show all that is known of a notification, without secrets."""
-    from payrelay.cli.terminal.pages import Page
+    from payrelay.cli.terminal.pages import show_result
 
     async with session(read_settings()) as relay:
         notification = await relay.inbox.get(notification_id)
         now_ms = relay.clock.now_ms()
     if notification is None:
         raise not_found("notification", notification_id)
-    if as_json:
-        show_json(_view(notification))
-    else:
-        Page().write(show_page(notification, now_ms))
-    return DONE
+    return show_result(_view(notification), show_page(notification, now_ms), as_json=as_json)
 
 
 @app.command("replay", epilog=examples("payrelay notifications replay ID ID"))

@@ -54,7 +54,7 @@ async def list_operations(
 ) -> int:
     """List the operations that need attention, and those that are open."""
     from payrelay.cli.operation_pages import list_json, list_page
-    from payrelay.cli.terminal.pages import Page
+    from payrelay.cli.terminal.pages import show_result
     from payrelay.flows.operators.review import ReviewFilter, list_for_operator
 
     # Whoever names an order asks what became of it, and a final operation is an answer.
@@ -63,12 +63,8 @@ async def list_operations(
     async with session(read_settings()) as relay:
         groups = await list_for_operator(relay, wanted)
         now_ms = relay.clock.now_ms()
-    if as_json:
-        show_json(list_json(groups, now_ms))
-    else:
-        is_narrowed = is_all or state is not None or account is not None
-        Page().write(list_page(groups, now_ms, is_narrowed=is_narrowed))
-    return DONE
+    page = list_page(groups, now_ms, is_narrowed=is_all or state is not None or account is not None)
+    return show_result(list_json(groups, now_ms), page, as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay operations show ID", "payrelay operations show ID --json"))
