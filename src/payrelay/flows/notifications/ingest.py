@@ -88,9 +88,8 @@ async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification 
 
     A repeat that is genuine now, or of a notification that was given up, has the notification worked on anew.
     """
-    relay.hooks.passed(FlowPoint.INGESTING, new.id)
-    stored = await relay.inbox.put(new, body)
-    relay.hooks.passed(FlowPoint.INGESTED, new.id)
+    with relay.hooks.passing(FlowPoint.INGESTING, FlowPoint.INGESTED, new.id):
+        stored = await relay.inbox.put(new, body)
     if stored is None:
         return None
     known = stored.notification
