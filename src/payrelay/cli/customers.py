@@ -12,8 +12,8 @@ from payrelay.cli.terminal.messages import (
     REFUSED,
     CommandError,
     is_confirmed,
-    not_found,
     require_answerable,
+    require_found,
     say,
 )
 from payrelay.core.customers.customer import Customer, CustomerFilter, CustomerState
@@ -22,7 +22,6 @@ from payrelay.core.payments.operation import OperationFilter
 
 if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
-    from payrelay.flows.relay import Relay
 
 CUSTOMERS_MAX: Final = 1_000
 """Customers that are listed."""
@@ -70,7 +69,7 @@ async def show_customer(customer_id: CustomerId, *, as_json: Json = False) -> in
     from payrelay.flows.customers.show_customer import view
 
     async with session(read_settings()) as relay:
-        customer = await _known(relay, customer_id)
+        customer = require_found(await relay.customers.get(customer_id), "customer", customer_id)
         newest = await relay.journal.list(OperationFilter(customer_id=customer.id), before=None, limit=OPERATIONS_SHOWN)
     shown, operation_ids = view(customer), [operation.id for operation in newest]
     known = [(name, "-" if value is None else str(value)) for name, value in msgspec.structs.asdict(shown).items()]
@@ -86,9 +85,7 @@ async def erase_customer(customer_id: CustomerId, *, yes: Sure = False) -> int:
 
     require_answerable(is_sure=yes, undone="nothing was erased")
     async with session(read_settings()) as relay:
-        customer = await relay.customers.left_of(customer_id)
-        if customer is None:
-            raise not_found("customer", customer_id)
+        customer = require_found(await relay.customers.left_of(customer_id), "customer", customer_id)
         customer = await relay.customers.get(customer_id) or customer
         if not yes and not _is_erasure_confirmed(customer):
             raise CommandError("nothing was erased", REFUSED)
@@ -103,13 +100,6 @@ async def erase_customer(customer_id: CustomerId, *, yes: Sure = False) -> int:
             " tries again every minute; so does this command, when it is repeated."
         )
     return DONE
-
-
-async def _known(relay: "Relay", customer_id: str) -> Customer:
-    customer = await relay.customers.get(customer_id)
-    if customer is None:
-        raise not_found("customer", customer_id)
-    return customer
 
 
 def _is_erasure_confirmed(customer: Customer) -> bool:

@@ -10,7 +10,7 @@ import typer
 
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, not_found, say, show
+from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, require_found, say, show
 from payrelay.core.events.delivery import DeliveryState, Pattern, PatternError, pattern_of
 
 if TYPE_CHECKING:
@@ -251,9 +251,7 @@ async def _registered(endpoint_id: str) -> "AsyncIterator[tuple[Dispatch, Owner]
     from payrelay.flows.events.manage_endpoints import Owner
 
     async with session(read_settings()) as relay:
-        endpoint = await relay.dispatch.endpoints.get(endpoint_id)
-        if endpoint is None:
-            raise not_found("endpoint", endpoint_id)
+        endpoint = require_found(await relay.dispatch.endpoints.get(endpoint_id), "endpoint", endpoint_id)
         yield relay.dispatch, Owner(account=endpoint.account, merchant=endpoint.merchant, principal=endpoint.principal)
 
 

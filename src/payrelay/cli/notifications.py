@@ -17,6 +17,7 @@ from payrelay.cli.terminal.messages import (
     is_confirmed,
     not_found,
     require_answerable,
+    require_found,
     say,
 )
 from payrelay.core.durations import span_text
@@ -86,10 +87,8 @@ async def show_notification(notification_id: NotificationId, *, as_json: Json = 
     from payrelay.cli.terminal.pages import show_result
 
     async with session(read_settings()) as relay:
-        notification = await relay.inbox.get(notification_id)
+        notification = require_found(await relay.inbox.get(notification_id), "notification", notification_id)
         now_ms = relay.clock.now_ms()
-    if notification is None:
-        raise not_found("notification", notification_id)
     return show_result(_view(notification), show_page(notification, now_ms), as_json=as_json)
 
 
@@ -132,9 +131,7 @@ async def accept_notification(
     require_answerable(is_sure=yes, undone="nothing was accepted")
     who, why = operator_from(by), reason_from(reason)
     async with session(settings) as relay:
-        notification = await relay.inbox.get(notification_id)
-        if notification is None:
-            raise not_found("notification", notification_id)
+        notification = require_found(await relay.inbox.get(notification_id), "notification", notification_id)
         if not yes:
             say(f"{notification.id}, {_what(notification)}: {notification.reason.phrase}")
             say("· A capture by the checkout's id then names the token of this notification, and proves its amount.")

@@ -13,8 +13,8 @@ from payrelay.cli.terminal.messages import (
     REFUSED,
     CommandError,
     is_confirmed,
-    not_found,
     require_answerable,
+    require_found,
     say,
     show_json,
 )
@@ -77,9 +77,7 @@ async def show_operation(operation_id: OperationId, *, as_json: Json = False) ->
     from payrelay.flows.operators.review import study
 
     async with session(read_settings()) as relay:
-        studied = await study(relay, operation_id)
-        if studied is None:
-            raise not_found("operation", operation_id)
+        studied = require_found(await study(relay, operation_id), "operation", operation_id)
         previews = await preview_decisions(relay, studied.operation)
         now_ms = relay.clock.now_ms()
     if as_json:
@@ -122,9 +120,7 @@ async def decide_operation(
     require_answerable(is_sure=yes, undone="nothing was decided")
     who, why, paid = operator_from(by), reason_from(reason), _payment_id(payment_id)
     async with session(settings) as relay:
-        operation = await relay.journal.get(operation_id)
-        if operation is None:
-            raise not_found("operation", operation_id)
+        operation = require_found(await relay.journal.get(operation_id), "operation", operation_id)
         decision = Decision(
             operation_id=operation.id,
             seen=operation.state,

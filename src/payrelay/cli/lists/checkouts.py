@@ -8,7 +8,7 @@ import typer
 from payrelay.cli.lists.options import Account, Limit, Order, amount_text, named_facts
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import not_found
+from payrelay.cli.terminal.messages import require_found
 from payrelay.core.checkouts.checkout import STATE_SENTENCES, Checkout, CheckoutFilter, CheckoutState
 from payrelay.core.moments import spoken
 from payrelay.core.money import amount_json
@@ -52,9 +52,7 @@ async def show_checkout(checkout_id: CheckoutId, *, as_json: Json = False) -> in
     from payrelay.flows.checkouts.show_checkout import view
 
     async with session(read_settings()) as relay:
-        checkout = await relay.checkouts.get(checkout_id)
-    if checkout is None:
-        raise not_found("checkout", checkout_id)
+        checkout = require_found(await relay.checkouts.get(checkout_id), "checkout", checkout_id)
     shown = view(checkout)
     members = msgspec.structs.asdict(shown) | {"amount": _amount(checkout), "principal": checkout.principal}
     data = {"checkout": shown, "principal": checkout.principal}

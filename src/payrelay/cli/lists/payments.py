@@ -7,7 +7,7 @@ import typer
 from payrelay.cli.lists.options import Account, Limit, Order, amount_text
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import not_found
+from payrelay.cli.terminal.messages import require_found
 from payrelay.core.payments.payment import PaymentStatus
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ async def show_payment(payment_id: PaymentId, *, as_json: Json = False) -> int:
     from payrelay.flows.known_payments import list_known_payments
 
     async with session(read_settings()) as relay:
-        found = await list_known_payments(relay, payment_id=payment_id, limit=50)
-    if not found:
-        raise not_found("payment", payment_id)
+        found = require_found(await list_known_payments(relay, payment_id=payment_id, limit=50), "payment", payment_id)
     return show_result({"payments": found}, Group(*(facts(_facts(each)) for each in found)), as_json=as_json)
 
 

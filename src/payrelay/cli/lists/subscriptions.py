@@ -8,7 +8,7 @@ import typer
 from payrelay.cli.lists.options import Account, Limit, Order, amount_text, named_facts
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import not_found
+from payrelay.cli.terminal.messages import require_found
 from payrelay.core.subscriptions.subscription import SubscriptionState
 
 if TYPE_CHECKING:
@@ -54,9 +54,7 @@ async def show_subscription(subscription_id: SubscriptionId, *, as_json: Json = 
     from payrelay.flows.subscriptions.list_for_operator import stored_of_id
 
     async with session(read_settings()) as relay:
-        found = await stored_of_id(relay, subscription_id)
-    if not found:
-        raise not_found("subscription", subscription_id)
+        found = require_found(await stored_of_id(relay, subscription_id), "subscription", subscription_id)
     return show_result({"subscriptions": found}, Group(*(facts(_facts(each)) for each in found)), as_json=as_json)
 
 
