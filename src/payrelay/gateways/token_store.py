@@ -2,21 +2,7 @@
 
 from typing import Protocol
 
-
-class SharedToken(Protocol):
-    """A token in the store: its text, its age, and its remaining life."""
-
-    @property
-    def text(self) -> str:
-        """The text that is sent to the gateway."""
-
-    @property
-    def age_s(self) -> float:
-        """Seconds since a process fetched it."""
-
-    @property
-    def left_s(self) -> float:
-        """Seconds until it expires; negative after that."""
+from payrelay.core.gateways.shared_token import SharedToken
 
 
 class TokenStore(Protocol):
