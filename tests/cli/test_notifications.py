@@ -19,7 +19,6 @@ from payrelay.cli.notifications import list_page
 from payrelay.cli.session import session
 from payrelay.core.checkouts.checkout import CheckoutKind
 from payrelay.core.notifications.notification import (
-    REASON_PHRASES,
     Authenticity,
     NotificationKind,
     NotificationReason,
@@ -88,7 +87,7 @@ def test_no_word_is_cut_off_on_a_narrow_terminal(why: NotificationReason) -> Non
     assert isinstance(console.file, io.StringIO)
     standing = " ".join(line for line in console.file.getvalue().splitlines()).split()
 
-    assert [word for word in REASON_PHRASES[why].split() if word not in standing] == []
+    assert [word for word in why.phrase.split() if word not in standing] == []
 
 
 @pytest.mark.parametrize(

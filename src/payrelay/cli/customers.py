@@ -12,10 +12,9 @@ from payrelay.cli.terminal.messages import (
     REFUSED,
     CommandError,
     is_confirmed,
-    not_found,
     require_answerable,
+    require_found,
     say,
-    show_json,
 )
 from payrelay.core.customers.customer import Customer, CustomerFilter, CustomerState
 from payrelay.core.moments import spoken
@@ -23,7 +22,6 @@ from payrelay.core.payments.operation import OperationFilter
 
 if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
-    from payrelay.flows.relay import Relay
 
 CUSTOMERS_MAX: Final = 1_000
 """Customers that are listed."""
@@ -51,39 +49,32 @@ async def list_customers(
     as_json: Json = False,
 ) -> int:
     """List stored customers, newest first, without their tokens."""
-    from payrelay.cli.terminal.pages import Page, table
+    from payrelay.cli.terminal.pages import show_result, table
     from payrelay.flows.customers.show_customer import view
 
     async with session(read_settings()) as relay:
         stored = None if principal is None else await relay.principals.stored_name(principal)
         wanted = CustomerFilter(principal=stored, account=account, reference=reference, state=state)
         customers = await relay.customers.list(wanted, before=None, limit=limit)
-    if as_json:
-        show_json({"customers": [view(customer) for customer in customers]})
-        return DONE
-    rows = map(_row, customers)
     empty = "Nothing here: there is no such customer."
-    Page().write(table(("customer", "card", "state"), rows, ids="customer", empty=empty, leading=1))
-    return DONE
+    page = table(("customer", "card", "state"), map(_row, customers), ids="customer", empty=empty, leading=1)
+    return show_result({"customers": [*map(view, customers)]}, page, as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay customers show ID", "payrelay customers show ID --json"))
 @awaited
 async def show_customer(customer_id: CustomerId, *, as_json: Json = False) -> int:
     """Show what is known of a stored customer, and the newest operations."""
-    from payrelay.cli.terminal.pages import Page, facts
+    from payrelay.cli.terminal.pages import facts, show_result
     from payrelay.flows.customers.show_customer import view
 
     async with session(read_settings()) as relay:
-        customer = await _known(relay, customer_id)
+        customer = require_found(await relay.customers.get(customer_id), "customer", customer_id)
         newest = await relay.journal.list(OperationFilter(customer_id=customer.id), before=None, limit=OPERATIONS_SHOWN)
     shown, operation_ids = view(customer), [operation.id for operation in newest]
-    if as_json:
-        show_json({"customer": shown, "operation_ids": operation_ids})
-        return DONE
     known = [(name, "-" if value is None else str(value)) for name, value in msgspec.structs.asdict(shown).items()]
-    Page().write(facts([*known, ("newest operations", operation_ids or "-")]))
-    return DONE
+    page = facts([*known, ("newest operations", operation_ids or "-")])
+    return show_result({"customer": shown, "operation_ids": operation_ids}, page, as_json=as_json)
 
 
 @app.command("erase", epilog=examples("payrelay customers erase ID"))
@@ -94,9 +85,7 @@ async def erase_customer(customer_id: CustomerId, *, yes: Sure = False) -> int:
 
     require_answerable(is_sure=yes, undone="nothing was erased")
     async with session(read_settings()) as relay:
-        customer = await relay.customers.left_of(customer_id)
-        if customer is None:
-            raise not_found("customer", customer_id)
+        customer = require_found(await relay.customers.left_of(customer_id), "customer", customer_id)
         customer = await relay.customers.get(customer_id) or customer
         if not yes and not _is_erasure_confirmed(customer):
             raise CommandError("nothing was erased", REFUSED)
@@ -111,13 +100,6 @@ async def erase_customer(customer_id: CustomerId, *, yes: Sure = False) -> int:
             " tries again every minute; so does this command, when it is repeated."
         )
     return DONE
-
-
-async def _known(relay: "Relay", customer_id: str) -> Customer:
-    customer = await relay.customers.get(customer_id)
-    if customer is None:
-        raise not_found("customer", customer_id)
-    return customer
 
 
 def _is_erasure_confirmed(customer: Customer) -> bool:

@@ -10,7 +10,7 @@ import typer
 
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, not_found, say, show, show_json
+from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, require_found, say, show
 from payrelay.core.events.delivery import DeliveryState, Pattern, PatternError, pattern_of
 
 if TYPE_CHECKING:
@@ -38,19 +38,14 @@ _SHOWN_ONCE = "The secret is shown this once; the receiver verifies the events w
 @awaited
 async def list_endpoints(*, as_json: Json = False) -> int:
     """List the endpoints of all principals, without their secrets."""
-    from payrelay.cli.terminal.pages import Page, table
+    from payrelay.cli.terminal.pages import show_result, table
     from payrelay.flows.events.manage_endpoints import view
 
     async with session(read_settings()) as relay:
         rows = [view(endpoint) for endpoint in await relay.dispatch.endpoints.list_all()]
-    if as_json:
-        show_json(rows)
-        return DONE
     empty = "Nothing here: no endpoint is registered."
-    Page().write(
-        table(("endpoint", "types", "state"), map(_endpoint_row, rows), ids="endpoint", empty=empty, leading=1)
-    )
-    return DONE
+    page = table(("endpoint", "types", "state"), map(_endpoint_row, rows), ids="endpoint", empty=empty, leading=1)
+    return show_result(rows, page, as_json=as_json)
 
 
 @endpoints.command(
@@ -172,17 +167,14 @@ async def list_deliveries(
     as_json: Json = False,
 ) -> int:
     """List the deliveries of events to an endpoint, newest first."""
-    from payrelay.cli.terminal.pages import Page, table
+    from payrelay.cli.terminal.pages import show_result, table
     from payrelay.flows.events import manage_endpoints
 
     async with _registered(endpoint_id) as (dispatch, owner):
         rows = await manage_endpoints.list_deliveries(dispatch, owner, endpoint_id, state=state, limit=limit)
-    if as_json:
-        show_json(rows)
-        return DONE
     titles = ("event", "type", "subject", "state", "tries", "last", "next")
-    Page().write(table(titles, map(_delivery_row, rows), empty="Nothing here: there is no such delivery."))
-    return DONE
+    page = table(titles, map(_delivery_row, rows), empty="Nothing here: there is no such delivery.")
+    return show_result(rows, page, as_json=as_json)
 
 
 @events.command(
@@ -205,7 +197,7 @@ async def list_events(
     as_json: Json = False,
 ) -> int:
     """List the events of a principal, oldest first."""
-    from payrelay.cli.terminal.pages import Page, table
+    from payrelay.cli.terminal.pages import show_result, table
     from payrelay.flows.events.read_events import view
 
     settings = read_settings()
@@ -218,13 +210,10 @@ async def list_events(
         else:
             page = await feed.read_types(reader, pattern, after=after, limit=limit)
     shown = [view(event) for event in page.events if pattern.fits(event.type)]
-    if as_json:
-        show_json(shown)
-        return DONE
     rows = ((str(row.position), row.timestamp, row.type, row.subject, _json_text(row.data)) for row in shown)
     titles = ("position", "time", "type", "subject", "data")
-    Page().write(table(titles, rows, empty="Nothing here: there is no such event."))
-    return DONE
+    shown_page = table(titles, rows, empty="Nothing here: there is no such event.")
+    return show_result(shown, shown_page, as_json=as_json)
 
 
 def _pattern(text: str) -> Pattern:
@@ -262,9 +251,7 @@ async def _registered(endpoint_id: str) -> "AsyncIterator[tuple[Dispatch, Owner]
     from payrelay.flows.events.manage_endpoints import Owner
 
     async with session(read_settings()) as relay:
-        endpoint = await relay.dispatch.endpoints.get(endpoint_id)
-        if endpoint is None:
-            raise not_found("endpoint", endpoint_id)
+        endpoint = require_found(await relay.dispatch.endpoints.get(endpoint_id), "endpoint", endpoint_id)
         yield relay.dispatch, Owner(account=endpoint.account, merchant=endpoint.merchant, principal=endpoint.principal)
 
 

@@ -17,14 +17,13 @@ from payrelay.cli.terminal.messages import (
     is_confirmed,
     not_found,
     require_answerable,
+    require_found,
     say,
-    show_json,
 )
 from payrelay.core.durations import span_text
 from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import (
-    REASON_PHRASES,
     Authenticity,
     Notification,
     NotificationFilter,
@@ -72,35 +71,25 @@ async def list_notifications(
     as_json: Json = False,
 ) -> int:
     """List what the gateway posted, newest first."""
-    from payrelay.cli.terminal.pages import Page
+    from payrelay.cli.terminal.pages import show_result
 
     wanted = NotificationFilter(state=state, account=account, order_id=order, payment_id=payment)
     async with session(read_settings()) as relay:
         found = await relay.inbox.list(wanted, before=None, limit=limit)
         now_ms = relay.clock.now_ms()
-    if as_json:
-        show_json([_view(each) for each in found])
-    else:
-        Page().write(list_page(found, now_ms))
-    return DONE
+    return show_result([*map(_view, found)], list_page(found, now_ms), as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay notifications show ID", "payrelay notifications show ID --json"))
 @awaited
 async def show_notification(notification_id: NotificationId, *, as_json: Json = False) -> int:
     """Show all that is known of a notification, without secrets."""
-    from payrelay.cli.terminal.pages import Page
+    from payrelay.cli.terminal.pages import show_result
 
     async with session(read_settings()) as relay:
-        notification = await relay.inbox.get(notification_id)
+        notification = require_found(await relay.inbox.get(notification_id), "notification", notification_id)
         now_ms = relay.clock.now_ms()
-    if notification is None:
-        raise not_found("notification", notification_id)
-    if as_json:
-        show_json(_view(notification))
-    else:
-        Page().write(show_page(notification, now_ms))
-    return DONE
+    return show_result(_view(notification), show_page(notification, now_ms), as_json=as_json)
 
 
 @app.command("replay", epilog=examples("payrelay notifications replay ID ID"))
@@ -142,11 +131,9 @@ async def accept_notification(
     require_answerable(is_sure=yes, undone="nothing was accepted")
     who, why = operator_from(by), reason_from(reason)
     async with session(settings) as relay:
-        notification = await relay.inbox.get(notification_id)
-        if notification is None:
-            raise not_found("notification", notification_id)
+        notification = require_found(await relay.inbox.get(notification_id), "notification", notification_id)
         if not yes:
-            say(f"{notification.id}, {_what(notification)}: {REASON_PHRASES[notification.reason]}")
+            say(f"{notification.id}, {_what(notification)}: {notification.reason.phrase}")
             say("· A capture by the checkout's id then names the token of this notification, and proves its amount.")
             if not is_confirmed("Accept it?"):
                 raise CommandError("nothing was accepted", REFUSED)
@@ -220,11 +207,11 @@ def _standing(notification: Notification) -> "Text":
     from rich.text import Text
 
     state = (_word(notification.state), _style(notification.state))
-    return Text.assemble(state, ": ", REASON_PHRASES[notification.reason])
+    return Text.assemble(state, ": ", notification.reason.phrase)
 
 
 def _phrase(notification: Notification) -> str:
-    text = REASON_PHRASES[notification.reason]
+    text = notification.reason.phrase
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -238,7 +225,7 @@ def _view(notification: Notification) -> dict[str, object]:
     return {
         **shown,
         "amount": None if amount_minor is None else decimal_text(amount_minor),
-        "explanation": REASON_PHRASES[notification.reason],
+        "explanation": notification.reason.phrase,
         **{name: None if at_ms is None else rfc3339(at_ms) for name, at_ms in moments.items()},
     }
 

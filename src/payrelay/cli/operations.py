@@ -13,8 +13,8 @@ from payrelay.cli.terminal.messages import (
     REFUSED,
     CommandError,
     is_confirmed,
-    not_found,
     require_answerable,
+    require_found,
     say,
     show_json,
 )
@@ -54,7 +54,7 @@ async def list_operations(
 ) -> int:
     """List the operations that need attention, and those that are open."""
     from payrelay.cli.operation_pages import list_json, list_page
-    from payrelay.cli.terminal.pages import Page
+    from payrelay.cli.terminal.pages import show_result
     from payrelay.flows.operators.review import ReviewFilter, list_for_operator
 
     # Whoever names an order asks what became of it, and a final operation is an answer.
@@ -63,12 +63,8 @@ async def list_operations(
     async with session(read_settings()) as relay:
         groups = await list_for_operator(relay, wanted)
         now_ms = relay.clock.now_ms()
-    if as_json:
-        show_json(list_json(groups, now_ms))
-    else:
-        is_narrowed = is_all or state is not None or account is not None
-        Page().write(list_page(groups, now_ms, is_narrowed=is_narrowed))
-    return DONE
+    page = list_page(groups, now_ms, is_narrowed=is_all or state is not None or account is not None)
+    return show_result(list_json(groups, now_ms), page, as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay operations show ID", "payrelay operations show ID --json"))
@@ -81,9 +77,7 @@ async def show_operation(operation_id: OperationId, *, as_json: Json = False) ->
     from payrelay.flows.operators.review import study
 
     async with session(read_settings()) as relay:
-        studied = await study(relay, operation_id)
-        if studied is None:
-            raise not_found("operation", operation_id)
+        studied = require_found(await study(relay, operation_id), "operation", operation_id)
         previews = await preview_decisions(relay, studied.operation)
         now_ms = relay.clock.now_ms()
     if as_json:
@@ -126,9 +120,7 @@ async def decide_operation(
     require_answerable(is_sure=yes, undone="nothing was decided")
     who, why, paid = operator_from(by), reason_from(reason), _payment_id(payment_id)
     async with session(settings) as relay:
-        operation = await relay.journal.get(operation_id)
-        if operation is None:
-            raise not_found("operation", operation_id)
+        operation = require_found(await relay.journal.get(operation_id), "operation", operation_id)
         decision = Decision(
             operation_id=operation.id,
             seen=operation.state,

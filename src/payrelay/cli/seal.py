@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group
-from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, complain, say, show, show_json
+from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, complain, say, show
 from payrelay.clock import Clock
 from payrelay.core.seal_keys import KEY_BYTES, key_text
 
@@ -25,17 +25,12 @@ app = group("seal", "What is sealed at rest, and with which key.")
 async def show_status(*, as_json: Json = False) -> int:
     """Tell how many values each key seals."""
     from payrelay.app import opened_seals
-    from payrelay.cli.terminal.pages import Page
+    from payrelay.cli.terminal.pages import show_result
     from payrelay.flows.operators.rotate_seal import seal_status
 
     async with opened_seals(read_settings(), Clock()) as seals:
         status = await seal_status(seals)
-    if as_json:
-        shown = {"keys": status.key_ids, "sealed": status.counts}
-        show_json(shown)
-    else:
-        Page().write(_table(status))
-    return DONE
+    return show_result({"keys": status.key_ids, "sealed": status.counts}, _table(status), as_json=as_json)
 
 
 @app.command(epilog=examples("payrelay seal rotate"))

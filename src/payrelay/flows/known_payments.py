@@ -3,9 +3,9 @@
 import msgspec
 
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import amount_json
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentStatus
+from payrelay.core.views import view_of
 from payrelay.flows.relay import Relay
 from payrelay.store.payments.known_payments import PaymentFilter, PaymentSummary
 
@@ -65,19 +65,13 @@ async def list_known_payments(
 
 
 def _view(payment: PaymentSummary, names: dict[str, str]) -> KnownPaymentView:
-    seen, taken_back_ms = payment.seen, payment.charged_back_at_ms
-    return KnownPaymentView(
-        payment_id=payment.payment_id,
+    seen = payment.seen
+    return view_of(
+        payment,
+        KnownPaymentView,
         account=next((each.account for each in payment.owners), names.get(payment.merchant)),
-        order_id=payment.order_id,
-        amount=amount_json(payment.amount_minor),
-        currency=payment.currency,
         state=None if seen is None else seen.status,
         as_of=None if seen is None else rfc3339(seen.seen_at_ms),
-        belongs_to=[PaymentOwnerView(kind=each.kind, id=each.id, state=each.state) for each in payment.owners],
-        refunds=[
-            RefundOfPayment(operation_id=each.id, state=each.state, amount=amount_json(each.amount_minor))
-            for each in payment.refunds
-        ],
-        charged_back_at=None if taken_back_ms is None else rfc3339(taken_back_ms),
+        belongs_to=[view_of(each, PaymentOwnerView) for each in payment.owners],
+        refunds=[view_of(each, RefundOfPayment, operation_id=each.id) for each in payment.refunds],
     )

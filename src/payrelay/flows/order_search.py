@@ -75,11 +75,10 @@ class OrderSearch:
         """
         self.is_needed = True
         if self.schedule is None:
-            self.relay.hooks.passed(FlowPoint.TAKING_SLOT, self.order_id)
-            taken = await self.relay.order_searches.take(
-                self.account.merchant, self.order_id, sorted(self.occasions), now_ms=self.relay.clock.now_ms()
-            )
-            self.relay.hooks.passed(FlowPoint.TOOK_SLOT, self.order_id)
+            with self.relay.hooks.passing(FlowPoint.TAKING_SLOT, FlowPoint.TOOK_SLOT, self.order_id):
+                taken = await self.relay.order_searches.take(
+                    self.account.merchant, self.order_id, sorted(self.occasions), now_ms=self.relay.clock.now_ms()
+                )
             self.schedule = taken.schedule
             self.slot = taken.schedule if taken.is_given else None
         return self.slot is not None
@@ -167,9 +166,8 @@ class OrderSearch:
         """
         if self.slot is None:
             return
-        self.relay.hooks.passed(FlowPoint.ENDING_SLOT, self.order_id)
-        await self.relay.order_searches.end(self.slot, self.payments, now_ms=self.relay.clock.now_ms())
-        self.relay.hooks.passed(FlowPoint.ENDED_SLOT, self.order_id)
+        with self.relay.hooks.passing(FlowPoint.ENDING_SLOT, FlowPoint.ENDED_SLOT, self.order_id):
+            await self.relay.order_searches.end(self.slot, self.payments, now_ms=self.relay.clock.now_ms())
 
     async def _stored_observation(
         self, call: PaymentsOfOrder | PaymentsOfSubscription, since_ms: int | None
@@ -191,11 +189,10 @@ class OrderSearch:
                 return
         relay = self.relay
         asked_ms = relay.clock.now_ms()
-        relay.hooks.passed(FlowPoint.INQUIRING, for_id)
-        observation = await self.account.inquire(
-            call, until_s=self._until_s, priority=self.priority, requester=self.requester
-        )
-        relay.hooks.passed(FlowPoint.INQUIRED, for_id)
+        with relay.hooks.passing(FlowPoint.INQUIRING, FlowPoint.INQUIRED, for_id):
+            observation = await self.account.inquire(
+                call, until_s=self._until_s, priority=self.priority, requester=self.requester
+            )
         self._observations[call] = observation
         if isinstance(observation, PaymentsSeen):
             await relay.read_cache.note_payments(self.account.merchant, observation.payments, seen_at_ms=asked_ms)
@@ -220,10 +217,10 @@ class OrderSearch:
         return any(each.subscription_id == subscription_id for each in checkouts)
 
     async def _read(self, call: Read, for_id: str) -> Reading:
-        self.relay.hooks.passed(FlowPoint.INQUIRING, for_id)
-        reading = await self.account.read(call, priority=self.priority, until_s=self._until_s, requester=self.requester)
-        self.relay.hooks.passed(FlowPoint.INQUIRED, for_id)
-        return reading
+        with self.relay.hooks.passing(FlowPoint.INQUIRING, FlowPoint.INQUIRED, for_id):
+            return await self.account.read(
+                call, priority=self.priority, until_s=self._until_s, requester=self.requester
+            )
 
     @property
     def _until_s(self) -> float:

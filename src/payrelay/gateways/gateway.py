@@ -167,42 +167,34 @@ class Gateway(Protocol):
     @property
     def name(self) -> str:
         """The account's name, which is the first segment of its paths."""
-        ...
 
     @property
     def environment(self) -> str:
         """``sandbox`` or ``live``."""
-        ...
 
     @property
     def merchant(self) -> str:
         """16 hex digits, equal for one merchant under every account name."""
-        ...
 
     @property
     def timezone(self) -> str:
         """The time zone of the gateway's days and dates."""
-        ...
 
     @property
     def timeout_s(self) -> float:
         """The longest that one call takes, in seconds."""
-        ...
 
     @property
     def queue_s(self) -> float:
         """The longest wait for a permit, in seconds."""
-        ...
 
     @property
     def rate_limiter(self) -> RateLimiter:
         """The rate limiter that gives out the permits of the account's budget."""
-        ...
 
     @property
     def capabilities(self) -> Capabilities:
         """The gateway's capabilities for this account. They hardly ever change while the program runs."""
-        ...
 
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         """Sends an effect, and gives its outcome. Sends it a second time only where the first sending did nothing.
@@ -210,7 +202,6 @@ class Gateway(Protocol):
         ``sending.journal_resend`` journals the second sending before it is made. The permit is ended when this returns
         or is cancelled. A call that is cancelled may have been sent.
         """
-        ...
 
     async def read(
         self,
@@ -224,7 +215,6 @@ class Gateway(Protocol):
 
         Waits for a permit until ``until_s`` (by ``clock.boot_s``); if it is None, for ``queue_s``.
         """
-        ...
 
     async def inquire(
         self,
@@ -235,11 +225,9 @@ class Gateway(Protocol):
         requester: Requester = PAYRELAY,
     ) -> Observation:
         """Makes a status inquiry about payments. A gateway that couldn't be asked gives ``NoObservation``."""
-        ...
 
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
         """Reads the payments in a reading's data; None where it is no list of payments or one of them is incomplete."""
-        ...
 
     def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
         """Reads the facts about subscriptions in a reading's data, as of the time at which the gateway was asked.
@@ -247,14 +235,12 @@ class Gateway(Protocol):
         With ``order_id``, reads only the subscriptions of that order. An incomplete record gives no fact; the other
         records do.
         """
-        ...
 
     def without(self, raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
         """Removes payments from a reading's data, and leaves the others byte for byte; None where no payment is left.
 
         A payment whose number can't be read is removed too, because its owner can't be found.
         """
-        ...
 
     def without_plans(self, raw_data: bytes, subscription_ids: frozenset[str]) -> bytes:
         """Removes subscriptions from a reading's data, by their ids; may leave an empty list.
@@ -262,11 +248,9 @@ class Gateway(Protocol):
         The others stay byte for byte. A subscription whose number or order can't be read is removed too, because its
         owner can't be found.
         """
-        ...
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | CheckoutRedirect | NoCheckout:
         """Gives the way to the gateway's page for one checkout. May be repeated: one checkout is paid once."""
-        ...
 
     def signed_texts(self, subject: HostedPage | Effect) -> tuple[SignedText, ...]:
         """Gives the texts that the gateway signs once it gets this form or this call.
@@ -274,11 +258,9 @@ class Gateway(Protocol):
         They are as of ``today`` for a page. There are none at a gateway whose signatures tell fields apart, for a page
         that is an address, and for a call of which no notification proves anything.
         """
-        ...
 
     def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:
         """Tells whether the gateway may notify this amount for an approval that charges nothing."""
-        ...
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:
         """Reads a notification, and judges its authenticity.
@@ -288,12 +270,9 @@ class Gateway(Protocol):
         content alone. A notification that was *not* genuine can become genuine later only where the body alone proves
         it, after a secret was corrected. A gateway that signs by a header sends such a notification again.
         """
-        ...
 
     async def check(self) -> list[CheckResult]:
         """Checks the account without changing anything, and gives the results in plain words."""
-        ...
 
     async def close(self) -> None:
         """Closes all connections. Calls under way are lost. May be repeated."""
-        ...

@@ -75,17 +75,13 @@ class GatewayKind(Protocol):
     @property
     def settings(self) -> type[BaseModel]:
         """The settings of this kind beside the common ones; unknown settings are refused."""
-        ...
 
     @property
     def defaults(self) -> Mapping[str, object]:
         """This kind's defaults for common settings, written as in the environment."""
-        ...
 
     def identity(self, common: CommonSettings, own: BaseModel) -> AccountIdentity:
         """Gives the names by which the store knows an account."""
-        ...
 
     def open(self, common: CommonSettings, own: BaseModel, resources: GatewayResources) -> Gateway:
         """Makes the gateway of an account, and calls nothing yet."""
-        ...

@@ -97,15 +97,12 @@ class TrialDesk(Protocol):
 
     def address_of(self, form: str, what: str) -> str:
         """Gives the address of a form for ``return``, ``cancel`` or ``notify``."""
-        ...
 
     async def bring(self, form: TrialForm, *, notifications: int) -> TrialVisit:
         """Has a person bring a form to the gateway's page. Waits for so many notifications, with a limit."""
-        ...
 
     async def hear(self, form: str, *, for_s: float) -> tuple[TrialNotification, ...]:
         """Waits for a further notification for a form, at most so many seconds; gives all that came."""
-        ...
 
 
 class SandboxTrial(Protocol):
@@ -114,12 +111,10 @@ class SandboxTrial(Protocol):
     @property
     def refusal(self) -> str | None:
         """Why nothing may be tried on this account, such as that it is live; None where it may."""
-        ...
 
     @property
     def step_names(self) -> tuple[str, ...]:
         """The names of all steps, in their order."""
-        ...
 
     async def run(
         self,
@@ -134,8 +129,6 @@ class SandboxTrial(Protocol):
         ``kept`` is what later steps need of earlier ones: ids and tokens. It is secret. It is kept, so that a trial
         that was broken off can be gone on with. Raises ValueError where there is a refusal.
         """
-        ...
 
     async def close(self) -> None:
         """Closes all connections."""
-        ...

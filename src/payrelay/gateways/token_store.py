@@ -2,24 +2,7 @@
 
 from typing import Protocol
 
-
-class SharedToken(Protocol):
-    """A token in the store: its text, its age, and its remaining life."""
-
-    @property
-    def text(self) -> str:
-        """The text that is sent to the gateway."""
-        ...
-
-    @property
-    def age_s(self) -> float:
-        """Seconds since a process fetched it."""
-        ...
-
-    @property
-    def left_s(self) -> float:
-        """Seconds until it expires; negative after that."""
-        ...
+from payrelay.core.gateways.shared_token import SharedToken
 
 
 class TokenStore(Protocol):
@@ -27,20 +10,15 @@ class TokenStore(Protocol):
 
     async def read(self) -> SharedToken | None:
         """Gives the stored token; None where there is none."""
-        ...
 
     async def lease(self, for_s: float) -> bool:
         """Leases the fetching of the next token for ``for_s`` seconds; False where another process has the lease."""
-        ...
 
     async def put(self, text: str, left_s: float) -> None:
         """Stores a token in place of the one before, and ends the lease."""
-        ...
 
     async def give_up(self, for_s: float) -> None:
         """Ends the lease without a token. Another process may lease after ``for_s`` seconds."""
-        ...
 
     async def drop(self, text: str) -> None:
         """Forgets this token, unless another one has replaced it."""
-        ...

@@ -1,6 +1,7 @@
 """Hooks that flows call as things happen: for the metrics, and for tests that crash the process at a named point."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -116,6 +117,13 @@ class Hooks:
     passed: Callable[[FlowPoint, str], None] = no_hook
     notified: Callable[[str, str], None] = no_hook
     worked_on: Callable[[str, str], None] = no_hook
+
+    @contextmanager
+    def passing(self, before: FlowPoint, after: FlowPoint, id_: str) -> Iterator[None]:
+        """Passes one crash point before the work inside, and another after it; not the second where the work fails."""
+        self.passed(before, id_)
+        yield
+        self.passed(after, id_)
 
     def also_on_change(self, listener: Callable[[Operation], None]) -> "Hooks":
         """Returns hooks that also call a listener with each changed operation."""

@@ -116,29 +116,23 @@ class LastReadings(Protocol):
 
     async def version(self, merchant: str, call: Read, /) -> Version:
         """Returns the version of a read's subject, with every change that was committed before."""
-        ...
 
     async def last(self, merchant: str, call: Read, /) -> StoredReading | None:
         """Returns the stored reading; None where there is none that can be decoded."""
-        ...
 
     async def keep(
         self, merchant: str, call: Read, reading: Reading, payments: Iterable[Payment], /, *, read_at_ms: int
     ) -> None:
         """Stores a reading and the states of its payments; never in place of a reading of a later call."""
-        ...
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int, /) -> None:
         """Stores the states of payments at a moment, where no later state is known."""
-        ...
 
     async def forget(self, merchant: str, calls: Iterable[Read], /) -> None:
         """Deletes the readings of these reads."""
-        ...
 
     async def prune(self, before_ms: int, limit: int, /) -> int:
         """Deletes at most ``limit`` readings from before a moment; returns how many."""
-        ...
 
 
 class Start(Protocol):
@@ -146,7 +140,6 @@ class Start(Protocol):
 
     def __call__(self, work: Coroutine[object, object, T]) -> "asyncio.Task[T]":
         """Begins a task."""
-        ...
 
 
 Note: TypeAlias = Callable[[Question, Reading, int], Awaitable[None]]

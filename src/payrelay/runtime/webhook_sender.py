@@ -26,6 +26,7 @@ from payrelay.core.events.destinations import AllowedDestinations, DestinationEr
 from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.moments import rfc3339
 from payrelay.core.secret import Secret
+from payrelay.core.views import with_members_of
 from payrelay.runtime.receiver_names import NameThreads
 
 SEND_MAX_S: Final = 15.0
@@ -175,14 +176,7 @@ def body_of(event: PublishedEvent) -> bytes:
 
 def message_of(event: PublishedEvent) -> WebhookMessage:
     """Returns an event in the members of the interface."""
-    return WebhookMessage(
-        id=event.id,
-        type=event.type,
-        timestamp=rfc3339(event.at_ms),
-        account=event.account,
-        subject=event.subject,
-        data=event.data,
-    )
+    return with_members_of(event, WebhookMessage, timestamp=rfc3339(event.at_ms))
 
 
 def host_of(url: str) -> str:

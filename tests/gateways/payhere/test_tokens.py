@@ -1,7 +1,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 import pytest
@@ -9,6 +9,7 @@ from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.core.gateways.rate_limit import RateLimit
+from payrelay.core.gateways.shared_token import SharedToken
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, SettingsError, StoreUnavailable
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
@@ -287,14 +288,6 @@ async def test_a_request_under_way_ends_with_the_program(clock: HandClock) -> No
     assert [await rate_limiter.take_now() is None for _ in range(2)] == [False, True]
 
 
-class Kept(NamedTuple):
-    """A token on the token_store."""
-
-    text: str
-    age_s: float
-    left_s: float
-
-
 class MemoryTokenStore:
     """The store that processes share, with its interface; ``lasts_s`` is how long a lease lasts here."""
 
@@ -304,13 +297,13 @@ class MemoryTokenStore:
         self.leased_until_s = 0.0
         self.is_down = False
 
-    async def read(self) -> Kept | None:
+    async def read(self) -> SharedToken | None:
         """Gives what is there."""
         self._require()
         if self.kept is None:
             return None
         text, put_at_s, ends_at_s = self.kept
-        return Kept(text, self.clock.now_s - put_at_s, ends_at_s - self.clock.now_s)
+        return SharedToken(text, self.clock.now_s - put_at_s, ends_at_s - self.clock.now_s)
 
     async def lease(self, for_s: float) -> bool:
         """Gives it to one at a time."""

@@ -56,7 +56,6 @@ class CredentialSource(Protocol):
 
     async def get(self, credential_id: str) -> Credential | None:
         """Reads one credential, usable or not; raises StoreUnavailable."""
-        ...
 
 
 class TokenReader(Protocol):
@@ -64,7 +63,6 @@ class TokenReader(Protocol):
 
     async def admit(self, text: str) -> Credential:
         """Gives the credential of a token; raises Unauthenticated where the token is not valid."""
-        ...
 
 
 class TokenReaders(NamedTuple):

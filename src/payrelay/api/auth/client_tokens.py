@@ -53,7 +53,6 @@ class KeySource(Protocol):
 
     async def find(self, key_id: str) -> SigningKey | None:
         """Gives the key with this id, or None."""
-        ...
 
 
 class ParentageSource(Protocol):
@@ -61,7 +60,6 @@ class ParentageSource(Protocol):
 
     async def parentage(self, token_id: str) -> Parentage | None:
         """Reads whether a token was revoked, and its parent."""
-        ...
 
 
 class TokenSources(NamedTuple):

@@ -16,7 +16,6 @@ class IdentityKeySource(Protocol):
 
     async def find(self, key_id: str) -> Key | None:
         """Gives the key with this id, or None; raises Refusal (unavailable) where no keys could be fetched yet."""
-        ...
 
 
 class IdentityTokenReader:

@@ -67,7 +67,6 @@ class OpenOperations(Protocol):
 
     async def open_operations(self) -> dict[State, OpenCount]:
         """Gives how many operations are open, by state; raises StoreError."""
-        ...
 
 
 class Gauges(StoreGauges[dict[State, OpenCount]]):

@@ -12,7 +12,6 @@ class Pingable(Protocol):
 
     async def ping(self) -> None:
         """Returns when the store can be used; raises StoreUnavailable otherwise."""
-        ...
 
 
 LIVE: Final = msgspec.json.encode({"status": "live"})

@@ -4,8 +4,8 @@ The service passes the gateway's data on unchanged. The schemas of its records a
 interface have types, further members are allowed, and a member that the gateway doesn't know may be null or missing.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -18,9 +18,9 @@ from payrelay.flows.checkouts.show_checkout import CheckoutView, OpenedCheckout
 from payrelay.flows.customers.show_customer import CustomerView, ErasedCustomerView
 from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, ReplayResult
 from payrelay.flows.events.read_events import EventPage, EventView
-from payrelay.flows.payments.operation_views import ChargebackView, OperationDetail, OperationView
+from payrelay.flows.payments.operation_views import OperationDetail, OperationView
 from payrelay.flows.recovery.acknowledge import RecoveryView
-from payrelay.flows.subscriptions.show_subscription_states import InstallmentView, SubscriptionStateView
+from payrelay.flows.subscriptions.show_subscription_states import SubscriptionStateView
 
 Schema = dict[str, object]
 
@@ -135,60 +135,56 @@ _GATEWAY: Final[dict[str, Schema]] = {
     ),
 }
 
-DATA: Final[Mapping[str, Schema]] = {
+_GATEWAY_DATA: Final[Mapping[str, Schema]] = {
     "payments": _list_of("Payment"),
     "charge": reference("ChargeData"),
     "capture": reference("CaptureData"),
     "refund": {"type": ["integer", "null"], "description": "The gateway's number of the refund; null for a void."},
     "subscriptions": _list_of("Subscription"),
     "subscription": reference("Subscription"),
-    "subscription states": _list_of("SubscriptionStateView"),
-    "subscription state": reference("SubscriptionStateView"),
     "nothing": {"type": "null"},
-    "operations": _list_of("OperationView"),
-    "operation": reference("OperationDetail"),
-    "recovery": reference("RecoveryView"),
-    "opened checkout": reference("OpenedCheckout"),
-    "checkout": reference("CheckoutView"),
-    "customers": _list_of("CustomerView"),
-    "customer": reference("CustomerView"),
-    "erased customer": reference("ErasedCustomerView"),
-    "events": reference("EventPage"),
-    "event stream": reference("EventView"),
-    "endpoints": _list_of("EndpointView"),
-    "endpoint": reference("EndpointView"),
-    "issued endpoint": reference("IssuedEndpoint"),
     "test event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
-    "replayed": reference("ReplayResult"),
-    "deliveries": _list_of("DeliveryView"),
-    "client_token": reference("IssuedClientToken"),
-    "client_tokens": _list_of("ClientTokenView"),
     "revoked": {"type": "object", "properties": {"revoked": {"type": "integer", "minimum": 0}}},
 }
+_OWN_DATA: Final[Mapping[str, Any]] = {
+    "operations": list[OperationView],
+    "operation": OperationDetail,
+    "recovery": RecoveryView,
+    "subscription states": list[SubscriptionStateView],
+    "subscription state": SubscriptionStateView,
+    "events": EventPage,
+    "event stream": EventView,
+    "endpoints": list[EndpointView],
+    "endpoint": EndpointView,
+    "issued endpoint": IssuedEndpoint,
+    "replayed": ReplayResult,
+    "deliveries": list[DeliveryView],
+    "opened checkout": OpenedCheckout,
+    "checkout": CheckoutView,
+    "customers": list[CustomerView],
+    "customer": CustomerView,
+    "erased customer": ErasedCustomerView,
+    "client_tokens": list[ClientTokenView],
+    "client_token": IssuedClientToken,
+}
+"""The types of data that Payrelay itself answers with."""
+
+
+def _described(types: Iterable[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
+    """Gives the schemas of types, and those of the objects in them by name."""
+    return msgspec.json.schema_components(types, schema_hook=_own_type, ref_template=REF + "{name}")
+
+
+def _own_type(kind: type) -> Schema:
+    assert issubclass(kind, CheckedValue)  # noqa: S101 - tells mypy what every type of our own is
+    return kind.SCHEMA
+
+
+DATA: Final[Mapping[str, Schema]] = {
+    **_GATEWAY_DATA,
+    **dict(zip(_OWN_DATA, _described(_OWN_DATA.values())[0], strict=True)),
+}
 """The schema of ``data`` by what a route answers."""
-
-
-_VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
-    OperationView,
-    OperationDetail,
-    ChargebackView,
-    SubscriptionStateView,
-    InstallmentView,
-    EventPage,
-    EventView,
-    EndpointView,
-    IssuedEndpoint,
-    ReplayResult,
-    DeliveryView,
-    OpenedCheckout,
-    CheckoutView,
-    CustomerView,
-    ErasedCustomerView,
-    RecoveryView,
-    ClientTokenView,
-    IssuedClientToken,
-)
-"""The types of data that Payrelay itself answers with; amounts in them are numbers."""
 
 
 def success(answer: str) -> Schema:
@@ -212,21 +208,18 @@ def failure(codes: list[Code]) -> Schema:
 
 def components(bodies: list[type[Body]]) -> dict[str, Schema]:
     """Gives every schema that the document refers to, by name."""
-    _, made = msgspec.json.schema_components([*bodies, *_VIEWS], schema_hook=_own_type, ref_template=REF + "{name}")
+    _, made = _described([*bodies, *_OWN_DATA.values()])
     schemas: dict[str, Schema] = {**made, **_GATEWAY, "Failure": _failure_envelope(), "Error": _error_member()}
     _add_rules_between_fields(schemas)
-    for view in _VIEWS:
-        properties = schemas[view.__name__]["properties"]
+    for name, schema in made.items():
+        properties = schema.get("properties", {})
         assert isinstance(properties, dict)  # noqa: S101 - tells mypy what msgspec always gives
-        properties.update({name: _NUMBER for name in ("amount", "amount_max", "startup_fee") if name in properties})
-        if issubclass(view, ClientTokenView):
+        # What a view has as JSON text is an amount, which its type does not say.
+        amounts = [each for each in ("amount", "amount_max", "startup_fee") if properties.get(each) == {}]
+        properties.update(dict.fromkeys(amounts, _NUMBER))
+        if name in {ClientTokenView.__name__, IssuedClientToken.__name__}:
             properties["amount"] = {"anyOf": [_NUMBER, {"const": OPEN}]}
     return schemas
-
-
-def _own_type(kind: type) -> Schema:
-    assert issubclass(kind, CheckedValue)  # noqa: S101 - tells mypy what every type of our own is
-    return kind.SCHEMA
 
 
 def _add_rules_between_fields(schemas: dict[str, Schema]) -> None:

@@ -66,7 +66,6 @@ class PageHandler(Protocol):
 
     def __call__(self, client: str, *, is_known: bool) -> Awaitable[PlainAnswer]:
         """Gives the page for a client; ``is_known`` is False where the address may be a proxy's."""
-        ...
 
 
 class Pages:

@@ -66,3 +66,17 @@ class UnitAmount(CheckedValue, int, check=_unit_amount, schema={**AMOUNT_SCHEMA,
 
 class Quantity(CheckedValue, int, check=_quantity, schema={"type": "integer", "minimum": 1, "maximum": QUANTITY_MAX}):
     """How many of an item."""
+
+
+class WholeNumber(CheckedValue, int, check=lambda value: value, schema={}):
+    """The base of whole numbers in a range, each declared with that and with words for any other value."""
+
+    def __init_subclass__(cls, *, least: int, most: int, words: str, **schema: object) -> None:
+        def check(value: object) -> int:
+            if type(value) is Decimal and abs(value) <= most and value == value.to_integral_value():
+                value = int(value)  # 900.0 is the integer 900 to JSON Schema
+            if type(value) is not int or not least <= value <= most:
+                raise ValueError(words)
+            return value
+
+        super().__init_subclass__(check=check, schema={"type": "integer", "minimum": least, "maximum": most, **schema})

@@ -45,6 +45,28 @@ class CheckedValue:
         return cast("Callable[[object], object]", cls)(cls._check(value))
 
 
+def matching(pattern: str, words: str, longest: int = TEXT_LENGTH_MAX) -> Check:
+    """Makes the check of a text that matches a regular expression; ``words`` say what any other value must be."""
+    match = re.compile(pattern).fullmatch
+
+    def check(value: object) -> str:
+        if not isinstance(value, str) or len(value) > longest or not match(value):
+            raise ValueError(words)
+        return value
+
+    return check
+
+
+class MatchingText(CheckedValue, str, check=str, schema={}):
+    """The base of texts that match a regular expression, each declared with that and with words for any other value."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, *, pattern: str, words: str, longest: int = TEXT_LENGTH_MAX, **schema: object) -> None:
+        bounds = {"type": "string", "minLength": 1, "maxLength": longest, "pattern": pattern}
+        super().__init_subclass__(check=matching(pattern, words, longest), schema={**bounds, **schema})
+
+
 class Body(MaskedRepr, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of all bodies: an unknown member is refused by name.
 

@@ -35,8 +35,7 @@ READS_GATEWAY: Final = (
 )
 """The further codes of routes that read at the gateway."""
 TAKES_BODY: Final = (Code.TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
-MAY_CLASH: Final = (Code.CONFLICT, *TAKES_BODY)
-"""The further codes of routes whose body may conflict with the present state."""
+"""The further codes of routes that take a body."""
 CHANGES_GATEWAY: Final = (
     Code.OUTCOME_UNKNOWN,
     Code.NEEDS_ATTENTION,
@@ -46,7 +45,6 @@ CHANGES_GATEWAY: Final = (
     Code.GATEWAY_REFUSED_US,
     Code.GATEWAY_BUSY,
     Code.GATEWAY_UNREACHABLE,
-    *TAKES_BODY,
 )
 """The further codes of routes that change something at the gateway."""
 
@@ -126,7 +124,7 @@ class Route:
         body: the type of its body; None where it takes none.
         segment: the parameter in its path; None where it has none.
         query: the parameters of its query.
-        codes: the error codes that it may answer beyond ALWAYS.
+        own_codes: the error codes that it may answer beyond those that follow from its other members.
         is_effect: whether it changes something at the gateway, and so takes an Idempotency-Key.
         is_read: whether it reads something at the gateway, which the read cache may keep.
         takes_key: whether it takes an Idempotency-Key although it changes nothing at the gateway.
@@ -136,7 +134,7 @@ class Route:
     """
 
     name: str
-    method: str
+    method: str = "GET"
     path: str
     sentence: str
     scope: Scope
@@ -145,7 +143,7 @@ class Route:
     body: type[Body] | None = None
     segment: Parameter | None = None
     query: tuple[Parameter, ...] = ()
-    codes: tuple[Code, ...] = ()
+    own_codes: tuple[Code, ...] = ()
     is_effect: bool = False
     is_read: bool = False
     takes_key: bool = False
@@ -154,12 +152,18 @@ class Route:
     bound: Policy | None = None
 
     @property
+    def codes(self) -> tuple[Code, ...]:
+        """The error codes that it may answer beyond ALWAYS."""
+        of_gateway = CHANGES_GATEWAY if self.is_effect else READS_GATEWAY if self.is_read else ()
+        return (*self.own_codes, *of_gateway, *(() if self.body is None else TAKES_BODY))
+
+    @property
     def template(self) -> str:
         """The whole path, as logs and metrics name it."""
         return "/{account}/api" + self.path
 
 
-gateway_read: Final = partial(Route, method="GET", codes=READS_GATEWAY, is_read=True)
+gateway_read: Final = partial(Route, is_read=True)
 """Makes a route that reads at the gateway."""
 gateway_effect: Final = partial(Route, is_effect=True, can_wait=True)
 """Makes a route that changes something at the gateway."""

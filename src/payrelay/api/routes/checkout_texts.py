@@ -8,7 +8,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from payrelay.api.requests.body import Check, CheckedValue
+from payrelay.api.requests.amounts import WholeNumber
+from payrelay.api.requests.body import Check, CheckedValue, MatchingText, matching
 from payrelay.core.money import AMOUNT_MINOR_MAX, MINOR_PER_UNIT, AmountError, minor_units
 
 FORM_TEXT_LENGTH_MAX: Final = 255
@@ -53,18 +54,7 @@ def _form_text(longest: int) -> Check:
     return check
 
 
-def _matching(pattern: str, words: str, longest: int = FORM_TEXT_LENGTH_MAX) -> Check:
-    match = re.compile(pattern).fullmatch
-
-    def check(value: object) -> str:
-        if not isinstance(value, str) or len(value) > longest or not match(value):
-            raise ValueError(words)
-        return value
-
-    return check
-
-
-_day_text: Final = _matching(_DAY, _DAY_WORDS)
+_day_text: Final = matching(_DAY, _DAY_WORDS)
 
 
 def _day(value: object) -> object:
@@ -85,17 +75,6 @@ def _startup_fee(value: object) -> int:
         return minor_units(value) if value > 0 else -minor_units(-value)
     except AmountError as error:
         raise ValueError(str(error)) from None
-
-
-def _whole(least: int, most: int) -> Check:
-    def check(value: object) -> int:
-        if type(value) is Decimal and abs(value) <= most and value == value.to_integral_value():
-            value = int(value)
-        if type(value) is not int or not least <= value <= most:
-            raise ValueError(f"must be a whole number from {least} to {most}")
-        return value
-
-    return check
 
 
 def _pattern(pattern: str, longest: int = FORM_TEXT_LENGTH_MAX) -> dict[str, object]:
@@ -119,45 +98,25 @@ class FormTitle(
     __slots__ = ()
 
 
-class Email(
-    CheckedValue,
-    str,
-    check=_matching(_EMAIL, "must be an e-mail address such as saman@example.com"),
-    schema=_pattern(_EMAIL),
-):
+class Email(MatchingText, pattern=_EMAIL, words="must be an e-mail address such as saman@example.com"):
     """An e-mail address."""
 
     __slots__ = ()
 
 
-class Phone(
-    CheckedValue,
-    str,
-    check=_matching(_PHONE, "must be a telephone number such as +94771234567"),
-    schema=_pattern(_PHONE),
-):
+class Phone(MatchingText, pattern=_PHONE, words="must be a telephone number such as +94771234567"):
     """A telephone number."""
 
     __slots__ = ()
 
 
-class Period(
-    CheckedValue,
-    str,
-    check=_matching(_PERIOD, "must be a number of Week, Month or Year, such as 1 Month"),
-    schema=_pattern(_PERIOD),
-):
+class Period(MatchingText, pattern=_PERIOD, words="must be a number of Week, Month or Year, such as 1 Month"):
     """How often: ``1 Month``."""
 
     __slots__ = ()
 
 
-class Duration(
-    CheckedValue,
-    str,
-    check=_matching(_DURATION, "must be Forever, or a number of Week, Month or Year"),
-    schema=_pattern(_DURATION),
-):
+class Duration(MatchingText, pattern=_DURATION, words="must be Forever, or a number of Week, Month or Year"):
     """For how long: ``1 Year`` or ``Forever``."""
 
     __slots__ = ()
@@ -170,15 +129,11 @@ class Day(CheckedValue, str, check=_day, schema={"type": "string", "format": "da
 
 
 class AppLink(
-    CheckedValue,
-    str,
-    check=_matching(
-        _LINK, f"must be a link such as myshop://paid, of at most {_LINK_LENGTH_MAX} characters", _LINK_LENGTH_MAX
-    ),
-    schema={
-        **_pattern(_LINK, _LINK_LENGTH_MAX),
-        "description": "A link of your own app, as `PAYRELAY_RETURN_LINKS` allows it.",
-    },
+    MatchingText,
+    pattern=_LINK,
+    words=f"must be a link such as myshop://paid, of at most {_LINK_LENGTH_MAX} characters",
+    longest=_LINK_LENGTH_MAX,
+    description="A link of your own app, as `PAYRELAY_RETURN_LINKS` allows it.",
 ):
     """A link of the client's own app; a setting says which links are allowed."""
 
@@ -201,22 +156,16 @@ class StartupFee(
     """The amount added to a first payment, or subtracted from it where it is below 0, in hundredths."""
 
 
-class Retries(
-    CheckedValue, int, check=_whole(0, RETRIES_MAX), schema={"type": "integer", "minimum": 0, "maximum": RETRIES_MAX}
-):
+class Retries(WholeNumber, least=0, most=RETRIES_MAX, words=f"must be a whole number from 0 to {RETRIES_MAX}"):
     """How many times the gateway retries a failed installment."""
 
 
 class ExpiresIn(
-    CheckedValue,
-    int,
-    check=_whole(EXPIRES_IN_S_MIN, EXPIRES_IN_S_MAX),
-    schema={
-        "type": "integer",
-        "minimum": EXPIRES_IN_S_MIN,
-        "maximum": EXPIRES_IN_S_MAX,
-        "default": EXPIRES_IN_S_USUAL,
-        "description": "Seconds for which the page sends customers to the gateway.",
-    },
+    WholeNumber,
+    least=EXPIRES_IN_S_MIN,
+    most=EXPIRES_IN_S_MAX,
+    words=f"must be a whole number from {EXPIRES_IN_S_MIN} to {EXPIRES_IN_S_MAX}",
+    default=EXPIRES_IN_S_USUAL,
+    description="Seconds for which the page sends customers to the gateway.",
 ):
     """How long a page sends customers to the gateway, in seconds."""

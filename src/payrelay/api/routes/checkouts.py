@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from payrelay.api.requests.amounts import ITEM_LIST_LENGTH_MAX, Amount, Currency, Quantity, UnitAmount
 from payrelay.api.requests.body import Body, RedactedBody
 from payrelay.api.requests.parameters import own_id
-from payrelay.api.requests.route import TAKES_BODY, Route, only_own
+from payrelay.api.requests.route import Route, only_own
 from payrelay.api.routes.checkout_texts import (
     EXPIRES_IN_S_USUAL,
     AppLink,
@@ -252,12 +252,11 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=own_checkout,
         answer="opened checkout",
         body=CheckoutBody,
-        codes=(Code.CONFLICT, Code.IDEMPOTENCY_MISMATCH, Code.NOT_CONFIGURED, *TAKES_BODY),
+        own_codes=(Code.CONFLICT, Code.IDEMPOTENCY_MISMATCH, Code.NOT_CONFIGURED),
         takes_key=True,
     ),
     Route(
         name="showCheckout",
-        method="GET",
         path="/checkouts/{id}",
         sentence="Show a checkout, as far as its outcome is known now",
         scope=Scope.CHECKOUTS_READ,

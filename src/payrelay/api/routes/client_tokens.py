@@ -1,15 +1,14 @@
 """Client tokens: short-lived credentials for apps."""
 
-from decimal import Decimal
 from functools import partial
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.amounts import AMOUNT_SCHEMA, Amount, Currency, positive_minor
-from payrelay.api.requests.body import Body, Check, CheckedValue, Text
+from payrelay.api.requests.amounts import AMOUNT_SCHEMA, Amount, Currency, WholeNumber, positive_minor
+from payrelay.api.requests.body import Body, CheckedValue, Text
 from payrelay.api.requests.parameters import LIMIT, OF_CUSTOMER, own_cursor, own_id, page_of, text
-from payrelay.api.requests.route import TAKES_BODY, Route, refused
+from payrelay.api.requests.route import Route, refused
 from payrelay.api.routes.checkout_texts import Duration, Period, StartupFee
 from payrelay.core.access.allowance import PAYMENTS_MAX
 from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S, PAYING
@@ -33,17 +32,6 @@ OF_CREDENTIAL: Final = text(
 )
 
 
-def _whole(least: int, most: int, what: str) -> Check:
-    def check(value: object) -> int:
-        if type(value) is Decimal and value <= most and value == value.to_integral_value():
-            value = int(value)  # 900.0 is the integer 900 to JSON Schema
-        if type(value) is not int or not least <= value <= most:
-            raise ValueError(f"must be a whole number{what}, {least} to {most}")
-        return value
-
-    return check
-
-
 def _exact_or_open(value: object) -> int:
     if value == OPEN:
         return 0
@@ -60,25 +48,22 @@ def _client_scope(value: object) -> str:
 
 
 class Lifetime(
-    CheckedValue,
-    int,
-    check=_whole(LIFE_MIN_S, LIFE_MAX_S, " of seconds"),
-    schema={"type": "integer", "minimum": LIFE_MIN_S, "maximum": LIFE_MAX_S, "default": LIFE_USUAL_S},
+    WholeNumber,
+    least=LIFE_MIN_S,
+    most=LIFE_MAX_S,
+    words=f"must be a whole number of seconds, {LIFE_MIN_S} to {LIFE_MAX_S}",
+    default=LIFE_USUAL_S,
 ):
     """How long a client token is valid, in seconds."""
 
 
 class PaymentsMax(
-    CheckedValue,
-    int,
-    check=_whole(1, PAYMENTS_MAX, ""),
-    schema={
-        "type": "integer",
-        "minimum": 1,
-        "maximum": PAYMENTS_MAX,
-        "default": 1,
-        "description": "How many payments the order may have in all, whoever makes them.",
-    },
+    WholeNumber,
+    least=1,
+    most=PAYMENTS_MAX,
+    words=f"must be a whole number, 1 to {PAYMENTS_MAX}",
+    default=1,
+    description="How many payments the order may have in all, whoever makes them.",
 ):
     """How many payments an order may have."""
 
@@ -209,11 +194,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         handler=lambda relay, parsed: issue_client_token(relay, parsed.request, parsed.body_as(ClientTokenBody).call()),
         answer="client_token",
         body=ClientTokenBody,
-        codes=TAKES_BODY,
     ),
     _route(
         name="listClientTokens",
-        method="GET",
         path="/client-tokens",
         sentence="List the client tokens that have not expired, newest first",
         handler=lambda relay, parsed: list_client_tokens(

@@ -1,17 +1,17 @@
 """Stored customers: people who approved a card, which may be charged later."""
 
-import re
 from functools import partial
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.body import NO_NUL, CheckedValue, RedactedBody, Text
+from payrelay.api.requests.body import NO_NUL, CheckedValue, RedactedBody, Text, matching
 from payrelay.api.requests.parameters import LIMIT, choice, own_cursor, own_id, page_of, text
-from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, EmptyBody, Route, only_own, refused
+from payrelay.api.requests.route import EmptyBody, Route, only_own, refused
 from payrelay.core.access.credential import Scope
 from payrelay.core.customers.customer import CustomerFilter, CustomerState, ExistingApproval
 from payrelay.core.secret import Secret
+from payrelay.errors import Code
 from payrelay.flows.customers.change_customer import NewNames, change_customer
 from payrelay.flows.customers.erase_customer import erase_customer, remove_customer
 from payrelay.flows.customers.import_customer import import_customer
@@ -19,9 +19,7 @@ from payrelay.flows.customers.list_customers import list_customers
 from payrelay.flows.customers.show_customer import show_customer
 
 _MASKED_CARD: Final = r"^[*Xx -]{0,20}[0-9]{4}$"
-_masked_card_match: Final = re.compile(_MASKED_CARD).fullmatch
 _EXPIRY: Final = r"^(?:0[1-9]|1[0-2])/?[0-9]{2}$"
-_expiry_match: Final = re.compile(_EXPIRY).fullmatch
 
 CUSTOMER: Final = own_id("cus", "customer")
 REFERENCE: Final = text("reference", "Only customers with this reference.", "user-17")
@@ -29,22 +27,10 @@ CUSTOMER_STATE: Final = choice("state", "Only customers in this state.", Custome
 CUSTOMER_CURSOR: Final = own_cursor("cus", "a customer")
 
 
-def _masked_card(value: object) -> str:
-    if not isinstance(value, str) or _masked_card_match(value) is None:
-        raise ValueError("must be masked: asterisks and the last four digits")
-    return value
-
-
-def _card_expiry(value: object) -> str:
-    if not isinstance(value, str) or _expiry_match(value) is None:
-        raise ValueError('must be a month and a year, such as "0129"')
-    return value
-
-
 class MaskedCard(
     CheckedValue,
     str,
-    check=_masked_card,
+    check=matching(_MASKED_CARD, "must be masked: asterisks and the last four digits"),
     schema={
         "type": "string",
         "pattern": _MASKED_CARD,
@@ -59,7 +45,7 @@ class MaskedCard(
 class CardExpiry(
     CheckedValue,
     str,
-    check=_card_expiry,
+    check=matching(_EXPIRY, 'must be a month and a year, such as "0129"'),
     schema={"type": "string", "pattern": _EXPIRY, "description": "Month and year, such as `0129` or `01/29`."},
 ):
     """The month and year in which a card expires."""
@@ -127,7 +113,6 @@ _write_route: Final = partial(Route, scope=Scope.CUSTOMERS_WRITE, bound=refused)
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         name="listCustomers",
-        method="GET",
         path="/customers",
         sentence="List stored customers, newest first",
         scope=Scope.CUSTOMERS_READ,
@@ -146,11 +131,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         handler=lambda relay, parsed: import_customer(relay, parsed.request, parsed.body_as(CustomerBody).call()),
         answer="customer",
         body=CustomerBody,
-        codes=TAKES_BODY,
     ),
     Route(
         name="showCustomer",
-        method="GET",
         path="/customers/{id}",
         sentence="Show a stored customer",
         scope=Scope.CUSTOMERS_READ,
@@ -170,7 +153,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="customer",
         segment=CUSTOMER,
         body=CustomerNamesBody,
-        codes=MAY_CLASH,
+        own_codes=(Code.CONFLICT,),
     ),
     _write_route(
         name="removeCustomer",
@@ -181,7 +164,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="customer",
         segment=CUSTOMER,
         body=EmptyBody,
-        codes=TAKES_BODY,
     ),
     _write_route(
         name="eraseCustomer",
@@ -192,6 +174,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="erased customer",
         segment=CUSTOMER,
         body=EmptyBody,
-        codes=TAKES_BODY,
     ),
 )

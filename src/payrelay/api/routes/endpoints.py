@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.body import Body, Text
 from payrelay.api.requests.parameters import Parameter, choice, limit, matches, own_id
-from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, EmptyBody, ParsedRequest, Route, refused
+from payrelay.api.requests.route import EmptyBody, ParsedRequest, Route, refused
 from payrelay.api.routes.events import AFTER, POSITION, POSITION_MAX
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer, found
@@ -22,7 +22,7 @@ from payrelay.core.events.delivery import (
     EndpointState,
 )
 from payrelay.core.payments.schedules import NEVER_MS
-from payrelay.errors import FieldError, wrong_fields
+from payrelay.errors import Code, FieldError, wrong_fields
 from payrelay.flows.events import manage_endpoints as endpoints
 from payrelay.flows.events.manage_endpoints import REPLAYED_IDS_MAX, Changes, NewEndpoint, Owner, ReplayedEvents
 from payrelay.flows.relay import Relay
@@ -201,11 +201,10 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
         answer="issued endpoint",
         body=NewEndpointBody,
-        codes=MAY_CLASH,
+        own_codes=(Code.CONFLICT,),
     ),
     _route(
         name="listEndpoints",
-        method="GET",
         path="/endpoints",
         sentence="List the endpoints",
         handler=lambda relay, parsed: _found(endpoints.list_endpoints(relay.dispatch, _owner(relay, parsed))),
@@ -213,7 +212,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     _endpoint_route(
         name="showEndpoint",
-        method="GET",
         path="/endpoints/{id}",
         sentence="Show an endpoint",
         handler=lambda relay, parsed: _found(endpoints.show_endpoint(relay.dispatch, _owner(relay, parsed), parsed.id)),
@@ -231,7 +229,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
         answer="endpoint",
         body=ChangeEndpointBody,
-        codes=TAKES_BODY,
     ),
     _endpoint_route(
         name="removeEndpoint",
@@ -241,7 +238,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         handler=_remove,
         answer="nothing",
         body=EmptyBody,
-        codes=TAKES_BODY,
     ),
     _endpoint_route(
         name="rotateEndpoint",
@@ -253,7 +249,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
         answer="issued endpoint",
         body=EmptyBody,
-        codes=TAKES_BODY,
     ),
     _endpoint_route(
         name="sendTestEvent",
@@ -263,7 +258,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         handler=_send_test_event,
         answer="test event",
         body=EmptyBody,
-        codes=MAY_CLASH,
+        own_codes=(Code.CONFLICT,),
     ),
     _endpoint_route(
         name="replayEvents",
@@ -274,11 +269,10 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="replayed",
         query=(AFTER,),
         body=ReplayBody,
-        codes=MAY_CLASH,
+        own_codes=(Code.CONFLICT,),
     ),
     _endpoint_route(
         name="listDeliveries",
-        method="GET",
         path="/endpoints/{id}/deliveries",
         sentence="List the deliveries of events to an endpoint, newest first",
         handler=_list_deliveries,

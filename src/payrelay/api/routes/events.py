@@ -87,7 +87,6 @@ async def _follow_events(relay: Relay, parsed: ParsedRequest) -> Answer:
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         name="listEvents",
-        method="GET",
         path="/events",
         sentence="Read the feed of events, oldest first",
         scope=Scope.EVENTS_READ,
@@ -99,7 +98,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         name="followEvents",
-        method="GET",
         path="/events/stream",
         sentence="Follow one operation or checkout by server-sent events",
         scope=Scope.EVENTS_READ,

@@ -17,12 +17,13 @@ from payrelay.api.requests.parameters import (
     page_of,
     text,
 )
-from payrelay.api.requests.route import MAY_CLASH, ParsedRequest, Route, only_own, refused
+from payrelay.api.requests.route import ParsedRequest, Route, only_own, refused
 from payrelay.api.routes.policies import own_key
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
 from payrelay.core.payments.idempotency import KEY_LENGTH_MAX
 from payrelay.core.payments.operation import Kind, OperationFilter, State
+from payrelay.errors import Code
 from payrelay.flows.payments.await_outcome import show_when_final
 from payrelay.flows.payments.find_operations import list_operations, show_operation, show_operation_by_key
 from payrelay.flows.recovery.acknowledge import acknowledge_recovery, show_recovery
@@ -96,7 +97,6 @@ def _filter_of(query: dict[str, str]) -> OperationFilter:
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         name="listOperations",
-        method="GET",
         path="/operations",
         sentence="List operations, newest first",
         scope=Scope.OPERATIONS_READ,
@@ -109,7 +109,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         name="showOperation",
-        method="GET",
         path="/operations/{id}",
         sentence="Show an operation with its history and evidence",
         scope=Scope.OPERATIONS_READ,
@@ -121,7 +120,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         name="showOperationByKey",
-        method="GET",
         path="/operations/by-key/{idempotency_key}",
         sentence="Show the newest operation under an Idempotency-Key",
         scope=Scope.OPERATIONS_READ,
@@ -132,7 +130,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         name="showRecovery",
-        method="GET",
         path="/recovery",
         sentence="Show whether the service lost commits of its database, and whether you have acknowledged that",
         scope=Scope.OPERATIONS_READ,
@@ -151,7 +148,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         ),
         answer="recovery",
         body=AcknowledgementBody,
-        codes=MAY_CLASH,
+        own_codes=(Code.CONFLICT,),
         bound=refused,
     ),
 )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from payrelay.api.requests.parameters import text
-from payrelay.api.requests.route import CHANGES_GATEWAY, ParsedRequest, Route, gateway_effect, gateway_read, refused
+from payrelay.api.requests.route import ParsedRequest, Route, gateway_effect, gateway_read, refused
 from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.api.routes.policies import own_charge, own_order
 from payrelay.core.access.credential import Scope
@@ -45,7 +45,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="charge",
         bound=own_charge,
         body=ChargeBody,
-        codes=(Code.PENDING, Code.DECLINED, *CHANGES_GATEWAY),
+        own_codes=(Code.PENDING, Code.DECLINED),
     ),
     gateway_effect(
         name="capture",
@@ -57,7 +57,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="capture",
         bound=refused,
         body=CaptureBody,
-        codes=(Code.DECLINED, *CHANGES_GATEWAY),
+        own_codes=(Code.DECLINED,),
     ),
     gateway_effect(
         name="refund",
@@ -69,6 +69,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="refund",
         bound=refused,
         body=RefundBody,
-        codes=CHANGES_GATEWAY,
     ),
 )

@@ -4,7 +4,6 @@ from typing import Final
 
 from payrelay.api.requests.parameters import GATEWAY_NUMBER, LIMIT, PAGE_SIZE_USUAL, Parameter, anything, choice, cursor
 from payrelay.api.requests.route import (
-    CHANGES_GATEWAY,
     EmptyBody,
     ParsedRequest,
     Route,
@@ -102,7 +101,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=refused,
         body=EmptyBody,
         segment=SUBSCRIPTION,
-        codes=CHANGES_GATEWAY,
     ),
     gateway_effect(
         name="cancelSubscription",
@@ -117,11 +115,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=own_subscription,
         body=EmptyBody,
         segment=SUBSCRIPTION,
-        codes=CHANGES_GATEWAY,
     ),
     Route(
         name="listSubscriptionStates",
-        method="GET",
         path="/subscription-states",
         sentence="List the known states of subscriptions, without asking the gateway",
         scope=Scope.SUBSCRIPTIONS_READ,
@@ -137,7 +133,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         name="showSubscriptionState",
-        method="GET",
         path="/subscription-states/{id}",
         sentence="Show the known state of a subscription, without asking the gateway",
         scope=Scope.SUBSCRIPTIONS_READ,

@@ -8,7 +8,7 @@ import typer
 from payrelay.cli.lists.options import Account, Limit, Order, amount_text, named_facts
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import DONE, not_found, show_json
+from payrelay.cli.terminal.messages import require_found
 from payrelay.core.checkouts.checkout import STATE_SENTENCES, Checkout, CheckoutFilter, CheckoutState
 from payrelay.core.moments import spoken
 from payrelay.core.money import amount_json
@@ -32,39 +32,31 @@ async def list_checkouts(
     as_json: Json = False,
 ) -> int:
     """List checkouts, newest first, as they are stored."""
-    from payrelay.cli.terminal.pages import Page, table
+    from payrelay.cli.terminal.pages import show_result, table
     from payrelay.flows.checkouts.show_checkout import view
 
     wanted = CheckoutFilter(account=account, order_id=order, state=state)
     async with session(read_settings()) as relay:
         checkouts = await relay.checkouts.list(wanted, before=None, limit=limit)
-    if as_json:
-        show_json({"checkouts": [view(checkout) for checkout in checkouts]})
-        return DONE
     empty = "Nothing here: there is no such checkout."
     titles = ("checkout", "asked for", "state")
-    Page().write(table(titles, map(_row, checkouts), ids="checkout", empty=empty, leading=1))
-    return DONE
+    page = table(titles, map(_row, checkouts), ids="checkout", empty=empty, leading=1)
+    return show_result({"checkouts": [*map(view, checkouts)]}, page, as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay checkouts show ID", "payrelay checkouts show ID --json"))
 @awaited
 async def show_checkout(checkout_id: CheckoutId, *, as_json: Json = False) -> int:
     """Show what is stored of a checkout, without the customer's data."""
-    from payrelay.cli.terminal.pages import Page, facts
+    from payrelay.cli.terminal.pages import facts, show_result
     from payrelay.flows.checkouts.show_checkout import view
 
     async with session(read_settings()) as relay:
-        checkout = await relay.checkouts.get(checkout_id)
-    if checkout is None:
-        raise not_found("checkout", checkout_id)
+        checkout = require_found(await relay.checkouts.get(checkout_id), "checkout", checkout_id)
     shown = view(checkout)
-    if as_json:
-        show_json({"checkout": shown, "principal": checkout.principal})
-        return DONE
     members = msgspec.structs.asdict(shown) | {"amount": _amount(checkout), "principal": checkout.principal}
-    Page().write(facts(named_facts(members)))
-    return DONE
+    data = {"checkout": shown, "principal": checkout.principal}
+    return show_result(data, facts(named_facts(members)), as_json=as_json)
 
 
 def _row(checkout: Checkout) -> "tuple[Cell, ...]":

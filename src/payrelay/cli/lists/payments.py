@@ -7,7 +7,7 @@ import typer
 from payrelay.cli.lists.options import Account, Limit, Order, amount_text
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import DONE, not_found, show_json
+from payrelay.cli.terminal.messages import require_found
 from payrelay.core.payments.payment import PaymentStatus
 
 if TYPE_CHECKING:
@@ -33,36 +33,28 @@ async def list_payments(
     as_json: Json = False,
 ) -> int:
     """List the payments that are known here, newest first."""
-    from payrelay.cli.terminal.pages import Page, table
+    from payrelay.cli.terminal.pages import show_result, table
     from payrelay.flows.known_payments import list_known_payments
 
     async with session(read_settings()) as relay:
         found = await list_known_payments(relay, account=account, order_id=order, status=state, limit=limit)
-    if as_json:
-        show_json({"payments": found})
-        return DONE
     empty = "Nothing here: no such payment is known; GET payments/{order_id} of the API asks the gateway."
-    Page().write(table(("payment", "belongs to", "state"), map(_row, found), empty=empty, leading=1))
-    return DONE
+    page = table(("payment", "belongs to", "state"), map(_row, found), empty=empty, leading=1)
+    return show_result({"payments": found}, page, as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay payments show ID", "payrelay payments show ID --json"))
 @awaited
 async def show_payment(payment_id: PaymentId, *, as_json: Json = False) -> int:
     """Show what is known here of one payment."""
-    from payrelay.cli.terminal.pages import Page, facts
+    from rich.console import Group
+
+    from payrelay.cli.terminal.pages import facts, show_result
     from payrelay.flows.known_payments import list_known_payments
 
     async with session(read_settings()) as relay:
-        found = await list_known_payments(relay, payment_id=payment_id, limit=50)
-    if not found:
-        raise not_found("payment", payment_id)
-    if as_json:
-        show_json({"payments": found})
-        return DONE
-    for each in found:
-        Page().write(facts(_facts(each)))
-    return DONE
+        found = require_found(await list_known_payments(relay, payment_id=payment_id, limit=50), "payment", payment_id)
+    return show_result({"payments": found}, Group(*(facts(_facts(each)) for each in found)), as_json=as_json)
 
 
 def _row(payment: "KnownPaymentView") -> "tuple[Cell, ...]":

@@ -8,7 +8,7 @@ import typer
 from payrelay.cli.lists.options import Account, Limit, Order, amount_text, named_facts
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import DONE, not_found, show_json
+from payrelay.cli.terminal.messages import require_found
 from payrelay.core.subscriptions.subscription import SubscriptionState
 
 if TYPE_CHECKING:
@@ -34,41 +34,28 @@ async def list_subscriptions(
     as_json: Json = False,
 ) -> int:
     """List the subscriptions that are known here, by their numbers."""
-    from payrelay.cli.terminal.pages import Page, table
+    from payrelay.cli.terminal.pages import show_result, table
     from payrelay.flows.subscriptions.list_for_operator import list_stored
 
     async with session(read_settings()) as relay:
         found = await list_stored(relay, account=account, order_id=order, state=state, limit=limit)
-    if as_json:
-        show_json({"subscriptions": found})
-        return DONE
     empty = "Nothing here: no such subscription is known; GET subscriptions of the API asks the gateway."
-    Page().write(table(("subscription", "installments", "state"), map(_row, found), empty=empty, leading=1))
-    return DONE
+    page = table(("subscription", "installments", "state"), map(_row, found), empty=empty, leading=1)
+    return show_result({"subscriptions": found}, page, as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay subscriptions show ID", "payrelay subscriptions show ID --json"))
 @awaited
 async def show_subscription(subscription_id: SubscriptionId, *, as_json: Json = False) -> int:
     """Show what is stored of a subscription."""
-    from payrelay.cli.terminal.pages import Page, facts
+    from rich.console import Group
+
+    from payrelay.cli.terminal.pages import facts, show_result
     from payrelay.flows.subscriptions.list_for_operator import stored_of_id
 
     async with session(read_settings()) as relay:
-        found = await stored_of_id(relay, subscription_id)
-    if not found:
-        raise not_found("subscription", subscription_id)
-    if as_json:
-        show_json({"subscriptions": found})
-        return DONE
-    for each in found:
-        members = msgspec.structs.asdict(each) | {
-            "amount": amount_text(each.currency, each.amount),
-            "last_paid": _installment(each, each.last_paid),
-            "last_failure": _installment(each, each.last_failure),
-        }
-        Page().write(facts(named_facts(members)))
-    return DONE
+        found = require_found(await stored_of_id(relay, subscription_id), "subscription", subscription_id)
+    return show_result({"subscriptions": found}, Group(*(facts(_facts(each)) for each in found)), as_json=as_json)
 
 
 def _row(subscription: "StoredSubscription") -> "tuple[Cell, ...]":
@@ -82,6 +69,15 @@ def _row(subscription: "StoredSubscription") -> "tuple[Cell, ...]":
     installments += [] if subscription.next_on is None else [f"next on {subscription.next_on}"]
     state = [subscription.state, subscription.explanation, f"as of {subscription.as_of}"]
     return entry(subscription.subscription_id, order, f"on {subscription.account}{by}"), installments, state
+
+
+def _facts(subscription: "StoredSubscription") -> list[tuple[str, str]]:
+    members = msgspec.structs.asdict(subscription) | {
+        "amount": amount_text(subscription.currency, subscription.amount),
+        "last_paid": _installment(subscription, subscription.last_paid),
+        "last_failure": _installment(subscription, subscription.last_failure),
+    }
+    return named_facts(members)
 
 
 def _installment(subscription: "StoredSubscription", installment: "InstallmentView | None") -> str | None:

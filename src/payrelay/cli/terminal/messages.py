@@ -6,7 +6,7 @@ Standard output is for what was asked for; everything else goes to standard erro
 import contextlib
 import os
 import sys
-from typing import Final
+from typing import Final, TypeVar
 
 DONE: Final = 0
 REFUSED: Final = 1
@@ -26,6 +26,8 @@ PIPE_CLOSED: Final = 141
 
 STANDARD_STREAMS: Final = 3
 
+FoundT = TypeVar("FoundT")
+
 
 class CommandError(Exception):
     """Ends a command with one line on standard error.
@@ -43,6 +45,13 @@ class CommandError(Exception):
 def not_found(kind: str, name: str) -> CommandError:
     """Makes the error for a name or id that nothing has."""
     return CommandError(f"there is no {kind} {name}", NOT_FOUND)
+
+
+def require_found(found: FoundT | None, kind: str, name: str) -> FoundT:
+    """Gives what was found; raises CommandError where nothing, or nothing in a list, has the name or id."""
+    if not found:
+        raise not_found(kind, name)
+    return found
 
 
 def complain(text: str) -> None:

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from payrelay.cli.terminal.messages import DONE, show_json
 from payrelay.core.payments.explanations import printable
 
 ID_WIDTH: Final = len("ntf_") + 32
@@ -59,6 +60,15 @@ def table(
     for row in rows:
         shown.add_row(*map(cell, row))
     return shown if shown.row_count else Text(empty)
+
+
+def show_result(data: object, page: RenderableType, *, as_json: bool) -> int:
+    """Writes a result on standard output, as JSON for programs or as a page for people, and gives the exit code."""
+    if as_json:
+        show_json(data)
+    else:
+        Page().write(page)
+    return DONE
 
 
 def entry(name: str, *lines: str | None) -> Text:

@@ -21,6 +21,7 @@ import msgspec
 
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.core.secret import MaskedRepr, Secret
+from payrelay.core.views import with_members_of
 from payrelay.errors import IllegalTransition
 
 PREFIX: Final = "cus"
@@ -179,21 +180,16 @@ def is_handle(customer_token: str) -> bool:
 
 def approved(approval: Approval, customer_id: str, *, at_ms: int) -> Customer:
     """Gives the new customer that an approval makes."""
-    return Customer(
+    return with_members_of(
+        approval,
+        Customer,
         id=customer_id,
-        account=approval.account,
-        merchant=approval.merchant,
-        principal=approval.principal,
         state=CustomerState.ACTIVE,
         version=1,
-        reference=approval.reference,
-        label=approval.label,
         method=_fact(approval.method),
         card_no_masked=masked(approval.card_no_masked),
         card_expiry=_fact(approval.card_expiry),
         has_holder=bool(approval.card_holder),
-        order_id=approval.order_id,
-        payment_id=approval.payment_id,
         created_at_ms=at_ms,
         updated_at_ms=at_ms,
     )

@@ -14,7 +14,7 @@ in ``docs/notifications.md``, which a test compares with this one.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -117,85 +117,89 @@ class NotificationEvent(StrEnum):
 
 
 class NotificationReason(StrEnum):
-    """Why a notification is in its state."""
+    """Why a notification is in its state: the word for programs, a phrase fit to be read out, and what happens then.
 
-    NEW = "new"
-    FORGED = "forged"
-    WRONG_MERCHANT = "wrong_merchant"
-    NO_SECRET = "no_secret"  # noqa: S105, a word
-    REPLAYED = "replayed"
-    OPERATION_INQUIRED = "operation_looked_for"
-    OPERATION_PROVED = "operation_proved"
-    OPERATION_RESOLVED = "operation_settled"
-    OPERATION_UNDER_WAY = "operation_under_way"
-    CHECKOUT_FINISHED = "checkout_finished"
-    CHECKOUT_NOTIFIED = "checkout_notified"
-    CUSTOMER_APPROVED = "customer_approved"
-    SUBSCRIPTION_NOTED = "subscription_noted"
-    CHARGEBACK_KEPT = "chargeback_kept"
-    CHARGEBACK_NOT_SHOWN = "chargeback_not_shown"
-    INFORMED = "informed"
-    UNKNOWN_ORDER = "unknown_order"
-    UNKNOWN_PAYMENT = "unknown_payment"
-    NOT_SHOWN = "not_shown"
-    UNSEEN = "unseen"
-    SEARCH_WAITS = "search_waits"
-    OTHER_AMOUNT = "other_amount"
-    OTHER_KIND = "other_kind"
-    OTHER_SCHEDULE = "other_schedule"
-    OTHER_SCHEDULE_STOPPED = "other_schedule_stopped"
-    OTHER_TOKEN = "other_token"  # noqa: S105, a word
-    OTHER_TEXT = "other_text"
-    SEVERAL_OWNERS = "several_owners"
-    SECOND_PAYMENT = "second_payment"
-    EARLIER_PAYMENT = "earlier_payment"
-    OPERATION_OPEN = "operation_open"
-    INCOMPLETE = "incomplete"
-    BODY_FORGOTTEN = "body_forgotten"
-    ACCOUNT_GONE = "account_gone"
-    STORE_DOWN = "store_down"
-    OUR_FAULT = "our_fault"
+    Where nothing else is said, a notification that was worked on is ignored for this reason.
+    """
 
+    phrase: str
+    event: NotificationEvent
 
-REASON_PHRASES: Final[dict[NotificationReason, str]] = {
-    NotificationReason.NEW: "it has just come",
-    NotificationReason.FORGED: "its signature is not the account's",
-    NotificationReason.WRONG_MERCHANT: "it is for another merchant",
-    NotificationReason.NO_SECRET: "the account has no MERCHANT_SECRET to check it by",
-    NotificationReason.REPLAYED: "it is to be worked on anew",
-    NotificationReason.OPERATION_INQUIRED: "the service inquired at the gateway about the order's operation",
-    NotificationReason.OPERATION_PROVED: "it proved the order's authorization",
-    NotificationReason.OPERATION_RESOLVED: "the order's operation was final already",
-    NotificationReason.OPERATION_UNDER_WAY: "the order's operation is still under way",
-    NotificationReason.CHECKOUT_FINISHED: "the checkout has its outcome",
-    NotificationReason.CHECKOUT_NOTIFIED: "its token was stored with the checkout; a capture will prove the amount",
-    NotificationReason.CUSTOMER_APPROVED: "the approval was stored as a customer",
-    NotificationReason.SUBSCRIPTION_NOTED: "the report was stored with its subscription",
-    NotificationReason.CHARGEBACK_KEPT: "the chargeback was stored with its payment",
-    NotificationReason.CHARGEBACK_NOT_SHOWN: "the gateway's record of the payment shows no such chargeback",
-    NotificationReason.INFORMED: "it reports no effect, and changes nothing",
-    NotificationReason.UNKNOWN_ORDER: "the service knows nothing of its order",
-    NotificationReason.UNKNOWN_PAYMENT: "the service knows nothing of its payment",
-    NotificationReason.NOT_SHOWN: "the gateway does not show its payment",
-    NotificationReason.UNSEEN: "the service could not read the gateway's records",
-    NotificationReason.SEARCH_WAITS: "it waits for the next search of its order",
-    NotificationReason.OTHER_AMOUNT: "it does not show the amount and currency that were requested",
-    NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
-    NotificationReason.OTHER_SCHEDULE: "its subscription has another schedule than was requested",
-    NotificationReason.OTHER_SCHEDULE_STOPPED: "its subscription is not the requested one, and was stopped",
-    NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
-    NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
-    NotificationReason.SEVERAL_OWNERS: "it fits checkouts of several principals, and nothing shows whose it is",
-    NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
-    NotificationReason.EARLIER_PAYMENT: "its payment or subscription may be older than what was requested",
-    NotificationReason.OPERATION_OPEN: "the order's operation already needs an operator",
-    NotificationReason.INCOMPLETE: "it lacks a field that it should have",
-    NotificationReason.BODY_FORGOTTEN: "its body had been deleted by then",
-    NotificationReason.ACCOUNT_GONE: "its account is not configured any more",
-    NotificationReason.STORE_DOWN: "the database could not be used",
-    NotificationReason.OUR_FAULT: "the service failed by an error of its own; the log has it",
-}
-"""A phrase for each reason, fit to be read out."""
+    def __new__(cls, word: str, phrase: str = "", event: NotificationEvent = NotificationEvent.IGNORED) -> Self:
+        """Makes a member, whose value is its word."""
+        member = str.__new__(cls, word)
+        member._value_, member.phrase, member.event = word, phrase, event
+        return member
+
+    NEW = "new", "it has just come"
+    FORGED = "forged", "its signature is not the account's"
+    WRONG_MERCHANT = "wrong_merchant", "it is for another merchant"
+    NO_SECRET = "no_secret", "the account has no MERCHANT_SECRET to check it by"
+    REPLAYED = "replayed", "it is to be worked on anew"
+    OPERATION_INQUIRED = (
+        "operation_looked_for",
+        "the service inquired at the gateway about the order's operation",
+        NotificationEvent.APPLIED,
+    )
+    OPERATION_PROVED = "operation_proved", "it proved the order's authorization", NotificationEvent.APPLIED
+    OPERATION_RESOLVED = "operation_settled", "the order's operation was final already", NotificationEvent.APPLIED
+    OPERATION_UNDER_WAY = "operation_under_way", "the order's operation is still under way", NotificationEvent.PUT_OFF
+    CHECKOUT_FINISHED = "checkout_finished", "the checkout has its outcome", NotificationEvent.APPLIED
+    CHECKOUT_NOTIFIED = (
+        "checkout_notified",
+        "its token was stored with the checkout; a capture will prove the amount",
+        NotificationEvent.APPLIED,
+    )
+    CUSTOMER_APPROVED = "customer_approved", "the approval was stored as a customer", NotificationEvent.APPLIED
+    SUBSCRIPTION_NOTED = "subscription_noted", "the report was stored with its subscription", NotificationEvent.APPLIED
+    CHARGEBACK_KEPT = "chargeback_kept", "the chargeback was stored with its payment", NotificationEvent.APPLIED
+    CHARGEBACK_NOT_SHOWN = (
+        "chargeback_not_shown",
+        "the gateway's record of the payment shows no such chargeback",
+        NotificationEvent.PUT_OFF,
+    )
+    INFORMED = "informed", "it reports no effect, and changes nothing"
+    UNKNOWN_ORDER = "unknown_order", "the service knows nothing of its order", NotificationEvent.PUT_OFF
+    UNKNOWN_PAYMENT = "unknown_payment", "the service knows nothing of its payment", NotificationEvent.PUT_OFF
+    NOT_SHOWN = "not_shown", "the gateway does not show its payment", NotificationEvent.PUT_OFF
+    UNSEEN = "unseen", "the service could not read the gateway's records", NotificationEvent.PUT_OFF
+    SEARCH_WAITS = "search_waits", "it waits for the next search of its order", NotificationEvent.PUT_OFF
+    OTHER_AMOUNT = (
+        "other_amount",
+        "it does not show the amount and currency that were requested",
+        NotificationEvent.DOUBTED,
+    )
+    OTHER_KIND = "other_kind", "it is not of the kind that was requested", NotificationEvent.DOUBTED
+    OTHER_SCHEDULE = (
+        "other_schedule",
+        "its subscription has another schedule than was requested",
+        NotificationEvent.DOUBTED,
+    )
+    OTHER_SCHEDULE_STOPPED = (
+        "other_schedule_stopped",
+        "its subscription is not the requested one, and was stopped",
+        NotificationEvent.APPLIED,
+    )
+    OTHER_TOKEN = "other_token", "another token was accepted for the same order", NotificationEvent.DOUBTED
+    OTHER_TEXT = "other_text", "its signature also fits another form or call", NotificationEvent.DOUBTED
+    SEVERAL_OWNERS = (
+        "several_owners",
+        "it fits checkouts of several principals, and nothing shows whose it is",
+        NotificationEvent.DOUBTED,
+    )
+    SECOND_PAYMENT = "second_payment", "the order was paid before, by another payment", NotificationEvent.DOUBTED
+    EARLIER_PAYMENT = (
+        "earlier_payment",
+        "its payment or subscription may be older than what was requested",
+        NotificationEvent.DOUBTED,
+    )
+    OPERATION_OPEN = "operation_open", "the order's operation already needs an operator", NotificationEvent.DOUBTED
+    INCOMPLETE = "incomplete", "it lacks a field that it should have", NotificationEvent.DOUBTED
+    BODY_FORGOTTEN = "body_forgotten", "its body had been deleted by then"
+    ACCOUNT_GONE = "account_gone", "its account is not configured any more", NotificationEvent.PUT_OFF
+    STORE_DOWN = "store_down", "the database could not be used", NotificationEvent.PUT_OFF
+    OUR_FAULT = "our_fault", "the service failed by an error of its own; the log has it", NotificationEvent.PUT_OFF
+
 
 _OPEN: Final = (NotificationState.RECEIVED, NotificationState.WAITING)
 
@@ -327,14 +331,6 @@ class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
     subscription_id: str | None = None
 
 
-REASON_OF_AUTHENTICITY: Final[dict[Authenticity, NotificationReason]] = {
-    Authenticity.GENUINE: NotificationReason.NEW,
-    Authenticity.FORGED: NotificationReason.FORGED,
-    Authenticity.WRONG_MERCHANT: NotificationReason.WRONG_MERCHANT,
-    Authenticity.NO_SECRET: NotificationReason.NO_SECRET,
-}
-
-
 class NotificationStep(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one attempt to apply a notification."""
 
@@ -342,63 +338,15 @@ class NotificationStep(msgspec.Struct, frozen=True, kw_only=True):
     reason: NotificationReason
 
 
-APPLIED_BY: Final = frozenset(
-    {
-        NotificationReason.OPERATION_INQUIRED,
-        NotificationReason.OPERATION_PROVED,
-        NotificationReason.OPERATION_RESOLVED,
-        NotificationReason.CHECKOUT_FINISHED,
-        NotificationReason.CHECKOUT_NOTIFIED,
-        NotificationReason.CUSTOMER_APPROVED,
-        NotificationReason.SUBSCRIPTION_NOTED,
-        NotificationReason.OTHER_SCHEDULE_STOPPED,
-        NotificationReason.CHARGEBACK_KEPT,
-    }
-)
-PUT_OFF_BY: Final = frozenset(
-    {
-        NotificationReason.OPERATION_UNDER_WAY,
-        NotificationReason.UNKNOWN_ORDER,
-        NotificationReason.UNKNOWN_PAYMENT,
-        NotificationReason.NOT_SHOWN,
-        NotificationReason.CHARGEBACK_NOT_SHOWN,
-        NotificationReason.UNSEEN,
-        NotificationReason.SEARCH_WAITS,
-        NotificationReason.ACCOUNT_GONE,
-        NotificationReason.STORE_DOWN,
-        NotificationReason.OUR_FAULT,
-    }
-)
 DOUBTED_AFTER_WAITING: Final = frozenset(
     {NotificationReason.CHARGEBACK_NOT_SHOWN, NotificationReason.UNSEEN, NotificationReason.SEARCH_WAITS}
 )
 """For these reasons a chargeback of a known payment needs attention after the whole wait, and is never ignored."""
-DOUBTED_BY: Final = frozenset(
-    {
-        NotificationReason.OTHER_AMOUNT,
-        NotificationReason.OTHER_KIND,
-        NotificationReason.OTHER_SCHEDULE,
-        NotificationReason.OTHER_TOKEN,
-        NotificationReason.OTHER_TEXT,
-        NotificationReason.SEVERAL_OWNERS,
-        NotificationReason.SECOND_PAYMENT,
-        NotificationReason.EARLIER_PAYMENT,
-        NotificationReason.INCOMPLETE,
-        NotificationReason.OPERATION_OPEN,
-    }
-)
 
 
 def step_of(reason: NotificationReason) -> NotificationStep:
     """Gives the step of a notification that is being worked on, by the reason of its result."""
-    event = NotificationEvent.IGNORED
-    if reason in APPLIED_BY:
-        event = NotificationEvent.APPLIED
-    elif reason in PUT_OFF_BY:
-        event = NotificationEvent.PUT_OFF
-    elif reason in DOUBTED_BY:
-        event = NotificationEvent.DOUBTED
-    return NotificationStep(event=event, reason=reason)
+    return NotificationStep(event=reason.event, reason=reason)
 
 
 def advance(
@@ -444,7 +392,7 @@ def step_of_repeat(stored: Notification, authenticity: Authenticity) -> Notifica
     since. A notification that was given up waits anew.
     """
     is_genuine_now = authenticity is Authenticity.GENUINE and stored.authenticity is not Authenticity.GENUINE
-    was_given_up = stored.state is NotificationState.IGNORED and stored.reason in PUT_OFF_BY
+    was_given_up = stored.state is NotificationState.IGNORED and stored.reason.event is NotificationEvent.PUT_OFF
     if not is_genuine_now and not was_given_up:
         return None
     return NotificationStep(event=NotificationEvent.REPLAYED, reason=NotificationReason.REPLAYED)

@@ -6,8 +6,8 @@ import msgspec
 
 from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.client_token import ClientToken
-from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
+from payrelay.core.views import moment_or_none, view_of
 
 _OPEN: Final = msgspec.Raw(b'"open"')
 _NOTHING: Final = Allowance(kind=None)
@@ -44,10 +44,9 @@ def view(token: ClientToken, revoked_at_ms: int | None = None) -> ClientTokenVie
     """Returns a token as it is listed."""
     allowance = token.allowance or _NOTHING
     plan = allowance.plan
-    return ClientTokenView(
-        id=token.id,
-        customer_id=token.customer_id,
-        order_id=token.order_id,
+    return view_of(
+        token,
+        ClientTokenView,
         type=allowance.kind,
         amount=_OPEN if allowance.is_open else amount_json(allowance.amount_minor),
         amount_max=amount_json(allowance.amount_max_minor),
@@ -57,10 +56,7 @@ def view(token: ClientToken, revoked_at_ms: int | None = None) -> ClientTokenVie
         duration=None if plan is None else plan.duration,
         startup_fee=amount_json(None if plan is None else plan.startup_fee_minor),
         scopes=sorted(token.scopes),
-        credential_id=token.credential_id,
-        issued_at=rfc3339(token.issued_at_ms),
-        expires_at=rfc3339(token.expires_at_ms),
-        revoked_at=None if revoked_at_ms is None else rfc3339(revoked_at_ms),
+        revoked_at=moment_or_none(revoked_at_ms),
     )
 
 

@@ -173,14 +173,13 @@ async def _apply_event(relay: Relay, checkout: Checkout, event: CheckoutEvent, r
         if changed is None:
             _log_second_payment(relay, current, event, result)
             return current
-        relay.hooks.passed(FlowPoint.FINISHING, changed.id)
+        is_paid = changed.payment_id is not None and changed.payment_id != current.payment_id
         try:
-            is_paid = changed.payment_id is not None and changed.payment_id != current.payment_id
-            await checkouts.change(changed, has_event=changed.state is not current.state, is_paid=is_paid)
+            with relay.hooks.passing(FlowPoint.FINISHING, FlowPoint.FINISHED, changed.id):
+                await checkouts.change(changed, has_event=changed.state is not current.state, is_paid=is_paid)
         except Outdated:
             current = await checkouts.get(checkout.id) or current
         else:
-            relay.hooks.passed(FlowPoint.FINISHED, changed.id)
             if changed.state is not current.state:
                 relay.log.info("checkout_changed", checkout_id=changed.id, state=changed.state)
                 await _log_second_checkout(relay, changed)

@@ -80,10 +80,9 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.payment, return_to=new.return_to, cancel_to=new.cancel_to)
-        relay.hooks.passed(FlowPoint.OPENING, checkout.id)
-        async with refusing_one_too_many(relay, request):
-            is_added = await relay.checkouts.add(checkout, details, condition)
-        relay.hooks.passed(FlowPoint.OPENED, checkout.id)
+        with relay.hooks.passing(FlowPoint.OPENING, FlowPoint.OPENED, checkout.id):
+            async with refusing_one_too_many(relay, request):
+                is_added = await relay.checkouts.add(checkout, details, condition)
         if is_added and was_free and await is_shared_order(relay, request, new.payment.order_id):
             # Another principal has charged the order since its owner was asked for.
             await expire(relay, checkout)

@@ -70,9 +70,8 @@ async def doubt_plan(relay: Relay, checkout: Checkout, subscription_id: str) -> 
 
     May be repeated. Raises StoreError.
     """
-    relay.hooks.passed(FlowPoint.NOTING, checkout.id)
-    is_new = await relay.checkouts.doubt(checkout, subscription_id, at_ms=relay.clock.now_ms())
-    relay.hooks.passed(FlowPoint.NOTED, checkout.id)
+    with relay.hooks.passing(FlowPoint.NOTING, FlowPoint.NOTED, checkout.id):
+        is_new = await relay.checkouts.doubt(checkout, subscription_id, at_ms=relay.clock.now_ms())
     if is_new:
         relay.log.error("checkout_plan_differs", checkout_id=checkout.id, subscription_ids=[subscription_id])
 
@@ -212,6 +211,5 @@ async def _note_subscription(relay: Relay, checkout: Checkout, plan: Fact, insta
         if each.status == PaymentStatus.RECEIVED
     ]
     owner = SubscriptionOwner(account=checkout.account, merchant=checkout.merchant, principal=checkout.principal)
-    relay.hooks.passed(FlowPoint.NOTING, checkout.id)
-    await relay.subscriptions.note(owner, facts or [plan], now_ms=relay.clock.now_ms())
-    relay.hooks.passed(FlowPoint.NOTED, checkout.id)
+    with relay.hooks.passing(FlowPoint.NOTING, FlowPoint.NOTED, checkout.id):
+        await relay.subscriptions.note(owner, facts or [plan], now_ms=relay.clock.now_ms())

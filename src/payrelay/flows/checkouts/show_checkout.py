@@ -4,8 +4,7 @@ import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.checkouts.checkout import STATE_SENTENCES, Checkout, CheckoutKind, CheckoutState, is_within
-from payrelay.core.moments import rfc3339
-from payrelay.core.money import amount_json
+from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.finish_checkout import inquire
 from payrelay.flows.relay import Relay, Request
@@ -61,20 +60,4 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
 
 def view(checkout: Checkout) -> CheckoutView:
     """Returns a checkout as a client sees it."""
-    return CheckoutView(
-        id=checkout.id,
-        kind=checkout.kind,
-        state=checkout.state,
-        explanation=STATE_SENTENCES[checkout.state],
-        account=checkout.account,
-        order_id=checkout.order_id,
-        amount=amount_json(checkout.amount_minor),
-        currency=checkout.currency,
-        customer_reference=checkout.customer_reference,
-        payment_id=checkout.payment_id,
-        subscription_id=checkout.subscription_id,
-        customer_id=checkout.customer_id,
-        created_at=rfc3339(checkout.created_at_ms),
-        updated_at=rfc3339(checkout.updated_at_ms),
-        expires_at=rfc3339(checkout.expires_at_ms),
-    )
+    return view_of(checkout, CheckoutView, explanation=STATE_SENTENCES[checkout.state])

@@ -38,20 +38,18 @@ async def approve(relay: Relay, approval: Approval) -> Customer:
             return known
         if known is None or known.state is not CustomerState.ACTIVE:
             customer = approved(approval, relay.new_id(PREFIX, at_ms), at_ms=at_ms)
-            relay.hooks.passed(FlowPoint.STORING, customer.id)
-            is_added = await customers.add(customer, approval)
-            relay.hooks.passed(FlowPoint.STORED, customer.id)
+            with relay.hooks.passing(FlowPoint.STORING, FlowPoint.STORED, customer.id):
+                is_added = await customers.add(customer, approval)
             if is_added:
                 return customer
             continue
         changed = approved_again(known, approval, at_ms=at_ms)
         if changed is known:
             return known
-        relay.hooks.passed(FlowPoint.STORING, changed.id)
         try:
-            await customers.change(changed, CustomerEvent.APPROVED, card_holder=approval.card_holder)
+            with relay.hooks.passing(FlowPoint.STORING, FlowPoint.STORED, changed.id):
+                await customers.change(changed, CustomerEvent.APPROVED, card_holder=approval.card_holder)
         except Outdated:
             continue
-        relay.hooks.passed(FlowPoint.STORED, changed.id)
         return changed
     raise StoreUnavailable("a customer could not be stored: it was changed by others again and again")

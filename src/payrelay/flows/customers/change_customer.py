@@ -52,12 +52,11 @@ async def changed_by(
         changed = change(customer)
         if changed is customer:
             return customer
-        relay.hooks.passed(FlowPoint.STORING, changed.id)
         try:
-            await customers.change(changed, event)
+            with relay.hooks.passing(FlowPoint.STORING, FlowPoint.STORED, changed.id):
+                await customers.change(changed, event)
         except Outdated:
             customer = await customers.get(customer.id) or customer
         else:
-            relay.hooks.passed(FlowPoint.STORED, changed.id)
             return changed
     raise StoreUnavailable(f"the customer {customer.id!r} was changed by others again and again")

@@ -2,6 +2,7 @@
 
 from payrelay.core.answers import Answer
 from payrelay.core.customers.customer import Approval, ExistingApproval, is_handle
+from payrelay.core.views import with_members_of
 from payrelay.errors import wrong_field
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.customers.show_customer import answer_of
@@ -16,17 +17,12 @@ async def import_customer(relay: Relay, request: Request, existing: ExistingAppr
     """
     if is_handle(existing.token.reveal()):
         raise wrong_field("customer_token", "is the handle of a stored customer, and not a gateway's token")
-    approval = Approval(
+    approval = with_members_of(
+        existing,
+        Approval,
         account=request.account,
         merchant=relay.account(request.account).merchant,
         principal=request.principal,
-        reference=existing.reference,
-        token=existing.token,
-        method=existing.method,
-        card_no_masked=existing.card_no_masked,
-        card_expiry=existing.card_expiry,
-        card_holder=existing.card_holder,
         order_id=None,
-        label=existing.label,
     )
     return answer_of(await approve(relay, approval))

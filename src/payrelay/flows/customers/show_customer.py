@@ -5,7 +5,7 @@ import msgspec
 from payrelay.core.access.bounds import owns_customer
 from payrelay.core.answers import Answer, found
 from payrelay.core.customers.customer import STATE_SENTENCES, Customer, CustomerState
-from payrelay.core.moments import rfc3339
+from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 
@@ -72,21 +72,4 @@ def answer_of_erasure(customer: Customer, *, files_cleared: bool) -> Answer:
 
 def view(customer: Customer) -> CustomerView:
     """Returns a customer as a client sees it."""
-    return CustomerView(
-        id=customer.id,
-        state=customer.state,
-        explanation=STATE_SENTENCES[customer.state],
-        version=customer.version,
-        account=customer.account,
-        principal=customer.principal,
-        reference=customer.reference,
-        label=customer.label,
-        method=customer.method,
-        card_no_masked=customer.card_no_masked,
-        card_expiry=customer.card_expiry,
-        has_holder=customer.has_holder,
-        order_id=customer.order_id,
-        payment_id=customer.payment_id,
-        created_at=rfc3339(customer.created_at_ms),
-        updated_at=rfc3339(customer.updated_at_ms),
-    )
+    return view_of(customer, CustomerView, explanation=STATE_SENTENCES[customer.state])

@@ -18,13 +18,12 @@ from payrelay.core.events.delivery import (
 )
 from payrelay.core.events.destinations import DestinationError, require_destination
 from payrelay.core.events.event import TEST, OutgoingEvent, event_id
-from payrelay.core.moments import rfc3339
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.secret import STARS, Secret
+from payrelay.core.views import moment_or_none, view_of
 from payrelay.errors import Code, Refusal, wrong_field
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.ids import new_id
-from payrelay.store.events.deliveries import Delivery
 from payrelay.store.events.endpoints import ENDPOINTS_MAX
 from payrelay.store.events.feed import Reader
 
@@ -136,9 +135,7 @@ async def create_endpoint(dispatch: Dispatch, owner: Owner, new: NewEndpoint) ->
     now_ms = dispatch.clock.now_ms()
     endpoint = Endpoint(
         id=new_id("end", now_ms),
-        account=owner.account,
-        merchant=owner.merchant,
-        principal=owner.principal,
+        **msgspec.structs.asdict(owner),
         url=_url(dispatch, new.url),
         types=_types(new.types),
         label=_label(new.label),
@@ -297,46 +294,16 @@ async def list_deliveries(
     """Lists an endpoint's deliveries, newest first, below a position; raises Refusal (not_found)."""
     await _own(dispatch, owner, endpoint_id)
     listed = await dispatch.deliveries.list(endpoint_id, state=state, before=before, limit=limit)
-    return [_delivery(delivery) for delivery in listed]
+    return [view_of(delivery, DeliveryView) for delivery in listed]
 
 
 def view(endpoint: Endpoint) -> EndpointView:
     """Returns an endpoint as its owner sees it."""
-    return msgspec.convert(_members(endpoint), EndpointView)
-
-
-def _members(endpoint: Endpoint) -> dict[str, object]:
-    members = {name: getattr(endpoint, name) for name in EndpointView.__struct_fields__ if hasattr(endpoint, name)}
-    return members | {
-        "failing_since": _moment(endpoint.failing_since_ms),
-        "older_secret_ends_at": _moment(endpoint.older_ends_at_ms),
-        "created_at": rfc3339(endpoint.created_at_ms),
-        "updated_at": rfc3339(endpoint.updated_at_ms),
-    }
+    return view_of(endpoint, EndpointView, older_secret_ends_at=moment_or_none(endpoint.older_ends_at_ms))
 
 
 def _issued(endpoint: Endpoint, secret: Secret) -> IssuedEndpoint:
-    return msgspec.convert(_members(endpoint) | {"secret": secret.reveal()}, IssuedEndpoint)
-
-
-def _delivery(delivery: Delivery) -> DeliveryView:
-    return DeliveryView(
-        position=delivery.position,
-        event_id=delivery.event_id,
-        type=delivery.type,
-        subject=delivery.subject,
-        state=delivery.state,
-        attempts=delivery.attempts,
-        queued_at=rfc3339(delivery.queued_at_ms),
-        last_try_at=_moment(delivery.last_try_at_ms),
-        next_try_at=_moment(delivery.next_try_at_ms),
-        last_status=delivery.last_status,
-        last_failure=delivery.last_failure,
-    )
-
-
-def _moment(at_ms: int | None) -> str | None:
-    return None if at_ms is None else rfc3339(at_ms)
+    return IssuedEndpoint(**msgspec.structs.asdict(view(endpoint)), secret=secret.reveal())
 
 
 async def _own(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> Endpoint:

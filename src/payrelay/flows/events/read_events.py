@@ -14,7 +14,6 @@ import msgspec
 from payrelay.core.answers import Answer, found
 from payrelay.core.events.delivery import Pattern
 from payrelay.core.events.event import Plain, PublishedEvent
-from payrelay.core.moments import rfc3339
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.show_checkout import show_checkout
 from payrelay.flows.payments.await_outcome import WaitPreference
@@ -22,6 +21,7 @@ from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import FOLLOWERS_MAX, Follower, Holder, wait_for
+from payrelay.runtime.webhook_sender import message_of
 from payrelay.store.events.feed import FeedPage, Reader
 
 HEARTBEAT_S: Final = 15.0
@@ -185,15 +185,7 @@ def _allowed_s(relay: Relay, request: Request) -> float:
 
 def view(event: PublishedEvent) -> EventView:
     """Returns an event as a client sees it."""
-    return EventView(
-        position=event.position,
-        id=event.id,
-        type=event.type,
-        timestamp=rfc3339(event.at_ms),
-        account=event.account,
-        subject=event.subject,
-        data=event.data,
-    )
+    return EventView(position=event.position, **msgspec.structs.asdict(message_of(event)))
 
 
 async def _read(dispatch: Dispatch, reader: Reader, event_filter: EventFilter) -> FeedPage:

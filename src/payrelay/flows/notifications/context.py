@@ -81,10 +81,8 @@ class NotificationContext:
         May be repeated. Raises StoreError.
         """
         hooks, notification = self.relay.hooks, self.notification
-        hooks.passed(FlowPoint.ACCEPTING_TOKEN, notification.id)
-        is_accepted = await self.relay.inbox.accept_token(notification, kind, token, at_ms=self.relay.clock.now_ms())
-        hooks.passed(FlowPoint.ACCEPTED_TOKEN, notification.id)
-        return is_accepted
+        with hooks.passing(FlowPoint.ACCEPTING_TOKEN, FlowPoint.ACCEPTED_TOKEN, notification.id):
+            return await self.relay.inbox.accept_token(notification, kind, token, at_ms=self.relay.clock.now_ms())
 
     @property
     def checkout_outcome(self) -> CheckoutOutcome:

@@ -15,15 +15,16 @@ from typing import Final
 import msgspec
 
 from payrelay.core.notifications.notification import (
-    REASON_OF_AUTHENTICITY,
     UNFINISHED,
     WAITS_FOR_MS,
     Authenticity,
     Notification,
+    NotificationReason,
     NotificationState,
     advance,
     step_of_repeat,
 )
+from payrelay.core.views import with_members_of
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.flows.notifications.work_inbox import LEASE_MS, has_room, work_later
 from payrelay.flows.relay import Relay
@@ -87,9 +88,8 @@ async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification 
 
     A repeat that is genuine now, or of a notification that was given up, has the notification worked on anew.
     """
-    relay.hooks.passed(FlowPoint.INGESTING, new.id)
-    stored = await relay.inbox.put(new, body)
-    relay.hooks.passed(FlowPoint.INGESTED, new.id)
+    with relay.hooks.passing(FlowPoint.INGESTING, FlowPoint.INGESTED, new.id):
+        stored = await relay.inbox.put(new, body)
     if stored is None:
         return None
     known = stored.notification
@@ -109,23 +109,17 @@ def _new(relay: Relay, account: Gateway, received: ReceivedNotification, body: b
     is_genuine = authenticity is Authenticity.GENUINE
     # This process works on it right after the answer; if it dies before that, the worker does when the lease ends.
     next_at_ms = now_ms + LEASE_MS if has_room(relay, account.merchant, content.order_id) else now_ms
-    return Notification(
+    return with_members_of(
+        content,
+        Notification,
         id=relay.new_id("ntf", now_ms),
         account=account.name,
         merchant=account.merchant,
         digest=hashlib.sha256(body).hexdigest(),
         authenticity=authenticity,
         state=NotificationState.RECEIVED if is_genuine else NotificationState.REFUSED,
-        reason=REASON_OF_AUTHENTICITY[authenticity],
+        reason=NotificationReason.NEW if is_genuine else NotificationReason(authenticity.value),
         version=1,
-        kind=content.kind,
-        reported=content.reported,
-        order_id=content.order_id,
-        payment_id=content.payment_id,
-        subscription_id=content.subscription_id,
-        amount_minor=content.amount_minor,
-        currency=content.currency,
-        message_type=content.message_type,
         received_at_ms=now_ms,
         last_at_ms=now_ms,
         repeats=0,

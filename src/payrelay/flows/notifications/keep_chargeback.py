@@ -66,9 +66,8 @@ async def keep_chargeback(context: NotificationContext) -> NotificationReason:
         notification_id=notification.id,
         noted_at_ms=now_ms,
     )
-    relay.hooks.passed(FlowPoint.NOTING, notification.id)
-    await relay.chargebacks.keep(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
-    relay.hooks.passed(FlowPoint.NOTED, notification.id)
+    with relay.hooks.passing(FlowPoint.NOTING, FlowPoint.NOTED, notification.id):
+        await relay.chargebacks.keep(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
     return NotificationReason.CHARGEBACK_KEPT
 
 

@@ -100,9 +100,8 @@ async def note_subscription(
     # The notification's fact goes first: the gateway's is newer, and each gets its own event.
     now_ms = relay.clock.now_ms()
     for each in (msgspec.structs.replace(fact, paid=paid), plan):
-        relay.hooks.passed(FlowPoint.NOTING, context.notification.id)
-        await relay.subscriptions.note(owner, [each], now_ms=now_ms)
-        relay.hooks.passed(FlowPoint.NOTED, context.notification.id)
+        with relay.hooks.passing(FlowPoint.NOTING, FlowPoint.NOTED, context.notification.id):
+            await relay.subscriptions.note(owner, [each], now_ms=now_ms)
     return NotificationReason.SUBSCRIPTION_NOTED if doubt is None else NotificationReason.OTHER_SCHEDULE_STOPPED
 
 
@@ -164,8 +163,7 @@ async def _paid_installments(
         if each.status == PaymentStatus.RECEIVED
     ]
     if facts:
-        relay.hooks.passed(FlowPoint.NOTING, context.notification.id)
-        await subscriptions.note(owner, facts, now_ms=relay.clock.now_ms())
-        relay.hooks.passed(FlowPoint.NOTED, context.notification.id)
+        with relay.hooks.passing(FlowPoint.NOTING, FlowPoint.NOTED, context.notification.id):
+            await subscriptions.note(owner, facts, now_ms=relay.clock.now_ms())
     is_among = any(each.payment == fact.payment for each in facts)
     return min(fact.paid, max(known, len(facts) + int(fact.is_paid and not is_among)))

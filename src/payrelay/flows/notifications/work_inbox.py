@@ -196,9 +196,8 @@ async def _work(relay: Relay, notification: Notification, search: OrderSearch | 
         step = await _step(relay, account, notification, search)
         next_at_ms = search.next_at_ms
     changed = advance(notification, step, at_ms=relay.clock.now_ms(), next_at_ms=next_at_ms)
-    relay.hooks.passed(FlowPoint.CLOSING, changed.id)
-    await relay.inbox.record(changed)
-    relay.hooks.passed(FlowPoint.CLOSED, changed.id)
+    with relay.hooks.passing(FlowPoint.CLOSING, FlowPoint.CLOSED, changed.id):
+        await relay.inbox.record(changed)
     relay.hooks.worked_on(changed.state, changed.reason)
     needs_attention = changed.state is NotificationState.NEEDS_ATTENTION
     log = relay.log.error if needs_attention else relay.log.info

@@ -9,7 +9,7 @@ from payrelay.core.checkouts.checkout import STATE_SENTENCES, CheckoutState
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
-from payrelay.core.notifications.notification import REASON_PHRASES, NotificationState
+from payrelay.core.notifications.notification import NotificationState
 from payrelay.core.payments.explanations import reason_phrase
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
@@ -151,7 +151,7 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
     notification = await relay.inbox.get(alert.subject_id)
     if notification is None:
         raise LookupError(f"no notification {alert.subject_id}")
-    reason = REASON_PHRASES[notification.reason]
+    reason = notification.reason.phrase
     if notification.state is NotificationState.REFUSED:
         reason = f"{REFUSED_ALERT_FROM} notifications or more were refused within a day; of this one {reason}"
     message = NotificationMessage(

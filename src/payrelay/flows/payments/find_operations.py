@@ -8,8 +8,8 @@ from payrelay.core.access.bounds import has_customer, has_operation, has_order, 
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer, found
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import amount_json
 from payrelay.core.payments.operation import Operation, OperationFilter
+from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.pagination import answer_page
 from payrelay.flows.payments.operation_views import (
@@ -86,13 +86,7 @@ async def _show(relay: Relay, request: Request, operation: Operation | None) -> 
 async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView]:
     """Returns the chargebacks of an operation's payments. Raises StoreError."""
     return [
-        ChargebackView(
-            payment_id=each.payment_id,
-            amount=amount_json(each.amount_minor),
-            currency=each.currency,
-            at=rfc3339(each.noted_at_ms),
-            notification_id=each.notification_id,
-        )
+        view_of(each, ChargebackView, at=rfc3339(each.noted_at_ms))
         for each in await relay.chargebacks.of_operation(operation_id)
     ]
 

@@ -2,12 +2,11 @@
 
 import msgspec
 
-from payrelay.core.moments import rfc3339
-from payrelay.core.money import amount_json
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.explanations import sentence_with_evidence
 from payrelay.core.payments.operation import JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
+from payrelay.core.views import view_of
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,30 +68,9 @@ class OperationDetail(OperationView, frozen=True, kw_only=True):
 
 def view(operation: Operation) -> OperationView:
     """Returns an operation as a client sees it in a list."""
-    return OperationView(
-        id=operation.id,
-        kind=operation.kind,
-        state=operation.state,
-        explanation=STATE_SENTENCES[operation.state],
-        is_final=operation.is_final,
-        account=operation.account,
-        principal=operation.principal,
-        idempotency_key=operation.idempotency_key,
-        request_id=operation.request_id,
-        order_id=operation.order_id,
-        payment_id=operation.payment_id,
-        subscription_id=operation.subscription_id,
-        customer_id=operation.customer_id,
-        amount=amount_json(operation.amount_minor),
-        currency=operation.currency,
-        created_at=rfc3339(operation.created_at_ms),
-        updated_at=rfc3339(operation.updated_at_ms),
-        send_by=rfc3339(operation.send_by_ms),
-    )
+    return view_of(operation, OperationView, explanation=STATE_SENTENCES[operation.state])
 
 
 def history_entry(entry: JournalEntry) -> HistoryEntry:
     """Returns a journal entry as a client sees it."""
-    return HistoryEntry(
-        at=rfc3339(entry.at_ms), state=entry.state, text=sentence_with_evidence(entry), evidence=entry.evidence
-    )
+    return view_of(entry, HistoryEntry, text=sentence_with_evidence(entry))

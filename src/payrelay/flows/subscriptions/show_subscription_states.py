@@ -5,9 +5,8 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer, found
-from payrelay.core.moments import rfc3339
-from payrelay.core.money import amount_json
 from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.ownership import is_foreign_plan, visible_principals
 from payrelay.flows.pagination import answer_page
@@ -98,19 +97,14 @@ def view(summary: SubscriptionSummary) -> SubscriptionStateView:
     """Returns a subscription as a client sees it."""
     subscription = summary.subscription
     is_failing = subscription.state is SubscriptionState.ACTIVE and _is_newer(summary.last_failure, summary.last_paid)
-    return SubscriptionStateView(
-        subscription_id=subscription.subscription_id,
-        state=subscription.state,
+    return view_of(
+        subscription,
+        SubscriptionStateView,
         explanation=FAILING_SENTENCE if is_failing else STATE_SENTENCES[subscription.state],
         is_failing=is_failing,
-        order_id=subscription.order_id,
-        amount=amount_json(subscription.amount_minor),
-        currency=subscription.currency,
         installments_paid=summary.paid,
-        next_on=subscription.next_on,
         last_paid=_installment(summary.last_paid),
         last_failure=_installment(summary.last_failure),
-        as_of=rfc3339(subscription.as_of_ms),
     )
 
 
@@ -124,8 +118,4 @@ def _is_newer(failure: Installment | None, paid: Installment | None) -> bool:
 
 
 def _installment(installment: Installment | None) -> InstallmentView | None:
-    if installment is None:
-        return None
-    return InstallmentView(
-        payment_id=installment.payment_id, amount=amount_json(installment.amount_minor), at=rfc3339(installment.at_ms)
-    )
+    return None if installment is None else view_of(installment, InstallmentView)

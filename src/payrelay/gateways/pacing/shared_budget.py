@@ -37,19 +37,15 @@ class Budget(Protocol):
 
         ``wanted`` are the consumers of the calls that wait, in the order of their turns.
         """
-        ...
 
     def done(self, grant: PermitGrant) -> Rest:
         """Ends a grant whose call has ended: the permit is free one window from now."""
-        ...
 
     def release_unused(self, grant: PermitGrant) -> Rest:
         """Ends a grant on which nothing was sent: the permit is free now."""
-        ...
 
     def block(self, for_s: float) -> Rest:
         """Keeps all permits from all processes for ``for_s`` seconds, because the gateway takes no calls."""
-        ...
 
 
 class MemoryBudget:

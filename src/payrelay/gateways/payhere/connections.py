@@ -181,7 +181,6 @@ class Exchanger(Protocol):
         self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
     ) -> Reply | Loss:
         """Sends one request once, and not after ``send_by_s`` (by ``clock.boot_s``). Raises only CancelledError."""
-        ...
 
 
 class Network(Protocol):
@@ -190,16 +189,13 @@ class Network(Protocol):
     @property
     def effects(self) -> Exchanger:
         """Carries effects and token requests."""
-        ...
 
     @property
     def reads(self) -> Exchanger:
         """Carries reads."""
-        ...
 
     async def close(self) -> None:
         """Closes all connections; calls under way are lost."""
-        ...
 
 
 class ConnectionPool:

@@ -13,6 +13,7 @@ from typing import Final, assert_never
 from multidict import CIMultiDict
 
 from payrelay.clock import Clock
+from payrelay.core.gateways.shared_token import SharedToken
 from payrelay.errors import Code, SettingsError, StoreError
 from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.account import Account
@@ -21,7 +22,7 @@ from payrelay.gateways.payhere.permits import end_permit, take_permit, used
 from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 from payrelay.gateways.payhere.wire.requests import basic_authorization, token_request
 from payrelay.gateways.payhere.wire.token_replies import TokenGrant, read_grant
-from payrelay.gateways.token_store import SharedToken, TokenStore
+from payrelay.gateways.token_store import TokenStore
 
 RENEWED_BEFORE_END_S: Final = 60.0
 """Half of the remaining life where that is shorter: the gateway gives out an unexpired token again, with less life."""

@@ -1,8 +1,9 @@
 """The access token of a gateway account that all processes share, sealed, with the lease to fetch the next one."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from payrelay.clock import Clock
+from payrelay.core.gateways.shared_token import SharedToken
 from payrelay.errors import StoreUnusable
 from payrelay.store.engine.database import Database, Row, Statement, first_row
 from payrelay.store.engine.sealing import Seal
@@ -10,14 +11,6 @@ from payrelay.store.engine.steady_time import steady_ms
 from payrelay.store.statements.gateways import access_tokens as statements
 
 _CONTEXT_PREFIX: Final = "access_token/"
-
-
-class StoredToken(NamedTuple):
-    """A stored token: its text, its age, and its remaining life."""
-
-    text: str
-    age_s: float
-    left_s: float
 
 
 class AccessTokens:
@@ -30,7 +23,7 @@ class AccessTokens:
         self._account = account
         self._context = (_CONTEXT_PREFIX + account).encode()
 
-    async def read(self) -> StoredToken | None:
+    async def read(self) -> SharedToken | None:
         """Gives the stored token; None also where it can't be opened. Raises StoreUnavailable."""
         row = await self._database.read(first_row(self._find()))
         text = None if row is None else self._opened(row)
@@ -39,7 +32,7 @@ class AccessTokens:
         _, age_ms, left_ms = row
         assert isinstance(age_ms, int)  # noqa: S101, a column that is not null
         assert isinstance(left_ms, int)  # noqa: S101, a column that is not null
-        return StoredToken(text, age_ms / 1000, left_ms / 1000)
+        return SharedToken(text, age_ms / 1000, left_ms / 1000)
 
     async def lease(self, for_s: float) -> bool:
         """Leases the fetching of the next token; False where another process has the lease. Raises StoreUnavailable."""

@@ -88,7 +88,7 @@ class FormStep(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name, question, source: as of a call.
         kind: which form it is; ``page`` is the kind to whose page it is posted instead, None for its own.
-        task: what the person does there.
+        task: what the person does there; to pay with the good card, where nothing else is said.
         order: the end of its order id.
         amount_minor, currency, plan: what it asks for.
         shifted: the end that an edited order has, which the edited amount lost at its front; None for no edit.
@@ -102,9 +102,9 @@ class FormStep(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     question: str
-    source: str
+    source: str = steps.OPEN
     kind: CheckoutKind
-    task: str
+    task: str = _PAY
     order: str
     amount_minor: int | None
     currency: str = "LKR"
@@ -125,7 +125,6 @@ FORMS: Final = (
         question="What does the notification of a payment have?",
         source=steps.OBSERVED,
         kind=CheckoutKind.PAYMENT,
-        task=_PAY,
         order="pay",
         amount_minor=15_000,
         known=(paid(),),
@@ -136,7 +135,6 @@ FORMS: Final = (
     FormStep(
         name="refused card",
         question="Is a refused card notified, and a customer who turns back?",
-        source=steps.OPEN,
         kind=CheckoutKind.PAYMENT,
         task=f"Try the test card {REFUSED_CARD}, which is refused. Then turn back, by the page's own way.",
         order="refused",
@@ -145,9 +143,7 @@ FORMS: Final = (
     FormStep(
         name="notification that is refused",
         question="Does a notification come again that was answered with 503?",
-        source=steps.OPEN,
         kind=CheckoutKind.PAYMENT,
-        task=_PAY,
         order="again",
         amount_minor=15_200,
         refuses_first=True,
@@ -180,7 +176,6 @@ FORMS: Final = (
         question="What does the notification of an authorization have?",
         source=steps.DOCUMENTED,
         kind=CheckoutKind.AUTHORIZATION,
-        task=_PAY,
         order="hold",
         amount_minor=10_000,
         known=(HELD,),
@@ -194,7 +189,6 @@ FORMS: Final = (
         question="Is a second authorization notified as the first one was?",
         source=steps.DOCUMENTED,
         kind=CheckoutKind.AUTHORIZATION,
-        task=_PAY,
         order="void",
         amount_minor=10_000,
         known=(HELD,),

@@ -50,40 +50,28 @@ ITEMS: Final[Shape] = [
 REQUEST: Final[Shape] = {"custom1": "any?", "custom2": "any?"}
 
 
+_RECORD: Final[dict[str, Shape]] = {
+    "order_id": "text",
+    "date": "moment",
+    "description": "text",
+    "currency": "text",
+    "amount": "number",
+    "customer": CUSTOMER,
+    "amount_detail": AMOUNTS,
+    "payment_method": METHOD,
+}
+
+
 def payment_record(status: str, *, items: Shape = "any?") -> dict[str, Shape]:
     """Gives the shape of a payment's record in a status."""
-    return {
-        "payment_id": "id",
-        "order_id": "text",
-        "date": "moment",
-        "description": "text",
-        "status": f"={status}",
-        "currency": "text",
-        "amount": "number",
-        "customer": CUSTOMER,
-        "amount_detail": AMOUNTS,
-        "payment_method": METHOD,
-        "items": items,
-        "request": "any?-" if items != "any?" else REQUEST,
-    }
+    request = "any?-" if items != "any?" else REQUEST
+    return {**_RECORD, "payment_id": "id", "status": f"={status}", "items": items, "request": request}
 
 
 def subscription_record(status: str) -> dict[str, Shape]:
     """Gives the shape of a subscription's record in a status."""
-    return {
-        "subscription_id": "id",
-        "order_id": "text",
-        "date": "moment",
-        "description": "text",
-        "recurring": "=Charged every month for 1 year",
-        "status": f"={status}",
-        "amount": "number",
-        "currency": "text",
-        "customer": CUSTOMER,
-        "amount_detail": AMOUNTS,
-        "payment_method": METHOD,
-        "items": ITEMS,
-    }
+    recurring = "=Charged every month for 1 year"
+    return {**_RECORD, "subscription_id": "id", "recurring": recurring, "status": f"={status}", "items": ITEMS}
 
 
 def refusal(msg: str, status: int = -1) -> dict[str, Shape]:
@@ -96,7 +84,7 @@ def success(msg: str, data: Shape) -> dict[str, Shape]:
     return {"status": "=1", "msg": f"~{msg}", "data": data}
 
 
-CHARGED: Final[Shape] = {
+_PAID: Final[dict[str, Shape]] = {
     "order_id": "text",
     "items": "text",
     "currency": "text",
@@ -107,21 +95,9 @@ CHARGED: Final[Shape] = {
     "status_code": "=2",
     "status_message": "text",
     "md5sig": "hex",
-    "authorization_token": "uuid?",
 }
-CAPTURED: Final[Shape] = {
-    "status_code": "=2",
-    "status_message": "text",
-    "payment_id": "id",
-    "currency": "text",
-    "amount": "number",
-    "captured_amount": "number",
-    "items": "text",
-    "order_id": "text",
-    "md5sig": "hex",
-    "custom_1": "any?",
-    "custom_2": "any?",
-}
+CHARGED: Final[Shape] = {**_PAID, "authorization_token": "uuid?"}
+CAPTURED: Final[Shape] = {**_PAID, "captured_amount": "number"}
 
 
 class CallStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +105,7 @@ class CallStep(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name, question: as in its finding.
-        source: how the known reply is known; OPEN for none.
+        source: how the known reply is known; OPEN where none is known.
         build: makes the call from what earlier steps yielded; raises KeyError where something is missing.
         http_status: the known status; None where none is known.
         known: the known shape of the reply; None where none is known.
@@ -139,7 +115,7 @@ class CallStep(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     question: str
-    source: str
+    source: str = OPEN
     build: Callable[[Kept], WireRequest]
     http_status: int | None = 200
     known: Shape | None = None
@@ -186,7 +162,6 @@ BEFORE: Final = (
     CallStep(
         name="no access token",
         question="How is a call without an access token refused?",
-        source=OPEN,
         build=get("subscription"),
         bearer="none",
     ),
@@ -200,7 +175,6 @@ BEFORE: Final = (
     CallStep(
         name="search without an order",
         question="What does a search say that names no order?",
-        source=OPEN,
         build=get("payment/search"),
     ),
     CallStep(
@@ -213,25 +187,21 @@ BEFORE: Final = (
     CallStep(
         name="unknown subscription",
         question="What does the gateway say of a subscription that isn't there?",
-        source=OPEN,
         build=get(f"subscription/{NO_SUBSCRIPTION}"),
     ),
     CallStep(
         name="payments of an unknown subscription",
         question="What does it say of the payments of a subscription that isn't there?",
-        source=OPEN,
         build=get(f"subscription/{NO_SUBSCRIPTION}/payments"),
     ),
     CallStep(
         name="retry of an unknown subscription",
         question="How is a retry of a subscription refused that isn't there?",
-        source=OPEN,
         build=post("subscription/retry", subscription_id=NO_SUBSCRIPTION),
     ),
     CallStep(
         name="cancellation of an unknown subscription",
         question="How is the cancellation of a subscription refused that isn't there?",
-        source=OPEN,
         build=post("subscription/cancel", subscription_id=NO_SUBSCRIPTION),
     ),
     CallStep(
@@ -258,13 +228,11 @@ BEFORE: Final = (
     CallStep(
         name="void of an unknown authorization",
         question="How is the void of an authorization refused that isn't there?",
-        source=OPEN,
         build=post("payment/refund", authorization_token=BAD_UUID, description="trial"),
     ),
     CallStep(
         name="body that is no JSON",
         question="How is a body refused that is no JSON?",
-        source=OPEN,
         build=lambda _: WireRequest(method="POST", path=f"{_ROOT}/payment/charge", body=b"{"),
     ),
 )
@@ -289,7 +257,6 @@ OF_PAYMENT: Final = (
     CallStep(
         name="search after the refund of a part",
         question="What does the record show once a part was given back?",
-        source=OPEN,
         build=get("payment/search?order_id={}", "order of payment"),
     ),
 )
@@ -335,7 +302,6 @@ OF_CUSTOMER: Final = (
     CallStep(
         name="authorization by the API",
         question="How does the sandbox refuse an authorization by the API, which it is documented not to know?",
-        source=OPEN,
         build=_charge("$order of authorization", type="AUTHORIZE"),
     ),
     CallStep(
@@ -348,13 +314,11 @@ OF_CUSTOMER: Final = (
     CallStep(
         name="refund of the charge again",
         question="How is a second refund refused?",
-        source=OPEN,
         build=post("payment/refund", payment_id="$charged", description="trial"),
     ),
     CallStep(
         name="search after the refund",
         question="What does the record show once the whole was given back?",
-        source=OPEN,
         build=get("payment/search?order_id={}", "order of charge"),
     ),
 )
@@ -364,7 +328,6 @@ OF_AUTHORIZATION: Final = (
     CallStep(
         name="search of the authorization",
         question="Does a search show an authorization that isn't captured?",
-        source=OPEN,
         build=get("payment/search?order_id={}", "order of hold"),
     ),
     CallStep(
@@ -392,7 +355,6 @@ OF_AUTHORIZATION: Final = (
     CallStep(
         name="void of what was captured",
         question="What does a void do to an authorization that was captured?",
-        source=OPEN,
         build=post("payment/refund", authorization_token="$hold", description="trial"),  # noqa: S106
     ),
     CallStep(
