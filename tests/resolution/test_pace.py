@@ -17,6 +17,7 @@ from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
 from payrelay.core.payments.operation import Operation, State
+from payrelay.core.schema_changes import ANY
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import begin_due
 from payrelay.gateways.payhere.account import KIND as PAYHERE
@@ -139,7 +140,7 @@ async def _measure(loop: SimulatedLoop, path: Path, principals: int) -> Pace:
         relay = await stack.enter_async_context(
             opened_relay(
                 settings,
-                await resources_of(settings, database, clock, may_upgrade=True),
+                await resources_of(settings, database, clock, changes=ANY),
                 clock=clock,
                 log=structlog.wrap_logger(None, processors=[dropped]),
                 hooks=Hooks(operation_changed=changed, reached=reached),

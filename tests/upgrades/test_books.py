@@ -25,6 +25,7 @@ from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import NotificationFilter
 from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.core.payments.operation import Kind, Operation, OperationFilter, State
+from payrelay.core.schema_changes import ANY
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnusable
@@ -360,12 +361,12 @@ async def test_no_command_upgrades_beneath_a_running_server(
     before = hash_of_file(path)
     server = OwnerLock(path.with_name("payrelay.db.lock"), "the server of then")
     with pytest.raises(StoreUnusable, match=r"another Payrelay process \(pid \d+\) is running"):
-        async with opened_key_stores(settings, Clock(), may_upgrade=True):
+        async with opened_key_stores(settings, Clock(), changes=ANY):
             pass
     assert hash_of_file(path) == before
 
     server.release()
-    async with opened_key_stores(settings, Clock(), may_upgrade=True) as stores:
+    async with opened_key_stores(settings, Clock(), changes=ANY) as stores:
         assert await stores.credentials.list()
 
 
@@ -376,7 +377,7 @@ async def test_a_command_works_beside_a_server_of_its_own_version(
     path = tmp_path / "payrelay.db"
     copy_database(books.version, path)
     settings = settings_over(f"sqlite:///{path}", gateway, books.encryption_key)
-    async with opened(settings, books.left_at_ms), opened_key_stores(settings, Clock(), may_upgrade=True) as stores:
+    async with opened(settings, books.left_at_ms), opened_key_stores(settings, Clock(), changes=ANY) as stores:
         assert await stores.credentials.list()
 
 

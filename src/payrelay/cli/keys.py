@@ -14,6 +14,7 @@ from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Sc
 from payrelay.core.durations import SpanError, span_s
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import AmountError, decimal_text, minor_units
+from payrelay.core.schema_changes import MAKE
 
 if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
@@ -67,7 +68,7 @@ async def create(
     if unknown:
         known = ", ".join(settings.gateways) or "none"
         raise CommandError(f"no account is called {', '.join(unknown)} here; configured: {known}", NOT_FOUND)
-    async with opened_key_stores(settings, Clock(), may_upgrade=True) as stores:
+    async with opened_key_stores(settings, Clock(), changes=MAKE) as stores:
         principal = await stores.principals.stored_name(wanted.principal)
         issued = await issue_key(stores.credentials, Clock(), msgspec.structs.replace(wanted, principal=principal))
     show(str(issued.key))
@@ -83,7 +84,7 @@ async def list_all(*, as_json: Json = False) -> int:
     from payrelay.cli.terminal.pages import Page, table
     from payrelay.flows.access.issue_key import list_keys
 
-    async with opened_key_stores(read_settings(), Clock(), may_upgrade=False) as stores:
+    async with opened_key_stores(read_settings(), Clock()) as stores:
         rows = [_shown(credential, Clock().now_ms()) for credential in await list_keys(stores.credentials)]
     if as_json:
         show_json(rows)
@@ -100,7 +101,7 @@ async def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `k
     from payrelay.app import opened_key_stores
     from payrelay.flows.access.issue_key import revoke_key
 
-    async with opened_key_stores(read_settings(), Clock(), may_upgrade=False) as stores:
+    async with opened_key_stores(read_settings(), Clock()) as stores:
         is_revoked = await revoke_key(stores.credentials, Clock(), key_id)
     if not is_revoked:
         raise CommandError(f"there is no key {key_id} that could be revoked", NOT_FOUND)

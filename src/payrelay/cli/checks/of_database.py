@@ -32,7 +32,7 @@ async def of_database(
     """Checks the database, and gives it where it can be used; it stays open as long as the stack."""
     missing = partial(CheckResult, subject="database", is_right=True, is_warning=True)
     try:
-        database = await stack.enter_async_context(opened_database(settings, clock, may_upgrade=False))
+        database = await stack.enter_async_context(opened_database(settings, clock))
         state = await inspect_database(database)
     except DatabaseNotReady as error:
         return [missing(text=str(error))], None
@@ -50,7 +50,7 @@ async def of_database(
         for pause in state.pauses
     ]
     try:
-        shared = await resources_of(settings, database, clock, may_upgrade=False)
+        shared = await resources_of(settings, database, clock)
     except DatabaseNotReady as error:
         return [right, *paused, missing(text=str(error))], None
     except (SettingsError, StoreError) as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from payrelay.clock import Clock
 from payrelay.core.database_url import embedded_file
+from payrelay.core.schema_changes import ANY, SchemaChanges
 from payrelay.store.engine import postgresql, sqlite_file
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
@@ -18,7 +19,7 @@ async def open_database(
     *,
     clock: Clock,
     owner: bool,
-    may_upgrade: bool = True,
+    changes: SchemaChanges = ANY,
     executor: Executor | None = None,
     busy_s: float = sqlite_file.BUSY_S,
     is_patient: bool = False,
@@ -30,8 +31,7 @@ async def open_database(
         clock: gives the time of a migration.
         owner: for SQLite, whether this process is the server; there is one at a time. Commands may use the file beside
             it.
-        may_upgrade: whether a missing database is made, and an old schema brought up to date. Where it is not, both are
-            refused.
+        changes: whether a missing database is made, and an old schema brought up to date. What may not be is refused.
         executor: for SQLite, runs slow steps, one at a time; None for a thread of its own. It is shut down at the end.
         busy_s: for SQLite, how long a write waits for another process.
         is_patient: for PostgreSQL, whether a statement may take as long as it takes to read a whole table.
@@ -41,14 +41,14 @@ async def open_database(
     """
     name = embedded_file(url)
     if name is None:
-        return await postgresql.open_postgresql(url, clock=clock, may_upgrade=may_upgrade, is_patient=is_patient)
+        return await postgresql.open_postgresql(url, clock=clock, changes=changes, is_patient=is_patient)
     path = Path(name)
-    sqlite_file.require_folder(path, may_make=may_upgrade)
+    sqlite_file.require_folder(path, may_make=changes.may_make)
     lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None
     with contextlib.ExitStack() as undo:
         if lock is not None:
             undo.callback(lock.release)
-        connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s, may_upgrade=may_upgrade)
+        connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s, changes=changes)
         undo.pop_all()
     writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
     return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s)

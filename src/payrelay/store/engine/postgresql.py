@@ -17,9 +17,11 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from payrelay.clock import Clock
+from payrelay.core.schema_changes import ANY, SchemaChanges
 from payrelay.errors import Outdated, SettingsError, StoreDoubtful, StoreError, StoreUnavailable, StoreUnusable
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Row, Statement, T, Unit
+from payrelay.store.engine.migrations.on_postgresql import Target, bring_up_to_date
 
 POOL_MIN: Final = 2
 POOL_MAX: Final = 16
@@ -37,11 +39,7 @@ CLEARING_LOCK_TIMEOUT_S: Final = 0.1
 """How long the writing anew of a table waits for it: everybody else waits behind it, and a dump holds it for hours."""
 IDLE_IN_TRANSACTION_TIMEOUT_S: Final = 10.0
 """After this the server releases the locks of a process that hangs in the middle of a unit."""
-MIGRATION_TIMEOUT_S: Final = 600.0
-"""How long a start waits for another process's migrations, or runs its own."""
 _CLOSE_TIMEOUT_S: Final = 10.0
-_MIGRATION_LOCK: Final = 0x7061_7972_656C_6179
-"""The number of the advisory lock under which one process migrates at a time."""
 
 _SESSION: Final = {
     "lock_timeout": str(int(LOCK_TIMEOUT_S * 1000)),
@@ -125,8 +123,10 @@ class Postgresql:
             self._pool.terminate()
 
 
-async def open_postgresql(url: str, *, clock: Clock, may_upgrade: bool = True, is_patient: bool = False) -> Postgresql:
-    """Connects. With ``may_upgrade``, brings the schema up to date; else refuses an old one.
+async def open_postgresql(
+    url: str, *, clock: Clock, changes: SchemaChanges = ANY, is_patient: bool = False
+) -> Postgresql:
+    """Connects. Makes the schema, and brings it up to date, where ``changes`` allow it; else refuses an old one.
 
     With ``is_patient`` a statement may take as long as it takes to read a whole table.
 
@@ -135,7 +135,7 @@ async def open_postgresql(url: str, *, clock: Clock, may_upgrade: bool = True, i
     """
     name, timeout_s = name_of(url), PATIENT_TIMEOUT_S if is_patient else STATEMENT_TIMEOUT_S
     try:
-        await _migrate(url, name, clock, may_upgrade=may_upgrade)
+        await _migrate(url, name, clock, changes)
         pool = await asyncpg.create_pool(
             url,
             min_size=POOL_MIN,
@@ -166,44 +166,12 @@ async def _prepare(connection: asyncpg.Connection) -> None:
     await connection.execute(_ENSURE_DURABLE)
 
 
-async def _migrate(url: str, name: str, clock: Clock, *, may_upgrade: bool) -> None:
-    """Runs the missing migrations. Of several processes that start at once, one runs them; the others wait.
-
-    Without ``may_upgrade`` raises StoreUnusable where one is missing.
-    """
-    known = migrations.shipped("postgresql")
-    connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT_S, command_timeout=MIGRATION_TIMEOUT_S)
+async def _migrate(url: str, name: str, clock: Clock, changes: SchemaChanges) -> None:
+    connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT_S, command_timeout=PATIENT_TIMEOUT_S)
     try:
-        if not may_upgrade:
-            migrations.require_none_pending(await _applied(connection), known, name)
-            return
-        await connection.execute("SELECT pg_advisory_lock($1)", _MIGRATION_LOCK)
-        applied = await _applied(connection)
-        if not applied:
-            await connection.execute(migrations.CREATE_VERSION_TABLE)
-        for migration in migrations.pending(applied, known, name):
-            await _apply(connection, migration, clock.now_ms())
+        await bring_up_to_date(connection, Target(name, migrations.shipped("postgresql"), changes), clock)
     finally:
         await connection.close()
-
-
-async def _applied(connection: asyncpg.Connection) -> list[migrations.AppliedMigration]:
-    """Reads the migrations that the database has had; none where it is new."""
-    if not await connection.fetchval("SELECT to_regclass('schema_version') IS NOT NULL"):
-        return []
-    return [migrations.AppliedMigration(*row) for row in await connection.fetch(migrations.READ_VERSIONS)]
-
-
-async def _apply(connection: asyncpg.Connection, migration: migrations.Migration, now_ms: int) -> None:
-    async with connection.transaction():
-        await connection.execute(migration.text)
-        await connection.execute(
-            "INSERT INTO schema_version (number, name, checksum, applied_at_ms) VALUES ($1, $2, $3, $4)",
-            migration.number,
-            migration.name,
-            migration.checksum,
-            now_ms,
-        )
 
 
 async def _write(connection: asyncpg.Connection, unit: Unit[T]) -> T:
