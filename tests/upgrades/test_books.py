@@ -12,12 +12,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import structlog
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.upgrades.books import VERSIONS, Asked, Books, copy_database, effects_at, read_books
 from tests.upgrades.make_books import post, send
-from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, settings_over
+from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, StillClock, opened, settings_over
 
-from payrelay.app import opened_key_stores
+from payrelay.app import opened_key_stores, running
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, without_signatures
 from payrelay.core.checkouts.checkout import Checkout
@@ -28,7 +29,7 @@ from payrelay.core.payments.operation import Kind, Operation, OperationFilter, S
 from payrelay.core.schema_changes import ANY
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
-from payrelay.errors import Code, StoreUnusable
+from payrelay.errors import Code, DatabaseNotReady, StoreUnusable
 from payrelay.flows.operators.audit import Audit
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.store.engine.database import Row, Statement, Unit
@@ -368,6 +369,30 @@ async def test_no_command_upgrades_beneath_a_running_server(
     server.release()
     async with opened_key_stores(settings, Clock(), changes=ANY) as stores:
         assert await stores.credentials.list()
+
+
+async def test_a_service_upgrades_only_when_it_is_told_to(books: Books, gateway: GatewayDouble, tmp_path: Path) -> None:
+    """A restart by chance must change nothing; one that was told to says what it does, and serves."""
+    path, told = tmp_path / "payrelay.db", list[str]()
+    copy_database(books.version, path)
+    settings = settings_over(f"sqlite:///{path}", gateway, books.encryption_key)
+    before, clock = hash_of_file(path), StillClock(books.left_at_ms)
+
+    def note(_logger: object, _method: str, event: structlog.typing.EventDict) -> str:
+        if event["event"] == "upgrading":
+            told.append(event["text"])
+        raise structlog.DropEvent
+
+    log = structlog.wrap_logger(None, processors=[note], wrapper_class=structlog.make_filtering_bound_logger(0))
+    with pytest.raises(DatabaseNotReady, match="run payrelay db upgrade, or start payrelay serve --upgrade"):
+        async with running(settings, clock=clock, log=log):
+            pass
+    assert (hash_of_file(path), told) == (before, [])
+
+    async with running(settings, clock=clock, log=log, may_upgrade=True) as service:
+        assert await service.credentials.list()
+    assert "migration 22 (budget_consumers)" in told
+    assert "upgrade step 'row digests'" in told
 
 
 async def test_a_command_works_beside_a_server_of_its_own_version(

@@ -54,7 +54,7 @@ class _Patience:
         self._began_s = clock.boot_s()
         self._told_s: float | None = None
 
-    async def pause(self) -> None:
+    async def pause(self, why: str) -> None:
         """Returns after a pause. Raises StoreUnusable where the time is over."""
         now_s = self._clock.boot_s()
         if now_s - self._began_s > LOCKS_WITHIN_S:
@@ -64,7 +64,7 @@ class _Patience:
             )
         if self._told_s is None or now_s - self._told_s >= TOLD_EVERY_S:
             self._told_s = now_s
-            self._tell(f"waiting for a lock, and letting others go on meanwhile: {await self._who()}")
+            self._tell(f"{why}: {await self._who()}")
         await asyncio.sleep(PAUSE_S)
 
     async def _who(self) -> str:
@@ -100,8 +100,10 @@ async def bring_up_to_date(connection: asyncpg.Connection, target: Target, clock
                 await _run_online(connection, todo[0], clock, target.changes.tell)
             else:
                 await _run_next(connection, target, clock)
-        except (*_BUSY, _OtherMigrates):
-            await patience.pause()
+        except _BUSY:
+            await patience.pause("waiting for a lock, and letting others go on meanwhile")
+        except _OtherMigrates:
+            await patience.pause("waiting for another process that migrates")
 
 
 async def _todo(connection: asyncpg.Connection, target: Target) -> Sequence[Migration]:
