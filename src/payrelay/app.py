@@ -22,7 +22,7 @@ from payrelay.core.access.identity_provider import IdentityProvider
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.schema_changes import AS_IT_IS, SchemaChanges
+from payrelay.core.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, RowForged, SettingsError
 from payrelay.flows.operators.audit import Audit, Progress
@@ -383,11 +383,9 @@ class KeyStores(NamedTuple):
 
 
 @asynccontextmanager
-async def opened_key_stores(
-    settings: Settings, clock: Clock, *, changes: SchemaChanges = AS_IT_IS
-) -> AsyncIterator[KeyStores]:
-    """Opens the database beside a running server, for the commands about keys; ``changes`` as for the database."""
-    async with opened_resources(settings, clock, changes=changes) as shared:
+async def opened_key_stores(settings: Settings, clock: Clock, *, may_make: bool = False) -> AsyncIterator[KeyStores]:
+    """Opens the database beside a running server, for the commands about keys; ``may_make`` a missing one."""
+    async with opened_resources(settings, clock, changes=MAKE if may_make else AS_IT_IS) as shared:
         yield KeyStores(Credentials(shared.database, shared.rows), Principals(shared.database, shared.rows))
 
 

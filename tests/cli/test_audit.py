@@ -46,7 +46,7 @@ OPERATION = msgspec.structs.replace(
 async def fill(path: Path, at_ms: int) -> Path:
     """Makes a database with one operation in it, which was accepted at that time."""
     settings = Settings(database_url=Secret(f"sqlite:///{path}"))
-    async with opened_database(settings, Clock(), is_owner=True) as database:
+    async with opened_database(settings, Clock(), is_owner=True, changes=ANY) as database:
         shared = await resources_of(settings, database, Clock(), changes=ANY)
         line = JournalEntry(version=1, at_ms=at_ms, event=None, state=State.SENDING, evidence=Evidence())
         journal = Journal(database, shared.seal, shared.rows, chain_key=shared.chain.secret)

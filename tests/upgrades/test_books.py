@@ -18,7 +18,7 @@ from tests.upgrades.books import VERSIONS, Asked, Books, copy_database, effects_
 from tests.upgrades.make_books import post, send
 from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, StillClock, opened, settings_over
 
-from payrelay.app import opened_key_stores, running
+from payrelay.app import opened_key_stores, opened_resources, running
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, without_signatures
 from payrelay.core.checkouts.checkout import Checkout
@@ -32,6 +32,7 @@ from payrelay.core.secret import Secret
 from payrelay.errors import Code, DatabaseNotReady, StoreUnusable
 from payrelay.flows.operators.audit import Audit
 from payrelay.flows.payments.recover_after_crash import recover
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Row, Statement, Unit
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.queries import query
@@ -362,13 +363,13 @@ async def test_no_command_upgrades_beneath_a_running_server(
     before = hash_of_file(path)
     server = OwnerLock(path.with_name("payrelay.db.lock"), "the server of then")
     with pytest.raises(StoreUnusable, match=r"another Payrelay process \(pid \d+\) is running"):
-        async with opened_key_stores(settings, Clock(), changes=ANY):
+        async with opened_resources(settings, Clock(), changes=ANY):
             pass
     assert hash_of_file(path) == before
 
     server.release()
-    async with opened_key_stores(settings, Clock(), changes=ANY) as stores:
-        assert await stores.credentials.list()
+    async with opened_resources(settings, Clock(), changes=ANY) as shared:
+        assert await Credentials(shared.database, shared.rows).list()
 
 
 async def test_a_service_upgrades_only_when_it_is_told_to(books: Books, gateway: GatewayDouble, tmp_path: Path) -> None:
@@ -402,7 +403,7 @@ async def test_a_command_works_beside_a_server_of_its_own_version(
     path = tmp_path / "payrelay.db"
     copy_database(books.version, path)
     settings = settings_over(f"sqlite:///{path}", gateway, books.encryption_key)
-    async with opened(settings, books.left_at_ms), opened_key_stores(settings, Clock(), changes=ANY) as stores:
+    async with opened(settings, books.left_at_ms), opened_key_stores(settings, Clock(), may_make=True) as stores:
         assert await stores.credentials.list()
 
 

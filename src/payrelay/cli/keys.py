@@ -14,7 +14,6 @@ from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Sc
 from payrelay.core.durations import SpanError, span_s
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import AmountError, decimal_text, minor_units
-from payrelay.core.schema_changes import MAKE
 
 if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
@@ -68,7 +67,7 @@ async def create(
     if unknown:
         known = ", ".join(settings.gateways) or "none"
         raise CommandError(f"no account is called {', '.join(unknown)} here; configured: {known}", NOT_FOUND)
-    async with opened_key_stores(settings, Clock(), changes=MAKE) as stores:
+    async with opened_key_stores(settings, Clock(), may_make=True) as stores:
         principal = await stores.principals.stored_name(wanted.principal)
         issued = await issue_key(stores.credentials, Clock(), msgspec.structs.replace(wanted, principal=principal))
     show(str(issued.key))

@@ -1,7 +1,7 @@
 import pytest
 from tests.store.engine.migration_rules import RULED_SINCE, faults
 
-from payrelay.store.engine.migrations import ONLINE, Migration, shipped
+from payrelay.store.engine.migrations.files import ONLINE, Migration, shipped
 
 SINCE = "more_since_0040"
 

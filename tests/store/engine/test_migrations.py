@@ -2,7 +2,7 @@ import pytest
 
 from payrelay.core.schema_changes import ANY, AS_IT_IS, MAKE, SchemaChanges
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, StoreUnusable
-from payrelay.store.engine.migrations import ONLINE, AppliedMigration, Migration, allowed, pending, shipped
+from payrelay.store.engine.migrations.files import ONLINE, AppliedMigration, Migration, allowed, pending, shipped
 
 KNOWN = (Migration(1, "begin", "CREATE"), Migration(2, "more", "ALTER"))
 APPLIED = [AppliedMigration(migration.number, migration.name, migration.checksum) for migration in KNOWN]

@@ -9,12 +9,12 @@ from payrelay.clock import Clock
 from payrelay.core.schema_changes import ANY, MAKE, SchemaChanges
 from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store import open_database
-from payrelay.store.engine.migrations import ONLINE, Migration, shipped
+from payrelay.store.engine.migrations.files import ONLINE, Migration, shipped
 from payrelay.store.engine.migrations.on_postgresql import (
     LOCK_WAIT_S,
     LOCKS_WITHIN_S,
     PAUSE_S,
-    Target,
+    SchemaTarget,
     bring_up_to_date,
 )
 
@@ -42,9 +42,9 @@ class LongClock(Clock):
         return self._at_s
 
 
-def target(changes: SchemaChanges = ANY, *more: Migration) -> Target:
+def target(changes: SchemaChanges = ANY, *more: Migration) -> SchemaTarget:
     """Gives the schema of this program, or one that goes on from there."""
-    return Target("place", (*KNOWN, *more), changes)
+    return SchemaTarget("place", (*KNOWN, *more), changes)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ async def test_writes_go_on_beside_a_migration_that_a_dump_delays(
 
     assert slowest_s < 2 * LOCK_WAIT_S + 1
     assert LAST.number in await versions(connection)
-    assert told[0] == LAST.shown
+    assert (told[0], told.count(LAST.shown)) == (LAST.shown, 1)
     assert "letting others go on meanwhile" in told[1]
     await writer.close()
 

@@ -21,7 +21,7 @@ from payrelay.core.schema_changes import ANY, SchemaChanges
 from payrelay.errors import Outdated, SettingsError, StoreDoubtful, StoreError, StoreUnavailable, StoreUnusable
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Row, Statement, T, Unit
-from payrelay.store.engine.migrations.on_postgresql import Target, bring_up_to_date
+from payrelay.store.engine.migrations.on_postgresql import SchemaTarget, bring_up_to_date
 
 POOL_MIN: Final = 2
 POOL_MAX: Final = 16
@@ -169,7 +169,7 @@ async def _prepare(connection: asyncpg.Connection) -> None:
 async def _migrate(url: str, name: str, clock: Clock, changes: SchemaChanges) -> None:
     connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT_S, command_timeout=PATIENT_TIMEOUT_S)
     try:
-        await bring_up_to_date(connection, Target(name, migrations.shipped("postgresql"), changes), clock)
+        await bring_up_to_date(connection, SchemaTarget(name, migrations.shipped("postgresql"), changes), clock)
     finally:
         await connection.close()
 

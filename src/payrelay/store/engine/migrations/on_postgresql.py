@@ -16,10 +16,15 @@ from typing import Final, NamedTuple
 import asyncpg
 
 from payrelay.clock import Clock
-from payrelay.core.schema_changes import SchemaChanges, Tell
+from payrelay.core.schema_changes import SchemaChanges
 from payrelay.errors import StoreUnusable
-from payrelay.store.engine import migrations
-from payrelay.store.engine.migrations import Migration
+from payrelay.store.engine.migrations.files import (
+    CREATE_VERSION_TABLE,
+    READ_VERSIONS,
+    AppliedMigration,
+    Migration,
+    allowed,
+)
 
 LOCK_WAIT_S: Final = 0.3
 """How long a migration waits for one lock: longer than our transactions take, and short for a charge behind it."""
@@ -46,13 +51,20 @@ class _OtherMigrates(Exception):
 class _Patience:
     """Pauses between two tries, tells why, and ends after a set time."""
 
-    def __init__(self, connection: asyncpg.Connection, target: "Target", clock: Clock) -> None:
+    def __init__(self, connection: asyncpg.Connection, target: "SchemaTarget", clock: Clock) -> None:
         self._connection = connection
         self._name = target.name
         self._clock = clock
         self._tell = target.changes.tell
+        self._running = 0
         self._began_s = clock.boot_s()
         self._told_s: float | None = None
+
+    def tell_running(self, migration: Migration, how: str = "") -> None:
+        """Tells that a migration runs, at its first try."""
+        if migration.number != self._running:
+            self._running = migration.number
+            self._tell(migration.shown + how)
 
     async def pause(self, why: str) -> None:
         """Returns after a pause. Raises StoreUnusable where the time is over."""
@@ -73,7 +85,7 @@ class _Patience:
         return f"the longest transactions are {'; '.join(shown)}" if shown else "many short transactions"
 
 
-class Target(NamedTuple):
+class SchemaTarget(NamedTuple):
     """The schema that a database is brought to.
 
     Attributes:
@@ -87,7 +99,7 @@ class Target(NamedTuple):
     changes: SchemaChanges
 
 
-async def bring_up_to_date(connection: asyncpg.Connection, target: Target, clock: Clock) -> None:
+async def bring_up_to_date(connection: asyncpg.Connection, target: SchemaTarget, clock: Clock) -> None:
     """Runs the missing migrations that may be run. A new database gets all of them at once or none.
 
     May be stopped at any time, and repeated. Raises DatabaseNotReady and StoreUnusable as ``migrations.allowed``,
@@ -97,20 +109,20 @@ async def bring_up_to_date(connection: asyncpg.Connection, target: Target, clock
     while todo := await _todo(connection, target):
         try:
             if todo[0].is_online and len(todo) < len(target.known):
-                await _run_online(connection, todo[0], clock, target.changes.tell)
+                await _run_online(connection, todo[0], clock, patience)
             else:
-                await _run_next(connection, target, clock)
+                await _run_next(connection, target, clock, patience)
         except _BUSY:
             await patience.pause("waiting for a lock, and letting others go on meanwhile")
         except _OtherMigrates:
             await patience.pause("waiting for another process that migrates")
 
 
-async def _todo(connection: asyncpg.Connection, target: Target) -> Sequence[Migration]:
-    return migrations.allowed(await _applied(connection), target.known, target.name, target.changes)
+async def _todo(connection: asyncpg.Connection, target: SchemaTarget) -> Sequence[Migration]:
+    return allowed(await _applied(connection), target.known, target.name, target.changes)
 
 
-async def _run_next(connection: asyncpg.Connection, target: Target, clock: Clock) -> None:
+async def _run_next(connection: asyncpg.Connection, target: SchemaTarget, clock: Clock, patience: _Patience) -> None:
     """Runs the next migration, or all of them in a new database, in one transaction."""
     async with connection.transaction():
         await connection.execute(_SETTINGS)
@@ -118,24 +130,24 @@ async def _run_next(connection: asyncpg.Connection, target: Target, clock: Clock
             raise _OtherMigrates
         todo = await _todo(connection, target)  # another process may have run some meanwhile
         if len(todo) == len(target.known):
-            await connection.execute(migrations.CREATE_VERSION_TABLE)
+            await connection.execute(CREATE_VERSION_TABLE)
             for migration in todo:
                 await connection.execute(migration.text.replace(" CONCURRENTLY", ""))
                 await _note(connection, migration, clock)
         elif todo and not todo[0].is_online:
-            target.changes.tell(todo[0].shown)
+            patience.tell_running(todo[0])
             await connection.execute(todo[0].text)
             await _note(connection, todo[0], clock)
 
 
-async def _run_online(connection: asyncpg.Connection, migration: Migration, clock: Clock, tell: Tell) -> None:
+async def _run_online(connection: asyncpg.Connection, migration: Migration, clock: Clock, patience: _Patience) -> None:
     """Runs a migration statement by statement; it is noted once all of them are done."""
     if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
         raise _OtherMigrates
     try:
         if migration.number in {applied.number for applied in await _applied(connection)}:
             return
-        tell(f"{migration.shown}: reads a whole table, while others go on writing to it")
+        patience.tell_running(migration, ": reads a whole table, while others go on writing to it")
         await connection.execute("SET lock_timeout = 0; SET statement_timeout = 0")
         for statement in migration.statements:
             await connection.execute(statement)
@@ -144,11 +156,11 @@ async def _run_online(connection: asyncpg.Connection, migration: Migration, cloc
         await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK)
 
 
-async def _applied(connection: asyncpg.Connection) -> list[migrations.AppliedMigration]:
+async def _applied(connection: asyncpg.Connection) -> list[AppliedMigration]:
     """Reads the migrations that the database has had; none where it is new."""
     if not await connection.fetchval("SELECT to_regclass('schema_version') IS NOT NULL"):
         return []
-    return [migrations.AppliedMigration(*row) for row in await connection.fetch(migrations.READ_VERSIONS)]
+    return [AppliedMigration(*row) for row in await connection.fetch(READ_VERSIONS)]
 
 
 async def _note(connection: asyncpg.Connection, migration: Migration, clock: Clock) -> None:
