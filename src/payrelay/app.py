@@ -56,7 +56,7 @@ from payrelay.settings import (
     require_serving,
 )
 from payrelay.settings.file_modes import require_own
-from payrelay.store import open_database
+from payrelay.store import Connecting, open_database
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -95,6 +95,8 @@ from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrad
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
+START_WITHIN_S: Final = 30.0
+"""How long a start waits for a database server that isn't there yet, as where both start at once after a power cut."""
 FINISH_WITHIN_S: Final = 5.0
 """Time for background work at a stop, such as storing a late outcome."""
 
@@ -133,7 +135,9 @@ async def running(
     """
     require_serving(settings)
     async with AsyncExitStack() as stack:
-        shared = await stack.enter_async_context(opened_resources(settings, clock, is_owner=True, may_upgrade=True))
+        shared = await stack.enter_async_context(
+            opened_resources(settings, clock, is_owner=True, may_upgrade=True, log=log)
+        )
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
@@ -310,16 +314,28 @@ def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
 
 @asynccontextmanager
 async def opened_database(
-    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool = True, is_patient: bool = False
+    settings: Settings,
+    clock: Clock,
+    *,
+    is_owner: bool = False,
+    may_upgrade: bool = True,
+    is_patient: bool = False,
+    log: FilteringBoundLogger | None = None,
 ) -> AsyncIterator[Database]:
     """Opens the database and closes it again; a command isn't the owner, and may run beside a server.
 
     With ``may_upgrade``, makes a missing database and brings an old schema up to date. Otherwise raises
     DatabaseNotReady for both: a command that was started in the wrong directory must not say that there is nothing.
     With ``is_patient`` a statement may read a whole table, for as long as that takes: nobody waits for its answer.
+    With ``log`` a server that isn't there yet is waited for, for START_WITHIN_S, and the log says so.
     """
+    connecting = Connecting(is_patient=is_patient, pool_size=settings.pool_size)
+    if log is not None:
+        connecting = connecting._replace(
+            wait_s=START_WITHIN_S, told=lambda reason: log.warning("database_not_there", reason=reason)
+        )
     database = await open_database(
-        settings.database_url.reveal(), clock=clock, owner=is_owner, may_upgrade=may_upgrade, is_patient=is_patient
+        settings.database_url.reveal(), clock=clock, owner=is_owner, may_upgrade=may_upgrade, connecting=connecting
     )
     try:
         yield database
@@ -329,14 +345,20 @@ async def opened_database(
 
 @asynccontextmanager
 async def opened_resources(
-    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool, is_patient: bool = False
+    settings: Settings,
+    clock: Clock,
+    *,
+    is_owner: bool = False,
+    may_upgrade: bool,
+    is_patient: bool = False,
+    log: FilteringBoundLogger | None = None,
 ) -> AsyncIterator["SharedResources"]:
     """Opens the database with its keys, and closes it again; the arguments are those of ``opened_database``.
 
     An upgrade is done before, with the lock of the owner: no server may be running on an embedded database meanwhile.
     """
     async with AsyncExitStack() as stack:
-        ready = partial(_opened_as_it_is, settings, clock, is_owner=is_owner, is_patient=is_patient)
+        ready = partial(_opened_as_it_is, settings, clock, is_owner=is_owner, is_patient=is_patient, log=log)
         try:
             shared = await stack.enter_async_context(ready())
         except DatabaseNotReady:
@@ -349,10 +371,10 @@ async def opened_resources(
 
 @asynccontextmanager
 async def _opened_as_it_is(
-    settings: Settings, clock: Clock, *, is_owner: bool, is_patient: bool
+    settings: Settings, clock: Clock, *, is_owner: bool, is_patient: bool, log: FilteringBoundLogger | None
 ) -> AsyncIterator["SharedResources"]:
     async with opened_database(
-        settings, clock, is_owner=is_owner, may_upgrade=False, is_patient=is_patient
+        settings, clock, is_owner=is_owner, may_upgrade=False, is_patient=is_patient, log=log
     ) as database:
         yield await resources_of(settings, database, clock, may_upgrade=False)
 
