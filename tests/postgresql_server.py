@@ -60,6 +60,10 @@ class PostgresqlServer(NamedTuple):
         for lock in (pid_file, *self.folder.glob(".s.PGSQL.*.lock")):
             lock.unlink()
 
+    def promote(self) -> None:
+        """Makes a standby take writes, on a timeline of its own; returns when it does."""
+        self._control("promote")
+
     def create(self, database: str, template: str = "template0") -> None:
         """Makes a database, as a copy of another one that nobody is connected to."""
         self.run("createdb", "-h", str(self.folder), "-U", "payrelay", "-T", template, database)
@@ -86,6 +90,26 @@ class ProgramsMissing(Exception):
 @contextmanager
 def running_postgresql() -> Iterator[PostgresqlServer]:
     """Runs a server while the context is open; raises ProgramsMissing."""
+    with _folder() as server:
+        server.run("initdb", "-D", str(server.folder / "data"), "-U", "payrelay", "-A", "trust", "-E", "UTF8", "-N")
+        server.start()
+        yield server
+        server.stop()
+
+
+@contextmanager
+def running_standby(primary: PostgresqlServer) -> Iterator[PostgresqlServer]:
+    """Runs a standby that follows a server, asynchronously, while the context is open."""
+    with _folder() as server:
+        place = ("-h", str(primary.folder), "-U", "payrelay", "-D", str(server.folder / "data"))
+        server.run("pg_basebackup", *place, "-R", "-X", "stream", "-c", "fast", "-N")
+        server.start()
+        yield server
+        server.stop()
+
+
+@contextmanager
+def _folder() -> Iterator[PostgresqlServer]:
     programs = _programs()
     if programs is None:
         raise ProgramsMissing("PostgreSQL server programs not found")
@@ -95,10 +119,7 @@ def running_postgresql() -> Iterator[PostgresqlServer]:
         user = _user()
         if user is not None:
             os.chown(server.folder, pwd.getpwnam(user).pw_uid, -1)
-        server.run("initdb", "-D", str(server.folder / "data"), "-U", "payrelay", "-A", "trust", "-E", "UTF8", "-N")
-        server.start()
         yield server
-        server.stop()
     finally:
         shutil.rmtree(server.folder, ignore_errors=True)
 

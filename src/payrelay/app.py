@@ -46,6 +46,7 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.server_changes import ServerChanges
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
     KEY_IS_MISSING,
@@ -56,7 +57,7 @@ from payrelay.settings import (
     require_serving,
 )
 from payrelay.settings.file_modes import require_own
-from payrelay.store import Connecting, open_database
+from payrelay.store import Connecting, open_database, watch_server
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -141,6 +142,16 @@ async def running(
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
+        watch_server(
+            shared.database,
+            ServerChanges(
+                relay.lost_commits,
+                clock,
+                log,
+                compare=relay.lost_commits.identity,
+                report=relay.journal.trail.report,
+            ),
+        )
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import asyncpg
@@ -22,16 +22,12 @@ _CLOSE_TIMEOUT_S: Final = 10.0
 
 
 class Connections:
-    """A pool of at most ``size`` connections to the server of ``sighting``; made by ``opened``.
+    """A pool of at most ``size`` connections to the server of ``sighting``; one to another server is not used."""
 
-    ``met_other`` is called where a new connection leads to another server; that connection is not used.
-    """
-
-    def __init__(self, access: Access, sighting: Sighting, *, size: int, met_other: Callable[[], None]) -> None:
+    def __init__(self, access: Access, sighting: Sighting, *, size: int) -> None:
         self._access = access
         self.sighting = sighting
         self._size = size
-        self._met_other = met_other
         self._pool: Any = asyncpg.create_pool(
             min_size=min(KEPT_MIN, size),
             max_size=size,
@@ -87,7 +83,6 @@ class Connections:
     async def _require_same(self, connection: asyncpg.Connection) -> None:
         seen = await sighting_of(connection, self.sighting.host)
         if seen.server != self.sighting.server:
-            self._met_other()
             if seen.server is None:
                 raise OtherServerError("the database is read-only")
             raise OtherServerError(f"the database's address leads to another server: {seen.server.words}")

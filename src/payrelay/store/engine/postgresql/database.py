@@ -79,7 +79,7 @@ class Postgresql:
             value: T = end.value
             return value
         if statement.begins_effect:
-            await self._watching.require_effects()
+            await self._watching.require_fresh()
         async with self._connection() as connection:
             if statement.begins_effect:
                 self._watching.require_effects_now()  # the wait for a connection may have been long
@@ -122,7 +122,7 @@ class Postgresql:
 
     async def ping(self) -> None:
         """Asks the server whether it accepts writes; see ``Database.ping``."""
-        self._watching.require_fresh()
+        await self._watching.require_fresh()
         async with self._connection() as connection:
             is_read_only = await connection.fetchval("SELECT current_setting('transaction_read_only') = 'on'")
         if is_read_only:

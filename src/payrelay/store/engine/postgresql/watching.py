@@ -13,7 +13,7 @@ from payrelay.clock import Clock
 from payrelay.errors import StoreError, StoreUnavailable
 from payrelay.store.engine.database import ServerWatcher
 from payrelay.store.engine.postgresql.connections import Connections
-from payrelay.store.engine.postgresql.faults import translated
+from payrelay.store.engine.postgresql.faults import OtherServerError, translated
 from payrelay.store.engine.postgresql.hosts import hosts_of
 from payrelay.store.engine.postgresql.servers import Sighting, Verdict, judge
 from payrelay.store.engine.postgresql.sessions import Access
@@ -25,6 +25,9 @@ FRESH_S: Final = 2.0
 """The age up to which a look allows an effect to begin. It is what an address that moved can cost."""
 STALE_WORDS: Final = "only a server that a promotion has left behind takes writes"
 """What is written there is lost."""
+SETTLE_S: Final = 5.0
+"""How long no effect begins after another server took the writes. By then every other process has left the earlier
+server as well (FRESH_S), has compared its commits, and has told what is missing, and this process has read that."""
 
 
 async def looked(access: Access, known: Sighting | None, timeout_s: float) -> tuple[Verdict, Sighting | None]:
@@ -53,23 +56,23 @@ class Watching:
         self._pool_size = pool_size
         self._watcher: ServerWatcher | None = None
         self._task: asyncio.Task[None] | None = None
-        self._wake = asyncio.Event()
         self._looked = asyncio.Condition()
         self._looked_at_s = float("-inf")
         self._closing: asyncio.Task[None] | None = None
         self._is_settled = True
-        self._reason = ""
+        self._settles_at_s = 0.0
+        self._reason = "no answer yet"
 
     async def connect(self, sighting: Sighting) -> None:
         """Makes the connections to a server. Raises what the driver raises, OtherServerError, StoreUnusable."""
-        connections = Connections(self._access, sighting, size=self._pool_size, met_other=self.wake)
+        connections = Connections(self._access, sighting, size=self._pool_size)
         await connections.open()
         self.connections = connections
 
     def begin(self, watcher: ServerWatcher) -> None:
         """Begins to look each second, for as long as the database is open."""
         self._watcher = watcher
-        self._task = asyncio.create_task(self._watch())
+        self._task = asyncio.create_task(self._watch(watcher))
 
     async def end(self) -> None:
         """Ends the looking. May be called twice."""
@@ -78,20 +81,16 @@ class Watching:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
-    def wake(self) -> None:
-        """Has the next look made at once."""
-        self._wake.set()
+    async def require_fresh(self) -> None:
+        """Returns where a server was seen lately that takes writes; waits for the next look where that is too long ago.
 
-    async def require_effects(self) -> None:
-        """Returns where an effect may begin now; waits for the next look where the last one is too old.
-
-        Raises StoreUnavailable. Where nobody watches, everything may begin.
+        Raises StoreUnavailable. Where nobody watches, it always returns.
         """
         if self._watcher is not None and not self._is_fresh():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(FRESH_S), self._looked:
                     await self._looked.wait_for(self._is_fresh)
-        self.require_effects_now()
+        self._require_fresh_now()
 
     def require_effects_now(self) -> None:
         """Raises StoreUnavailable where no effect may begin at this moment."""
@@ -101,45 +100,36 @@ class Watching:
             raise StoreUnavailable("another server takes the writes, and it is not compared yet; this was not stored")
         if self._watcher.behind is not None:
             raise StoreUnavailable(f"{self._watcher.behind}; this was not stored")
-        self.require_fresh()
+        self._require_fresh_now()
 
-    def require_fresh(self) -> None:
-        """Raises StoreUnavailable where no server was seen lately that takes writes."""
+    def _require_fresh_now(self) -> None:
         if self._watcher is not None and not self._is_fresh():
-            raise StoreUnavailable(f"which server takes the writes can't be told now ({self._reason or 'no answer'})")
+            raise StoreUnavailable(f"which server takes the writes can't be told now ({self._reason})")
 
     def _is_fresh(self) -> bool:
         return self._clock.boot_s() - self._looked_at_s <= FRESH_S
 
-    async def _watch(self) -> None:
+    async def _watch(self, watcher: ServerWatcher) -> None:
         while True:
-            self._wake.clear()
-            await self._look()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_EVERY_S):
-                    await self._wake.wait()
+            began_s = self._clock.boot_s()
+            try:
+                with translated():
+                    await self._look(watcher)
+            except StoreError as error:
+                self._reason = str(error)
+            except Exception as error:  # noqa: BLE001 - our own fault in one look must not end the looking
+                self._reason = repr(error)
+            else:
+                self._looked_at_s = began_s
+                async with self._looked:
+                    self._looked.notify_all()
+            await asyncio.sleep(LOOK_EVERY_S)
 
-    async def _look(self) -> None:
-        began_s = self._clock.boot_s()
-        try:
-            with translated():
-                verdict, sighting = await looked(self._access, self.connections.sighting, LOOK_TIMEOUT_S)
-        except StoreError as error:
-            self._reason = str(error)
-            return
-        if sighting is None or self._watcher is None:
-            self._reason = STALE_WORDS if verdict is Verdict.STALE else "no server takes writes"
-            return
-        try:
-            with translated():
-                await self._follow(self._watcher, verdict, sighting)
-        except StoreError as error:
-            self._reason = str(error)
-            return
-        self._reason = ""
-        self._looked_at_s = began_s
-        async with self._looked:
-            self._looked.notify_all()
+    async def _look(self, watcher: ServerWatcher) -> None:
+        verdict, sighting = await looked(self._access, self.connections.sighting, LOOK_TIMEOUT_S)
+        if sighting is None:
+            raise OtherServerError(STALE_WORDS if verdict is Verdict.STALE else "no server takes writes")
+        await self._follow(watcher, verdict, sighting)
 
     async def _follow(self, watcher: ServerWatcher, verdict: Verdict, sighting: Sighting) -> None:
         """Uses the server that was seen, and compares the commits where they may be others than before.
@@ -151,6 +141,7 @@ class Watching:
             if self._is_settled:
                 watcher.server_changed(_words_of(before.sighting), _words_of(sighting))
             self._is_settled = False
+            self._settles_at_s = self._clock.boot_s() + SETTLE_S
             before.cut_off()
             await self.connect(sighting)
         elif verdict is Verdict.RESTARTED:
@@ -161,7 +152,7 @@ class Watching:
             self._closing = asyncio.create_task(before.close())
         if not self._is_settled:
             await watcher.compare()
-            self._is_settled = True
+            self._is_settled = self._clock.boot_s() >= self._settles_at_s
 
 
 def _words_of(sighting: Sighting) -> str:
