@@ -37,9 +37,10 @@ class PostgresqlServer(NamedTuple):
         options = "".join(f"&{name}={quote(value)}" for name, value in settings.items())
         return f"postgresql://payrelay@/{database}?host={quote(str(self.folder))}{options}"
 
-    def start(self) -> None:
-        """Starts it, and returns when it takes connections."""
-        options = " ".join(f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={self.folder}"))
+    def start(self, *settings: str) -> None:
+        """Starts it, with more settings where it needs them, and returns when it takes connections."""
+        settings = (*_SETTINGS, f"unix_socket_directories={self.folder}", *settings)
+        options = " ".join(f"-c {setting}" for setting in settings)
         self._control("start", "-t", str(_START_TIMEOUT_S), "-l", str(self.folder / "log"), "-o", options)
 
     def stop(self) -> None:
@@ -116,12 +117,18 @@ def _folder() -> Iterator[PostgresqlServer]:
     # The path of a Unix socket has at most 107 bytes, which pytest's own folders may exceed.
     server = PostgresqlServer(Path(tempfile.mkdtemp(prefix="payrelay-pg-")), programs)
     try:
-        user = _user()
-        if user is not None:
-            os.chown(server.folder, pwd.getpwnam(user).pw_uid, -1)
+        give_to_server(server.folder)
         yield server
     finally:
         shutil.rmtree(server.folder, ignore_errors=True)
+
+
+def give_to_server(folder: Path) -> str | None:
+    """Gives a folder to the user that servers run as; gives that user, None where it is our own."""
+    user = _user()
+    if user is not None:
+        os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
+    return user
 
 
 def _living(data: Path) -> Iterator[Path]:

@@ -22,12 +22,16 @@ _CLOSE_TIMEOUT_S: Final = 10.0
 
 
 class Connections:
-    """A pool of at most ``size`` connections to the server of ``sighting``; one to another server is not used."""
+    """A pool of at most ``size`` connections to the server of ``sighting``; one to another server is not used.
 
-    def __init__(self, access: Access, sighting: Sighting, *, size: int) -> None:
+    ``queue_s`` is how long a unit waits for one.
+    """
+
+    def __init__(self, access: Access, sighting: Sighting, *, size: int, queue_s: float = QUEUE_S) -> None:
         self._access = access
         self.sighting = sighting
         self._size = size
+        self._queue_s = queue_s
         self._pool: Any = asyncpg.create_pool(
             min_size=min(KEPT_MIN, size),
             max_size=size,
@@ -42,7 +46,7 @@ class Connections:
 
     @contextlib.asynccontextmanager
     async def one(self) -> AsyncIterator[Any]:
-        """Gives a connection of its own to the caller, who waits for one for at most QUEUE_S.
+        """Gives a connection of its own to the caller, who waits for one for at most ``queue_s``.
 
         Where the server takes no more connections, the caller waits too: for room, or for one of ours. Raises
         StoreUnavailable after that; what the driver raises; OtherServerError.
@@ -52,13 +56,13 @@ class Connections:
 
     async def _acquired(self, stack: contextlib.AsyncExitStack) -> Any:  # noqa: ANN401 - asyncpg is shipped without types
         loop = asyncio.get_running_loop()
-        until_s = loop.time() + QUEUE_S
+        until_s = loop.time() + self._queue_s
         while True:
             try:
                 return await stack.enter_async_context(self._pool.acquire(timeout=max(0.0, until_s - loop.time())))
             except TimeoutError as error:
                 if self._pool.get_size() - self._pool.get_idle_size() >= self._size:
-                    msg = f"all {self._size} connections to the database were in use for {QUEUE_S:g} s"
+                    msg = f"all {self._size} connections to the database were in use for {self._queue_s:g} s"
                     raise StoreUnavailable(msg) from error
                 raise
             except NO_ROOM:
