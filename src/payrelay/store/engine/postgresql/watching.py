@@ -58,7 +58,7 @@ class Watching:
         self._task: asyncio.Task[None] | None = None
         self._looked = asyncio.Condition()
         self._looked_at_s = float("-inf")
-        self._closing: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
         self._is_settled = True
         self._settles_at_s = 0.0
         self._reason = "no answer yet"
@@ -75,11 +75,12 @@ class Watching:
         self._task = asyncio.create_task(self._watch(watcher))
 
     async def end(self) -> None:
-        """Ends the looking. May be called twice."""
+        """Ends the looking, and lets the units end that run on connections to an earlier host. May be called twice."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+        await asyncio.gather(*self._closing)
 
     async def require_fresh(self) -> None:
         """Returns where a server was seen lately that takes writes; waits for the next look where that is too long ago.
@@ -149,7 +150,9 @@ class Watching:
             before.sighting = sighting
         elif sighting.host != before.sighting.host:
             await self.connect(sighting)
-            self._closing = asyncio.create_task(before.close())
+            closing = asyncio.create_task(before.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
         if not self._is_settled:
             await watcher.compare()
             self._is_settled = self._clock.boot_s() >= self._settles_at_s
