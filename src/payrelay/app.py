@@ -47,6 +47,7 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.server_changes import ServerChanges
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
     KEY_IS_MISSING,
@@ -57,7 +58,7 @@ from payrelay.settings import (
     require_serving,
 )
 from payrelay.settings.file_modes import require_own
-from payrelay.store import open_database
+from payrelay.store import Connecting, open_database, watch_server
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -96,6 +97,8 @@ from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrad
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
+START_WITHIN_S: Final = 30.0
+"""How long a start waits for a database server that isn't there yet, as where both start at once after a power cut."""
 FINISH_WITHIN_S: Final = 5.0
 """Time for background work at a stop, such as storing a late outcome."""
 
@@ -137,10 +140,22 @@ async def running(
     require_serving(settings)
     changes = SchemaChanges(may_upgrade=may_upgrade, tell=lambda text: log.info("upgrading", text=text))
     async with AsyncExitStack() as stack:
-        shared = await stack.enter_async_context(opened_resources(settings, clock, is_owner=True, changes=changes))
+        shared = await stack.enter_async_context(
+            opened_resources(settings, clock, is_owner=True, changes=changes, log=log)
+        )
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
+        watch_server(
+            shared.database,
+            ServerChanges(
+                relay.lost_commits,
+                clock,
+                log,
+                compare=relay.lost_commits.identity,
+                report=relay.journal.trail.report,
+            ),
+        )
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
@@ -320,15 +335,22 @@ async def opened_database(
     is_owner: bool = False,
     changes: SchemaChanges = AS_IT_IS,
     is_patient: bool = False,
+    log: FilteringBoundLogger | None = None,
 ) -> AsyncIterator[Database]:
     """Opens the database and closes it again; a command isn't the owner, and may run beside a server.
 
     ``changes`` say whether a missing database is made, and an old schema brought up to date. Otherwise raises
     DatabaseNotReady: a command that was started in the wrong directory must not say that there is nothing.
     With ``is_patient`` a statement may read a whole table, for as long as that takes: nobody waits for its answer.
+    With ``log`` a server that isn't there yet is waited for, for START_WITHIN_S, and the log says so.
     """
+    connecting = Connecting(is_patient=is_patient, pool_size=settings.pool_size)
+    if log is not None:
+        connecting = connecting._replace(
+            wait_s=START_WITHIN_S, told=lambda reason: log.warning("database_not_there", reason=reason)
+        )
     database = await open_database(
-        settings.database_url.reveal(), clock=clock, owner=is_owner, changes=changes, is_patient=is_patient
+        settings.database_url.reveal(), clock=clock, owner=is_owner, changes=changes, connecting=connecting
     )
     try:
         yield database
@@ -344,6 +366,7 @@ async def opened_resources(
     is_owner: bool = False,
     changes: SchemaChanges = AS_IT_IS,
     is_patient: bool = False,
+    log: FilteringBoundLogger | None = None,
 ) -> AsyncIterator["SharedResources"]:
     """Opens the database with its keys, and closes it again; the arguments are those of ``opened_database``.
 
@@ -351,7 +374,7 @@ async def opened_resources(
     meanwhile.
     """
     async with AsyncExitStack() as stack:
-        ready = partial(_opened_as_it_is, settings, clock, is_owner=is_owner, is_patient=is_patient)
+        ready = partial(_opened_as_it_is, settings, clock, is_owner=is_owner, is_patient=is_patient, log=log)
         try:
             shared = await stack.enter_async_context(ready())
         except DatabaseNotReady as error:
@@ -364,9 +387,9 @@ async def opened_resources(
 
 @asynccontextmanager
 async def _opened_as_it_is(
-    settings: Settings, clock: Clock, *, is_owner: bool, is_patient: bool
+    settings: Settings, clock: Clock, *, is_owner: bool, is_patient: bool, log: FilteringBoundLogger | None
 ) -> AsyncIterator["SharedResources"]:
-    async with opened_database(settings, clock, is_owner=is_owner, is_patient=is_patient) as database:
+    async with opened_database(settings, clock, is_owner=is_owner, is_patient=is_patient, log=log) as database:
         yield await resources_of(settings, database, clock)
 
 

@@ -37,7 +37,7 @@ from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, gateway_settings
-from payrelay.store.engine.opening import open_database
+from payrelay.store import open_database
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock

@@ -25,7 +25,7 @@ from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay.runtime.hooks import Hooks, OperationPoint
-from payrelay.store.engine.opening import open_database
+from payrelay.store import open_database
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock

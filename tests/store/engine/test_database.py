@@ -16,7 +16,7 @@ from payrelay.errors import Outdated, StoreError, StoreUnavailable, StoreUnusabl
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Statement, Unit, Value
 from payrelay.store.engine.migrations import shipped
-from payrelay.store.engine.postgresql import POOL_MAX
+from payrelay.store.engine.postgresql.database import POOL_SIZE
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.sqlite import BATCH_MAX
 
@@ -107,7 +107,7 @@ async def test_who_stops_waiting_does_not_disturb_the_others(database: Database)
 async def test_many_writes_at_once_are_all_stored(database: Database, engine: str) -> None:
     """More than one batch, and more than there are connections."""
     # No more than that: a unit waits two seconds for a connection, and a busy machine makes some 300 commits in these.
-    count = 4 * POOL_MAX if engine == "postgresql" else 2 * BATCH_MAX + 1
+    count = 4 * POOL_SIZE if engine == "postgresql" else 2 * BATCH_MAX + 1
     await asyncio.gather(*[database.write(add(f"{number:03d}")) for number in range(count)])
 
     assert await database.read(names()) == [f"{number:03d}" for number in range(count)]

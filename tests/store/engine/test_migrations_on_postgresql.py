@@ -10,7 +10,7 @@ from payrelay.core.schema_changes import ANY, MAKE, SchemaChanges
 from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store import open_database
 from payrelay.store.engine.migrations.files import ONLINE, Migration, shipped
-from payrelay.store.engine.migrations.on_postgresql import (
+from payrelay.store.engine.postgresql.migrating import (
     LOCK_WAIT_S,
     LOCKS_WITHIN_S,
     PAUSE_S,
