@@ -37,8 +37,8 @@ from payrelay.flows.events.manage_endpoints import NewEndpoint, Owner, create_en
 from payrelay.runtime.event_delivery import WIDE, Dispatch, publish_events
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.webhook_sender import Secrets, Signer, WebhookSender, body_of
+from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Unit
-from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.events.deliveries import Deliveries

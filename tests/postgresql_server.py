@@ -37,9 +37,10 @@ class PostgresqlServer(NamedTuple):
         options = "".join(f"&{name}={quote(value)}" for name, value in settings.items())
         return f"postgresql://payrelay@/{database}?host={quote(str(self.folder))}{options}"
 
-    def start(self) -> None:
-        """Starts it, and returns when it takes connections."""
-        options = " ".join(f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={self.folder}"))
+    def start(self, *settings: str) -> None:
+        """Starts it, with more settings where it needs them, and returns when it takes connections."""
+        settings = (*_SETTINGS, f"unix_socket_directories={self.folder}", *settings)
+        options = " ".join(f"-c {setting}" for setting in settings)
         self._control("start", "-t", str(_START_TIMEOUT_S), "-l", str(self.folder / "log"), "-o", options)
 
     def stop(self) -> None:
@@ -59,6 +60,10 @@ class PostgresqlServer(NamedTuple):
         # Where nobody reaps orphans, the pid in its locks looks alive for ever, and the next one would not start.
         for lock in (pid_file, *self.folder.glob(".s.PGSQL.*.lock")):
             lock.unlink()
+
+    def promote(self) -> None:
+        """Makes a standby take writes, on a timeline of its own; returns when it does."""
+        self._control("promote")
 
     def create(self, database: str, template: str = "template0") -> None:
         """Makes a database, as a copy of another one that nobody is connected to."""
@@ -86,21 +91,44 @@ class ProgramsMissing(Exception):
 @contextmanager
 def running_postgresql() -> Iterator[PostgresqlServer]:
     """Runs a server while the context is open; raises ProgramsMissing."""
+    with _folder() as server:
+        server.run("initdb", "-D", str(server.folder / "data"), "-U", "payrelay", "-A", "trust", "-E", "UTF8", "-N")
+        server.start()
+        yield server
+        server.stop()
+
+
+@contextmanager
+def running_standby(primary: PostgresqlServer) -> Iterator[PostgresqlServer]:
+    """Runs a standby that follows a server, asynchronously, while the context is open."""
+    with _folder() as server:
+        place = ("-h", str(primary.folder), "-U", "payrelay", "-D", str(server.folder / "data"))
+        server.run("pg_basebackup", *place, "-R", "-X", "stream", "-c", "fast", "-N")
+        server.start()
+        yield server
+        server.stop()
+
+
+@contextmanager
+def _folder() -> Iterator[PostgresqlServer]:
     programs = _programs()
     if programs is None:
         raise ProgramsMissing("PostgreSQL server programs not found")
     # The path of a Unix socket has at most 107 bytes, which pytest's own folders may exceed.
     server = PostgresqlServer(Path(tempfile.mkdtemp(prefix="payrelay-pg-")), programs)
     try:
-        user = _user()
-        if user is not None:
-            os.chown(server.folder, pwd.getpwnam(user).pw_uid, -1)
-        server.run("initdb", "-D", str(server.folder / "data"), "-U", "payrelay", "-A", "trust", "-E", "UTF8", "-N")
-        server.start()
+        give_to_server(server.folder)
         yield server
-        server.stop()
     finally:
         shutil.rmtree(server.folder, ignore_errors=True)
+
+
+def give_to_server(folder: Path) -> str | None:
+    """Gives a folder to the user that servers run as; gives that user, None where it is our own."""
+    user = _user()
+    if user is not None:
+        os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
+    return user
 
 
 def _living(data: Path) -> Iterator[Path]:

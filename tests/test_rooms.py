@@ -63,6 +63,7 @@ SQL: Final = re.compile(
 ENGINE: Final = "payrelay.store.engine"
 ENGINE_MAY_KNOW: Final = (
     "payrelay.store.engine",
+    "payrelay.core.schema_changes",
     "payrelay.errors",
     "payrelay.clock",
     "payrelay.core.secret",

@@ -22,8 +22,9 @@ from payrelay.core.access.identity_provider import IdentityProvider
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
+from payrelay.core.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.seal_keys import parse_keys
-from payrelay.errors import DatabaseNotReady, RowForged, SettingsError
+from payrelay.errors import DatabaseMissing, DatabaseNotReady, RowForged, SettingsError
 from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
@@ -46,6 +47,7 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.server_changes import ServerChanges
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
     KEY_IS_MISSING,
@@ -56,7 +58,7 @@ from payrelay.settings import (
     require_serving,
 )
 from payrelay.settings.file_modes import require_own
-from payrelay.store import open_database
+from payrelay.store import Connecting, open_database, watch_server
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -95,6 +97,8 @@ from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrad
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
+START_WITHIN_S: Final = 30.0
+"""How long a start waits for a database server that isn't there yet, as where both start at once after a power cut."""
 FINISH_WITHIN_S: Final = 5.0
 """Time for background work at a stop, such as storing a late outcome."""
 
@@ -124,19 +128,34 @@ async def running(
     log: FilteringBoundLogger,
     finish_s: float = FINISH_WITHIN_S,
     reached: Callable[[OperationPoint | FlowPoint, str], None] | None = None,
+    may_upgrade: bool = False,
 ) -> AsyncIterator[Service]:
     """Runs everything but the server while the context is open.
 
-    Operations of an earlier process are recovered before the context opens. When it closes, background work is finished
-    first. ``reached`` is called at each crash point, with the id of the object that reached it.
-    Raises SettingsError, StoreUnusable, StoreUnavailable.
+    Makes a missing database. Brings an old one up to date with ``may_upgrade``, and else refuses it. Operations of an
+    earlier process are recovered before the context opens. When it closes, background work is finished first.
+    ``reached`` is called at each crash point, with the id of the object that reached it. Raises SettingsError,
+    StoreUnusable, StoreUnavailable.
     """
     require_serving(settings)
+    changes = SchemaChanges(may_upgrade=may_upgrade, tell=lambda text: log.info("upgrading", text=text))
     async with AsyncExitStack() as stack:
-        shared = await stack.enter_async_context(opened_resources(settings, clock, is_owner=True, may_upgrade=True))
+        shared = await stack.enter_async_context(
+            opened_resources(settings, clock, is_owner=True, changes=changes, log=log)
+        )
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
+        watch_server(
+            shared.database,
+            ServerChanges(
+                relay.lost_commits,
+                clock,
+                log,
+                compare=relay.lost_commits.identity,
+                report=relay.journal.trail.report,
+            ),
+        )
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
@@ -311,16 +330,28 @@ def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
 
 @asynccontextmanager
 async def opened_database(
-    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool = True, is_patient: bool = False
+    settings: Settings,
+    clock: Clock,
+    *,
+    is_owner: bool = False,
+    changes: SchemaChanges = AS_IT_IS,
+    is_patient: bool = False,
+    log: FilteringBoundLogger | None = None,
 ) -> AsyncIterator[Database]:
     """Opens the database and closes it again; a command isn't the owner, and may run beside a server.
 
-    With ``may_upgrade``, makes a missing database and brings an old schema up to date. Otherwise raises
-    DatabaseNotReady for both: a command that was started in the wrong directory must not say that there is nothing.
+    ``changes`` say whether a missing database is made, and an old schema brought up to date. Otherwise raises
+    DatabaseNotReady: a command that was started in the wrong directory must not say that there is nothing.
     With ``is_patient`` a statement may read a whole table, for as long as that takes: nobody waits for its answer.
+    With ``log`` a server that isn't there yet is waited for, for START_WITHIN_S, and the log says so.
     """
+    connecting = Connecting(is_patient=is_patient, pool_size=settings.pool_size)
+    if log is not None:
+        connecting = connecting._replace(
+            wait_s=START_WITHIN_S, told=lambda reason: log.warning("database_not_there", reason=reason)
+        )
     database = await open_database(
-        settings.database_url.reveal(), clock=clock, owner=is_owner, may_upgrade=may_upgrade, is_patient=is_patient
+        settings.database_url.reveal(), clock=clock, owner=is_owner, changes=changes, connecting=connecting
     )
     try:
         yield database
@@ -330,37 +361,42 @@ async def opened_database(
 
 @asynccontextmanager
 async def opened_resources(
-    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool, is_patient: bool = False
+    settings: Settings,
+    clock: Clock,
+    *,
+    is_owner: bool = False,
+    changes: SchemaChanges = AS_IT_IS,
+    is_patient: bool = False,
+    log: FilteringBoundLogger | None = None,
 ) -> AsyncIterator["SharedResources"]:
     """Opens the database with its keys, and closes it again; the arguments are those of ``opened_database``.
 
-    An upgrade is done before, with the lock of the owner: no server may be running on an embedded database meanwhile.
+    What ``changes`` allow is done before, with the lock of the owner: no server may be running on an embedded database
+    meanwhile.
     """
     async with AsyncExitStack() as stack:
-        ready = partial(_opened_as_it_is, settings, clock, is_owner=is_owner, is_patient=is_patient)
+        ready = partial(_opened_as_it_is, settings, clock, is_owner=is_owner, is_patient=is_patient, log=log)
         try:
             shared = await stack.enter_async_context(ready())
-        except DatabaseNotReady:
-            if not may_upgrade:
+        except DatabaseNotReady as error:
+            if not (changes.may_upgrade or (changes.may_make and isinstance(error, DatabaseMissing))):
                 raise
-            await _upgrade(settings, clock)
+            await _upgrade(settings, clock, changes)
             shared = await stack.enter_async_context(ready())
         yield shared
 
 
 @asynccontextmanager
 async def _opened_as_it_is(
-    settings: Settings, clock: Clock, *, is_owner: bool, is_patient: bool
+    settings: Settings, clock: Clock, *, is_owner: bool, is_patient: bool, log: FilteringBoundLogger | None
 ) -> AsyncIterator["SharedResources"]:
-    async with opened_database(
-        settings, clock, is_owner=is_owner, may_upgrade=False, is_patient=is_patient
-    ) as database:
-        yield await resources_of(settings, database, clock, may_upgrade=False)
+    async with opened_database(settings, clock, is_owner=is_owner, is_patient=is_patient, log=log) as database:
+        yield await resources_of(settings, database, clock)
 
 
-async def _upgrade(settings: Settings, clock: Clock) -> None:
-    async with opened_database(settings, clock, is_owner=True, is_patient=True) as database:
-        await resources_of(settings, database, clock, may_upgrade=True)
+async def _upgrade(settings: Settings, clock: Clock, changes: SchemaChanges) -> None:
+    async with opened_database(settings, clock, is_owner=True, changes=changes, is_patient=True) as database:
+        await resources_of(settings, database, clock, changes=changes)
 
 
 class KeyStores(NamedTuple):
@@ -371,23 +407,23 @@ class KeyStores(NamedTuple):
 
 
 @asynccontextmanager
-async def opened_key_stores(settings: Settings, clock: Clock, *, may_upgrade: bool) -> AsyncIterator[KeyStores]:
-    """Opens the database beside a running server, for the commands about keys; ``may_upgrade`` as for the database."""
-    async with opened_resources(settings, clock, may_upgrade=may_upgrade) as shared:
+async def opened_key_stores(settings: Settings, clock: Clock, *, may_make: bool = False) -> AsyncIterator[KeyStores]:
+    """Opens the database beside a running server, for the commands about keys; ``may_make`` a missing one."""
+    async with opened_resources(settings, clock, changes=MAKE if may_make else AS_IT_IS) as shared:
         yield KeyStores(Credentials(shared.database, shared.rows), Principals(shared.database, shared.rows))
 
 
 @asynccontextmanager
 async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pauses]:
     """Opens the database beside a running server, for the commands that pause; they need no encryption key."""
-    async with opened_database(settings, clock, may_upgrade=False) as database:
+    async with opened_database(settings, clock) as database:
         yield Pauses(database)
 
 
 @asynccontextmanager
 async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
     """Opens the database beside a running server, for the commands about sealed values."""
-    async with opened_resources(settings, clock, may_upgrade=False, is_patient=True) as shared:
+    async with opened_resources(settings, clock, is_patient=True) as shared:
         yield Seals(shared.database, shared.seal)
 
 
@@ -401,14 +437,14 @@ def backup_source(settings: Settings) -> BackupSource:
 @asynccontextmanager
 async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
     """Opens the keys of client tokens beside a running server, for the command that rotates them."""
-    async with opened_resources(settings, clock, may_upgrade=False) as shared:
+    async with opened_resources(settings, clock) as shared:
         yield SigningKeys(shared.database, shared.seal, clock)
 
 
 @asynccontextmanager
 async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[Trail]:
     """Opens the audit trail beside a running server, for the command that prints the newest anchor."""
-    async with opened_resources(settings, clock, may_upgrade=False) as shared:
+    async with opened_resources(settings, clock) as shared:
         yield _trail_of(shared)
 
 
@@ -417,7 +453,7 @@ async def opened_audit(
     settings: Settings, clock: Clock, progress: Progress, noted: Mapping[int, str]
 ) -> AsyncIterator[Audit]:
     """Opens the audit beside a running server; ``noted`` are digests of anchors by their numbers."""
-    async with opened_resources(settings, clock, may_upgrade=False, is_patient=True) as shared:
+    async with opened_resources(settings, clock, is_patient=True) as shared:
         yield Audit(
             _trail_of(shared),
             shared.chain.since_ms,
@@ -442,19 +478,21 @@ def remove_database(path: Path) -> None:
         lock.release()
 
 
-async def resources_of(settings: Settings, database: Database, clock: Clock, *, may_upgrade: bool) -> "SharedResources":
-    """Returns the database with its keys. With ``may_upgrade``, first runs the upgrade steps that it has not had.
+async def resources_of(
+    settings: Settings, database: Database, clock: Clock, *, changes: SchemaChanges = AS_IT_IS
+) -> "SharedResources":
+    """Returns the database with its keys; where ``changes`` allow it, first makes or upgrades what is stored.
 
-    Otherwise raises DatabaseNotReady where a step is missing. Raises SettingsError where there is no encryption key;
-    StoreUnusable where a key is the wrong one or is missing from the database; StoreUnavailable.
+    Otherwise raises DatabaseNotReady where a step of the upgrade is missing. Raises SettingsError where there is no
+    encryption key; StoreUnusable where a key is the wrong one or is missing from the database; StoreUnavailable.
     """
     seal = await seal_of(settings, database)
-    if may_upgrade:
+    if changes.may_make:
         await begin_store(database, seal, clock)
     await verify_key(database, seal)
     chain = await chain_key(database, seal, clock)
-    context = UpgradeContext(database, seal, chain.secret, clock.now_ms())
-    await (upgrade(context) if may_upgrade else require_upgraded(context))
+    context = UpgradeContext(database, seal, chain.secret, clock.now_ms(), changes.tell)
+    await (upgrade(context) if changes.may_upgrade else require_upgraded(context))
     return SharedResources(database, seal, chain, RowDigests(database, chain.secret, clock))
 
 

@@ -244,7 +244,11 @@ class StoreUnusable(StoreError):
 
 
 class DatabaseNotReady(StoreUnusable):
-    """There is no database yet, or it is of an earlier version: ``payrelay serve`` and ``db upgrade`` mend that."""
+    """There is no database yet, or it is of an earlier version: ``payrelay db upgrade`` mends both."""
+
+
+class DatabaseMissing(DatabaseNotReady):
+    """There is no database yet, or nothing in it: ``payrelay serve`` makes one."""
 
 
 class Outdated(StoreError):

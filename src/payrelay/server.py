@@ -31,14 +31,17 @@ async def serve(
     *,
     reached: Callable[[OperationPoint | FlowPoint, str], None] | None = None,
     clock: Clock | None = None,
+    may_upgrade: bool = False,
 ) -> None:
     """Serves until SIGTERM or SIGINT; raises SettingsError, StoreUnusable or StoreUnavailable where it can't start.
 
     ``reached`` is called at each crash point, with the id of the object that reached it. ``clock`` is the machine's
-    where none is given.
+    where none is given. With ``may_upgrade`` an old database is brought up to date, and otherwise refused.
     """
     with stopped_by_signals() as stop:
-        async with running(settings, clock=clock or Clock(), log=log, reached=reached) as service:
+        async with running(
+            settings, clock=clock or Clock(), log=log, reached=reached, may_upgrade=may_upgrade
+        ) as service:
 
             def on_started(bound_host: str, bound_port: int) -> None:
                 log.info(

@@ -18,6 +18,7 @@ from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import JournalEntry, Kind, State
+from payrelay.core.schema_changes import ANY
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.audit import Phase
 from payrelay.settings import Settings
@@ -45,8 +46,8 @@ OPERATION = msgspec.structs.replace(
 async def fill(path: Path, at_ms: int) -> Path:
     """Makes a database with one operation in it, which was accepted at that time."""
     settings = Settings(database_url=Secret(f"sqlite:///{path}"))
-    async with opened_database(settings, Clock(), is_owner=True) as database:
-        shared = await resources_of(settings, database, Clock(), may_upgrade=True)
+    async with opened_database(settings, Clock(), is_owner=True, changes=ANY) as database:
+        shared = await resources_of(settings, database, Clock(), changes=ANY)
         line = JournalEntry(version=1, at_ms=at_ms, event=None, state=State.SENDING, evidence=Evidence())
         journal = Journal(database, shared.seal, shared.rows, chain_key=shared.chain.secret)
         await journal.accept(OPERATION, line, CancelSubscription(subscription_id=1), conflicts_with=None, now_ms=at_ms)

@@ -1,4 +1,5 @@
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -47,6 +48,17 @@ def test_check_warns_of_a_database_that_is_not_there(run: Run, upgraded_database
 
     assert "! database: payrelay.db: there is no database; PAYRELAY_DATABASE_URL says where it is" in out
     assert not upgraded_database.exists()
+
+
+def test_check_says_that_an_old_database_ends_the_start(run: Run, upgraded_database: Path) -> None:
+    """Whoever has installed a new version hears of the upgrade before the service is down."""
+    with closing(sqlite3.connect(upgraded_database)) as database:
+        database.execute("DELETE FROM schema_version WHERE number > 10")
+        database.commit()
+    ran = run("check", **GATEWAY)
+
+    assert ran.code == 1
+    assert "✗ database: payrelay.db: the schema has version 10" in ran.out
 
 
 UNSET: Final = (

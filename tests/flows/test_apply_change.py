@@ -36,7 +36,7 @@ from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.runtime.hooks import Hooks, OperationPoint
-from payrelay.store.engine.opening import open_database
+from payrelay.store import open_database
 from payrelay.store.payments.journal import AcceptedOperation
 
 ANSWER = Answer(http_status=200, body=b'{"status":1}')

@@ -12,6 +12,7 @@ from payrelay.clock import Clock
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import TRANSITIONS, JournalEntry, Operation, OperationFilter, State
+from payrelay.core.schema_changes import ANY
 from payrelay.flows.operators.audit import Audit
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings
@@ -66,7 +67,7 @@ def read_books(environment: dict[str, str], folder: Path) -> Books:
 
 async def _read(settings: Settings) -> Books:
     clock, log = Clock(), structlog.get_logger()
-    async with opened_resources(settings, clock, may_upgrade=True) as shared:
+    async with opened_resources(settings, clock, changes=ANY) as shared:
         async with opened_relay(settings, shared, clock=clock, log=log, hooks=Hooks()) as relay:
             operations: list[Operation] = []
             before: str | None = None

@@ -20,6 +20,7 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Refund, RetrySubscription, Void
 from payrelay.core.payments.operation import JournalEntry, Operation, OperationFilter, State
+from payrelay.core.schema_changes import ANY
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.flows.payments.capture import capture
@@ -36,7 +37,7 @@ from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, gateway_settings
-from payrelay.store.engine.opening import open_database
+from payrelay.store import open_database
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock
@@ -234,7 +235,7 @@ class Bench:
         self.relay = await self._stack.enter_async_context(
             opened_relay(
                 settings,
-                await resources_of(settings, database, self.clock, may_upgrade=True),
+                await resources_of(settings, database, self.clock, changes=ANY),
                 clock=self.clock,
                 log=structlog.wrap_logger(None, processors=[dropped]),
                 hooks=Hooks(operation_changed=self._changed),

@@ -17,6 +17,7 @@ from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
 from payrelay.core.payments.operation import Operation, State
+from payrelay.core.schema_changes import ANY
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import begin_due
 from payrelay.gateways.payhere.account import KIND as PAYHERE
@@ -24,7 +25,7 @@ from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay.runtime.hooks import Hooks, OperationPoint
-from payrelay.store.engine.opening import open_database
+from payrelay.store import open_database
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock
@@ -139,7 +140,7 @@ async def _measure(loop: SimulatedLoop, path: Path, principals: int) -> Pace:
         relay = await stack.enter_async_context(
             opened_relay(
                 settings,
-                await resources_of(settings, database, clock, may_upgrade=True),
+                await resources_of(settings, database, clock, changes=ANY),
                 clock=clock,
                 log=structlog.wrap_logger(None, processors=[dropped]),
                 hooks=Hooks(operation_changed=changed, reached=reached),

@@ -39,9 +39,9 @@ from payrelay.flows.events.manage_endpoints import (
     show_endpoint,
 )
 from payrelay.runtime.event_delivery import LEASE_MS, DeliveryOutcome, Dispatch, publish_events
+from payrelay.store import open_database
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.opening import open_database
 
 ENGINES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 

@@ -12,8 +12,8 @@ from payrelay.clock import Clock
 from payrelay.core.events.event import PublishedEvent
 from payrelay.errors import Code, Refusal
 from payrelay.runtime.followers import WAITING_MAX, Follower, Followers, Holder, wait_for
+from payrelay.store import open_database
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.opening import open_database
 from payrelay.store.events.feed import Feed, Reader
 
 SHOP = OWNER.reader

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,9 @@ def surroundings(environment: dict[str, str]) -> dict[str, str]:
 class Program:
     """One `payrelay serve` in a folder of its own."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, folder: Path, environment: dict[str, str], command: Sequence[str | Path] = (PAYRELAY,)) -> None:
         self.folder = folder
+        self._command = command
         self.environment = {
             "PAYRELAY_DATABASE_URL": f"sqlite:///{folder}/payrelay.db",
             "PAYRELAY_METRICS_NETWORKS": "127.0.0.1",
@@ -91,7 +93,7 @@ class Program:
         self.port = port or free_port()
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [PAYRELAY, "serve", "--host", "127.0.0.1", "--port", str(self.port)],
+                [*self._command, "serve", "--host", "127.0.0.1", "--port", str(self.port)],
                 cwd=self.folder,
                 env=surroundings(self.environment),
                 stdin=subprocess.DEVNULL,

@@ -162,7 +162,7 @@ async def revoke(program: Opened, credential_id: str) -> None:
     """Ends a key as ``payrelay keys revoke`` does."""
     file = program.settings.embedded_path
     assert file is not None
-    async with opened_key_stores(program.settings, program.clock, may_upgrade=False) as stores:
+    async with opened_key_stores(program.settings, program.clock) as stores:
         assert await stores.credentials.revoke(credential_id, program.clock.now_ms())
 
 

@@ -28,6 +28,7 @@ from payrelay.api.metrics.exposition import Exposition
 from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.payments.operation import Operation
+from payrelay.core.schema_changes import ANY
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.flows.payments.recover_after_crash import recover
@@ -196,7 +197,7 @@ class Process:
         relay = await stack.enter_async_context(
             opened_relay(
                 settings,
-                await resources_of(settings, database, around.clock, may_upgrade=True),
+                await resources_of(settings, database, around.clock, changes=ANY),
                 clock=around.clock,
                 log=self._log,
                 hooks=Hooks(reached=self._reached, operation_changed=self._changed),

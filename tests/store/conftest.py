@@ -14,8 +14,8 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge, Effect
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Operation, Retention, advance
+from payrelay.store import open_database
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay.store.payments.journal import Acceptance, AcceptedOperation, Journal

@@ -19,12 +19,12 @@ from payrelay.core.customers.customer import CustomerEvent, Names, removed, rena
 from payrelay.core.outcomes import Reading
 from payrelay.core.secret import Secret
 from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.store import open_database
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, replaced, stored
 from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
-from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.sealing import DATA_KEY_FORMAT, FORMAT, Seal
 from payrelay.store.gateways.readings import ReadingStore

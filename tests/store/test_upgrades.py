@@ -26,9 +26,11 @@ from payrelay.store.upgrades.begin import begin_store
 from payrelay.store.upgrades.cover_earlier_rows import ROW_DIGESTS
 from payrelay.store.upgrades.cover_more_rows import MORE_ROW_DIGESTS
 from payrelay.store.upgrades.run import STEPS, UpgradeContext, UpgradeStep, upgrade
+from payrelay.store.upgrades.told_database import TOLD_EVERY, ToldDatabase
 
 FIRST: Final = b"1" * 32
 SECOND: Final = b"2" * 32
+ROWS: Final = TOLD_EVERY // 2
 TEXT: Final = SignedText(order_id=CHECKOUT.order_id, amount_minor=1, currency="LKR")
 
 
@@ -207,6 +209,44 @@ async def test_no_step_runs_beside_another_version(postgresql_url: str) -> None:
     assert await meta.finished_upgrades(database, context.seal) == frozenset()
     await other.close()
     await database.close()
+
+
+@pytest.mark.postgresql
+async def test_a_step_that_concerns_no_other_version_runs_beside_it(postgresql_url: str) -> None:
+    """Services of the version before go on during the upgrade, and the operator need not stop all of them."""
+    database = await open_database(postgresql_url, clock=Clock(), owner=True)
+    context = await _begun(database, Seal((FIRST,)))
+    other = await asyncpg.connect(postgresql_url, server_settings={"application_name": "payrelay"})
+    step = Counted("one").step._replace(runs_beside_others=True)
+
+    assert await upgrade(context, (step,)) == ["one"]
+    await other.close()
+    await database.close()
+
+
+def test_no_step_that_seals_or_makes_digests_runs_beside_another_version() -> None:
+    """Who adds a step here says that the version before neither reads nor writes what it changes."""
+    assert {step.name for step in STEPS if step.runs_beside_others} == {"database identity"}
+
+
+async def test_a_long_step_tells_how_many_rows_it_has_read(database: Database) -> None:
+    """An operator sees whether an upgrade of millions of rows goes on, also within one unit of work."""
+    told: list[str] = []
+    numbers = query(f"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < {ROWS}) SELECT x FROM n")
+
+    def counted() -> Unit[int]:
+        return len((yield Statement(numbers, ()))) + len((yield Statement(numbers, ())))
+
+    told_database = ToldDatabase(database, told.append)
+    assert await told_database.read(counted()) == 2 * ROWS
+    assert told == [f"{2 * ROWS:,} rows read so far"]
+    with pytest.raises(ZeroDivisionError):
+        await told_database.write(_failing())
+
+
+def _failing() -> Unit[None]:
+    yield Statement(query("SELECT 1"), ())
+    raise ZeroDivisionError
 
 
 async def test_nobody_makes_a_step_run_again_by_removing_the_notes(database: Database) -> None:

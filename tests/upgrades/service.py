@@ -18,6 +18,7 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.app import opened_relay, opened_resources
 from payrelay.clock import Clock
+from payrelay.core.schema_changes import ANY
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings
@@ -77,7 +78,7 @@ async def opened(settings: Settings, at_ms: int) -> AsyncIterator[Opened]:
     clock = StillClock(at_ms)
     log = structlog.wrap_logger(None, processors=[_dropped], wrapper_class=structlog.make_filtering_bound_logger(0))
     async with (
-        opened_resources(settings, clock, is_owner=True, may_upgrade=True) as shared,
+        opened_resources(settings, clock, is_owner=True, changes=ANY) as shared,
         opened_relay(settings, shared, clock=clock, log=log, hooks=Hooks()) as relay,
     ):
         metrics = Metrics()

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import structlog
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.upgrades.books import VERSIONS, Asked, Books, copy_database, effects_at, read_books
 from tests.upgrades.make_books import post, send
-from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, settings_over
+from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, StillClock, opened, settings_over
 
-from payrelay.app import opened_key_stores
+from payrelay.app import opened_key_stores, opened_resources, running
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, without_signatures
 from payrelay.core.checkouts.checkout import Checkout
@@ -25,11 +26,13 @@ from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import NotificationFilter
 from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.core.payments.operation import Kind, Operation, OperationFilter, State
+from payrelay.core.schema_changes import ANY
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
-from payrelay.errors import Code, StoreUnusable
+from payrelay.errors import Code, DatabaseNotReady, StoreUnusable
 from payrelay.flows.operators.audit import Audit
 from payrelay.flows.payments.recover_after_crash import recover
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Row, Statement, Unit
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.queries import query
@@ -360,13 +363,37 @@ async def test_no_command_upgrades_beneath_a_running_server(
     before = hash_of_file(path)
     server = OwnerLock(path.with_name("payrelay.db.lock"), "the server of then")
     with pytest.raises(StoreUnusable, match=r"another Payrelay process \(pid \d+\) is running"):
-        async with opened_key_stores(settings, Clock(), may_upgrade=True):
+        async with opened_resources(settings, Clock(), changes=ANY):
             pass
     assert hash_of_file(path) == before
 
     server.release()
-    async with opened_key_stores(settings, Clock(), may_upgrade=True) as stores:
-        assert await stores.credentials.list()
+    async with opened_resources(settings, Clock(), changes=ANY) as shared:
+        assert await Credentials(shared.database, shared.rows).list()
+
+
+async def test_a_service_upgrades_only_when_it_is_told_to(books: Books, gateway: GatewayDouble, tmp_path: Path) -> None:
+    """A restart by chance must change nothing; one that was told to says what it does, and serves."""
+    path, told = tmp_path / "payrelay.db", list[str]()
+    copy_database(books.version, path)
+    settings = settings_over(f"sqlite:///{path}", gateway, books.encryption_key)
+    before, clock = hash_of_file(path), StillClock(books.left_at_ms)
+
+    def note(_logger: object, _method: str, event: structlog.typing.EventDict) -> str:
+        if event["event"] == "upgrading":
+            told.append(event["text"])
+        raise structlog.DropEvent
+
+    log = structlog.wrap_logger(None, processors=[note], wrapper_class=structlog.make_filtering_bound_logger(0))
+    with pytest.raises(DatabaseNotReady, match="run payrelay db upgrade, or start payrelay serve --upgrade"):
+        async with running(settings, clock=clock, log=log):
+            pass
+    assert (hash_of_file(path), told) == (before, [])
+
+    async with running(settings, clock=clock, log=log, may_upgrade=True) as service:
+        assert await service.credentials.list()
+    assert "migration 22 (budget_consumers)" in told
+    assert "upgrade step 'row digests'" in told
 
 
 async def test_a_command_works_beside_a_server_of_its_own_version(
@@ -376,7 +403,7 @@ async def test_a_command_works_beside_a_server_of_its_own_version(
     path = tmp_path / "payrelay.db"
     copy_database(books.version, path)
     settings = settings_over(f"sqlite:///{path}", gateway, books.encryption_key)
-    async with opened(settings, books.left_at_ms), opened_key_stores(settings, Clock(), may_upgrade=True) as stores:
+    async with opened(settings, books.left_at_ms), opened_key_stores(settings, Clock(), may_make=True) as stores:
         assert await stores.credentials.list()
 
 

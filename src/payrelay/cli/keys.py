@@ -67,7 +67,7 @@ async def create(
     if unknown:
         known = ", ".join(settings.gateways) or "none"
         raise CommandError(f"no account is called {', '.join(unknown)} here; configured: {known}", NOT_FOUND)
-    async with opened_key_stores(settings, Clock(), may_upgrade=True) as stores:
+    async with opened_key_stores(settings, Clock(), may_make=True) as stores:
         principal = await stores.principals.stored_name(wanted.principal)
         issued = await issue_key(stores.credentials, Clock(), msgspec.structs.replace(wanted, principal=principal))
     show(str(issued.key))
@@ -83,7 +83,7 @@ async def list_all(*, as_json: Json = False) -> int:
     from payrelay.cli.terminal.pages import Page, table
     from payrelay.flows.access.issue_key import list_keys
 
-    async with opened_key_stores(read_settings(), Clock(), may_upgrade=False) as stores:
+    async with opened_key_stores(read_settings(), Clock()) as stores:
         rows = [_shown(credential, Clock().now_ms()) for credential in await list_keys(stores.credentials)]
     if as_json:
         show_json(rows)
@@ -100,7 +100,7 @@ async def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `k
     from payrelay.app import opened_key_stores
     from payrelay.flows.access.issue_key import revoke_key
 
-    async with opened_key_stores(read_settings(), Clock(), may_upgrade=False) as stores:
+    async with opened_key_stores(read_settings(), Clock()) as stores:
         is_revoked = await revoke_key(stores.credentials, Clock(), key_id)
     if not is_revoked:
         raise CommandError(f"there is no key {key_id} that could be revoked", NOT_FOUND)

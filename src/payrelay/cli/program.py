@@ -54,15 +54,19 @@ async def serve(
     log_format: Annotated[
         LogFormat, typer.Option(help="How log lines are written; auto is text on a terminal, and JSON elsewhere.")
     ] = LogFormat.AUTO,
+    upgrade: Annotated[bool, typer.Option("--upgrade", help="Bring an old database up to date first.")] = False,
 ) -> int:
-    """Start the service."""
+    """Start the service.
+
+    It makes a missing database. It refuses an old one, unless it is told to upgrade it.
+    """
     from payrelay import server
     from payrelay.api.http.request_log import json_log
     from payrelay.cli.terminal.text_log import text_log
 
     is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and sys.stdout.isatty())
     log = text_log(sys.stdout, Clock()) if is_text else json_log(sys.stdout.buffer, Clock())
-    await server.serve(read_settings(), host, port, log)
+    await server.serve(read_settings(), host, port, log, may_upgrade=upgrade)
     return DONE
 
 
@@ -121,11 +125,15 @@ def version() -> None:
     show_version()
 
 
-@schema.command(epilog=examples("payrelay db upgrade"))
+@schema.command("upgrade", epilog=examples("payrelay db upgrade"))
 @awaited
-async def upgrade() -> int:
-    """Bring the database up to date: its schema and its data."""
+async def upgrade_database() -> int:
+    """Bring the database up to date: its schema and its data.
+
+    It may be stopped at any time and run again. On PostgreSQL services go on beside it.
+    """
     from payrelay.app import opened_database, opened_resources
+    from payrelay.core.schema_changes import SchemaChanges
     from payrelay.flows.operators.inspect_database import (
         FILE_IS_LEFT,
         clear_file,
@@ -135,14 +143,14 @@ async def upgrade() -> int:
     )
 
     settings = read_settings()
-    async with opened_resources(settings, Clock(), may_upgrade=True) as shared:
+    async with opened_resources(settings, Clock(), changes=SchemaChanges(tell=say)) as shared:
         state = await inspect_database(shared.database)
         say(f"The database is up to date, at version {state.schema_version}.")
         for text in await undecided_in_words(shared.database, shared.rows):
             say(text)
         is_left = await is_file_left(shared.database)
     if is_left:
-        async with opened_database(settings, Clock(), is_owner=True, may_upgrade=False) as database:
+        async with opened_database(settings, Clock(), is_owner=True) as database:
             if not await clear_file(database):
                 raise CommandError(FILE_IS_LEFT, REFUSED)
         say("The database's file was written anew, without what an earlier version had left in it.")
@@ -156,7 +164,7 @@ async def show_schema_version() -> int:
     from payrelay.app import opened_database
     from payrelay.flows.operators.inspect_database import inspect_database
 
-    async with opened_database(read_settings(), Clock(), may_upgrade=False) as database:
+    async with opened_database(read_settings(), Clock()) as database:
         state = await inspect_database(database)
     show(f"{state.schema_version}")
     return DONE

@@ -55,7 +55,7 @@ async def session(
         None, processors=[say_event], wrapper_class=structlog.make_filtering_bound_logger(level)
     )
     async with (
-        opened_resources(settings, Clock(), may_upgrade=False) as shared,
+        opened_resources(settings, Clock()) as shared,
         opened_relay(settings, shared, clock=Clock(), log=log, hooks=Hooks()) as relay,
     ):
         yield relay

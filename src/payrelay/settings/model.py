@@ -131,6 +131,8 @@ class Settings(BaseModel):
 
     database_url: Annotated[_Secret, AfterValidator(parse.database_url)] = Secret("sqlite:///payrelay.db")
     """A secret because it may contain a password; print ``shown_database`` instead."""
+    pool_size: Annotated[int, Field(ge=2, le=1000)] = 16
+    """Connections to a shared database that the process may have."""
     gateways: dict[
         Annotated[str, AfterValidator(parse.gateway_name)], Annotated[GatewaySettings, PlainValidator(gateway_settings)]
     ] = {}

@@ -8,6 +8,7 @@ Rules of this layer:
 3. Tokens, card data and answers lie in the database sealed, or not at all.
 """
 
-from payrelay.store.engine.opening import open_database
+from payrelay.store.engine.postgresql.database import Connecting
+from payrelay.store.opening import open_database, watch_server
 
-__all__ = ["open_database"]
+__all__ = ["Connecting", "open_database", "watch_server"]

@@ -14,6 +14,8 @@ from payrelay.store.engine.database import Database, Row, Statement, all_rows
 from payrelay.store.engine.rows import moment_in
 from payrelay.store.statements import alerts as statements
 
+SERVER_ROW: Final = "servers/"
+"""Begins the name of the row of an alert that another server took the writes; the words for that server follow."""
 _SEPARATOR: Final = ","
 
 

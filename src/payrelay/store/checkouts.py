@@ -72,7 +72,7 @@ class Checkouts:
         sealed = own.key.seal(_encode(details), context_of(checkout.id))
         members = msgspec.structs.astuple(checkout)
         parameters = (*members, sealed, self.rows.of(CHECKOUTS, members), own.sealed)
-        statement = Statement(statements.ADD, parameters, is_whole=condition is None)
+        statement = Statement(statements.ADD, parameters, is_whole=condition is None, begins_effect=True)
         return await self._database.write(_add(statement, checkout.id, condition))
 
     async def get(self, checkout_id: str) -> Checkout | None:

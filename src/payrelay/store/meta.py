@@ -9,7 +9,7 @@ import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import KEY_BYTES
-from payrelay.errors import DatabaseNotReady, Outdated, StoreUnusable
+from payrelay.errors import DatabaseMissing, Outdated, StoreUnusable
 from payrelay.store.engine import sealing
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import blob_of
@@ -72,12 +72,12 @@ async def begin(database: Database, values: Mapping[str, bytes]) -> bool:
 async def verify_key(database: Database, seal: Seal) -> None:
     """Compares the encryption key with the one of the database's first start.
 
-    Raises DatabaseNotReady where the database holds nothing yet. Raises StoreUnusable where the keys differ, and where
+    Raises DatabaseMissing where the database holds nothing yet. Raises StoreUnusable where the keys differ, and where
     the check is missing although the database holds something: a new check would hide what was changed since.
     """
     check, is_stored = await database.read(_check())
     if check is None and not is_stored:
-        raise DatabaseNotReady("the database is empty; run payrelay db upgrade, or start payrelay serve")
+        raise DatabaseMissing("the database is empty; run payrelay db upgrade, or start payrelay serve")
     if check is None:
         raise StoreUnusable("the check of the encryption key is missing from the database; bring it back from a backup")
     require_opened(seal, check)

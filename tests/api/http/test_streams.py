@@ -15,8 +15,8 @@ from payrelay.clock import Clock
 from payrelay.flows.events.read_events import STREAM_S_MAX, EventStream
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Holder
+from payrelay.store import open_database
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.opening import open_database
 
 SUBJECT = "customer:cus_1"
 LAST = {"type": "http.response.body", "body": b"", "more_body": False}

@@ -8,8 +8,8 @@ from tests.runtime.receivers import STARTED_MS, SetClock, dispatch_on, event, pu
 from payrelay.api.metrics.event_gauges import EventGauges
 from payrelay.api.metrics.gauges import REUSED_S
 from payrelay.clock import Clock
+from payrelay.store import open_database
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.opening import open_database
 
 
 @pytest.fixture

@@ -27,9 +27,9 @@ from payrelay.errors import StoreUnusable
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.customers.erase_customer import clear_residues, erase_customer, remove_customer
 from payrelay.flows.payments.charge import charge
+from payrelay.store import open_database
 from payrelay.store.data_keys.keys import key_context
 from payrelay.store.engine.database import Row, Statement, Unit
-from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import FORMAT, DataKey, Seal
 from payrelay.store.gateways.readings import ReadingStore

@@ -27,8 +27,8 @@ from payrelay.flows.events.manage_endpoints import (
     show_endpoint,
 )
 from payrelay.runtime.event_delivery import Dispatch
+from payrelay.store import open_database
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.endpoints import ENDPOINTS_MAX, Endpoints
 

@@ -11,11 +11,12 @@ from tests.store.conftest import CHARGE
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.payments.operation import Event, Operation
+from payrelay.core.schema_changes import ANY, AS_IT_IS, MAKE
 from payrelay.errors import Outdated, StoreError, StoreUnavailable, StoreUnusable
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Statement, Unit, Value
 from payrelay.store.engine.migrations import shipped
-from payrelay.store.engine.postgresql import POOL_MAX
+from payrelay.store.engine.postgresql.database import POOL_SIZE
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.sqlite import BATCH_MAX
 
@@ -106,7 +107,7 @@ async def test_who_stops_waiting_does_not_disturb_the_others(database: Database)
 async def test_many_writes_at_once_are_all_stored(database: Database, engine: str) -> None:
     """More than one batch, and more than there are connections."""
     # No more than that: a unit waits two seconds for a connection, and a busy machine makes some 300 commits in these.
-    count = 4 * POOL_MAX if engine == "postgresql" else 2 * BATCH_MAX + 1
+    count = 4 * POOL_SIZE if engine == "postgresql" else 2 * BATCH_MAX + 1
     await asyncio.gather(*[database.write(add(f"{number:03d}")) for number in range(count)])
 
     assert await database.read(names()) == [f"{number:03d}" for number in range(count)]
@@ -140,6 +141,18 @@ async def test_a_newer_schema_is_refused(database: Database, url: str) -> None:
 
     with pytest.raises(StoreUnusable, match=f"version 99, this program knows version {len(shipped('sqlite'))};"):
         await open_database(url, clock=Clock(), owner=False)
+
+
+async def test_a_schema_that_was_only_added_to_is_worked_with(database: Database, url: str) -> None:
+    """The next version has upgraded it, and disappointed: this one is started again."""
+    name = f"lanes_since_{len(shipped('sqlite')):04}"
+    newer = query("INSERT INTO schema_version (number, name, checksum, applied_at_ms) VALUES (99, $1, 'x', 0)")
+    await database.write(run(newer, name))
+
+    for changes in (AS_IT_IS, MAKE, ANY):
+        again = await open_database(url, clock=Clock(), owner=False, changes=changes)
+        assert await again.read(names()) == []
+        await again.close()
 
 
 async def test_a_changed_migration_is_refused(database: Database, url: str) -> None:

@@ -9,8 +9,8 @@ from payrelay.clock import Clock
 from payrelay.core.events.delivery import pattern_of
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.core.payments.operation import Event
+from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Unit
-from payrelay.store.engine.opening import open_database
 from payrelay.store.events import outbox
 from payrelay.store.events.feed import SCANNED_MAX, Feed, Reader
 

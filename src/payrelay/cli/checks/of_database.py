@@ -3,14 +3,13 @@
 import stat
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from payrelay.app import SharedResources, opened_database, resources_of
 from payrelay.clock import Clock
 from payrelay.core.moments import spoken
-from payrelay.errors import DatabaseNotReady, SettingsError, StoreError
+from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError, StoreError
 from payrelay.flows.operators.inspect_database import (
     FILE_IS_LEFT,
     inspect_database,
@@ -30,12 +29,11 @@ async def of_database(
     settings: Settings, clock: Clock, stack: AsyncExitStack
 ) -> tuple[list[CheckResult], SharedResources | None]:
     """Checks the database, and gives it where it can be used; it stays open as long as the stack."""
-    missing = partial(CheckResult, subject="database", is_right=True, is_warning=True)
     try:
-        database = await stack.enter_async_context(opened_database(settings, clock, may_upgrade=False))
+        database = await stack.enter_async_context(opened_database(settings, clock))
         state = await inspect_database(database)
     except DatabaseNotReady as error:
-        return [missing(text=str(error))], None
+        return [_not_ready(error)], None
     except (SettingsError, StoreError) as error:
         return [CheckResult(subject="database", is_right=False, text=str(error))], None
     text = f"{settings.shown_database} can be used; its schema has version {state.schema_version}"
@@ -50,9 +48,9 @@ async def of_database(
         for pause in state.pauses
     ]
     try:
-        shared = await resources_of(settings, database, clock, may_upgrade=False)
+        shared = await resources_of(settings, database, clock)
     except DatabaseNotReady as error:
-        return [right, *paused, missing(text=str(error))], None
+        return [right, *paused, _not_ready(error)], None
     except (SettingsError, StoreError) as error:
         return [right, *paused, CheckResult(subject="encryption key", is_right=False, text=str(error))], None
     key = CheckResult(subject="encryption key", is_right=True, text="it opens what this database holds")
@@ -63,6 +61,12 @@ async def of_database(
     if await is_file_left(database):
         undecided.append(CheckResult(subject="database", is_right=True, is_warning=True, text=FILE_IS_LEFT))
     return [right, *paused, key, *undecided], shared
+
+
+def _not_ready(error: DatabaseNotReady) -> CheckResult:
+    """A missing database is made at the first start; an old one ends the start."""
+    is_missing = isinstance(error, DatabaseMissing)
+    return CheckResult(subject="database", is_right=is_missing, is_warning=is_missing, text=str(error))
 
 
 def of_files(path: Path | None) -> Iterator[CheckResult]:

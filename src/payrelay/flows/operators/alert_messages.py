@@ -14,7 +14,7 @@ from payrelay.core.payments.explanations import reason_phrase
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
 from payrelay.runtime.webhook_sender import host_of
-from payrelay.store.alerts import Alert, AlertSubject
+from payrelay.store.alerts import SERVER_ROW, Alert, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 STOPPED_SENTENCE: Final = (
@@ -34,6 +34,11 @@ GONE_SENTENCE: Final = (
 )
 ANCHOR_SENTENCE: Final = (
     "Keep it where nobody can change it together with the database, and give it to `payrelay audit verify --anchor`"
+)
+SERVER_WHY: Final = "Another server takes the writes of the database: a standby was promoted, or the address was moved"
+SERVER_EXPLANATION: Final = (
+    "Each process compared the newest commits that it remembers; where one is missing, another alert says so. Make sure"
+    " that the earlier server takes no more writes"
 )
 _LOGGED: Final = ("kind", "state", "account", "order_id", "payment_id", "subscription_id", "amount_minor", "currency")
 """What the log line of an alert has of an operation, beside its id and the reason."""
@@ -89,6 +94,14 @@ class RowMessage(AlertMessage, frozen=True, kw_only=True):
 
     kind: str = "row_changed"
     row: str
+    explanation: str
+
+
+class ServerMessage(AlertMessage, frozen=True, kw_only=True):
+    """An alert that another server of a shared database took the writes, named by what tells it from others."""
+
+    kind: str = "database_server_changed"
+    server: str
     explanation: str
 
 
@@ -221,7 +234,19 @@ async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
 
 
 async def _of_row(relay: Relay, alert: Alert) -> bytes:
-    """Writes an alert about a row whose digest is wrong; before the first attempt a line of the log says the same."""
+    """Writes an alert about a row whose digest is wrong; before the first attempt a line of the log says the same.
+
+    One about another server has no row; the processes that went over to that server have logged it.
+    """
+    if alert.subject_id.startswith(SERVER_ROW):
+        changed = ServerMessage(
+            alert=alert.id,
+            raised_at=rfc3339(alert.created_at_ms),
+            why=SERVER_WHY,
+            server=alert.subject_id.removeprefix(SERVER_ROW),
+            explanation=SERVER_EXPLANATION,
+        )
+        return msgspec.json.encode(changed)
     if alert.attempts == 0:
         relay.log.error("row_digest_wrong", row=alert.subject_id)
     message = RowMessage(

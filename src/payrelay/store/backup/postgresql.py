@@ -14,7 +14,9 @@ import asyncpg
 
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import KEY_CHECK, NEWEST_ENTRY, SCHEMA_VERSION, Copied, Moved
-from payrelay.store.engine.postgresql import CONNECT_TIMEOUT_S, name_of, translated, unreadable
+from payrelay.store.engine.postgresql.faults import translated
+from payrelay.store.engine.postgresql.hosts import name_of, unreadable
+from payrelay.store.engine.postgresql.sessions import CONNECT_TIMEOUT_S
 
 LOCK_TIMEOUT: Final = "10s"
 """How long ``pg_dump`` waits for a table that is being written anew."""

@@ -25,6 +25,9 @@ Row: TypeAlias = Sequence[Value]
 class Statement(NamedTuple):
     """A query of ``statements/`` and its parameters, in the order of their numbers.
 
+    ``begins_effect`` is set on the first statement of a unit that stores what is about to be sent to a gateway. It is
+    carried out only by the server that takes the writes, as far as that was seen in the last two seconds.
+
     ``is_whole`` may be set on the first statement of a unit where it writes everything that the unit writes. Where it
     gives no rows, it must have written nothing. Such a statement needs no transaction around it, which saves PostgreSQL
     two round trips.
@@ -33,6 +36,7 @@ class Statement(NamedTuple):
     query: Query
     parameters: tuple[Value, ...]
     is_whole: bool = False
+    begins_effect: bool = False
 
 
 Unit: TypeAlias = Generator[Statement, list[Row], T]
@@ -53,6 +57,27 @@ def count_rows(statement: Statement) -> Unit[int]:
     """A unit of one statement that gives how many rows it has."""
     rows = yield statement
     return len(rows)
+
+
+class ServerWatcher(Protocol):
+    """Hears of another server, and knows the newest commits that this process was told of."""
+
+    @property
+    def behind(self) -> str | None:
+        """Why the database counts as lacking commits, in words; no effect begins then. None where it doesn't."""
+        ...
+
+    def server_changed(self, before: str, now: str) -> None:
+        """Hears that another server takes the writes, before anything is read or written there; raises nothing."""
+        ...
+
+    async def compare(self) -> None:
+        """Compares the newest commits that this process was told of with the database, and sets ``behind``.
+
+        Until it returns, nothing that begins an effect is stored. Raises StoreError where that can't be known now; it
+        is called again then.
+        """
+        ...
 
 
 class Database(Protocol):

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from payrelay.clock import Clock
-from payrelay.errors import DatabaseNotReady, StoreUnavailable, StoreUnusable
+from payrelay.core.schema_changes import ANY, AS_IT_IS, SchemaChanges
+from payrelay.errors import DatabaseMissing, StoreUnavailable, StoreUnusable
 from payrelay.store.engine import migrations
 
 BUSY_S: Final = 2.0
@@ -40,20 +41,20 @@ class SqliteConnections(NamedTuple):
     reader: sqlite3.Connection
 
 
-def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, may_upgrade: bool = True) -> SqliteConnections:
-    """Opens the file. With ``may_upgrade``, makes a missing one and brings its schema up to date; else refuses both.
+def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, changes: SchemaChanges = ANY) -> SqliteConnections:
+    """Opens the file; makes a missing one, and brings its schema up to date, where ``changes`` allow it.
 
     Raises StoreUnusable where an operator must act, StoreUnavailable while another process keeps it locked.
     """
     if sqlite3.sqlite_version_info < _VERSION_MIN:
         raise StoreUnusable(f"{path}: SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
-    require_folder(path, may_make=may_upgrade)
+    require_folder(path, may_make=changes.may_make)
     writer = None
     try:
         writer = _connect(path, "rw", busy_s)
-        if may_upgrade:
+        if changes.may_make:
             _claim_file(writer, path)
-            _migrate(writer, path, clock)
+            _migrate(writer, path, clock, changes)
         else:
             _require_ready(writer, path)
         reader = _connect(path, "ro", min(busy_s, _READ_BUSY_S))
@@ -89,7 +90,7 @@ def require_folder(path: Path, *, may_make: bool = True) -> None:
 def require_there(path: Path) -> None:
     """Raises DatabaseNotReady where there is no such file."""
     if not path.exists():
-        raise DatabaseNotReady(
+        raise DatabaseMissing(
             f"{path}: there is no database; PAYRELAY_DATABASE_URL says where it is, and payrelay serve makes a new one"
         )
 
@@ -135,10 +136,7 @@ def _claim_file(connection: sqlite3.Connection, path: Path) -> None:
 def _require_ready(connection: sqlite3.Connection, path: Path) -> None:
     """Raises StoreUnusable for another program's file, and where a migration is missing; changes nothing."""
     require_ours(connection, path)
-    is_made = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone()
-    rows = connection.execute(migrations.READ_VERSIONS) if is_made else ()
-    applied = [migrations.AppliedMigration(*row) for row in rows]
-    migrations.require_none_pending(applied, migrations.shipped("sqlite"), str(path))
+    migrations.allowed(_applied(connection), migrations.shipped("sqlite"), str(path), AS_IT_IS)
 
 
 def require_ours(connection: sqlite3.Connection, path: Path) -> None:
@@ -147,19 +145,30 @@ def require_ours(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreUnusable(f"{path}: this file is not a Payrelay database")
 
 
-def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
+def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock, changes: SchemaChanges) -> None:
     """Runs the missing migrations. Of several processes that start at once, one runs them; the others wait."""
     known = migrations.shipped("sqlite")
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute(migrations.CREATE_VERSION_TABLE)
-    connection.execute("COMMIT")
-    for _ in known:
+    is_done = False
+    while not is_done:
         connection.execute("BEGIN IMMEDIATE")
-        applied = [migrations.AppliedMigration(*row) for row in connection.execute(migrations.READ_VERSIONS)]
-        todo = migrations.pending(applied, known, str(path))
-        if todo:
-            _apply(connection, todo[0], clock.now_ms())
+        applied = _applied(connection)
+        todo = migrations.allowed(applied, known, str(path), changes)
+        is_new = not applied
+        if is_new:
+            connection.execute(migrations.CREATE_VERSION_TABLE)
+        for migration in todo if is_new else todo[:1]:
+            if not is_new:
+                changes.tell(migration.shown)
+            _apply(connection, migration, clock.now_ms())
         connection.execute("COMMIT")
+        is_done = is_new or len(todo) <= 1
+
+
+def _applied(connection: sqlite3.Connection) -> list[migrations.AppliedMigration]:
+    """Reads the migrations that the file has had; none where it is new."""
+    is_made = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").fetchone()
+    rows = connection.execute(migrations.READ_VERSIONS) if is_made else ()
+    return [migrations.AppliedMigration(*row) for row in rows]
 
 
 def _apply(connection: sqlite3.Connection, migration: migrations.Migration, now_ms: int) -> None:

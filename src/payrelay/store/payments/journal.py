@@ -21,6 +21,7 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.payments.operation import (
+    Event,
     JournalEntry,
     Kind,
     Operation,
@@ -45,6 +46,8 @@ HISTORY_ENTRIES_MAX: Final = 1_000
 """After the first days, resolution inquires daily: this is years."""
 _ACCEPT_ATTEMPTS_MAX: Final = 3
 """Each further attempt needs another holder that let go between two statements."""
+_SENDING_AGAIN: Final = frozenset({Event.RESENT, Event.RESENT_TO_RESOLVE})
+"""They are stored before the call is sent once more."""
 _INVALIDATING: Final = frozenset({Kind.REFUND, Kind.VOID, Kind.RETRY, Kind.CANCEL})
 """They change what reads of other subjects show: a refund names a payment and not its order."""
 
@@ -153,6 +156,7 @@ class Journal:
         version and the chain before; OperationForged where the stored row or its history was forged.
         """
         chained, statement = self._entries.changed(operation, entry, answer)
+        statement = statement._replace(begins_effect=entry.event in _SENDING_AGAIN)
         try:
             await self._database.write(_record(statement, chained, entry, self._consequences))
         except Outdated:
@@ -280,7 +284,7 @@ def _accept(
     invalidates = _invalidates_reads(operation)
     is_held = operation.state is State.HELD
     is_whole = conflicts_with is None and condition is None and not (invalidates or beside or is_held)
-    statement = Statement(statements.ACCEPT, parameters, is_whole=is_whole)
+    statement = Statement(statements.ACCEPT, parameters, is_whole=is_whole, begins_effect=not is_held)
     for _ in range(_ACCEPT_ATTEMPTS_MAX):
         if (yield statement):
             conflicting = [] if conflicts_with is None else (yield _guard_of(operation, conflicts_with))

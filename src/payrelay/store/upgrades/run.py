@@ -10,14 +10,17 @@ Rules:
    database has all of them from the first. A check from before a step may lie in a backup or in a log, and whoever puts
    it back wants the step to take forged rows for old ones. So a step that trusts rows tells whether it has run before
    (``has_run``), and nothing is upgraded where it has and the check doesn't say so.
-4. No process of the version before may run meanwhile: it can't read what a step has written, and what it writes would
-   count as not existing. On an embedded database the upgrade holds the owner's lock (``app.opened_resources``). On
-   PostgreSQL the sessions of other versions are asked for.
+4. No process of the version before may run beside a step that writes digests or moves seals: it can't read what the
+   step has written, and what it writes would count as not existing. On an embedded database the upgrade holds the
+   owner's lock (``app.opened_resources``). On PostgreSQL the sessions of other versions are asked for. Such a step has
+   a migration beside it that the version before can't work with, so that nobody starts that version again. A step with
+   ``runs_beside_others`` needs none of this.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
+from payrelay.core.schema_changes import Tell, tell_nobody
 from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.sealing import Seal
@@ -28,6 +31,7 @@ from payrelay.store.upgrades.cover_earlier_rows import ROW_DIGESTS, cover_earlie
 from payrelay.store.upgrades.cover_more_rows import MORE_ROW_DIGESTS, cover_more_rows, has_covered_more_rows
 from payrelay.store.upgrades.data_keys import seal_with_data_keys
 from payrelay.store.upgrades.signed_texts import fill_signed_texts
+from payrelay.store.upgrades.told_database import ToldDatabase
 
 
 class UpgradeContext(NamedTuple):
@@ -38,23 +42,27 @@ class UpgradeContext(NamedTuple):
         seal: opens and seals values.
         secret: the key of the audit chain, of which all keyed digests are made.
         now_ms: when the upgrade began, in ms since 1970, UTC.
+        tell: hears how it goes on.
     """
 
     database: Database
     seal: Seal
     secret: bytes
     now_ms: int
+    tell: Tell = tell_nobody
 
 
 class UpgradeStep(NamedTuple):
     """A step: its name, which never changes, and what it does. It raises StoreError, and is then run again later.
 
     ``has_run`` tells of a step that trusts rows whether it has run before; None where the step may run at any time.
+    ``runs_beside_others``: the version before neither reads nor writes what the step does, and may go on meanwhile.
     """
 
     name: str
     run: Callable[[UpgradeContext], Awaitable[None]]
     has_run: Callable[[UpgradeContext], Awaitable[bool]] | None = None
+    runs_beside_others: bool = False
 
 
 async def _begin_chain(_: UpgradeContext) -> None:
@@ -98,7 +106,7 @@ STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep(ROW_DIGESTS, _cover_earlier_rows, _has_covered_rows),
     UpgradeStep("data keys", _seal_with_data_keys),
     UpgradeStep(MORE_ROW_DIGESTS, _cover_more_rows, _has_covered_more_rows),
-    UpgradeStep("database identity", _give_identity),
+    UpgradeStep("database identity", _give_identity, runs_beside_others=True),
 )
 """All steps, in the order in which they run. ``data keys`` comes behind ``row digests``, and changes nothing that a
 digest covers: so a database that has data keys has had its digests. A later step writes digests itself, or covers what
@@ -110,7 +118,7 @@ async def require_upgraded(context: UpgradeContext, steps: Sequence[UpgradeStep]
     finished = await finished_upgrades(context.database, context.seal)
     if any(step.name not in finished for step in steps):
         raise DatabaseNotReady(
-            "the data of this database are not upgraded yet; run payrelay db upgrade, or start payrelay serve"
+            "the data of this database are not upgraded yet; run payrelay db upgrade, or start payrelay serve --upgrade"
         )
 
 
@@ -125,10 +133,11 @@ async def upgrade(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS)
     pending = [step for step in steps if step.name not in finished]
     for step in pending:
         await _require_first_run(context, step)
-    if pending:
+    if any(not step.runs_beside_others for step in pending):
         await _require_no_other_version(context)
     for step in pending:
-        await step.run(context)
+        context.tell(f"upgrade step {step.name!r}")
+        await step.run(context._replace(database=ToldDatabase(context.database, context.tell)))
         await note_upgrade(context.database, context.seal, step.name)
     return [step.name for step in pending]
 

@@ -4,13 +4,18 @@ import asyncio
 import contextlib
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
 
 from payrelay.clock import Clock
 from payrelay.core.database_url import embedded_file
-from payrelay.store.engine import postgresql, sqlite_file
-from payrelay.store.engine.database import Database
+from payrelay.core.schema_changes import ANY, SchemaChanges
+from payrelay.store.engine import sqlite_file
+from payrelay.store.engine.database import Database, ServerWatcher
 from payrelay.store.engine.owner_lock import OwnerLock
+from payrelay.store.engine.postgresql.database import Connecting, Postgresql, open_postgresql
 from payrelay.store.engine.sqlite import Sqlite
+
+USUAL: Final = Connecting()
 
 
 async def open_database(
@@ -18,10 +23,10 @@ async def open_database(
     *,
     clock: Clock,
     owner: bool,
-    may_upgrade: bool = True,
+    changes: SchemaChanges = ANY,
     executor: Executor | None = None,
     busy_s: float = sqlite_file.BUSY_S,
-    is_patient: bool = False,
+    connecting: Connecting = USUAL,
 ) -> Database:
     """Opens ``sqlite:///path`` or ``postgresql://user@host/name``.
 
@@ -30,25 +35,33 @@ async def open_database(
         clock: gives the time of a migration.
         owner: for SQLite, whether this process is the server; there is one at a time. Commands may use the file beside
             it.
-        may_upgrade: whether a missing database is made, and an old schema brought up to date. Where it is not, both are
-            refused.
+        changes: whether a missing database is made, and an old schema brought up to date. What may not be is refused.
         executor: for SQLite, runs slow steps, one at a time; None for a thread of its own. It is shut down at the end.
         busy_s: for SQLite, how long a write waits for another process.
-        is_patient: for PostgreSQL, whether a statement may take as long as it takes to read a whole table.
+        connecting: for PostgreSQL, how long is waited, and for what.
 
     Raises SettingsError for a URL of another kind, StoreUnusable where an operator must act, StoreUnavailable where the
     database is there but busy. No message shows a password.
     """
     name = embedded_file(url)
     if name is None:
-        return await postgresql.open_postgresql(url, clock=clock, may_upgrade=may_upgrade, is_patient=is_patient)
+        return await open_postgresql(url, clock=clock, changes=changes, connecting=connecting)
     path = Path(name)
-    sqlite_file.require_folder(path, may_make=may_upgrade)
+    sqlite_file.require_folder(path, may_make=changes.may_make)
     lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None
     with contextlib.ExitStack() as undo:
         if lock is not None:
             undo.callback(lock.release)
-        connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s, may_upgrade=may_upgrade)
+        connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s, changes=changes)
         undo.pop_all()
     writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
     return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s)
+
+
+def watch_server(database: Database, watcher: ServerWatcher) -> None:
+    """Begins to watch which server takes the writes, and tells ``watcher`` where it is another one.
+
+    An embedded database has no server: one process owns the file.
+    """
+    if isinstance(database, Postgresql):
+        database.watch(watcher)

@@ -1,0 +1,1 @@
+"""The shared database: PostgreSQL, for any number of processes and machines."""

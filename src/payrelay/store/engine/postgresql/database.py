@@ -1,0 +1,218 @@
+"""The engine for PostgreSQL.
+
+Rules:
+
+1. A unit is acknowledged after its COMMIT, and our sessions never run with ``synchronous_commit = off``.
+2. A unit whose first statement is whole runs without BEGIN and COMMIT: one round trip.
+3. All connections lead to one server, which is known. What begins an effect is stored by no other (``watching``).
+4. ``faults`` alone translates the driver's exceptions into ours.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+
+from payrelay.clock import Clock
+from payrelay.core.schema_changes import SchemaChanges
+from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.store.engine.database import Row, ServerWatcher, Statement, T, Unit
+from payrelay.store.engine.migrations import shipped
+from payrelay.store.engine.postgresql.faults import OtherServerError, first_line, in_doubt, translated
+from payrelay.store.engine.postgresql.hosts import name_of, unreadable
+from payrelay.store.engine.postgresql.migrating import SchemaTarget, bring_up_to_date
+from payrelay.store.engine.postgresql.servers import Sighting
+from payrelay.store.engine.postgresql.sessions import (
+    CONNECT_TIMEOUT_S,
+    PATIENT_TIMEOUT_S,
+    STATEMENT_TIMEOUT_S,
+    Access,
+    require_durable,
+    transaction,
+)
+from payrelay.store.engine.postgresql.watching import Watching, looked
+
+POOL_SIZE: Final = 16
+"""Connections of one process, unless it is set otherwise: more would mostly queue inside the server."""
+CLEARING_LOCK_TIMEOUT_S: Final = 0.1
+"""How long the writing anew of a table waits for it: everybody else waits behind it, and a dump holds it for hours."""
+POOLED_CLEARING_TIMEOUT_S: Final = 1.0
+"""How long it takes at most behind a pooler, with the wait for the table."""
+_AGAIN_AFTER_S: Final = 1.0
+"""The pause before a server is looked for again that isn't there yet."""
+
+_SMALL: Final = re.compile("data_keys(_[0-9]{2})?")
+"""The tables that are written anew. Nobody reads or writes a table meanwhile, so no other may be named here."""
+_MAY_CLEAR: Final = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)"
+"""To others than the owner the server only gives a warning, and leaves the table as it is."""
+
+
+class Connecting(NamedTuple):
+    """How a shared database is opened.
+
+    Attributes:
+        is_patient: whether a statement may take as long as it takes to read a whole table.
+        pool_size: the connections of the pool.
+        wait_s: how long a server is waited for that isn't there yet.
+        told: gets a line for the log each time that the server wasn't there.
+    """
+
+    is_patient: bool = False
+    pool_size: int = POOL_SIZE
+    wait_s: float = 0.0
+    told: Callable[[str], None] = lambda _: None
+
+
+class Postgresql:
+    """The engine (see ``database.Database``); made by ``open_postgresql``."""
+
+    def __init__(self, access: Access, watching: Watching) -> None:
+        self._access = access
+        self._watching = watching
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Carries out a unit of work; see ``Database.write``."""
+        try:
+            statement = next(unit)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        if statement.begins_effect:
+            await self._watching.require_fresh()
+        async with self._connection() as connection:
+            if statement.begins_effect:
+                self._watching.require_effects_now()  # the wait for a connection may have been long
+            with in_doubt():
+                return await self._write(connection, unit, statement)
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit; see ``Database.read``."""
+        async with self._connection() as connection:
+            try:
+                statement = next(unit)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            return await _go_on(connection, unit, statement)
+
+    async def clear_files(self, table: str | None) -> bool:
+        """Writes a table anew, without what was deleted from it; see ``Database.clear_files``."""
+        if table is None:
+            return False
+        if _SMALL.fullmatch(table) is None:
+            raise StoreUnavailable("this table is not written anew while others use it")
+        async with self._connection() as connection:
+            if not await connection.fetchval(_MAY_CLEAR, table):
+                raise StoreUnavailable(f"{table} can be written anew by its owner only")
+            if self._watching.connections.sighting.is_pooled:
+                # It runs in no transaction, and no session is ours: the driver ends it where it waits.
+                await connection.execute(f"VACUUM (FULL) {table}", timeout=POOLED_CLEARING_TIMEOUT_S)
+                return True
+            await connection.execute(f"SET lock_timeout = {int(CLEARING_LOCK_TIMEOUT_S * 1000)}")
+            try:
+                await connection.execute(f"VACUUM (FULL) {table}")
+            finally:
+                await connection.execute("RESET lock_timeout")
+        return True
+
+    def watch(self, watcher: ServerWatcher) -> None:
+        """Begins to watch which server takes the writes; see ``Database.watch``."""
+        self._watching.begin(watcher)
+
+    async def ping(self) -> None:
+        """Asks the server whether it accepts writes; see ``Database.ping``."""
+        await self._watching.require_fresh()
+        async with self._connection() as connection:
+            is_read_only = await connection.fetchval("SELECT current_setting('transaction_read_only') = 'on'")
+        if is_read_only:
+            raise StoreUnavailable("the database is read-only")
+
+    async def close(self) -> None:
+        """Lets running units end, then closes the connections; see ``Database.close``."""
+        await self._watching.end()
+        await self._watching.connections.close()
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        with translated():
+            async with self._watching.connections.one() as connection:
+                yield connection
+
+    async def _write(self, connection: asyncpg.Connection, unit: Unit[T], statement: Statement) -> T:
+        sighting = self._watching.connections.sighting
+        beginning = None
+        if sighting.is_pooled:
+            beginning = self._access.beginning(sighting.server if statement.begins_effect else None)
+        if statement.is_whole and not (sighting.is_pooled and statement.begins_effect):
+            # It has written everything or nothing, so any later statement begins a transaction of its own.
+            try:
+                statement = unit.send(await _rows(connection, statement))
+            except StopIteration as end:
+                value: T = end.value
+                return value
+        async with transaction(connection, beginning):
+            return await _go_on(connection, unit, statement)
+
+
+async def open_postgresql(url: str, *, clock: Clock, changes: SchemaChanges, connecting: Connecting) -> Postgresql:
+    """Connects. Makes the schema, and brings it up to date, where ``changes`` allow it; else refuses an old one.
+
+    Raises SettingsError for a URL that can't be read. Raises StoreUnusable where the server can't be reached in time,
+    takes no writes, rejects our login, or has a schema that this program can't use.
+    """
+    name = name_of(url)
+    access = Access(url, PATIENT_TIMEOUT_S if connecting.is_patient else STATEMENT_TIMEOUT_S)
+    try:
+        found = await _found(access, name, clock, connecting)
+        migrating = await Access(url, PATIENT_TIMEOUT_S).connect(found.host, is_pooled=True)
+        try:
+            await bring_up_to_date(migrating, SchemaTarget(name, shipped("postgresql"), changes), clock)
+        finally:
+            await migrating.close()
+        found = await access.look(found.host)
+        require_durable(found)
+        watching = Watching(access, clock, pool_size=connecting.pool_size)
+        await watching.connect(found)
+        return Postgresql(access, watching)
+    except asyncpg.PostgresError as error:
+        raise StoreUnusable(f"{name}: the server refused: {first_line(error)}") from error
+    except (OSError, TimeoutError, OtherServerError) as error:
+        raise StoreUnusable(f"{name}: the server can't be reached: {first_line(error)}") from error
+    except (asyncpg.InterfaceError, ValueError):
+        # Without the cause, which may quote a part of the URL with the password.
+        raise unreadable() from None
+
+
+async def _found(access: Access, name: str, clock: Clock, connecting: Connecting) -> Sighting:
+    """Finds the server that takes the writes, and waits for it as long as it may."""
+    until_s = clock.boot_s() + connecting.wait_s
+    while True:
+        try:
+            _, found = await looked(access, None, CONNECT_TIMEOUT_S)
+            if found is not None:
+                return found
+            failure: Exception = OtherServerError("no server takes writes")
+        except (OSError, TimeoutError, asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError) as error:
+            failure = error
+        if clock.boot_s() + _AGAIN_AFTER_S > until_s:
+            raise failure
+        connecting.told(f"{name}: {first_line(failure)}")
+        await asyncio.sleep(_AGAIN_AFTER_S)
+
+
+async def _go_on(connection: asyncpg.Connection, unit: Unit[T], statement: Statement) -> T:
+    """Runs the statement that a unit has yielded, and all that it yields after it."""
+    try:
+        while True:
+            statement = unit.send(await _rows(connection, statement))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+async def _rows(connection: asyncpg.Connection, statement: Statement) -> list[Row]:
+    rows: list[Row] = await connection.fetch(statement.query.postgresql, *statement.parameters)
+    return rows

@@ -1,0 +1,72 @@
+"""Translates the driver's exceptions into ours; no other module names them to a caller."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+
+import asyncpg
+
+from payrelay.errors import Outdated, StoreDoubtful, StoreError, StoreUnavailable
+
+_UNAVAILABLE_CLASSES: Final = frozenset({"08", "28", "40", "53", "55", "57", "58"})
+"""Classes of SQLSTATE that pass: connection, authorization (a password being changed), rollback by conflict, resources,
+an object in use, operator intervention, system error."""
+_UNAVAILABLE_STATES: Final = frozenset({"25006"})
+"""A read-only transaction: the server has become a standby."""
+_UNIQUE_VIOLATION: Final = "23505"
+_LOST: Final = ("08", "57P")
+"""Of those that pass: the connection or the server was lost, perhaps at the commit."""
+
+NO_ROOM: Final = (asyncpg.TooManyConnectionsError, asyncpg.CannotConnectNowError)
+"""The server takes no more connections now, or not yet."""
+
+
+class OtherServerError(Exception):
+    """A connection leads to another server than the one that this process knows, or to one that can't be written to."""
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Translates the driver's exceptions into those that ``Database`` promises, with their causes."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        raise _of_state(error) from error
+    except OtherServerError as error:
+        raise StoreUnavailable(str(error)) from error
+    except (OSError, TimeoutError) as error:
+        raise StoreUnavailable(f"the database can't be reached: {first_line(error)}") from error
+    except asyncpg.DataError as error:
+        raise StoreError(f"the database can't hold a value: {first_line(error)}") from error
+    except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        # Where a connection dies at a bad moment, the driver sometimes reports a fault of its own.
+        raise StoreUnavailable(f"the database can't be used: {first_line(error)}") from error
+
+
+@contextlib.contextmanager
+def in_doubt() -> Iterator[None]:
+    """Raises StoreDoubtful where the server was lost during a unit and may have committed it."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        if not (error.sqlstate or "").startswith(_LOST):
+            raise
+        raise StoreDoubtful(f"the database was lost: {first_line(error)}") from error
+    except asyncpg.DataError:
+        raise
+    except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        raise StoreDoubtful(f"the database was lost: {first_line(error)}") from error
+
+
+def _of_state(error: asyncpg.PostgresError) -> StoreError:
+    state: str = error.sqlstate or ""
+    if state == _UNIQUE_VIOLATION:
+        return Outdated("another row took the place of this one")
+    if state[:2] in _UNAVAILABLE_CLASSES or state in _UNAVAILABLE_STATES:
+        return StoreUnavailable(f"the database can't be used: {first_line(error)}")
+    return StoreError(f"the database refused a statement: {first_line(error)}")
+
+
+def first_line(error: BaseException) -> str:
+    """Gives the message without the details that the server adds, which quote values."""
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,63 @@
+"""Reads which hosts a database's URL names: one or several, of which one at a time can be written to."""
+
+from typing import Final, NamedTuple
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from payrelay.errors import SettingsError
+
+_PORT: Final = 5432
+
+
+class Host(NamedTuple):
+    """One host of a URL, as the driver takes it; None for the driver's own choice."""
+
+    host: str | None
+    port: int | None
+
+
+def hosts_of(url: str) -> tuple[Host, ...]:
+    """Gives the hosts of a URL, in their order. Raises SettingsError where they can't be read."""
+    try:
+        parts = urlsplit(url)
+        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        listed = _hosts_of(parts)
+        if listed:
+            named = [_split(each) for each in listed.split(",")]
+        else:
+            named = [_split(each) for each in query.get("host", "").split(",") if each]
+        ports = [int(each) for each in query.get("port", "").split(",") if each]
+    except ValueError:
+        raise unreadable() from None
+    if not named:
+        return (Host(None, ports[0] if ports else None),)
+    if len(ports) not in {0, 1, len(named)}:
+        raise unreadable()
+    others = ports if len(ports) == len(named) else (ports or [_PORT]) * len(named)
+    return tuple(Host(unquote(host), own or other) for (host, own), other in zip(named, others, strict=True))
+
+
+def name_of(url: str) -> str:
+    """Names the database without its password. Raises SettingsError for a URL that can't be read."""
+    hosts_of(url)
+    parts = urlsplit(url)
+    return f"postgresql://{_hosts_of(parts)}{parts.path}"
+
+
+def unreadable() -> SettingsError:
+    """Makes the error for a URL that can't be read, without quoting it."""
+    return SettingsError("PAYRELAY_DATABASE_URL can't be read as postgresql://user@host/database")
+
+
+def _hosts_of(parts: SplitResult) -> str:
+    return parts.netloc.rpartition("@")[2]
+
+
+def _split(host: str) -> tuple[str, int | None]:
+    """Splits a host from its port. A folder of sockets has none, and an IPv6 address is in brackets."""
+    if host.startswith(("/", "%2F", "%2f")):
+        return host, None
+    if host.startswith("["):
+        name, _, port = host[1:].partition("]")
+        return name, int(port.removeprefix(":")) if port else None
+    name, _, port = host.partition(":")
+    return name, int(port) if port else None

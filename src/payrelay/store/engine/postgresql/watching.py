@@ -1,0 +1,162 @@
+"""Watches which server takes the writes, and changes to another one where that is right.
+
+A connection of the pool stays with the server that it was made to, also where the address leads to another server by
+now. So a new connection to each host is made each second, only to look. What begins an effect needs a look that is not
+older than FRESH_S.
+"""
+
+import asyncio
+import contextlib
+from typing import Final
+
+from payrelay.clock import Clock
+from payrelay.errors import StoreError, StoreUnavailable
+from payrelay.store.engine.database import ServerWatcher
+from payrelay.store.engine.postgresql.connections import Connections
+from payrelay.store.engine.postgresql.faults import OtherServerError, translated
+from payrelay.store.engine.postgresql.hosts import hosts_of
+from payrelay.store.engine.postgresql.servers import Sighting, Verdict, judge
+from payrelay.store.engine.postgresql.sessions import Access
+
+LOOK_EVERY_S: Final = 1.0
+LOOK_TIMEOUT_S: Final = 1.5
+"""How long one look may take; one that takes longer is no look."""
+FRESH_S: Final = 2.0
+"""The age up to which a look allows an effect to begin. It is what an address that moved can cost."""
+STALE_WORDS: Final = "only a server that a promotion has left behind takes writes"
+"""What is written there is lost."""
+SETTLE_S: Final = 5.0
+"""How long no effect begins after another server took the writes. By then every other process has left the earlier
+server as well (FRESH_S), has compared its commits, and has told what is missing, and this process has read that."""
+
+
+async def looked(access: Access, known: Sighting | None, timeout_s: float) -> tuple[Verdict, Sighting | None]:
+    """Looks at every host of the URL at once. Raises what the last of them raised where none could be reached."""
+    looks = await asyncio.gather(
+        *(access.look(host, timeout_s) for host in hosts_of(access.url)), return_exceptions=True
+    )
+    seen = [each for each in looks if isinstance(each, Sighting)]
+    for each in looks:
+        if isinstance(each, BaseException) and (not seen or not isinstance(each, Exception)):
+            raise each
+    return judge(known, seen)
+
+
+class Watching:
+    """Watches the servers for a pool, and replaces the pool where another server takes the writes.
+
+    ``connections`` are those to the server that is in use; there are none before ``connect``.
+    """
+
+    connections: Connections
+
+    def __init__(self, access: Access, clock: Clock, *, pool_size: int) -> None:
+        self._access = access
+        self._clock = clock
+        self._pool_size = pool_size
+        self._watcher: ServerWatcher | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._looked = asyncio.Condition()
+        self._looked_at_s = float("-inf")
+        self._closing: set[asyncio.Task[None]] = set()
+        self._is_settled = True
+        self._settles_at_s = 0.0
+        self._reason = "no answer yet"
+
+    async def connect(self, sighting: Sighting) -> None:
+        """Makes the connections to a server. Raises what the driver raises, OtherServerError, StoreUnusable."""
+        connections = Connections(self._access, sighting, size=self._pool_size)
+        await connections.open()
+        self.connections = connections
+
+    def begin(self, watcher: ServerWatcher) -> None:
+        """Begins to look each second, for as long as the database is open."""
+        self._watcher = watcher
+        self._task = asyncio.create_task(self._watch(watcher))
+
+    async def end(self) -> None:
+        """Ends the looking, and lets the units end that run on connections to an earlier host. May be called twice."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await asyncio.gather(*self._closing)
+
+    async def require_fresh(self) -> None:
+        """Returns where a server was seen lately that takes writes; waits for the next look where that is too long ago.
+
+        Raises StoreUnavailable. Where nobody watches, it always returns.
+        """
+        if self._watcher is not None and not self._is_fresh():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FRESH_S), self._looked:
+                    await self._looked.wait_for(self._is_fresh)
+        self._require_fresh_now()
+
+    def require_effects_now(self) -> None:
+        """Raises StoreUnavailable where no effect may begin at this moment."""
+        if self._watcher is None:
+            return
+        if not self._is_settled:
+            raise StoreUnavailable("another server takes the writes, and it is not compared yet; this was not stored")
+        if self._watcher.behind is not None:
+            raise StoreUnavailable(f"{self._watcher.behind}; this was not stored")
+        self._require_fresh_now()
+
+    def _require_fresh_now(self) -> None:
+        if self._watcher is not None and not self._is_fresh():
+            raise StoreUnavailable(f"which server takes the writes can't be told now ({self._reason})")
+
+    def _is_fresh(self) -> bool:
+        return self._clock.boot_s() - self._looked_at_s <= FRESH_S
+
+    async def _watch(self, watcher: ServerWatcher) -> None:
+        while True:
+            began_s = self._clock.boot_s()
+            try:
+                with translated():
+                    await self._look(watcher)
+            except StoreError as error:
+                self._reason = str(error)
+            except Exception as error:  # noqa: BLE001 - our own fault in one look must not end the looking
+                self._reason = repr(error)
+            else:
+                self._looked_at_s = began_s
+                async with self._looked:
+                    self._looked.notify_all()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _look(self, watcher: ServerWatcher) -> None:
+        verdict, sighting = await looked(self._access, self.connections.sighting, LOOK_TIMEOUT_S)
+        if sighting is None:
+            raise OtherServerError(STALE_WORDS if verdict is Verdict.STALE else "no server takes writes")
+        await self._follow(watcher, verdict, sighting)
+
+    async def _follow(self, watcher: ServerWatcher, verdict: Verdict, sighting: Sighting) -> None:
+        """Uses the server that was seen, and compares the commits where they may be others than before.
+
+        Raises StoreError, OtherServerError and what the driver raises. The next look tries again then.
+        """
+        before = self.connections
+        if verdict is Verdict.CHANGED:
+            if self._is_settled:
+                watcher.server_changed(_words_of(before.sighting), _words_of(sighting))
+            self._is_settled = False
+            self._settles_at_s = self._clock.boot_s() + SETTLE_S
+            before.cut_off()
+            await self.connect(sighting)
+        elif verdict is Verdict.RESTARTED:
+            self._is_settled = False
+            before.sighting = sighting
+        elif sighting.host != before.sighting.host:
+            await self.connect(sighting)
+            closing = asyncio.create_task(before.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+        if not self._is_settled:
+            await watcher.compare()
+            self._is_settled = self._clock.boot_s() >= self._settles_at_s
+
+
+def _words_of(sighting: Sighting) -> str:
+    return "none" if sighting.server is None else sighting.server.words

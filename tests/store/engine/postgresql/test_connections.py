@@ -1,0 +1,201 @@
+"""The connections of a process: how they are waited for, and which server they may lead to."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import asyncpg
+import pytest
+
+from payrelay.clock import Clock
+from payrelay.core.schema_changes import AS_IT_IS
+from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.store import Connecting, open_database, watch_server
+from payrelay.store.engine.database import Database, Statement, Unit, Value
+from payrelay.store.engine.postgresql.connections import Connections
+from payrelay.store.engine.postgresql.faults import OtherServerError
+from payrelay.store.engine.postgresql.hosts import hosts_of
+from payrelay.store.engine.postgresql.servers import Sighting
+from payrelay.store.engine.postgresql.sessions import Access, require_durable, transaction
+from payrelay.store.engine.queries import query
+
+pytestmark = pytest.mark.postgresql
+
+PostgresqlServer = Any  # of tests/conftest.py; test folders are not packages, so that it can't be imported
+ADD: Final = query("INSERT INTO meta (name, value) VALUES ($1, $2) RETURNING name")
+AT_ONCE: Final = 20
+
+
+def run(sql: str, *parameters: Value) -> Unit[Value]:
+    """Runs one statement, and gives the first value."""
+    rows = yield Statement(query(sql), parameters)
+    return rows[0][0] if rows else None
+
+
+def begin_effect(name: str) -> Unit[None]:
+    """Stores what is about to take effect."""
+    yield Statement(ADD, (name, b""), is_whole=True, begins_effect=True)
+
+
+class Watcher:
+    """Hears of other servers, and notes what it hears."""
+
+    def __init__(self) -> None:
+        self.behind: str | None = None
+        self.changes: list[tuple[str, str]] = []
+        self.compared = 0
+
+    def server_changed(self, before: str, now: str) -> None:
+        """Hears of another server."""
+        self.changes.append((before, now))
+
+    async def compare(self) -> None:
+        """Compares nothing."""
+        self.compared += 1
+
+
+@pytest.fixture
+async def access(postgresql_url: str) -> Access:
+    """Gives a way to a migrated database."""
+    return Access(postgresql_url, 5.0)
+
+
+@pytest.fixture
+async def sighting(access: Access) -> Sighting:
+    """Gives what a look at the database shows."""
+    return await access.look(hosts_of(access.url)[0])
+
+
+@pytest.fixture
+async def watcher() -> Watcher:
+    """Gives a watcher that has heard nothing."""
+    return Watcher()
+
+
+@pytest.fixture
+async def watched(postgresql_url: str, watcher: Watcher) -> AsyncIterator[Database]:
+    """Opens a database whose server is watched."""
+    database = await open_database(postgresql_url, clock=Clock(), owner=True)
+    watch_server(database, watcher)
+    yield database
+    await database.close()
+
+
+async def test_a_look_shows_the_server(sighting: Sighting) -> None:
+    """A server of the tests' own takes writes, and no pooler stands before it."""
+    assert sighting.server is not None
+    assert (sighting.server.timeline, sighting.is_pooled, sighting.is_durable) == (1, False, True)
+    assert sighting.server.tables is not None
+
+
+async def test_who_waits_too_long_for_a_connection_hears_why(access: Access, sighting: Sighting) -> None:
+    """An operator who reads it can give the service more connections."""
+    connections = Connections(access, sighting, size=2, queue_s=0.1)
+    await connections.open()
+    async with connections.one(), connections.one():
+        with pytest.raises(StoreUnavailable, match=r"all 2 connections to the database were in use for 0\.1 s"):
+            async with connections.one():
+                pass
+    async with connections.one() as connection:
+        assert await connection.fetchval("SELECT 1") == 1
+    await connections.close()
+
+
+async def test_where_the_server_has_no_room_callers_take_turns(postgresql_url: str) -> None:
+    """A limit on the server below our own must not refuse requests that could wait a moment."""
+    owner = await asyncpg.connect(postgresql_url)
+    schema = await owner.fetchval("SELECT current_schema()")
+    await owner.execute(
+        f"CREATE ROLE few LOGIN CONNECTION LIMIT 3; GRANT USAGE ON SCHEMA {schema} TO few;"
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO few"
+    )
+    url = postgresql_url.replace("payrelay@", "few@")
+    database = await open_database(url, clock=Clock(), owner=True, changes=AS_IT_IS, connecting=Connecting(pool_size=8))
+    try:
+        reads = [database.read(run("SELECT $1::bigint", number)) for number in range(AT_ONCE)]
+        assert await asyncio.gather(*reads) == list(range(AT_ONCE))
+    finally:
+        await database.close()
+        await owner.execute("DROP OWNED BY few; DROP ROLE few")
+        await owner.close()
+
+
+async def test_a_connection_to_another_server_is_not_used(access: Access, sighting: Sighting) -> None:
+    """A pool with connections to two servers charged orders on both."""
+    assert sighting.server is not None
+    other = sighting._replace(server=sighting.server._replace(timeline=7))
+    connections = Connections(access, other, size=2)
+
+    with pytest.raises(OtherServerError, match="leads to another server"):
+        await connections.open()
+
+
+async def test_a_transaction_fails_on_another_server_than_it_names(access: Access, sighting: Sighting) -> None:
+    """Behind a pooler nobody knows to which server the next transaction goes."""
+    assert sighting.server is not None
+    connection = await access.connect(sighting.host, is_pooled=True)
+    async with transaction(connection, access.beginning(sighting.server)):
+        await connection.execute("INSERT INTO meta (name, value) VALUES ('here', '')")
+    for other in (sighting.server._replace(timeline=2), sighting.server._replace(system="1")):
+        with pytest.raises(OtherServerError):
+            async with transaction(connection, access.beginning(other)):
+                await connection.execute("INSERT INTO meta (name, value) VALUES ('elsewhere', '')")
+
+    assert await connection.fetchval("SELECT string_agg(name, ' ') FROM meta WHERE name LIKE '%here'") == "here"
+    await connection.close()
+
+
+def test_a_pooler_whose_commits_wait_for_no_disk_is_refused(sighting: Sighting) -> None:
+    """No session behind it is ours to set."""
+    require_durable(sighting)
+    require_durable(sighting._replace(is_durable=False))
+    with pytest.raises(StoreUnusable, match="synchronous_commit"):
+        require_durable(sighting._replace(is_durable=False, is_pooled=True))
+
+
+async def test_a_role_that_may_not_know_the_server_is_told_what_it_lacks(postgresql_url: str) -> None:
+    """Without the identifier one server can't be told from another, so nothing is served."""
+    owner = await asyncpg.connect(postgresql_url)
+    await owner.execute("CREATE ROLE blind LOGIN; REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+    url = postgresql_url.replace("payrelay@", "blind@")
+    try:
+        with pytest.raises(StoreUnusable, match=r"GRANT EXECUTE ON FUNCTION pg_control_system\(\)"):
+            await open_database(url, clock=Clock(), owner=True)
+    finally:
+        await owner.execute("DROP ROLE blind; GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC")
+        await owner.close()
+
+
+async def test_an_effect_begins_after_a_look(watched: Database, watcher: Watcher) -> None:
+    """The first one waits for the first look, and nobody hears of a change."""
+    await watched.write(begin_effect("seen"))
+    await watched.ping()
+
+    assert (watcher.changes, watcher.compared) == ([], 0)
+
+
+async def test_nothing_begins_on_a_database_that_is_behind(watched: Database, watcher: Watcher) -> None:
+    """Also a request that asked before the database fell behind, and stores its intent after that."""
+    watcher.behind = "op_1 is missing"
+
+    with pytest.raises(StoreUnavailable, match="op_1 is missing"):
+        await watched.write(begin_effect("late"))
+    await watched.write(run("DELETE FROM meta WHERE name = 'nothing'"))
+
+
+@pytest.mark.process
+async def test_a_server_that_comes_late_is_waited_for(postgresql_server: PostgresqlServer, postgresql_url: str) -> None:
+    """After a power cut both start at once, and nobody is there to start the service again."""
+    told: list[str] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        postgresql_server.start()
+
+    postgresql_server.stop()
+    connecting = Connecting(wait_s=30, told=tell)
+    database = await open_database(postgresql_url, clock=Clock(), owner=True, connecting=connecting)
+    await database.ping()
+    await database.close()
+    assert len(told) == 1
+    assert told[0].startswith("postgresql:///postgres: ")
