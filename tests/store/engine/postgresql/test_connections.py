@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, Final
 
 import asyncpg
@@ -199,3 +200,15 @@ async def test_a_server_that_comes_late_is_waited_for(postgresql_server: Postgre
     await database.close()
     assert len(told) == 1
     assert told[0].startswith("postgresql:///postgres: ")
+
+
+async def test_a_server_that_never_comes_is_waited_for_no_longer_than_was_said(tmp_path: Path) -> None:
+    """A mistyped address must end the start, with a line that names it."""
+    told: list[str] = []
+    connecting = Connecting(wait_s=1.5, told=told.append)
+
+    with pytest.raises(StoreUnusable, match=r"postgresql:///payrelay: the server can't be reached"):
+        await open_database(
+            f"postgresql://u@/payrelay?host={tmp_path}", clock=Clock(), owner=True, connecting=connecting
+        )
+    assert len(told) == 1
