@@ -39,6 +39,8 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
         acknowledged: when each principal acknowledged that it has repeated whatever it sent in the lost window.
         operator: who began it, for an operator's command.
         note: why, in that operator's words.
+        behind: why the database counts as behind in this incarnation, in words; empty where it doesn't. No process lets
+            anything take effect then.
     """
 
     number: int
@@ -49,6 +51,7 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged: dict[str, int] = {}
     operator: str = ""
     note: str = ""
+    behind: str = ""
 
     @property
     def is_recovering(self) -> bool:

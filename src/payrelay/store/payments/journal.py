@@ -91,14 +91,24 @@ class _Conflict(Exception):
 class Journal:
     """Stores operations in a database. Secret parts are sealed, and the histories are chained by a key.
 
-    ``rows`` checks the digests of rows. ``trail`` is the audit's view of the journal.
+    ``rows`` checks the digests of rows. ``trail`` is the audit's view of the journal. ``acknowledged`` is called with
+    each version of an operation, once the database has acknowledged its commit.
     """
 
-    def __init__(self, database: Database, seal: Seal, rows: RowDigests, *, chain_key: bytes) -> None:
+    def __init__(
+        self,
+        database: Database,
+        seal: Seal,
+        rows: RowDigests,
+        *,
+        chain_key: bytes,
+        acknowledged: Callable[[Operation], None] = lambda _: None,
+    ) -> None:
         self._database = database
         self._rows = rows
         self._entries = OperationRows(seal, chain_key)
         self._consequences = Consequences(chain_key)
+        self._acknowledged = acknowledged
         self.trail = Trail(database, seal, self._entries.key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
@@ -139,6 +149,7 @@ class Journal:
         except _Conflict as conflict:
             return await self._guarded(conflict.row)
         if holder is None:
+            self._acknowledged(chained)
             return AcceptedOperation(chained)
         # The row of a claim's holder has the answer as one column more.
         return await (self._claimed(holder) if len(holder) > _READ_COLUMNS else self._guarded(holder))
@@ -158,6 +169,7 @@ class Journal:
         except Outdated:
             await self._one(Statement(statements.GET, (operation.id,)))
             raise
+        self._acknowledged(chained)
         return chained
 
     async def get(self, operation_id: str) -> Operation | None:
