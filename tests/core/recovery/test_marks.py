@@ -22,7 +22,6 @@ from payrelay.core.recovery.marks import (
     Missing,
     ReadMark,
     Standing,
-    is_recovered_since,
     lost_since_ms,
     missing_incarnation,
     read_mark,
@@ -192,13 +191,6 @@ def test_an_incarnation_that_the_database_does_not_know_of_is_missing() -> None:
     assert missing_incarnation(later, identity_of()) == (Missing("incarnation 2 of the database", 1_000),)
     assert missing_incarnation(later, identity_of(Beginning.RECOVERED)) == ()
     assert standing_of(ReadMark(later, is_genuine=True), identity_of()) is Standing.COUNTS
-
-
-def test_only_a_recovery_makes_what_was_noted_before_it_void() -> None:
-    """What a copy was made of is still there; what a recovery accounts for is not."""
-    identity = identity_of(Beginning.RECOVERED, Beginning.COPIED)
-
-    assert [is_recovered_since(identity, number) for number in (1, 2, 3)] == [True, False, False]
 
 
 def test_the_reason_names_what_is_missing() -> None:

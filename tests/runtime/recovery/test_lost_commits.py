@@ -125,3 +125,18 @@ async def test_a_recovery_that_begins_meanwhile_is_not_stopped(world: World) -> 
     await lost.store_behind()
 
     assert identities.incarnations == [FIRST, SECOND]
+
+
+async def test_an_identity_that_lacks_an_incarnation_stops_the_effects(world: World) -> None:
+    """A server from before a recovery was promoted: what that recovery accounted for would come again."""
+    identities = Identities()
+    identities.incarnations.append(SECOND)
+    lost = LostCommits(identities.read, world.clock, world.relay.log)
+    await lost.identity()
+    del identities.incarnations[1]
+    await lost.refresh()
+    assert lost.behind == "it lacks its incarnation 2"
+    identities.incarnations.append(msgspec.structs.replace(SECOND, began_at_ms=30))
+    world.clock.passed_ms += IDENTITY_KEPT_MS
+
+    assert await lost.require_effects_allowed() is not None

@@ -69,3 +69,25 @@ class DatabaseIdentity(msgspec.Struct, frozen=True, kw_only=True):
     def current(self) -> Incarnation:
         """The newest incarnation."""
         return self.incarnations[-1]
+
+
+def is_recovered_since(before: DatabaseIdentity, now: DatabaseIdentity) -> bool:
+    """Tells whether a recovery has begun that an earlier reading of the identity doesn't have; a copy is none."""
+    known = _begun(before)
+    return any(
+        each.reason is Beginning.RECOVERED and (each.number, each.began_at_ms) not in known for each in now.incarnations
+    )
+
+
+def lost_since(before: DatabaseIdentity, now: DatabaseIdentity) -> str | None:
+    """Says in words what an identity lacks that an earlier reading has; None where a recovery accounts for it."""
+    if is_recovered_since(before, now):
+        return None
+    if before.id != now.id:
+        return "it is another database than before"
+    missing = _begun(before) - _begun(now)
+    return f"it lacks its incarnation {min(missing)[0]}" if missing else None
+
+
+def _begun(identity: DatabaseIdentity) -> set[tuple[int, int]]:
+    return {(each.number, each.began_at_ms) for each in identity.incarnations}

@@ -218,11 +218,6 @@ def missing_incarnation(mark: Mark, identity: DatabaseIdentity) -> tuple[Missing
     return (Missing(f"incarnation {mark.incarnation} of the database", mark.written_at_ms),)
 
 
-def is_recovered_since(identity: DatabaseIdentity, number: int) -> bool:
-    """Tells whether a recovery has begun after an incarnation; a copy of the database is none."""
-    return any(each.number > number and each.reason is Beginning.RECOVERED for each in identity.incarnations)
-
-
 def reason_of(missing: tuple[Missing, ...]) -> str:
     """Says in words what a database lacks."""
     others = len(missing) - 1

@@ -13,7 +13,7 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
-from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation
+from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation, lost_since
 from payrelay.errors import Code, Refusal
 
 IDENTITY_KEPT_MS: Final = 1_000
@@ -119,6 +119,11 @@ class LostCommits:
         # A client that goes away cancels its wait, not the read that others wait for.
         return await asyncio.shield(self._reading)
 
+    async def refresh(self) -> DatabaseIdentity:
+        """Reads the identity anew, where the database may be another one by now. Raises as ``identity``."""
+        self._read_at_s = float("-inf")
+        return await self.identity()
+
     def _have_read(self, reading: "asyncio.Task[DatabaseIdentity]") -> None:
         self._reading = None
         if not reading.cancelled():
@@ -127,6 +132,9 @@ class LostCommits:
     async def _read(self, now_s: float) -> DatabaseIdentity:
         identity = await self._read_identity()
         before, self._identity, self._read_at_s = self._identity, identity, now_s
+        lost = None if before is None else lost_since(before, identity)
+        if lost is not None:
+            self.fall_behind(identity.current.number, lost)
         if before is None or before.current != identity.current:
             self._tell(identity.current)
         return identity

@@ -20,8 +20,9 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.payments.operation import Operation
-from payrelay.core.recovery.incarnations import DatabaseIdentity
+from payrelay.core.recovery.incarnations import DatabaseIdentity, is_recovered_since
 from payrelay.core.recovery.marks import (
+    Mark,
     MarkedAnchor,
     MarkedCheckout,
     MarkedOperation,
@@ -29,7 +30,6 @@ from payrelay.core.recovery.marks import (
     MarksShown,
     Missing,
     Standing,
-    is_recovered_since,
     lost_since_ms,
     missing_incarnation,
     reason_of,
@@ -59,7 +59,7 @@ class Marks:
         self._clock = clock
         self._log = log
         self._memory = MarkMemory()
-        self._incarnation = 0
+        self._identity: DatabaseIdentity | None = None
         self._changed = asyncio.Event()
         self._covered: tuple[FoundFile, ...] = ()
         self._turn = asyncio.Lock()
@@ -86,13 +86,12 @@ class Marks:
         The database is behind then. To be called when the database may be another one, before anything is written to
         it: later commits push the noted ones out. May be repeated. Raises StoreError.
         """
-        identity = await self._lost_commits.identity()
+        identity = await self._lost_commits.refresh()
         self._forget_recovered(identity)
-        mark = self._memory.mark(identity.id, self._incarnation, self._clock.now_ms())
-        missing = await self._rows.missing(mark)
+        missing = await self._rows.missing(self._mark_on(identity))
         if missing:
             self._lost_commits.fall_behind(identity.current.number, reason_of(missing))
-        return not missing
+        return self._lost_commits.behind is None
 
     async def compare_files(self) -> None:
         """Compares the marks in the folder with the database, which is behind where it lacks something that they name.
@@ -101,7 +100,6 @@ class Marks:
         shows nothing. Raises StoreError.
         """
         identity = await self._lost_commits.identity()
-        self._incarnation = identity.current.number
         try:
             found = await self._files.read()
         except OSError as error:
@@ -151,7 +149,7 @@ class Marks:
             if self._memory.is_empty:
                 return
             try:
-                await self._files.write(self._memory.mark(identity.id, self._incarnation, self._clock.now_ms()))
+                await self._files.write(self._mark_on(identity))
                 covered, self._covered = self._covered, ()
                 await self._files.remove(covered)
             except OSError as error:
@@ -168,9 +166,12 @@ class Marks:
 
     def _forget_recovered(self, identity: DatabaseIdentity) -> None:
         """Begins anew where a recovery accounts for what was noted before it."""
-        if is_recovered_since(identity, self._incarnation) and self._incarnation:
+        if self._identity is not None and is_recovered_since(self._identity, identity):
             self._memory.forget()
-        self._incarnation = identity.current.number
+        self._identity = identity
+
+    def _mark_on(self, identity: DatabaseIdentity) -> Mark:
+        return self._memory.mark(identity.id, identity.current.number, self._clock.now_ms())
 
     async def _shown_by(self, found: list[FoundFile], identity: DatabaseIdentity) -> MarksShown:
         missing: set[Missing] = set()
