@@ -5,6 +5,12 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import GATEWAY, Run
 
+from payrelay.app import opened_resources
+from payrelay.cli.checks.of_marks import NO_FOLDER, of_marks
+from payrelay.clock import Clock
+from payrelay.core.secret import Secret
+from payrelay.settings import Settings
+
 pytestmark = pytest.mark.usefixtures("upgraded_database")
 FOREIGN = (
     '{"mark":{"database":"another","incarnation":1,"written_at_ms":1795387606805,"operations":[],"checkout":null,'
@@ -44,3 +50,14 @@ def test_a_folder_that_is_a_file_is_wrong(run: Run, tmp_path: Path) -> None:
 
     assert "lost commits: " in ran.out
     assert "can't be" in ran.out
+
+
+async def test_postgresql_without_a_folder_is_a_warning(tmp_path: Path) -> None:
+    """Nothing would show after a restart that a server was promoted which lacks commits."""
+    embedded = Settings.model_validate({"database_url": Secret(f"sqlite:///{tmp_path}/payrelay.db")})
+    shared_by_many = Settings.model_validate({"database_url": Secret("postgresql://shop@db.example/payrelay")})
+    async with opened_resources(embedded, Clock(), may_upgrade=False) as shared:
+        results = [each async for each in of_marks(shared_by_many, shared, Clock())]
+
+    assert [(each.text, each.is_right, each.is_warning) for each in results] == [(NO_FOLDER, True, True)]
+    assert shared_by_many.marks_folder is None

@@ -163,15 +163,17 @@ async def test_a_mark_of_another_database_stops_the_effects_and_says_which_file(
 @pytest.mark.parametrize("content", [b"", b'{"mark":{}}', b"\xff"])
 async def test_a_file_that_is_no_mark_is_named_and_stops_nothing(world: World, tmp_path: Path, content: bytes) -> None:
     """A loss of power leaves such files; the service that finds one removes it with the other old ones."""
-    (tmp_path / "0123.mark").write_bytes(content)
-    (tmp_path / "notes.txt").write_text("not ours")
-    process = await Process(world, tmp_path).started()
+    folder = tmp_path / "marks"
+    folder.mkdir()
+    (folder / "0123.mark").write_bytes(content)
+    (folder / "notes.txt").write_text("not ours")
+    process = await Process(world, folder).started()
 
     assert (process.behind, world.log_events) == (None, ["mark_unusable"])
     await process.told(await stored(world))
-    assert [path.suffix for path in files(tmp_path)] == [".mark", ".txt"]
-    remove_marks(tmp_path)
-    assert [path.name for path in files(tmp_path)] == ["notes.txt"]
+    assert [path.suffix for path in files(folder)] == [".mark", ".txt"]
+    remove_marks(folder)
+    assert [path.name for path in files(folder)] == ["notes.txt"]
     remove_marks(tmp_path / "none")
 
 
@@ -215,9 +217,10 @@ async def test_without_a_folder_a_process_still_remembers(world: World) -> None:
 
 async def test_a_file_that_another_process_has_replaced_is_not_removed(world: World, tmp_path: Path) -> None:
     """It names what that process was told of since, which this one has not compared."""
-    other = await (await Process(world, tmp_path).started()).told(await stored(world))
-    process = await Process(world, tmp_path).started()
+    folder = tmp_path / "marks"
+    other = await (await Process(world, folder).started()).told(await stored(world))
+    process = await Process(world, folder).started()
     await other.told(await stored(world, 2))
     await process.told(await stored(world, 3))
 
-    assert len(files(tmp_path)) == 2
+    assert len(files(folder)) == 2

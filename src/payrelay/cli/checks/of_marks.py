@@ -25,7 +25,7 @@ MARKED: Final = partial(CheckResult, subject="lost commits")
 
 async def of_marks(settings: Settings, shared: SharedResources, clock: Clock) -> AsyncIterator[CheckResult]:
     """Checks the marks in the folder of the settings, and whether a process has found the database behind."""
-    log = structlog.wrap_logger(None, wrapper_class=structlog.make_filtering_bound_logger(100))
+    log = structlog.wrap_logger(None, wrapper_class=structlog.make_filtering_bound_logger("critical"))
     lost_commits = lost_commits_of(shared, clock, log)
     folder = settings.marks_folder
     if folder is None:
