@@ -77,7 +77,6 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
 
     from payrelay.app import opened_accounts
     from payrelay.cli.checks.of_database import of_database, of_files, of_notifications
-    from payrelay.cli.checks.of_marks import of_marks
     from payrelay.cli.checks.of_settings import of_settings
     from payrelay.flows.operators.check_signed_texts import check_signed_texts
     from payrelay.gateways.gateway import CheckResult
@@ -93,9 +92,6 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
         results, shared = await of_database(settings, clock, stack)
         for result in (*results, *of_files(settings.embedded_path)):
             yield result
-        if shared is not None:
-            async for result in of_marks(settings, shared, clock):
-                yield result
         # The calls count in the budget of a server that runs at the same time, where there is a store to count them in.
         # The server's access token is not used: it would hide that the secret was exchanged since.
         accounts = await stack.enter_async_context(opened_accounts(settings, clock, shared, shares_access_tokens=False))
