@@ -239,8 +239,10 @@ async def opened_relay(
     database, seal, rows, chain_secret = shared.database, shared.seal, shared.rows, shared.chain.secret
     rows.tell_of_wrong(lambda name: log.error("row_forged", row=name))
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
-    lost_commits = lost_commits_of(shared, clock, log)
-    marks = marks_of(settings, shared, lost_commits, clock, log)
+    identities = IdentityStore(database, seal)
+    lost_commits = LostCommits(identities.read, clock, log, change=identities.change)
+    files = MarkFiles(settings.marks_folder, chain_secret)
+    marks = Marks(files, MarkedRows(database, _trail_of(shared)), lost_commits, clock, log)
     async with (
         opened_accounts(settings, clock, shared, kinds) as accounts,
         opened_dispatch(settings, shared, clock, log, hooks) as dispatch,
@@ -287,20 +289,6 @@ async def opened_relay(
             owners=Owners(database, rows),
             principals=Principals(database, rows),
         )
-
-
-def lost_commits_of(shared: "SharedResources", clock: Clock, log: FilteringBoundLogger) -> LostCommits:
-    """Returns what knows whether the database may lack commits; nothing is read yet."""
-    identities = IdentityStore(shared.database, shared.seal)
-    return LostCommits(identities.read, clock, log, change=identities.change)
-
-
-def marks_of(
-    settings: Settings, shared: "SharedResources", lost_commits: LostCommits, clock: Clock, log: FilteringBoundLogger
-) -> Marks:
-    """Returns the high-water marks of a database; nothing is read or written yet."""
-    files = MarkFiles(settings.marks_folder, shared.chain.secret)
-    return Marks(files, MarkedRows(shared.database, _trail_of(shared)), lost_commits, clock, log)
 
 
 @asynccontextmanager

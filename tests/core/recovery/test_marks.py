@@ -203,6 +203,7 @@ def test_the_reason_names_what_is_missing() -> None:
     assert two.reason == "it lacks what a process was told of: operation op_1 in version 2, and 1 more"
     foreign = msgspec.structs.replace(nothing, foreign=("a.mark",))
     assert foreign.reason == "there is a mark of another database, whose commits are not here: a.mark"
+    assert msgspec.structs.replace(nothing, found_before="it lacked something").reason == "it lacked something"
 
 
 def test_commits_may_be_lost_from_the_newest_one_on_that_is_there() -> None:

@@ -13,11 +13,11 @@ from tests.samples import CHECKOUT
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Operation
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.recovery.marks import LOST_TOLERANCE_MS
+from payrelay.core.recovery.marks import LOST_TOLERANCE_MS, MarksShown
 from payrelay.flows.payments.charge import charge
 from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS, LostCommits
 from payrelay.runtime.recovery.mark_files import MarkFiles, remove_marks
-from payrelay.runtime.recovery.marks import Marks
+from payrelay.runtime.recovery.marks import Marks, shown_by
 from payrelay.store.payments.audit import Trail
 from payrelay.store.recovery.marked_rows import MarkedRows
 
@@ -76,6 +76,13 @@ def lost(operation: Operation, number: int = 9) -> Operation:
     return msgspec.structs.replace(operation, id=f"op_lost_{number}")
 
 
+async def shown_in(world: World, folder: Path) -> MarksShown:
+    """Gives what the marks in a folder show of the database."""
+    rows = MarkedRows(world.database, Trail(world.database, SEAL, ChainKey(CHAIN_KEY)))
+    identity = DatabaseIdentity(id="one", incarnations=(FIRST,))
+    return await shown_by(await MarkFiles(folder, CHAIN_KEY).read(), identity, rows)
+
+
 def files(folder: Path) -> list[Path]:
     """Gives the files in the folder of the marks."""
     return sorted(folder.iterdir()) if folder.exists() else []
@@ -114,7 +121,7 @@ async def test_what_is_missing_is_named_and_the_mark_that_names_it_stays(world: 
     for number in (2, 3):
         process = await (await Process(world, folder).started()).told(await stored(world, number))
         assert process.behind == f"it lacks what a process was told of: {name}"
-    shown = await Process(world, folder).marks.shown()
+    shown = await shown_in(world, folder)
 
     assert (files(folder), shown.read, [each.name for each in shown.missing]) == (before, 1, [name])
     assert shown.lost_since_ms == START_MS - LOST_TOLERANCE_MS
@@ -157,7 +164,7 @@ async def test_a_mark_of_another_database_stops_the_effects_and_says_which_file(
 
     assert process.behind is not None
     assert process.behind.endswith(".mark")
-    assert (await process.marks.shown()).lost_since_ms is None
+    assert (await shown_in(world, tmp_path)).lost_since_ms is None
 
 
 @pytest.mark.parametrize("content", [b"", b'{"mark":{}}', b"\xff"])
@@ -184,7 +191,7 @@ async def test_a_forged_mark_is_named_and_stops_nothing(world: World, tmp_path: 
     process = await Process(world, tmp_path).started()
 
     assert (process.behind, world.log_events) == (None, ["mark_unusable"])
-    assert len((await process.marks.shown()).unusable) == 1
+    assert len((await shown_in(world, tmp_path)).unusable) == 1
 
 
 async def test_a_folder_that_cannot_be_written_is_said_once_and_keeps_nothing_up(world: World, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ async def of_database(
     ]
     if await is_file_left(database):
         undecided.append(CheckResult(subject="database", is_right=True, is_warning=True, text=FILE_IS_LEFT))
-    marks = [result async for result in of_marks(settings, shared, clock)]
+    marks = [result async for result in of_marks(settings, shared)]
     return [right, *paused, key, *undecided, *marks], shared
 
 

@@ -3,16 +3,12 @@
 import os
 from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 from typing import Final
 
-import structlog
-
-from payrelay.app import SharedResources, lost_commits_of, marks_of
-from payrelay.clock import Clock
+from payrelay.app import SharedResources
 from payrelay.core.moments import spoken
-from payrelay.core.recovery.marks import MarksShown
 from payrelay.errors import StoreError
+from payrelay.flows.recovery.inspect_marks import inspect_marks
 from payrelay.gateways.gateway import CheckResult
 from payrelay.settings import Settings
 
@@ -23,10 +19,8 @@ NO_FOLDER: Final = (
 MARKED: Final = partial(CheckResult, subject="lost commits")
 
 
-async def of_marks(settings: Settings, shared: SharedResources, clock: Clock) -> AsyncIterator[CheckResult]:
+async def of_marks(settings: Settings, shared: SharedResources) -> AsyncIterator[CheckResult]:
     """Checks the marks in the folder of the settings, and whether a process has found the database behind."""
-    log = structlog.wrap_logger(None, wrapper_class=structlog.make_filtering_bound_logger("critical"))
-    lost_commits = lost_commits_of(shared, clock, log)
     folder = settings.marks_folder
     if folder is None:
         yield MARKED(is_right=True, is_warning=True, text=NO_FOLDER)
@@ -35,28 +29,17 @@ async def of_marks(settings: Settings, shared: SharedResources, clock: Clock) ->
         yield MARKED(is_right=True, is_warning=True, text=text)
         folder = None
     try:
-        current = (await lost_commits.identity()).current
-        if current.behind:
-            yield MARKED(is_right=False, text=_told(current.behind))
-        elif folder is not None:
-            for result in _of_shown(await marks_of(settings, shared, lost_commits, clock, log).shown(), folder):
-                yield result
+        shown = await inspect_marks(folder, shared.database, shared.seal, shared.chain.secret)
     except (OSError, StoreError) as error:
         yield MARKED(is_right=False, text=f"the marks can't be compared with the database: {error}")
-
-
-def _of_shown(shown: MarksShown, folder: Path) -> list[CheckResult]:
-    unusable = [
-        MARKED(is_right=True, is_warning=True, text=f"{name} is no mark of this database, or was forged; remove it")
-        for name in shown.unusable
-    ]
+        return
+    for name in shown.unusable:
+        yield MARKED(is_right=True, is_warning=True, text=f"{name} is no mark of this database, or was forged")
     if shown.reason is not None:
-        return [MARKED(is_right=False, text=_told(shown.reason)), *unusable]
-    if shown.newest_at_ms is None:
-        return [MARKED(is_right=True, text=f"no mark is in {folder} yet"), *unusable]
-    text = f"the database has all that the marks in {folder} name, the newest of {spoken(shown.newest_at_ms)} UTC"
-    return [MARKED(is_right=True, text=text), *unusable]
-
-
-def _told(reason: str) -> str:
-    return f"the database is behind: {reason}; nothing takes effect until an operator runs payrelay recover"
+        text = f"the database is behind: {shown.reason}; nothing takes effect until an operator runs payrelay recover"
+        yield MARKED(is_right=False, text=text)
+    elif shown.newest_at_ms is not None:
+        told = f"the newest of {spoken(shown.newest_at_ms)} UTC"
+        yield MARKED(is_right=True, text=f"the database has all that the marks in {folder} name, {told}")
+    elif folder is not None:
+        yield MARKED(is_right=True, text=f"no mark is in {folder} yet")

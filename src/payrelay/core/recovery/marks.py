@@ -113,6 +113,7 @@ class MarksShown(msgspec.Struct, frozen=True, kw_only=True):
         foreign: the files with marks of other databases.
         unusable: the files that are no marks, or forged ones; they show nothing.
         lost_since_ms: from when on commits may be lost; None where nothing is missing, and where that isn't known.
+        found_before: why a process has found the database behind, in words; empty where none has.
     """
 
     read: int
@@ -121,6 +122,7 @@ class MarksShown(msgspec.Struct, frozen=True, kw_only=True):
     foreign: tuple[str, ...]
     unusable: tuple[str, ...]
     lost_since_ms: int | None = None
+    found_before: str = ""
 
     @property
     def reason(self) -> str | None:
@@ -129,7 +131,7 @@ class MarksShown(msgspec.Struct, frozen=True, kw_only=True):
             return reason_of(self.missing)
         if self.foreign:
             return f"there is a mark of another database, whose commits are not here: {', '.join(self.foreign)}"
-        return None
+        return self.found_before or None
 
 
 class MarkMemory:

@@ -105,20 +105,13 @@ class Marks:
         except OSError as error:
             self._fail(error)
             return
-        shown = await self._shown_by(found, identity)
+        shown = await shown_by(found, identity, self._rows)
         for name in shown.unusable:
             self._log.error("mark_unusable", file=name)
         if shown.reason is not None:
             self._lost_commits.fall_behind(identity.current.number, shown.reason)
             return
         self._covered = tuple(found)
-
-    async def shown(self) -> MarksShown:
-        """Gives what the marks in the folder show, and from when on commits may be lost. Changes nothing.
-
-        Raises StoreError, and OSError where the folder can't be read.
-        """
-        return await self._shown_by(await self._files.read(), await self._lost_commits.identity())
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
@@ -173,26 +166,28 @@ class Marks:
     def _mark_on(self, identity: DatabaseIdentity) -> Mark:
         return self._memory.mark(identity.id, identity.current.number, self._clock.now_ms())
 
-    async def _shown_by(self, found: list[FoundFile], identity: DatabaseIdentity) -> MarksShown:
-        missing: set[Missing] = set()
-        written_ms, foreign, unusable = list[int](), list[str](), list[str]()
-        for file in found:
-            standing = Standing.FORGED if file.content is None else standing_of(file.content, identity)
-            if standing is Standing.FOREIGN:
-                foreign.append(str(file.path))
-            elif standing is Standing.FORGED:
-                unusable.append(str(file.path))
-            elif standing is Standing.COUNTS and file.content is not None:
-                mark = file.content.mark
-                written_ms.append(mark.written_at_ms)
-                missing |= {*await self._rows.missing(mark), *missing_incarnation(mark, identity)}
-        oldest_first = tuple(sorted(missing, key=lambda each: (each.at_ms, each.name)))
-        since_ms = lost_since_ms(await self._rows.newest_entry_ms(oldest_first[0].at_ms)) if oldest_first else None
-        return MarksShown(
-            read=len(written_ms),
-            newest_at_ms=max(written_ms, default=None),
-            missing=oldest_first,
-            foreign=tuple(foreign),
-            unusable=tuple(unusable),
-            lost_since_ms=since_ms,
-        )
+
+async def shown_by(found: list[FoundFile], identity: DatabaseIdentity, rows: MarkedRows) -> MarksShown:
+    """Compares the marks in files with the rows of the database that has this identity. Raises StoreUnavailable."""
+    missing: set[Missing] = set()
+    written_ms, foreign, unusable = list[int](), list[str](), list[str]()
+    for file in found:
+        standing = Standing.FORGED if file.content is None else standing_of(file.content, identity)
+        if standing is Standing.FOREIGN:
+            foreign.append(str(file.path))
+        elif standing is Standing.FORGED:
+            unusable.append(str(file.path))
+        elif standing is Standing.COUNTS and file.content is not None:
+            mark = file.content.mark
+            written_ms.append(mark.written_at_ms)
+            missing |= {*await rows.missing(mark), *missing_incarnation(mark, identity)}
+    oldest_first = tuple(sorted(missing, key=lambda each: (each.at_ms, each.name)))
+    since_ms = lost_since_ms(await rows.newest_entry_ms(oldest_first[0].at_ms)) if oldest_first else None
+    return MarksShown(
+        read=len(written_ms),
+        newest_at_ms=max(written_ms, default=None),
+        missing=oldest_first,
+        foreign=tuple(foreign),
+        unusable=tuple(unusable),
+        lost_since_ms=since_ms,
+    )
