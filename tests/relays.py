@@ -8,6 +8,7 @@ from tests.digests import digests_of
 
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
+from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation
 from payrelay.flows.relay import Relay
@@ -21,6 +22,8 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.mark_files import MarkFiles
+from payrelay.runtime.recovery.marks import Marks
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.owners import Owners
@@ -38,11 +41,13 @@ from payrelay.store.events.feed import Feed
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
+from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.recovery.identity import IdentityStore
+from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 
@@ -62,9 +67,12 @@ def relay_over(
 ) -> Relay:
     """Gives a relay with every room that production sets; nothing is read or begun by making it, and nobody called."""
     background, rows = Background(), digests_of(database, clock=clock)
+    lost_commits = LostCommits(_first_identity, clock, log)
+    trail = Trail(database, SEAL, ChainKey(CHAIN_KEY))
+    marks = Marks(MarkFiles(None, CHAIN_KEY), MarkedRows(database, trail), lost_commits, clock, log)
     feed, subscriptions = Feed(database), Subscriptions(database, ids, rows)
     return Relay(
-        journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY),
+        journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY, acknowledged=marks.note_operation),
         resolution=ResolutionStore(database, rows),
         known_payments=KnownPayments(database, rows),
         accounts=accounts,
@@ -74,7 +82,8 @@ def relay_over(
         new_id=ids,
         background=background,
         paused=PausedAccounts(Pauses(database), clock, log),
-        lost_commits=LostCommits(_first_identity, clock, log),
+        lost_commits=lost_commits,
+        marks=marks,
         alerting=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
         read_cache=ReadCache(
             ReadingStore(database, SEAL, rows),
@@ -88,7 +97,7 @@ def relay_over(
         chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
-        checkouts=Checkouts(database, SEAL, rows),
+        checkouts=Checkouts(database, SEAL, rows, acknowledged=marks.note_checkout),
         signed_texts=SignedTexts(database, rows, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),

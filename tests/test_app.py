@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.samples import OPERATION
 
 from payrelay.api.http.request_log import json_log
-from payrelay.app import common_of, opened_database, running, seal_of
+from payrelay.app import common_of, opened_database, remove_database, running, seal_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
 from payrelay.core.outcomes import Evidence
@@ -184,3 +185,19 @@ async def test_several_processes_share_postgresql(tmp_path: Path, postgresql_url
         issued = await issue_key(one.credentials, Clock(), KeyRequest(principal="shop", environment="sandbox"))
 
         assert await other.credentials.get(issued.credential.id) == issued.credential
+
+
+async def test_a_database_is_removed_with_its_marks(tmp_path: Path) -> None:
+    """Marks that stay would stop the effects on the next database in its place."""
+    settings = settings_of(tmp_path)
+    for _ in range(2):
+        async with running(settings, clock=Clock(), log=LOG) as service:
+            service.relay.marks.note_operation(OPERATION)
+        path = settings.embedded_path
+        assert path is not None
+        assert [each.suffix for each in (settings.marks_folder or path).iterdir()] == [".mark"]
+        remove_database(path)
+    async with running(settings, clock=Clock(), log=LOG) as service:
+        assert service.relay.lost_commits.behind is None
+
+    assert not (settings.marks_folder or tmp_path).exists()

@@ -44,6 +44,8 @@ DENIALS: Final[dict[str, Known]] = {
     "the gateway's budget of calls is used up; this request was not sent": Known.NEVER_SENT,
     "the gateway is failing; this request was not sent": Known.NEVER_SENT,
     "the service is about to stop; this request was not sent": Known.NEVER_SENT,
+    "the database may lack operations that were carried out, and an operator must start its recovery; this request was"
+    " not sent": Known.NEVER_SENT,
     "new operations on this account are paused by an operator; this request was not sent": Known.NEVER_SENT,
     "the subscription's payments could not be read, which a retry needs beforehand; the retry was not sent": (
         Known.NEVER_SENT

@@ -25,6 +25,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, RowForged, SettingsError
+from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
@@ -47,6 +48,8 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.mark_files import MarkFiles, remove_marks
+from payrelay.runtime.recovery.marks import Marks
 from payrelay.runtime.recovery.server_changes import ServerChanges
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
@@ -55,6 +58,7 @@ from payrelay.settings import (
     IdentitySettings,
     Settings,
     child_environment,
+    marks_beside,
     require_serving,
 )
 from payrelay.settings.file_modes import require_own
@@ -89,6 +93,7 @@ from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.recovery.identity import IdentityStore
+from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -132,8 +137,9 @@ async def running(
 ) -> AsyncIterator[Service]:
     """Runs everything but the server while the context is open.
 
-    Makes a missing database. Brings an old one up to date with ``may_upgrade``, and else refuses it. Operations of an
-    earlier process are recovered before the context opens. When it closes, background work is finished first.
+    Makes a missing database. Brings an old one up to date with ``may_upgrade``, and else refuses it. The marks of
+    earlier processes are compared with the database before the context opens. Operations of an earlier process are
+    recovered then, unless the database is behind. When the context closes, background work is finished first.
     ``reached`` is called at each crash point, with the id of the object that reached it. Raises SettingsError,
     StoreUnusable, StoreUnavailable.
     """
@@ -152,11 +158,16 @@ async def running(
                 relay.lost_commits,
                 clock,
                 log,
-                compare=relay.lost_commits.identity,
+                compare=relay.marks.compare,
                 report=relay.journal.trail.report,
             ),
         )
-        recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
+        await relay.marks.compare_files()
+        await tell_behind(relay)
+        await stack.enter_async_context(relay.marks.kept())
+        recovered = 0
+        if relay.lost_commits.behind is None:
+            recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
         for text in await undecided_in_words(shared.database, shared.rows):
@@ -247,13 +258,17 @@ async def opened_relay(
     database, seal, rows, chain_secret = shared.database, shared.seal, shared.rows, shared.chain.secret
     rows.tell_of_wrong(lambda name: log.error("row_forged", row=name))
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
+    identities = IdentityStore(database, seal)
+    lost_commits = LostCommits(identities.read, clock, log, change=identities.change)
+    files = MarkFiles(settings.marks_folder, chain_secret)
+    marks = Marks(files, MarkedRows(database, _trail_of(shared)), lost_commits, clock, log)
     async with (
         opened_accounts(settings, clock, shared, kinds) as accounts,
         opened_dispatch(settings, shared, clock, log, hooks) as dispatch,
     ):
         subscriptions = Subscriptions(database, new_id, rows)
         yield Relay(
-            journal=Journal(database, seal, rows, chain_key=chain_secret),
+            journal=Journal(database, seal, rows, chain_key=chain_secret, acknowledged=marks.note_operation),
             resolution=ResolutionStore(database, rows),
             known_payments=KnownPayments(database, rows),
             accounts=accounts,
@@ -263,7 +278,8 @@ async def opened_relay(
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
             identities=IdentityStore(database, seal),
-            lost_commits=LostCommits(IdentityStore(database, seal).read, clock, log),
+            lost_commits=lost_commits,
+            marks=marks,
             alerting=AlertChannels(
                 alerts=tuple(Alerts(database, about) for about in AlertSubject),
                 channels=alert_channels_of(settings),
@@ -285,7 +301,7 @@ async def opened_relay(
             hooks=hooks.also_on_change(held_responses.notify).also_on_change(lambda _: dispatch.wake()),
             dispatch=dispatch,
             customers=Customers(database, seal, rows, chain_key=chain_secret),
-            checkouts=Checkouts(database, seal, rows),
+            checkouts=Checkouts(database, seal, rows, acknowledged=marks.note_checkout),
             signed_texts=SignedTexts(database, rows, secret=chain_secret),
             return_links=settings.return_links,
             client_tokens=ClientTokens(database, rows),
@@ -469,11 +485,15 @@ def _trail_of(shared: "SharedResources") -> Trail:
 
 
 def remove_database(path: Path) -> None:
-    """Removes an embedded database with its key, if there is one. Raises StoreUnusable where a process runs on it."""
+    """Removes an embedded database with its key and its marks, if there is one.
+
+    Raises StoreUnusable where a process runs on it.
+    """
     lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path))
     try:
         for suffix in ("", "-wal", "-shm", ".key"):
             path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+        remove_marks(marks_beside(path))
     finally:
         lock.release()
 

@@ -14,7 +14,7 @@ from payrelay.flows.access.revoke_client_token import forget_client_tokens
 from payrelay.flows.checkouts.finish_checkout import end_checkouts, forget_checkouts
 from payrelay.flows.customers.erase_customer import clear_residues
 from payrelay.flows.notifications.work_inbox import begin_inbox, forget_notifications
-from payrelay.flows.operators.alert import begin_alerts
+from payrelay.flows.operators.alert import begin_alerts, tell_behind
 from payrelay.flows.operators.audit import keep_anchors
 from payrelay.flows.order_search import forget_searches
 from payrelay.flows.payments.recover_after_crash import recover
@@ -30,10 +30,15 @@ CLAIMS_MAX: Final = 500
 
 
 class Job(NamedTuple):
-    """A function that runs every so many rounds, and in the first round."""
+    """A function that runs every so many rounds, and in the first round.
+
+    One that concludes something from what is stored, or from what isn't, ``waits_behind``: it doesn't run while the
+    database lacks commits.
+    """
 
     rounds: int
     do: Callable[[Relay], Awaitable[object]]
+    waits_behind: bool = False
 
 
 async def recover_and_prune(relay: Relay) -> None:
@@ -67,18 +72,19 @@ async def forget_events(relay: Relay) -> None:
 
 
 JOBS: Final = (
-    Job(1, begin_due),
+    Job(2, tell_behind),
+    Job(1, begin_due, waits_behind=True),
     Job(1, publish_events),
     Job(2, begin_alerts),
     Job(2, refresh_pauses),
-    Job(10, recover_and_prune),
-    Job(1, begin_inbox),
-    Job(120, keep_anchors),
+    Job(10, recover_and_prune, waits_behind=True),
+    Job(1, begin_inbox, waits_behind=True),
+    Job(120, keep_anchors, waits_behind=True),
     Job(120, forget_notifications),
     Job(120, forget_searches),
     Job(120, prune_read_cache),
     Job(20, forget_events),
-    Job(4, end_checkouts),
+    Job(4, end_checkouts, waits_behind=True),
     Job(120, forget_checkouts),
     Job(120, forget_client_tokens),
     Job(120, clear_residues),
@@ -105,7 +111,7 @@ async def _work(relay: Relay, pause: Callable[[float], Awaitable[None]], jobs: t
     while True:
         await pause(EVERY_S)
         for job in jobs:
-            if number % job.rounds == 0:
+            if number % job.rounds == 0 and not (job.waits_behind and relay.lost_commits.behind):
                 await _do(relay, job)
         number += 1
 

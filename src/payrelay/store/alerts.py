@@ -16,6 +16,8 @@ from payrelay.store.statements import alerts as statements
 
 SERVER_ROW: Final = "servers/"
 """Begins the name of the row of an alert that another server took the writes; the words for that server follow."""
+BEHIND_ROW: Final = "incarnations/"
+"""Begins the name of the row of an alert that the database is behind; the number of its incarnation follows."""
 _SEPARATOR: Final = ","
 
 
@@ -31,7 +33,7 @@ class AlertSubject(StrEnum):
     CHECKOUT = "checkout"
     """A checkout of whose order a subscription began that contradicts what was asked for."""
     ROW = "row"
-    """A stored row whose digest is wrong."""
+    """A stored row whose digest is wrong, or the database as a whole where it is behind (BEHIND_ROW)."""
     ANCHOR = "anchor"
     """The newest anchor of the audit, to be kept outside the database."""
 

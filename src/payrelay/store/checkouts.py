@@ -9,6 +9,7 @@ Rules:
 4. A row whose digest is wrong counts as not existing, so that nobody who lacks the key tells an outcome.
 """
 
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import msgspec
@@ -56,12 +57,23 @@ class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checkouts:
-    """Stores checkouts in a database. ``rows`` are the digests, which all stores of a process share."""
+    """Stores checkouts in a database. ``rows`` are the digests, which all stores of a process share.
 
-    def __init__(self, database: Database, seal: Seal, rows: RowDigests) -> None:
+    ``acknowledged`` is called with each version of a checkout, once the database has acknowledged its commit.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        seal: Seal,
+        rows: RowDigests,
+        *,
+        acknowledged: Callable[[Checkout], None] = lambda _: None,
+    ) -> None:
         self._database = database
         self.rows = rows
         self._data_keys = DataKeys(seal)
+        self._acknowledged = acknowledged
 
     async def add(self, checkout: Checkout, details: Details, condition: Condition | None = None) -> bool:
         """Stores a new checkout; False where another one holds its order or has its idempotency key.
@@ -73,7 +85,10 @@ class Checkouts:
         members = msgspec.structs.astuple(checkout)
         parameters = (*members, sealed, self.rows.of(CHECKOUTS, members), own.sealed)
         statement = Statement(statements.ADD, parameters, is_whole=condition is None, begins_effect=True)
-        return await self._database.write(_add(statement, checkout.id, condition))
+        is_added = await self._database.write(_add(statement, checkout.id, condition))
+        if is_added:
+            self._acknowledged(checkout)
+        return is_added
 
     async def get(self, checkout_id: str) -> Checkout | None:
         """Reads one checkout."""
@@ -118,6 +133,7 @@ class Checkouts:
         """
         digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
         await self._database.write(_change(checkout, digest, has_event=has_event, is_paid=is_paid))
+        self._acknowledged(checkout)
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
         """Stores that the checkout's page was shown; False where it was shown before.

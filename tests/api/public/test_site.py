@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from tests.api.fakes import Caller, Keyring
 
+from payrelay.api.context import ApiContext
 from payrelay.api.public.site import ASSETS
 
 NOBODY = {"Authorization": ""}
@@ -24,6 +25,18 @@ async def test_ready_asks_the_store(call: Caller, keyring: Keyring) -> None:
     keyring.is_broken = True
     reply = await call("GET", "/health/ready", headers=NOBODY)
     assert (reply.status, reply.json["status"]) == (503, "not_ready")
+
+
+async def test_a_database_that_is_behind_is_said_and_still_serves(call: Caller, context: ApiContext) -> None:
+    """A load balancer that took every process away would take the reads and repeats with them."""
+    context.relay.lost_commits.fall_behind(1, "it lacks what a process was told of: operation op_1 in version 2")
+    reply = await call("GET", "/health/ready", headers=NOBODY)
+    metrics = (await call("GET", "/metrics", headers=NOBODY)).body.decode()
+
+    assert (reply.status, reply.json["status"], reply.json["effects"]) == (200, "ready", "refused")
+    assert "op_1" not in reply.body.decode()  # it is for anybody
+    assert "payrelay_database_behind 1.0" in metrics
+    assert "payrelay_mark_failing 0.0" in metrics
 
 
 @pytest.mark.parametrize("target", ["/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs"])

@@ -1,6 +1,7 @@
 """What a process that knows of lost commits lets take effect, and until when."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -36,6 +37,12 @@ class Identities:
         if self.is_away:
             raise StoreUnavailable("away")
         return DatabaseIdentity(id="one", incarnations=tuple(self.incarnations))
+
+    async def change(self, changed: Callable[[DatabaseIdentity], DatabaseIdentity]) -> DatabaseIdentity:
+        """Changes the identity."""
+        identity = changed(await self.read())
+        self.incarnations = list(identity.incarnations)
+        return identity
 
 
 async def test_nothing_takes_effect_on_a_database_that_is_behind_until_its_recovery_begins(world: World) -> None:
@@ -83,3 +90,53 @@ async def test_those_who_ask_at_once_share_one_reading_and_a_failure_is_asked_ag
             await lost.require_effects_allowed()
 
     assert identities.reads == 3
+
+
+async def test_what_one_process_finds_stops_all_of_them(world: World) -> None:
+    """The others may never have been told of what is missing, and would charge its repeats anew."""
+    identities = Identities()
+    one, other = (
+        LostCommits(identities.read, world.clock, world.relay.log, change=identities.change) for _ in range(2)
+    )
+    await one.store_behind()
+    assert (await other.is_behind(), identities.incarnations) == (False, [FIRST])
+    one.fall_behind(1, "operation op_1 is missing")
+    for _ in range(2):
+        await one.store_behind()
+    world.clock.passed_ms += IDENTITY_KEPT_MS
+    assert await other.is_behind()
+    assert (other.behind, world.log_events) == ("operation op_1 is missing", ["database_behind"] * 2)
+
+    identities.incarnations.append(SECOND)
+    await one.store_behind()  # it has not read the identity since, and must not stop the new incarnation
+    assert identities.incarnations[1] == SECOND
+    world.clock.passed_ms += IDENTITY_KEPT_MS
+    assert await other.require_effects_allowed() == SECOND
+    assert not await one.is_behind()
+
+
+async def test_a_recovery_that_begins_meanwhile_is_not_stopped(world: World) -> None:
+    """Otherwise the operator would have to begin it a second time, and would not know why."""
+    identities = Identities()
+    lost = LostCommits(identities.read, world.clock, world.relay.log, change=identities.change)
+    await lost.identity()
+    lost.fall_behind(1, "operation op_1 is missing")
+    identities.incarnations.append(SECOND)
+    await lost.store_behind()
+
+    assert identities.incarnations == [FIRST, SECOND]
+
+
+async def test_an_identity_that_lacks_an_incarnation_stops_the_effects(world: World) -> None:
+    """A server from before a recovery was promoted: what that recovery accounted for would come again."""
+    identities = Identities()
+    identities.incarnations.append(SECOND)
+    lost = LostCommits(identities.read, world.clock, world.relay.log)
+    await lost.identity()
+    del identities.incarnations[1]
+    await lost.refresh()
+    assert lost.behind == "it lacks its incarnation 2"
+    identities.incarnations.append(msgspec.structs.replace(SECOND, began_at_ms=30))
+    world.clock.passed_ms += IDENTITY_KEPT_MS
+
+    assert await lost.require_effects_allowed() is not None

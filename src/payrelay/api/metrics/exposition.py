@@ -3,6 +3,7 @@
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.event_gauges import EventGauges
 from payrelay.api.metrics.gauges import Gauges, OpenOperations
+from payrelay.api.metrics.recovery_gauges import RecoveryGauges
 from payrelay.flows.relay import Relay
 
 
@@ -24,9 +25,11 @@ class Exposition:
             lambda: relay.held_responses.count,
         )
         self._event_gauges = EventGauges(relay.dispatch)
+        self._recovery_gauges = RecoveryGauges(relay.lost_commits, relay.marks)
 
     async def text(self) -> bytes:
         """Gives all metrics in Prometheus' text format, after a refresh of the gauges."""
         await self._gauges.refresh()
         await self._event_gauges.refresh()
-        return self._metrics.text() + self._gauges.text() + self._event_gauges.text()
+        gauges = self._gauges.text() + self._event_gauges.text() + self._recovery_gauges.text()
+        return self._metrics.text() + gauges

@@ -16,13 +16,19 @@ class Pingable(Protocol):
 
 LIVE: Final = msgspec.json.encode({"status": "live"})
 READY: Final = msgspec.json.encode({"status": "ready"})
+BEHIND: Final = msgspec.json.encode(
+    {"status": "ready", "effects": "refused", "reason": "the database may lack commits: run payrelay check"}
+)
 NOT_READY: Final = msgspec.json.encode({"status": "not_ready", "reason": "the store can't be used"})
 
 
-async def readiness(database: Pingable) -> tuple[int, bytes]:
-    """Gives the HTTP status and the body that say whether requests can be served."""
+async def readiness(database: Pingable, *, is_behind: bool) -> tuple[int, bytes]:
+    """Gives the HTTP status and the body that say whether requests can be served.
+
+    A database that is behind still serves reads and repeats, so that the status is 200.
+    """
     try:
         await database.ping()
     except StoreError:
         return 503, NOT_READY
-    return 200, READY
+    return 200, BEHIND if is_behind else READY

@@ -213,13 +213,14 @@ def _headers(names: list[str]) -> Schema:
 
 
 def _service_paths() -> Schema:
+    ready = _ok() | {"description": "Yes. While the database may lack commits, `effects` is `refused`."}
     not_ready = {"description": "The store can't be used.", **_json({"type": "object"})}
     metrics = {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": _STRING}}}
     nothing = {"description": "The client's network may not read the metrics.", **_json(failure([Code.NOT_FOUND]))}
     return {
         "/health/live": {"get": _service("live", "Tell whether the process answers", {"200": _ok()})},
         "/health/ready": {
-            "get": _service("ready", "Tell whether requests can be served", {"200": _ok(), "503": not_ready})
+            "get": _service("ready", "Tell whether requests can be served", {"200": ready, "503": not_ready})
         },
         "/metrics": {"get": _service("metrics", "Read the metrics", {"200": metrics, "404": nothing})},
     }

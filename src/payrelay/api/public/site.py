@@ -76,6 +76,7 @@ class Pages:
         exposition: writes ``/metrics``.
         metrics_networks: the networks that may read ``/metrics``.
         describe: writes the API's description (``openapi.describe_api``).
+        is_behind: tells whether the database lacks commits.
     """
 
     def __init__(
@@ -85,11 +86,13 @@ class Pages:
         exposition: Exposition,
         metrics_networks: tuple[Network, ...],
         describe: Callable[[], bytes],
+        is_behind: Callable[[], bool],
     ) -> None:
         self._database = database
         self._exposition = exposition
         self._metrics_networks = Networks(metrics_networks)
         self._describe = describe
+        self._is_behind = is_behind
         self._description: PlainAnswer | None = None
         self._paths: dict[bytes, PageHandler] = {
             b"/health/live": _always(plain_answer(LIVE, "application/json", "no-store")),
@@ -111,7 +114,7 @@ class Pages:
         return self._description
 
     async def _ready(self, client: str, *, is_known: bool) -> PlainAnswer:  # noqa: ARG002 - one shape for all pages
-        status, body = await readiness(self._database)
+        status, body = await readiness(self._database, is_behind=self._is_behind())
         page = plain_answer(body, "application/json", "no-store")
         return msgspec.structs.replace(page, http_status=status)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from payrelay.app import SharedResources, opened_database, resources_of
+from payrelay.cli.checks.of_marks import of_marks
 from payrelay.clock import Clock
 from payrelay.core.moments import spoken
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError, StoreError
@@ -60,7 +61,8 @@ async def of_database(
     ]
     if await is_file_left(database):
         undecided.append(CheckResult(subject="database", is_right=True, is_warning=True, text=FILE_IS_LEFT))
-    return [right, *paused, key, *undecided], shared
+    marks = [result async for result in of_marks(settings, shared)]
+    return [right, *paused, key, *undecided, *marks], shared
 
 
 def _not_ready(error: DatabaseNotReady) -> CheckResult:

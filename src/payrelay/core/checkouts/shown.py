@@ -36,7 +36,7 @@ class Shown(StrEnum):
     CLOSED = "closed"
     """The page leads to the gateway no more; a customer who is there already may still pay."""
     PAUSED = "paused"
-    """An operator has paused the account."""
+    """An operator has paused the account, or the database lacks commits."""
     ORDER_COMPLETED = "order_completed"
     """Another checkout of the order is done."""
     ORDER_NOTIFIED = "order_notified"

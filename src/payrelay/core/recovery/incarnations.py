@@ -39,6 +39,8 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
         acknowledged: when each principal acknowledged that it has repeated whatever it sent in the lost window.
         operator: who began it, for an operator's command.
         note: why, in that operator's words.
+        behind: why the database counts as behind in this incarnation, in words; empty where it doesn't. No process lets
+            anything take effect then.
     """
 
     number: int
@@ -49,6 +51,7 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged: dict[str, int] = {}
     operator: str = ""
     note: str = ""
+    behind: str = ""
 
     @property
     def is_recovering(self) -> bool:
@@ -66,3 +69,25 @@ class DatabaseIdentity(msgspec.Struct, frozen=True, kw_only=True):
     def current(self) -> Incarnation:
         """The newest incarnation."""
         return self.incarnations[-1]
+
+
+def is_recovered_since(before: DatabaseIdentity, now: DatabaseIdentity) -> bool:
+    """Tells whether a recovery has begun that an earlier reading of the identity doesn't have; a copy is none."""
+    known = _begun(before)
+    return any(
+        each.reason is Beginning.RECOVERED and (each.number, each.began_at_ms) not in known for each in now.incarnations
+    )
+
+
+def lost_since(before: DatabaseIdentity, now: DatabaseIdentity) -> str | None:
+    """Says in words what an identity lacks that an earlier reading has; None where a recovery accounts for it."""
+    if is_recovered_since(before, now):
+        return None
+    if before.id != now.id:
+        return "it is another database than before"
+    missing = _begun(before) - _begun(now)
+    return f"it lacks its incarnation {min(missing)[0]}" if missing else None
+
+
+def _begun(identity: DatabaseIdentity) -> set[tuple[int, int]]:
+    return {(each.number, each.began_at_ms) for each in identity.incarnations}

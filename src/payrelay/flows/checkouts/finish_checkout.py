@@ -108,10 +108,10 @@ async def inquire(relay: Relay, checkout: Checkout, *, occasion: str | None = No
 
     ``occasion`` is what has happened to the checkout; the first time, it begins the schedule of the order anew. Waits
     for the inquiry no longer than INQUIRY_WAIT_S, and then returns the checkout as it was. An inquiry that fails
-    changes nothing. Raises StoreError where the store can't be used.
+    changes nothing, and none is made while the database is behind. Raises StoreError where the store can't be used.
     """
     now_ms = relay.clock.now_ms()
-    if not is_inquired(checkout, now_ms) or relay.background.is_leaving:
+    if not is_inquired(checkout, now_ms) or relay.background.is_leaving or await relay.lost_commits.is_behind():
         return checkout
     if not await relay.checkouts.lease_inquiry(checkout.id, now_ms, next_ms=next_inquiry_ms(checkout, now_ms)):
         return checkout
@@ -136,9 +136,11 @@ async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
     """Ends an overdue checkout that the worker has not ended yet, also after a last inquiry.
 
     Without the inquiry the order would be free for another checkout although the customer has paid. Waits for the
-    inquiry no longer than INQUIRY_WAIT_S. Where that is too short, or another process leases the checkout, it is
-    returned as it was. Raises StoreError.
+    inquiry no longer than INQUIRY_WAIT_S. Where that is too short, another process leases the checkout, or the database
+    is behind, it is returned as it was. Raises StoreError.
     """
+    if await relay.lost_commits.is_behind():
+        return checkout
     if checkout.kind not in SHOWN:
         return await expire(relay, checkout)
     now_ms = relay.clock.now_ms()

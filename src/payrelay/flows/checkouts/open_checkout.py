@@ -63,7 +63,8 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     Raises StoreError, and Refusal. It is invalid_request for a link, a plan or a date that isn't allowed, and forbidden
     for what the credential doesn't allow. It is conflict where the order is foreign, has an open or a completed
     checkout, or as many payments as a bound credential allows; in_progress while one of these isn't final. It is
-    idempotency_mismatch; not_configured where a setting is missing; unavailable where the account is paused.
+    idempotency_mismatch; not_configured where a setting is missing; unavailable where the account is paused, and where
+    the database is behind.
     """
     account = relay.account(request.account)
     _require_configured(relay, account)
@@ -76,6 +77,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
         condition = require_checkout_allowed(relay, request, new.payment)
         await relay.paused.require_open(request.account)
+        await relay.lost_commits.require_effects_allowed()
         was_free = await require_free_order(relay, request, new.payment.order_id)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
@@ -276,15 +278,15 @@ def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, sec
 async def _opened_view(relay: Relay, checkout: Checkout) -> OpenedCheckout:
     """Returns a checkout with its address and its form, while it takes customers.
 
-    There is no form while the account is paused: it would lead to the gateway, and the page waits meanwhile. There is
-    also none where the gateway has an address instead: the hosted page leads there.
+    There is no form while the account is paused, or the database behind: it would lead to the gateway, and the page
+    waits meanwhile. There is also none where the gateway has an address instead: the hosted page leads there.
     """
     url, form = None, None
     takes_customers = checkout.takes_customers(relay.clock.now_ms())
     details = await relay.checkouts.details_of(checkout.id) if takes_customers else None
     if details is not None:
         url = page_address(relay, checkout, details.secret)
-        is_paused = await relay.paused.is_paused(checkout.account)
-        link = None if is_paused else await link_to_gateway(relay, checkout, details)
+        is_held = await relay.paused.is_paused(checkout.account) or await relay.lost_commits.is_behind()
+        link = None if is_held else await link_to_gateway(relay, checkout, details)
         form = link if isinstance(link, CheckoutForm) else None
     return OpenedCheckout(**msgspec.structs.asdict(view(checkout)), url=url, form=form)

@@ -107,7 +107,8 @@ async def _open_page(relay: Relay, account: str, checkout: Checkout, details: De
     is_offered = not relay.account(account).capabilities.unset_for_checkouts
     if details is None or not is_offered or not checkout.takes_customers(relay.clock.now_ms()):
         return Shown.CLOSED
-    return Shown.PAUSED if await relay.paused.is_paused(account) else Shown.FORM
+    is_held = await relay.paused.is_paused(account) or await relay.lost_commits.is_behind()
+    return Shown.PAUSED if is_held else Shown.FORM
 
 
 def _visit(

@@ -74,7 +74,12 @@ async def forget_notifications(relay: Relay) -> int:
 
 
 def has_room(relay: Relay, merchant: str, order_id: str) -> bool:
-    """Tells whether this process can work on a notification of an order now."""
+    """Tells whether this process can work on a notification of an order now.
+
+    Not while the database is behind: what it lacks may own the payment.
+    """
+    if relay.lost_commits.behind is not None:
+        return False
     return (merchant, order_id) in relay.being_worked_on or len(relay.being_worked_on) < AT_ONCE_MAX
 
 

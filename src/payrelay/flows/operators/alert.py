@@ -1,5 +1,7 @@
 """Alerts operators: each time that an operation, notification or checkout needs one, or an endpoint is stopped.
 
+Also where the database is behind.
+
 The alert is stored in the unit of work that makes the change. The service then gives it to each configured alert
 channel, again and again until the channel accepts it or it is too old. A process that dies loses no alert; it may give
 one twice. The newest anchor of the audit goes the same way, once a day where that is set.
@@ -16,7 +18,7 @@ from payrelay.errors import StoreError
 from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.relay import Relay
 from payrelay.runtime.alert_channels import NotGivenError
-from payrelay.store.alerts import Alert, Alerts, AlertSubject
+from payrelay.store.alerts import BEHIND_ROW, Alert, Alerts, AlertSubject
 
 AT_ONCE_MAX: Final = 8
 """Alerts that are given at the same time: each may start a process."""
@@ -40,6 +42,19 @@ class AlertOutcome(StrEnum):
     """An attempt failed at one channel at least; there will be another."""
     GIVEN_UP = "given_up"
     """It is too old to be tried again."""
+
+
+async def tell_behind(relay: Relay) -> None:
+    """Stores that the database is behind, for all processes, with an alert for its incarnation.
+
+    Does nothing where it isn't behind, or that is stored. May be repeated. Raises StoreError.
+    """
+    current = (await relay.lost_commits.identity()).current
+    if relay.lost_commits.behind is None or current.behind:
+        return
+    # The alert comes first: a process that ends in between leaves the rest to the next one.
+    await relay.journal.trail.report(f"{BEHIND_ROW}{current.number}", relay.clock.now_ms())
+    await relay.lost_commits.store_behind()
 
 
 async def begin_alerts(relay: Relay) -> int:

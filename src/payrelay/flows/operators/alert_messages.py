@@ -14,7 +14,7 @@ from payrelay.core.payments.explanations import reason_phrase
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
 from payrelay.runtime.webhook_sender import host_of
-from payrelay.store.alerts import SERVER_ROW, Alert, AlertSubject
+from payrelay.store.alerts import BEHIND_ROW, SERVER_ROW, Alert, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 STOPPED_SENTENCE: Final = (
@@ -39,6 +39,10 @@ SERVER_WHY: Final = "Another server takes the writes of the database: a standby 
 SERVER_EXPLANATION: Final = (
     "Each process compared the newest commits that it remembers; where one is missing, another alert says so. Make sure"
     " that the earlier server takes no more writes"
+)
+BEHIND_WHY: Final = "The database lacks commits that a process was told of: it may be a restored or promoted copy"
+BEHIND_EXPLANATION: Final = (
+    "Nothing takes effect at a gateway until an operator runs `payrelay recover`; `payrelay check` says what is missing"
 )
 _LOGGED: Final = ("kind", "state", "account", "order_id", "payment_id", "subscription_id", "amount_minor", "currency")
 """What the log line of an alert has of an operation, beside its id and the reason."""
@@ -102,6 +106,14 @@ class ServerMessage(AlertMessage, frozen=True, kw_only=True):
 
     kind: str = "database_server_changed"
     server: str
+    explanation: str
+
+
+class BehindMessage(AlertMessage, frozen=True, kw_only=True):
+    """An alert that the database is behind, in the incarnation of this number."""
+
+    kind: str = "database_behind"
+    incarnation: int
     explanation: str
 
 
@@ -236,7 +248,7 @@ async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
 async def _of_row(relay: Relay, alert: Alert) -> bytes:
     """Writes an alert about a row whose digest is wrong; before the first attempt a line of the log says the same.
 
-    One about another server has no row; the processes that went over to that server have logged it.
+    One about another server, or that the database is behind, has no row; the processes that found it have logged it.
     """
     if alert.subject_id.startswith(SERVER_ROW):
         changed = ServerMessage(
@@ -247,6 +259,15 @@ async def _of_row(relay: Relay, alert: Alert) -> bytes:
             explanation=SERVER_EXPLANATION,
         )
         return msgspec.json.encode(changed)
+    if alert.subject_id.startswith(BEHIND_ROW):
+        behind = BehindMessage(
+            alert=alert.id,
+            raised_at=rfc3339(alert.created_at_ms),
+            why=BEHIND_WHY,
+            incarnation=int(alert.subject_id.removeprefix(BEHIND_ROW)),
+            explanation=BEHIND_EXPLANATION,
+        )
+        return msgspec.json.encode(behind)
     if alert.attempts == 0:
         relay.log.error("row_digest_wrong", row=alert.subject_id)
     message = RowMessage(

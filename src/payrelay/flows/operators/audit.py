@@ -125,6 +125,7 @@ async def keep_anchors(relay: Relay) -> int:
     if newest is not None:
         await _keep_outside(relay, newest, now_ms)
         outside.seen = newest.text
+        relay.marks.note_anchor(newest.text, newest.made_at_ms)
     return len(made)
 
 

@@ -96,6 +96,7 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
         intent = await prepare(intent)
         # The preparation may last longer than the second in which a pause takes effect.
         await relay.paused.require_open(request.account)
+    await relay.lost_commits.require_effects_allowed()
     attempt = Attempt(relay, request, intent)
     # The work is a task of its own, held by the relay: a client that disconnects ends only this wait.
     work = relay.background.start(attempt.run(fingerprint, claim))

@@ -52,6 +52,7 @@ async def resend(
     """Journals a resending and makes it; ``store_outcome`` stores what its outcome says of the first sending.
 
     ``may_send`` is called once there is a permit, because an operator may have paused the account during the wait.
+    Nothing is sent, and nothing concluded, where the database has been found behind meanwhile.
     """
     if sum(entry.event is Event.RESENT_TO_RESOLVE for entry in case.history) >= SENDINGS_MAX:
         await case.unclear(Evidence())
@@ -62,6 +63,8 @@ async def resend(
         return
     is_sending = False
     try:
+        if await case.relay.lost_commits.is_behind():
+            return
         if may_send is not None and not await may_send():
             await case.no_observation()
             return

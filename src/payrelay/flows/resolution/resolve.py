@@ -114,6 +114,9 @@ def inquire_now(relay: Relay, operation: Operation) -> None:
 
 
 async def _resolve(relay: Relay, operation: Operation, *, is_urgent: bool, inquire: Inquire | None) -> None:
+    """Makes the try, unless the database is behind: what it lacks may own the payment that would be the proof."""
+    if await relay.lost_commits.is_behind():
+        return
     account = relay.account_of(operation.account, operation.merchant)
     if account is None:
         relay.log.warning("resolution_without_account", operation_id=operation.id, account=operation.account)

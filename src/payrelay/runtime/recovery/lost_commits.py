@@ -1,17 +1,19 @@
 """Knows whether the database may lack commits that somebody was told of, and whether a recovery is under way.
 
 Each process reads the identity of the database at most IDENTITY_KEPT_MS after it changed. A process that finds the
-database behind what it knows says so here; from then on it lets nothing take effect at a gateway.
+database behind what it knows says so here; from then on it lets nothing take effect at a gateway. It also stores that
+in the identity, because the other processes may never have been told of what is missing.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
-from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation
+from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation, lost_since
 from payrelay.errors import Code, Refusal
 
 IDENTITY_KEPT_MS: Final = 1_000
@@ -24,16 +26,26 @@ BEHIND_SENTENCE: Final = (
 )
 
 
+Change = Callable[[Callable[[DatabaseIdentity], DatabaseIdentity]], Awaitable[DatabaseIdentity]]
+"""Changes the identity; ``store.recovery.identity.IdentityStore.change``."""
+
+
 class LostCommits:
     """Says whether effects are allowed on this database, and which recovery they have to respect.
 
-    ``read`` reads the identity of the database from it.
+    ``read`` reads the identity of the database from it, and ``change`` changes it; None where nothing is stored.
     """
 
     def __init__(
-        self, read: Callable[[], Awaitable[DatabaseIdentity]], clock: Clock, log: FilteringBoundLogger
+        self,
+        read: Callable[[], Awaitable[DatabaseIdentity]],
+        clock: Clock,
+        log: FilteringBoundLogger,
+        *,
+        change: Change | None = None,
     ) -> None:
         self._read_identity = read
+        self._change_identity = change
         self._clock = clock
         self._log = log
         self._identity: DatabaseIdentity | None = None
@@ -42,13 +54,25 @@ class LostCommits:
         self._behind: tuple[int, str] | None = None
 
     @property
+    def known(self) -> DatabaseIdentity | None:
+        """The identity as it was last read; None before that."""
+        return self._identity
+
+    @property
     def behind(self) -> str | None:
-        """Why the database counts as behind, in words; None where it doesn't."""
-        return None if self._behind is None else self._behind[1]
+        """Why the database counts as behind, in words, as far as this process knows; None where it doesn't."""
+        if self._behind is None or (self._identity is not None and self._identity.current.number > self._behind[0]):
+            return None
+        return self._behind[1]
+
+    async def is_behind(self) -> bool:
+        """Tells whether the database is behind, as it was at most IDENTITY_KEPT_MS ago. Raises as ``identity``."""
+        await self.identity()
+        return self.behind is not None
 
     def fall_behind(self, incarnation: int, reason: str) -> None:
         """Says that the database lacks something which was there in ``incarnation``; only a later one ends that."""
-        if self._behind is None:
+        if self._behind is None or self._behind[0] != incarnation:
             self._log.error("database_behind", incarnation=incarnation, reason=reason)
         self._behind = (incarnation, reason)
 
@@ -59,10 +83,28 @@ class LostCommits:
         that can't be known.
         """
         current = (await self.identity()).current
-        if self._behind is not None and current.number <= self._behind[0]:
+        if self.behind is not None:
             raise Refusal(Code.UNAVAILABLE, BEHIND_SENTENCE, retry_after_s=RETRY_AFTER_S)
-        self._behind = None
         return current if current.is_recovering else None
+
+    async def store_behind(self) -> None:
+        """Stores that the database is behind, so that no other process lets anything take effect either.
+
+        Does nothing where it isn't behind, or that is stored. May be repeated. Raises as ``identity``.
+        """
+        current, reason = (await self.identity()).current, self.behind
+        if reason is None or current.behind or self._change_identity is None:
+            return
+        number = current.number
+
+        def stored(identity: DatabaseIdentity) -> DatabaseIdentity:
+            newest = identity.current
+            if newest.number != number or newest.behind:
+                return identity
+            newest = msgspec.structs.replace(newest, behind=reason)
+            return msgspec.structs.replace(identity, incarnations=(*identity.incarnations[:-1], newest))
+
+        self._identity = await self._change_identity(stored)
 
     async def identity(self) -> DatabaseIdentity:
         """Gives the identity as it was at most IDENTITY_KEPT_MS ago; callers at one moment share one read.
@@ -77,6 +119,11 @@ class LostCommits:
         # A client that goes away cancels its wait, not the read that others wait for.
         return await asyncio.shield(self._reading)
 
+    async def refresh(self) -> DatabaseIdentity:
+        """Reads the identity anew, where the database may be another one by now. Raises as ``identity``."""
+        self._read_at_s = float("-inf")
+        return await self.identity()
+
     def _have_read(self, reading: "asyncio.Task[DatabaseIdentity]") -> None:
         self._reading = None
         if not reading.cancelled():
@@ -85,12 +132,17 @@ class LostCommits:
     async def _read(self, now_s: float) -> DatabaseIdentity:
         identity = await self._read_identity()
         before, self._identity, self._read_at_s = self._identity, identity, now_s
+        lost = None if before is None else lost_since(before, identity)
+        if lost is not None:
+            self.fall_behind(identity.current.number, lost)
         if before is None or before.current != identity.current:
             self._tell(identity.current)
         return identity
 
     def _tell(self, current: Incarnation) -> None:
-        if current.is_recovering:
+        if current.behind:
+            self.fall_behind(current.number, current.behind)
+        elif current.is_recovering:
             self._log.warning("recovery_under_way", incarnation=current.number, operator=current.operator)
         elif current.lost is not None:
             self._log.info("recovery_ended", incarnation=current.number)

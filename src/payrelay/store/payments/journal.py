@@ -46,8 +46,8 @@ HISTORY_ENTRIES_MAX: Final = 1_000
 """After the first days, resolution inquires daily: this is years."""
 _ACCEPT_ATTEMPTS_MAX: Final = 3
 """Each further attempt needs another holder that let go between two statements."""
-_SENDING_AGAIN: Final = frozenset({Event.RESENT, Event.RESENT_TO_RESOLVE})
-"""They are stored before the call is sent once more."""
+_SENDING_LATER: Final = frozenset({Event.RESENT, Event.RESENT_TO_RESOLVE, Event.DECIDED_SEND})
+"""They are stored before the call of a stored operation is sent, the first time or once more."""
 _INVALIDATING: Final = frozenset({Kind.REFUND, Kind.VOID, Kind.RETRY, Kind.CANCEL})
 """They change what reads of other subjects show: a refund names a payment and not its order."""
 
@@ -94,14 +94,24 @@ class _Conflict(Exception):
 class Journal:
     """Stores operations in a database. Secret parts are sealed, and the histories are chained by a key.
 
-    ``rows`` checks the digests of rows. ``trail`` is the audit's view of the journal.
+    ``rows`` checks the digests of rows. ``trail`` is the audit's view of the journal. ``acknowledged`` is called with
+    each version of an operation, once the database has acknowledged its commit.
     """
 
-    def __init__(self, database: Database, seal: Seal, rows: RowDigests, *, chain_key: bytes) -> None:
+    def __init__(
+        self,
+        database: Database,
+        seal: Seal,
+        rows: RowDigests,
+        *,
+        chain_key: bytes,
+        acknowledged: Callable[[Operation], None] = lambda _: None,
+    ) -> None:
         self._database = database
         self._rows = rows
         self._entries = OperationRows(seal, chain_key)
         self._consequences = Consequences(chain_key)
+        self._acknowledged = acknowledged
         self.trail = Trail(database, seal, self._entries.key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
@@ -142,6 +152,7 @@ class Journal:
         except _Conflict as conflict:
             return await self._guarded(conflict.row)
         if holder is None:
+            self._acknowledged(chained)
             return AcceptedOperation(chained)
         # The row of a claim's holder has the answer as one column more.
         return await (self._claimed(holder) if len(holder) > _READ_COLUMNS else self._guarded(holder))
@@ -156,12 +167,13 @@ class Journal:
         version and the chain before; OperationForged where the stored row or its history was forged.
         """
         chained, statement = self._entries.changed(operation, entry, answer)
-        statement = statement._replace(begins_effect=entry.event in _SENDING_AGAIN)
+        statement = statement._replace(begins_effect=entry.event in _SENDING_LATER)
         try:
             await self._database.write(_record(statement, chained, entry, self._consequences))
         except Outdated:
             await self._one(Statement(statements.GET, (operation.id,)))
             raise
+        self._acknowledged(chained)
         return chained
 
     async def get(self, operation_id: str) -> Operation | None:

@@ -1,0 +1,44 @@
+"""Compares what high-water marks name with what is in the database."""
+
+from payrelay.core.recovery.marks import Mark, Missing
+from payrelay.store.engine.database import Database, Statement, Unit
+from payrelay.store.engine.rows import moment_in
+from payrelay.store.payments.audit import Trail
+from payrelay.store.statements.payments import marks as statements
+
+
+class MarkedRows:
+    """Looks in a database for the rows that marks name."""
+
+    def __init__(self, database: Database, trail: Trail) -> None:
+        self._database = database
+        self._trail = trail
+
+    async def missing(self, mark: Mark) -> tuple[Missing, ...]:
+        """Gives what a mark names and the database lacks, the oldest first. Raises StoreUnavailable."""
+        missing = await self._database.read(_missing(mark))
+        if mark.anchor is not None and not await self._trail.has_anchor(mark.anchor.text):
+            missing.append(Missing(f"anchor {mark.anchor.text.partition(':')[0]} of the audit", mark.anchor.at_ms))
+        return tuple(sorted(missing, key=lambda each: each.at_ms))
+
+    async def newest_entry_ms(self, until_ms: int) -> int | None:
+        """Gives the time of the newest journal entry up to a time; None where there is none.
+
+        Raises StoreUnavailable.
+        """
+        return await self._database.read(moment_in(Statement(statements.NEWEST_ENTRY_AT, (until_ms,))))
+
+
+def _missing(mark: Mark) -> Unit[list[Missing]]:
+    missing = []
+    for each in mark.operations:
+        rows = yield Statement(statements.ENTRY_HASH, (each.id, each.version))
+        if not rows or rows[0][0] != each.digest:
+            missing.append(Missing(f"operation {each.id} in version {each.version}", each.at_ms))
+    checkout = mark.checkout
+    if checkout is not None:
+        rows = yield Statement(statements.CHECKOUT_VERSION, (checkout.id,))
+        version = rows[0][0] if rows else 0
+        if not isinstance(version, int) or version < checkout.version:
+            missing.append(Missing(f"checkout {checkout.id} in version {checkout.version}", checkout.at_ms))
+    return missing

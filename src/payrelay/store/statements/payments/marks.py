@@ -1,0 +1,14 @@
+"""What high-water marks name, as it lies in the database."""
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+
+ENTRY_HASH: Final = query("SELECT hash FROM history WHERE operation_id = $1 AND version = $2")
+"""Reads the hash of one journal entry."""
+
+CHECKOUT_VERSION: Final = query("SELECT version FROM checkouts WHERE id = $1")
+"""Reads the version of a checkout."""
+
+NEWEST_ENTRY_AT: Final = query("SELECT max(at_ms) FROM history WHERE at_ms <= $1")
+"""Reads the time of the newest journal entry up to a time."""
