@@ -23,6 +23,7 @@ from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
 from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
@@ -93,6 +94,7 @@ def relay_over(
         signing_keys=SigningKeys(database, SEAL, clock),
         owners=Owners(database, rows),
         principals=Principals(database, rows),
+        credentials=Credentials(database, rows),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL, rows),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
 from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
@@ -36,6 +37,7 @@ class Stores:
         client_tokens, signing_keys: client tokens, and the keys that sign them.
         owners: who owns a payment, an authorization, a plan or an order.
         principals: the names and groups of principals.
+        credentials: the keys.
     """
 
     journal: Journal
@@ -52,3 +54,4 @@ class Stores:
     signing_keys: SigningKeys
     owners: Owners
     principals: Principals
+    credentials: Credentials

@@ -19,7 +19,7 @@ from payrelay.core.payments.operation import OPEN_STATES, State
 from payrelay.errors import Code, Refusal, StoreUnavailable
 from payrelay.flows.access.ownership import answer_as_unknown
 from payrelay.flows.checkouts.open_checkout import open_checkout
-from payrelay.flows.payments.answer_repeat import answer_blocked
+from payrelay.flows.operations.answer_repeat import answer_blocked
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
 from payrelay.flows.relay import Relay

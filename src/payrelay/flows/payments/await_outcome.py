@@ -19,7 +19,7 @@ from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, fai
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, StillRunning, StoreError
-from payrelay.flows.payments.answer_repeat import stored_answer
+from payrelay.flows.operations.answer_repeat import stored_answer
 from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import inquire_now

@@ -7,9 +7,9 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture
 from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.secret import secret_hash
+from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.authorization_of_checkout import authorization_of_checkout
 from payrelay.flows.payments.carry_out import carry_out
-from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import ExpectedReply
 

@@ -8,7 +8,9 @@ Rules, each with a test that tries to break it:
 3. Once the intent is committed, nothing that the client does cancels it.
 4. An outcome that can't be stored is not reported. The client gets a 202 with an unknown outcome, and the storing is
    repeated.
-5. Every change of the operation goes through ``apply`` as a first-hand report: where another writer changed the row
+5. While requests may come again whose operations the database has lost, nothing goes out that may have gone out before
+   (``flows.recovery.clear_request``).
+6. Every change of the operation goes through ``apply`` as a first-hand report: where another writer changed the row
    meanwhile, the report is decided anew on the current row.
 
 To be changed together: ``flows.apply_change`` (how it changes), ``store.payments.journal`` (what is atomic) and this
@@ -27,22 +29,24 @@ from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
-from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEntry, Operation, State
+from payrelay.core.payments.operation import EVENT_OF_OUTCOME, SEND_WITHIN_S, Event, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.access.ownership import require_own
 from payrelay.flows.apply_change import OverruledError, apply
-from payrelay.flows.payments.answer_repeat import answer_blocked, answer_of_state, answer_repeat, with_operation_headers
-from payrelay.flows.payments.intent import Intent
+from payrelay.flows.operations.answer_repeat import (
+    answer_blocked,
+    answer_of_state,
+    answer_repeat,
+    with_operation_headers,
+)
+from payrelay.flows.operations.intent import Intent, new_operation, store_new
+from payrelay.flows.recovery.clear_request import clear, require_same_recovery
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Permit, priority_of
 from payrelay.runtime.hooks import OperationPoint
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation
-
-SEND_WITHIN_S: Final = 10
-"""From the commit of the intent to the last moment at which it may be sent: room for the commit (2 s), an access
-token and a connection, and short enough that a client still waits."""
 
 FULL_SENTENCE: Final = "the gateway's budget of calls is used up; this request was not sent"
 FAILING_SENTENCE: Final = "the gateway is failing; this request was not sent"
@@ -91,7 +95,10 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
         intent = await prepare(intent)
         # The preparation may last longer than the second in which a pause takes effect.
         await relay.paused.require_open(request.account)
-    attempt = Attempt(relay, request, intent)
+    cleared = await clear(relay, request, intent, fingerprint, claim)
+    if isinstance(cleared, Answer):
+        return cleared
+    attempt = Attempt(relay, request, cleared)
     # The work is a task of its own, held by the relay: a client that disconnects ends only this wait.
     work = relay.background.start(attempt.run(fingerprint, claim))
     try:
@@ -124,6 +131,7 @@ class Attempt:
         Raises Refusal where no permit came in time, or the account was paused meanwhile: nothing was stored then.
         """
         permit = await self._permit(fingerprint)
+        await self._require_cleared(permit)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
             acceptance = await self._accept(fingerprint, claim)
@@ -177,6 +185,14 @@ class Attempt:
             raise
         return permit
 
+    async def _require_cleared(self, permit: Permit) -> None:
+        """Raises Refusal where the request needs to be cleared anew; the wait for the permit may have been long."""
+        try:
+            await require_same_recovery(self._relay, self._intent.recovery)
+        except BaseException:  # as in run: the permit must not be lost
+            permit.release_unused()
+            raise
+
     async def _send(self, sending: Sending) -> Outcome:
         """Makes the call; an adapter that raises may have sent it, so that its outcome is unknown."""
         began_s = self._relay.clock.boot_s()
@@ -198,51 +214,18 @@ class Attempt:
         self, fingerprint: str, claim: str | None
     ) -> AcceptedOperation | ClaimedOperation | GuardedOperation:
         """Stores the claim, the guard and the intent in one transaction."""
-        now_ms = self._relay.clock.now_ms()
-        intent, bound = self._intent, self._request.credential.bound
-        self.operation = Operation(
-            id=self._relay.new_id("op", now_ms),
-            account=self._request.account,
-            merchant=self._account.merchant,
-            principal=self._request.principal,
-            kind=intent.kind,
+        self.operation = new_operation(
+            self._relay,
+            self._request,
+            self._intent,
             state=State.SENDING,
-            version=1,
-            subject=intent.subject,
-            guard=intent.subject,
-            claim=claim,
-            claim_ends_at_ms=None,
-            idempotency_key=self._request.idempotency_key,
-            fingerprint=fingerprint,
-            request_id=self._request.request_id,
-            order_id=intent.order_id,
-            payment_id=intent.payment_id,
-            subscription_id=intent.subscription_id,
-            amount_minor=intent.amount_minor,
-            currency=intent.currency,
-            result_ref=None,
-            created_at_ms=now_ms,
-            updated_at_ms=now_ms,
-            send_by_ms=now_ms + SEND_WITHIN_S * 1000,
-            customer_id=intent.customer_id or (bound.customer_id if bound is not None else None),
+            identified_by=(fingerprint, claim),
+            send_within_ms=SEND_WITHIN_S * 1000,
         )
-        entry = JournalEntry(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
         if self._relay.background.is_leaving:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         self._has_begun = True
-        self._reach(OperationPoint.ACCEPTING)
-        signed_texts = self._account.signed_texts(intent.call)
-        acceptance = await self._relay.journal.accept(
-            self.operation,
-            entry,
-            intent.call,
-            conflicts_with=intent.conflicts_with,
-            now_ms=now_ms,
-            beside=self._relay.signed_texts.of_call(self.operation, signed_texts),
-            condition=intent.condition,
-        )
-        self._reach(OperationPoint.ACCEPTED)
-        return acceptance
+        return await store_new(self._relay, self.operation, self._intent, self._intent.evidence)
 
     async def _require_still_own(self, permit: Permit) -> None:
         """Raises Refusal where another principal took the order just before this operation got its guard.

@@ -12,8 +12,8 @@ from payrelay.core.customers.customer import CustomerState, is_handle
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import wrong_field
 from payrelay.flows.access.paying_apps import refusing_one_too_many, require_charge_allowed
+from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
-from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 
 

@@ -10,9 +10,9 @@ from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.payments.payment import PaymentStatus, plain_number
 from payrelay.core.payments.proof import MatchResult
 from payrelay.core.secret import secret_hash
+from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.authorization_of_checkout import CheckoutAuthorization, authorization_of_checkout
 from payrelay.flows.payments.carry_out import carry_out
-from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 
 
