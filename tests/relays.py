@@ -26,6 +26,7 @@ from payrelay.runtime.recovery.mark_files import MarkFiles
 from payrelay.runtime.recovery.marks import Marks
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
 from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
@@ -104,6 +105,7 @@ def relay_over(
         owners=Owners(database, rows),
         principals=Principals(database, rows),
         identities=IdentityStore(database, SEAL),
+        credentials=Credentials(database, rows),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL, rows),

@@ -52,6 +52,13 @@ DENIALS: Final[dict[str, Known]] = {
     ),
     "the account is another merchant's now; this request was not sent": Known.NEVER_SENT,
     BEHIND_SENTENCE: Known.NEVER_SENT,
+    "the database lost its newest operations, and the gateway may not show yet whether an earlier try of this request"
+    " was carried out; this request was not sent": Known.NEVER_SENT,
+    "the database lost its newest operations, and the gateway does not show now whether an earlier try of this request"
+    " was carried out; this request was not sent": Known.NEVER_SENT,
+    "another operation on the same order, payment or subscription came while the service looked for an earlier try of"
+    " this request; this request was not sent": Known.NEVER_SENT,
+    "a recovery of the database has just begun; this request was not sent": Known.NEVER_SENT,
     # Outcomes of a call.
     "the gateway rejected the access token, and the service could not resend the request; nothing was executed": (
         Known.REJECTED

@@ -308,6 +308,8 @@ async def opened_relay(
             signing_keys=SigningKeys(database, seal, clock),
             owners=Owners(database, rows),
             principals=Principals(database, rows),
+            credentials=Credentials(database, rows),
+            recovery_lag_s=settings.recovery_lag,
         )
 
 

@@ -12,6 +12,7 @@ from payrelay.runtime.hooks import Hooks
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
+from payrelay.runtime.recovery.control_queries import ControlQueries
 from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.runtime.recovery.marks import Marks
 
@@ -32,6 +33,7 @@ class RuntimeParts:
         hooks: called at crash points, and for what the metrics count.
         held_responses: requests whose answers are held until no outcome of their operations is awaited any more.
         background: work that outlives its request.
+        control_queries: shares the control queries of a recovery.
     """
 
     paused: PausedAccounts
@@ -45,3 +47,4 @@ class RuntimeParts:
     hooks: Hooks = field(default_factory=Hooks)
     held_responses: HeldResponses = field(default_factory=HeldResponses)
     background: Background = field(default_factory=Background)
+    control_queries: ControlQueries = field(default_factory=ControlQueries)

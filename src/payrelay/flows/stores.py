@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
 from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
@@ -38,6 +39,7 @@ class Stores:
         owners: who owns a payment, an authorization, a plan or an order.
         principals: the names and groups of principals.
         identities: the identity of the database.
+        credentials: the keys.
     """
 
     journal: Journal
@@ -55,3 +57,4 @@ class Stores:
     owners: Owners
     principals: Principals
     identities: IdentityStore
+    credentials: Credentials

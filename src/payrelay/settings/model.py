@@ -139,6 +139,8 @@ class Settings(BaseModel):
     identity: IdentitySettings | None = None
     repeat_window: Annotated[int, PlainValidator(parse.repeat_window_s)] = 86_400
     """Seconds; 0 for none."""
+    recovery_lag: Annotated[int, PlainValidator(parse.recovery_lag_s)] = 600
+    """Seconds that a gateway may take to show an effect; a recovery from lost commits waits so long."""
     encryption_key: Annotated[_Secret, AfterValidator(parse.encryption_keys)] | None = None
     """As ``core.seal_keys.parse_keys`` reads it; None where the key beside the embedded database is used."""
     alert_command: Annotated[tuple[str, ...] | None, PlainValidator(parse.command), Field(repr=False)] = None

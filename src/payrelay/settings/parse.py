@@ -29,6 +29,7 @@ from payrelay.errors import SettingsError
 
 PREFIX: Final = "PAYRELAY_"
 REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
+RECOVERY_LAG_MAX_S: Final = 86_400
 """As long as the store keeps an answer under an Idempotency-Key."""
 RETURN_LINKS_MAX: Final = 100
 SHOP_NAME_LENGTH_MAX: Final = 60
@@ -161,6 +162,14 @@ def repeat_window_s(value: object) -> int:
     seconds = span_s(str(value))
     if seconds > REPEAT_WINDOW_MAX_S:
         raise ValueError("must be at most 30d")
+    return seconds
+
+
+def recovery_lag_s(value: object) -> int:
+    """Reads a duration, in seconds."""
+    seconds = span_s(str(value))
+    if seconds > RECOVERY_LAG_MAX_S:
+        raise ValueError("must be at most 1d")
     return seconds
 
 

@@ -12,11 +12,19 @@ from payrelay.core.gateways.pauses import Pause
 from payrelay.core.gateways.permit_grants import PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.payments.operation import EVENT_OF_OUTCOME, FROZEN, OPEN_STATES, TRANSITIONS, Event, State
+from payrelay.core.payments.operation import (
+    EVENT_OF_OUTCOME,
+    FROZEN,
+    OPEN_STATES,
+    SEND_WITHIN_S,
+    TRANSITIONS,
+    Event,
+    State,
+)
 from payrelay.errors import Code, Outdated, Refusal, StoreDoubtful, StoreUnavailable
 from payrelay.flows.apply_change import ATTEMPTS_MAX
 from payrelay.flows.operators.decide import decide
-from payrelay.flows.payments.carry_out import SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
+from payrelay.flows.payments.carry_out import STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.gateways.pacing.circuit_breaker import EFFECT_TRIALS_AFTER_S, ENDED_MIN, PAUSE_S

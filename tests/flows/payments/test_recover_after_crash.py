@@ -5,9 +5,8 @@ import pytest
 from tests.flows.world import CHARGE, START_MS, Crash, Raising, ScriptedAccount, World, asked, outcome_of
 
 from payrelay.core.outcomes import Evidence, OutcomeKind
-from payrelay.core.payments.operation import Event, JournalEntry, State
+from payrelay.core.payments.operation import SEND_WITHIN_S, Event, JournalEntry, State
 from payrelay.errors import Outdated, StoreUnavailable
-from payrelay.flows.payments.carry_out import SEND_WITHIN_S
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import GRACE_MS, recover
 from payrelay.store.payments.journal import STRANDED_MAX

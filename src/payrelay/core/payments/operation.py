@@ -117,6 +117,8 @@ class Event(StrEnum):
 TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.ACCEPTED, Event.GRANTED): State.SENDING,
     (State.ACCEPTED, Event.GAVE_UP): State.NOT_SENT,
+    # In a recovery: the gateway shows what an earlier try did, whose operation was lost. Nothing is sent for this one.
+    (State.ACCEPTED, Event.PROVED): State.SUCCEEDED,
     (State.SENDING, Event.RESENT): State.SENDING,
     (State.SENDING, Event.SUCCEEDED): State.SUCCEEDED,
     (State.SENDING, Event.DECLINED): State.DECLINED,
@@ -204,6 +206,10 @@ WITHOUT_EFFECT: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT
 
 FIRST_INQUIRY_MS: Final = 1_000
 """From the loss of an outcome to the first status inquiry. With the worker's interval it is made within 2 s."""
+
+SEND_WITHIN_S: Final = 10
+"""From the commit of the intent to the last moment at which it may be sent: room for the commit (2 s), an access
+token and a connection, and short enough that a client still waits."""
 
 EVENT_OF_OUTCOME: Final[dict[OutcomeKind, Event]] = {kind: Event(kind.value) for kind in OutcomeKind}
 
@@ -376,6 +382,11 @@ def _inquiry_after(
     # The gateway does not show a partial refund.
     can_show = operation.kind in SEARCHED and not (operation.kind is Kind.REFUND and operation.amount_minor is not None)
     return at_ms + DAY_MS if state is State.FAILED and can_show else None
+
+
+def sending_ms(timeout_s: float) -> int:
+    """Gives the longest time from the commit of an intent to the end of its call, in milliseconds."""
+    return int((SEND_WITHIN_S + timeout_s) * 1000)
 
 
 def claim_of_key(idempotency_key: str) -> str:

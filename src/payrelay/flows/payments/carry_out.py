@@ -8,7 +8,9 @@ Rules, each with a test that tries to break it:
 3. Once the intent is committed, nothing that the client does cancels it.
 4. An outcome that can't be stored is not reported. The client gets a 202 with an unknown outcome, and the storing is
    repeated.
-5. Every change of the operation goes through ``apply`` as a first-hand report: where another writer changed the row
+5. While requests may come again whose operations the database has lost, nothing goes out that may have gone out before
+   (``flows.recovery.clear_request``).
+6. Every change of the operation goes through ``apply`` as a first-hand report: where another writer changed the row
    meanwhile, the report is decided anew on the current row.
 
 To be changed together: ``flows.apply_change`` (how it changes), ``store.payments.journal`` (what is atomic) and this
@@ -27,7 +29,7 @@ from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
-from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, Operation, State
+from payrelay.core.payments.operation import EVENT_OF_OUTCOME, SEND_WITHIN_S, Event, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.access.ownership import require_own
@@ -39,15 +41,12 @@ from payrelay.flows.operations.answer_repeat import (
     with_operation_headers,
 )
 from payrelay.flows.operations.intent import Intent, new_operation, store_new
+from payrelay.flows.recovery.clear_request import clear, require_same_recovery
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Permit, priority_of
 from payrelay.runtime.hooks import OperationPoint
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation
-
-SEND_WITHIN_S: Final = 10
-"""From the commit of the intent to the last moment at which it may be sent: room for the commit (2 s), an access
-token and a connection, and short enough that a client still waits."""
 
 FULL_SENTENCE: Final = "the gateway's budget of calls is used up; this request was not sent"
 FAILING_SENTENCE: Final = "the gateway is failing; this request was not sent"
@@ -96,8 +95,10 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
         intent = await prepare(intent)
         # The preparation may last longer than the second in which a pause takes effect.
         await relay.paused.require_open(request.account)
-    await relay.lost_commits.require_effects_allowed()
-    attempt = Attempt(relay, request, intent)
+    cleared = await clear(relay, request, intent, fingerprint, claim)
+    if isinstance(cleared, Answer):
+        return cleared
+    attempt = Attempt(relay, request, cleared)
     # The work is a task of its own, held by the relay: a client that disconnects ends only this wait.
     work = relay.background.start(attempt.run(fingerprint, claim))
     try:
@@ -131,6 +132,7 @@ class Attempt:
         Raises Refusal where no permit came in time, or the account was paused meanwhile: nothing was stored then.
         """
         permit = await self._permit(fingerprint)
+        await self._require_cleared(permit)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
             acceptance = await self._accept(fingerprint, claim)
@@ -207,6 +209,14 @@ class Attempt:
             permit.release_unused()
             raise
         return permit
+
+    async def _require_cleared(self, permit: Permit) -> None:
+        """Raises Refusal where the request needs to be cleared anew; the wait for the permit may have been long."""
+        try:
+            await require_same_recovery(self._relay, self._intent.recovery)
+        except BaseException:  # as in run: the permit must not be lost
+            permit.release_unused()
+            raise
 
     async def _send(self, sending: Sending) -> Outcome:
         """Makes the call; an adapter that raises may have sent it, so that its outcome is unknown."""

@@ -17,11 +17,12 @@ from payrelay.core.payments.proof import (
 from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.flows.resolution.authorization_of_capture import authorization_of_capture, charge_of_authorization
 from payrelay.flows.resolution.case import Case
+from payrelay.flows.resolution.lost_sendings import doubted_by_loss, lost_sendings
 from payrelay.flows.resolution.resend import conclude, may_resend_from_ms, resend, resending_until_ms
 from payrelay.gateways.gateway import EffectCause
 
 UNDONE_CAUSES: Final = frozenset({EffectCause.NO_SUCH_AUTHORIZATION, EffectCause.ALREADY_VOIDED})
-"""Replies to a second capture that prove that the first one charged nothing."""
+"""Replies to a second capture that prove that the first one charged nothing, unless what followed it was lost."""
 NOTHING_DONE: Final = frozenset({OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED})
 
 
@@ -60,7 +61,7 @@ async def _store_outcome(case: Case, outcome: Outcome) -> None:
         await case.apply(Report(event=Event.INQUIRED_ABOUT, evidence=evidence, is_firsthand=True))
         if case.operation.state in INQUIRED:
             await _confirm_capture(case)
-    elif outcome.evidence.cause in UNDONE_CAUSES:
+    elif outcome.evidence.cause in UNDONE_CAUSES and not await lost_sendings(case):
         await case.disprove(evidence_of(Match(seen=MatchResult.ALREADY_UNDONE), None, outcome.evidence))
     else:
         await case.unclear(outcome.evidence)
@@ -86,6 +87,7 @@ async def _confirm_capture(case: Case) -> None:
     has_competing = bool(payments) and await case.relay.resolution.has_competing(operation, failed_since_ms=since_ms)
     others = await case.relay.resolution.owned_by_others(operation, ids) - own
     match = match_for_capture(call.amount_minor, payments, others, has_competing=has_competing)
+    match = await doubted_by_loss(case, match)
     evidence = evidence_of(match, None, observation.evidence)
     if match.seen is not MatchResult.ONE_FITS:
         await case.unclear(evidence)

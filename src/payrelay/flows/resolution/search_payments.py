@@ -3,8 +3,6 @@
 from typing import Final
 
 from payrelay.core.calls import Charge, PaymentsOfOrder, PaymentsOfSubscription, Refund, RetrySubscription
-from payrelay.core.checkouts.text_holders import beside_charge
-from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, State
@@ -27,13 +25,13 @@ from payrelay.core.payments.proof import (
 )
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.flows.resolution.case import Case
+from payrelay.flows.resolution.control_query import control_query
+from payrelay.flows.resolution.forms_of_others import may_be_of_a_form
+from payrelay.flows.resolution.lost_sendings import doubted_by_loss, lost_sendings
 
 CONTROLLED_FROM_MS: Final = 300_000
 """How long an outcome has been open before a control query follows an observation of no payment. An earlier inquiry is
 made because a payment shows itself then. It can't be the last one, and should not use the gateway's budget twice."""
-KNOWN_PAID_FOR_MS: Final = 900_000
-"""A control query prefers an order that was paid at least this long ago: the gateway may show a newer payment late."""
-
 NOTHING_TO_SEE: Final = Match(seen=MatchResult.NOTHING_TO_SEE)
 
 
@@ -49,18 +47,11 @@ async def resolve_charge(case: Case) -> None:
     # Competing operations first: one that is resolved in between is then found as an owner, or was counted here.
     has_competing = bool(payments) and (
         await case.relay.resolution.has_competing(case.operation, failed_since_ms=_failed_since_ms(case))
-        or await _may_be_of_a_form(case, call)
+        or await may_be_of_a_form(case.relay, case.operation.merchant, call)
     )
     others = await case.relay.resolution.owned_by_others(case.operation, ids)
     match = match_for_charge(call, case.operation, case.span, payments, others, has_competing=has_competing)
-    await _rule(case, match, observation.evidence)
-
-
-async def _may_be_of_a_form(case: Case, call: Charge) -> bool:
-    """Tells whether a customer may have changed another order's form, whose signature fits, and paid this order."""
-    text = SignedText(order_id=call.order_id, amount_minor=call.amount_minor, currency=call.currency)
-    holders = await case.relay.signed_texts.holders(case.operation.merchant, (text,))
-    return bool(beside_charge(holders, call.order_id))
+    await _rule(case, await doubted_by_loss(case, match), observation.evidence)
 
 
 def _failed_since_ms(case: Case) -> int:
@@ -97,7 +88,8 @@ async def resolve_refund(case: Case) -> None:
         return
     payment_id = plain_number(call.payment_id)
     has_other = await case.relay.resolution.has_other_refund(operation.merchant, payment_id, operation.id)
-    match = match_for_refund(payment_id, observation.payments, is_refund_ours=not has_other)
+    is_ours = not has_other and not await lost_sendings(case)
+    match = match_for_refund(payment_id, observation.payments, is_refund_ours=is_ours)
     if match.seen is MatchResult.NOTHING:
         await case.no_observation()
         return
@@ -137,7 +129,7 @@ async def resolve_retry(case: Case) -> None:
     control = None
     if before:
         control = Control.FOUND if before <= frozenset(ids) else Control.NOT_FOUND
-    await _rule(case, match, observation.evidence, control=control)
+    await _rule(case, await doubted_by_loss(case, match), observation.evidence, control=control)
 
 
 async def _rule(case: Case, match: Match, seen_by: Evidence, *, control: Control | None = None) -> None:
@@ -152,7 +144,8 @@ async def _rule(case: Case, match: Match, seen_by: Evidence, *, control: Control
             await case.note(evidence_of(match, control, seen_by))
         return
     if control is None and match.seen in ABSENT and not case.is_urgent and case.open_ms >= CONTROLLED_FROM_MS:
-        control = await _control(case)
+        operation = case.operation
+        control = await control_query(case.relay, operation.merchant, operation.order_id, case.inquire)
     evidence = evidence_of(match, control, seen_by)
     event = ruling(match, control, case.history, case.span, case.now_ms)
     match event:
@@ -164,16 +157,3 @@ async def _rule(case: Case, match: Match, seen_by: Evidence, *, control: Control
             await case.unclear(evidence)
         case _:
             await case.note(evidence)
-
-
-async def _control(case: Case) -> Control:
-    """Searches for an order that is known to be paid: only a search that works can show that a payment is missing."""
-    operation = case.operation
-    before_ms = case.now_ms - KNOWN_PAID_FOR_MS
-    order_id = await case.relay.resolution.paid_order(
-        operation.merchant, other_than=operation.order_id or "", before_ms=before_ms
-    )
-    if order_id is None:
-        return Control.NONE_KNOWN
-    observation = await case.inquire(PaymentsOfOrder(order_id=order_id))
-    return Control.FOUND if isinstance(observation, PaymentsSeen) and observation.payments else Control.NOT_FOUND

@@ -7,7 +7,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import PaymentsOfSubscription, RetrySubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind
-from payrelay.core.payments.payment import NoObservation, PaymentsSeen
+from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen
 from payrelay.errors import Code, Refusal
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
@@ -32,14 +32,15 @@ async def retry_subscription(relay: Relay, request: Request, call: RetrySubscrip
     )
 
     async def with_payments(intent: Intent) -> Intent:
-        ids = await payments_before(relay, request, call)
-        return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=ids))
+        shown = await payments_before(relay, request, call)
+        ids = tuple(payment.payment_id for payment in shown)
+        return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=ids), shown=shown)
 
     return await carry_out(relay, request, intent, prepare=with_payments)
 
 
-async def payments_before(relay: Relay, request: Request, call: RetrySubscription) -> tuple[str, ...]:
-    """Returns the ids of the subscription's payments; raises Refusal where they can't be read."""
+async def payments_before(relay: Relay, request: Request, call: RetrySubscription) -> tuple[Payment, ...]:
+    """Returns the subscription's payments; raises Refusal where they can't be read."""
     account = relay.account(request.account)
     until_s = relay.clock.boot_s() + account.queue_s
     asked = PaymentsOfSubscription(subscription_id=call.subscription_id)
@@ -53,6 +54,4 @@ async def payments_before(relay: Relay, request: Request, call: RetrySubscriptio
             Code.UNAVAILABLE,
             "the subscription's payments could not be read, which a retry needs beforehand; the retry was not sent",
         )
-    return (
-        tuple(payment.payment_id for payment in observation.payments) if isinstance(observation, PaymentsSeen) else ()
-    )
+    return observation.payments if isinstance(observation, PaymentsSeen) else ()

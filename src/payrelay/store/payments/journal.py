@@ -157,6 +157,39 @@ class Journal:
         # The row of a claim's holder has the answer as one column more.
         return await (self._claimed(holder) if len(holder) > _READ_COLUMNS else self._guarded(holder))
 
+    async def adopt(
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        changed: Operation,
+        change: JournalEntry,
+        answer: Answer,
+        condition: Condition,
+    ) -> Acceptance:
+        """Stores a new operation together with its first change, at once or not at all; else as ``accept``.
+
+        ``changed`` is the operation after the change, which has the journal entry ``change`` and an answer. The
+        AcceptedOperation has it as it is stored.
+        """
+        chained, parameters = self._entries.accepted(operation, entry, call)
+        changed = msgspec.structs.replace(changed, chain=chained.chain)
+        stored, statement = self._entries.changed(changed, change, answer)
+        now_ms = change.at_ms
+
+        def adopted() -> Unit[Row | None]:
+            holder = yield from _accept(chained, entry, parameters, None, now_ms, beside=(), condition=condition)
+            if holder is None:
+                yield from _record(statement._replace(is_whole=False), stored, change, self._consequences)
+            return holder
+
+        holder = await self._database.write(adopted())
+        if holder is None:
+            self._acknowledged(stored)
+            return AcceptedOperation(stored)
+        return await (self._claimed(holder) if len(holder) > _READ_COLUMNS else self._guarded(holder))
+
     async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:
         """Stores a changed operation with the journal entry of the change, its event, and its answer where that is new.
 

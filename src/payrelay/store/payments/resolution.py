@@ -1,14 +1,22 @@
 """The queries of resolution: which operations are due, and to which operation or checkout a payment belongs."""
 
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.store.digests.rows import OPERATIONS, RowDigests
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.rows import moment_in
 from payrelay.store.payments.operation_rows import operation_of
 from payrelay.store.statements.payments import resolution as statements
+
+
+class Standing(NamedTuple):
+    """How many operations act on one thing, and how many changes all of them had."""
+
+    operations: int
+    changes: int
+
 
 PAGE: Final = 200
 """Operations of one page, where all in a state are read."""
@@ -51,6 +59,14 @@ class ResolutionStore:
         """Gives those of the payments that belong to other operations of the merchant account, or to checkouts."""
         return await self._database.read(_owned(operation, payment_ids))
 
+    async def owned_before(self, operation: Operation, payment_ids: tuple[str, ...], before_ms: int) -> frozenset[str]:
+        """Gives those of the payments that belonged to others, as ``owned_by_others`` says, before a time."""
+        return await self._database.read(_owned(operation, payment_ids, before_ms))
+
+    async def standing(self, operation: Operation) -> Standing:
+        """Reads how the other operations stand that act on what an operation acts on."""
+        return await self._database.read(standing_of(operation))
+
     async def has_competing(self, operation: Operation, *, failed_since_ms: int) -> bool:
         """Tells whether another operation, or a checkout, may own a payment of the order.
 
@@ -88,10 +104,21 @@ class ResolutionStore:
         return None if row is None else str(row[0])
 
 
-def _owned(operation: Operation, payment_ids: tuple[str, ...]) -> Unit[frozenset[str]]:
+def standing_of(operation: Operation) -> Unit[Standing]:
+    """Reads how the other operations stand that act on the order, payment or subscription of an operation."""
+    noun, _, id_ = operation.subject.partition("/")
+    named = tuple(id_ if noun == each else None for each in ("order", "payment", "subscription"))
+    rows = yield Statement(statements.STANDING, (*named, operation.merchant, operation.id))
+    return Standing(operations=int(str(rows[0][0])), changes=int(str(rows[0][1])))
+
+
+def _owned(operation: Operation, payment_ids: tuple[str, ...], before_ms: int | None = None) -> Unit[frozenset[str]]:
     owned = []
     for payment_id in payment_ids:
-        parameters = (payment_id, operation.merchant, operation.id)
-        if (yield Statement(statements.OWNERS_OF_PAYMENT, parameters)):
+        parameters: tuple[Value, ...] = (payment_id, operation.merchant, operation.id)
+        owners = Statement(statements.OWNERS_OF_PAYMENT, parameters)
+        if before_ms is not None:
+            owners = Statement(statements.OWNERS_BEFORE, (*parameters, before_ms))
+        if (yield owners):
             owned.append(payment_id)
     return frozenset(owned)

@@ -33,17 +33,19 @@ CHECKOUT_OWNS: Final = "kind IN ('payment', 'recurring') OR kind = 'preapproval'
 """A checkout whose payment the gateway shows."""
 
 
-def owners_of_payment(asking: Literal["operations", "checkouts"]) -> str:
+def owners_of_payment(asking: Literal["operations", "checkouts"], *, and_also: str = "") -> str:
     """Finds the owner of payment $1 of merchant $2, other than the operation or checkout $3 of the asking table.
+
+    ``and_also`` is a further condition on the owner's row.
 
     No record of the gateway's shows the payment of an authorization, or of an approval that charges nothing. Its number
     comes from a report, and could be that of another order. So it counts only within its own order.
     """
     return f"""
     SELECT id FROM operations
-    WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND {OPERATION_OWNS}
+    WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND {OPERATION_OWNS} {and_also}
     UNION ALL
     SELECT id FROM checkouts
     WHERE payment_id = $1 AND merchant = $2 AND id <> $3
-      AND ({CHECKOUT_OWNS} OR order_id = (SELECT order_id FROM {asking} WHERE id = $3))
+      AND ({CHECKOUT_OWNS} OR order_id = (SELECT order_id FROM {asking} WHERE id = $3)) {and_also}
     LIMIT 1"""

@@ -35,6 +35,6 @@ async def intent_of_held(relay: Relay, request: Request, held: Operation, call: 
         case Refund():
             return await with_payment(relay, request, call, intent)
         case RetrySubscription():
-            payment_ids = await payments_before(relay, request, call)
+            payment_ids = tuple(each.payment_id for each in await payments_before(relay, request, call))
             return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=payment_ids))
     return intent

@@ -45,6 +45,16 @@ HELD_OPERATIONS: Final = query(
 OWNERS_OF_PAYMENT: Final = query(owners_of_payment(asking="operations"))
 """Finds another operation, or a checkout, that a payment belongs to."""
 
+OWNERS_BEFORE: Final = query(owners_of_payment(asking="operations", and_also="AND updated_at_ms < $4"))
+"""Finds the same where the owner has not changed since a time, so that the payment was its own by then."""
+
+STANDING: Final = query(
+    """
+    SELECT count(*), coalesce(sum(version), 0)::bigint FROM operations
+    WHERE (order_id = $1 OR payment_id = $2 OR subscription_id = $3) AND merchant = $4 AND id <> $5""",
+)
+"""Reads how many operations there are on an order, a payment or a subscription, and how often they were changed."""
+
 COMPETING_OPERATIONS: Final = query(
     f"""
     SELECT id FROM operations

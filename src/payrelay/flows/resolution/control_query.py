@@ -1,0 +1,22 @@
+"""Searches for an order that is known to be paid: only a search that works can show that a payment is missing."""
+
+from typing import Final
+
+from payrelay.core.calls import PaymentsOfOrder
+from payrelay.core.payments.payment import PaymentsSeen
+from payrelay.core.payments.proof import Control
+from payrelay.flows.relay import Relay
+from payrelay.flows.resolution.case import Inquire
+
+KNOWN_PAID_FOR_MS: Final = 900_000
+"""A control query prefers an order that was paid at least this long ago: the gateway may show a newer payment late."""
+
+
+async def control_query(relay: Relay, merchant: str, order_id: str | None, inquire: Inquire) -> Control:
+    """Searches for a paid order of the merchant other than ``order_id``, and gives the result. Raises StoreError."""
+    before_ms = relay.clock.now_ms() - KNOWN_PAID_FOR_MS
+    paid = await relay.resolution.paid_order(merchant, other_than=order_id or "", before_ms=before_ms)
+    if paid is None:
+        return Control.NONE_KNOWN
+    observation = await inquire(PaymentsOfOrder(order_id=paid))
+    return Control.FOUND if isinstance(observation, PaymentsSeen) and observation.payments else Control.NOT_FOUND
