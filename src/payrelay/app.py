@@ -24,6 +24,7 @@ from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseNotReady, RowForged, SettingsError
+from payrelay.flows.backups.restore import RestorePlace
 from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
@@ -395,6 +396,12 @@ def backup_source(settings: Settings) -> BackupSource:
     if settings.embedded_path is not None:
         require_there(settings.embedded_path)
     return BackupSource(settings.database_url.reveal(), configured_seal(settings), child_environment())
+
+
+def restore_place(settings: Settings) -> RestorePlace:
+    """Returns what the command that restores works with."""
+    seal = partial(configured_seal, settings)
+    return RestorePlace(settings.database_url.reveal(), seal, child_environment(), settings.anchor_path)
 
 
 @asynccontextmanager

@@ -52,6 +52,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "seal": "seal",
         "audit": "audit",
         "backup": "backup",
+        "restore": "restore",
         "db": "program",
         "completion": "program",
         "version": "program",

@@ -10,6 +10,11 @@ def rfc3339(at_ms: int, timespec: Literal["seconds", "milliseconds"] = "millisec
     return _at(at_ms).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
+def moment_of(text: str) -> int:
+    """Reads a time that ``rfc3339`` wrote; raises ValueError for anything else."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
 def spoken(at_ms: int) -> str:
     """Writes a time for people, to the second: ``2026-11-21 10:00:00``; the caller adds that it is UTC."""
     return _at(at_ms).strftime("%Y-%m-%d %H:%M:%S")
