@@ -19,11 +19,13 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.clock import Clock
 from payrelay.core.access.identity_provider import IdentityProvider
+from payrelay.core.database_url import embedded_file
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseNotReady, RowForged, SettingsError
+from payrelay.flows.backups.copy_database import CopyOrder, require_in_place
 from payrelay.flows.backups.restore import RestorePlace
 from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
@@ -135,6 +137,7 @@ async def running(
     require_serving(settings)
     async with AsyncExitStack() as stack:
         shared = await stack.enter_async_context(opened_resources(settings, clock, is_owner=True, may_upgrade=True))
+        await require_in_place(IdentityStore(shared.database, shared.seal))
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
@@ -402,6 +405,16 @@ def restore_place(settings: Settings) -> RestorePlace:
     """Returns what the command that restores works with."""
     seal = partial(configured_seal, settings)
     return RestorePlace(settings.database_url.reveal(), seal, child_environment(), settings.anchor_path)
+
+
+def copy_order(settings: Settings, url: str, operator: str) -> CopyOrder:
+    """Returns what the command that copies the database works with. Raises SettingsError, StoreUnusable."""
+    if settings.embedded_path is None:
+        raise SettingsError("PAYRELAY_DATABASE_URL is no sqlite:// address, and only an embedded database is copied")
+    if embedded_file(url) is not None:
+        raise SettingsError("--to takes a postgresql:// address")
+    require_there(settings.embedded_path)
+    return CopyOrder(settings.embedded_path, url, configured_seal(settings), operator)
 
 
 @asynccontextmanager

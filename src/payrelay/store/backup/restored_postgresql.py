@@ -66,9 +66,9 @@ async def place_of(url: str) -> Place:
     Raises StoreUnusable where processes of Payrelay use the database, or where the schema holds something else;
     SettingsError for a URL that can't be read; StoreUnavailable.
     """
-    async with _connected(url) as connection:
+    async with connected(url) as connection:
         database = await connection.fetchval("SELECT current_database()")
-        await _require_quiet(connection, database)
+        await require_quiet(connection, database)
         ours = await connection.fetchval(_OURS)
         schema = ours or await connection.fetchval("SELECT current_schema()")
         if schema is None:
@@ -87,7 +87,7 @@ async def load_draft(url: str, dump: Path, moved: Moved, variables: Mapping[str,
     if found is None:
         raise StoreUnusable(f"{dump}: this is no copy of a Payrelay database")
     schema = found[1]
-    async with _connected(url) as connection:
+    async with connected(url) as connection:
         with translated():
             await connection.execute(f"DROP SCHEMA IF EXISTS {DRAFT} CASCADE")
             is_taken = await connection.fetchval("SELECT to_regnamespace($1) IS NOT NULL", quoted(schema))
@@ -114,7 +114,7 @@ async def changed(url: str) -> AsyncIterator[tuple[InTransaction, bytes | None]]
 
     What was written is on disk when the context has ended well. Raises StoreUnavailable, StoreUnusable.
     """
-    async with _connected(url) as connection, connection.transaction():
+    async with connected(url) as connection, connection.transaction():
         await connection.execute("SET LOCAL synchronous_commit = on")
         with translated():
             check = await connection.fetchval(KEY_CHECK)
@@ -127,11 +127,11 @@ async def take_place(url: str, place: Place, kept: str) -> None:
     Roles keep the rights that they had. Raises StoreUnusable where a process of Payrelay has come meanwhile;
     StoreUnavailable.
     """
-    async with _connected(url) as connection:
+    async with connected(url) as connection:
         with translated():
             async with connection.transaction():
                 await connection.execute("SET LOCAL synchronous_commit = on")
-                await _require_quiet(connection, place.database)
+                await require_quiet(connection, place.database)
                 for (grant,) in await connection.fetch(_GRANTS, place.schema, DRAFT):
                     await connection.execute(grant)
                 if place.is_taken:
@@ -143,7 +143,7 @@ async def take_place(url: str, place: Place, kept: str) -> None:
 
 async def remove_draft(url: str) -> None:
     """Removes the draft, where there is one. Raises StoreUnavailable."""
-    async with _connected(url) as connection:
+    async with connected(url) as connection:
         with translated():
             await connection.execute(f"DROP SCHEMA IF EXISTS {DRAFT} CASCADE")
 
@@ -160,14 +160,16 @@ def quoted(name: str) -> str:
     return '"' + name.strip('"').replace('"', '""') + '"'
 
 
-async def _require_quiet(connection: asyncpg.Connection, database: str) -> None:
+async def require_quiet(connection: asyncpg.Connection, database: str) -> None:
+    """Raises StoreUnusable where processes of Payrelay have sessions on the database; ``database`` is its name."""
     sessions = await connection.fetchval(_SESSIONS)
     if sessions:
         raise StoreUnusable(f"{database}: processes of Payrelay have {sessions} sessions on it; stop them all first")
 
 
 @asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """Connects as an operator's command, which may take long. Raises SettingsError, StoreUnavailable."""
     try:
         with translated():
             connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT_S, server_settings=_UNLIMITED)

@@ -1,0 +1,99 @@
+"""A service that moves from its embedded database to PostgreSQL, with real processes."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg
+import pytest
+from tests.conftest import PostgresqlServer
+from tests.draws import drawn_uuid
+from tests.scenarios.gateway_double import GatewayDouble
+from tests.scenarios.program import PAYRELAY, Program, surroundings
+from tests.scenarios.stories import Scene, charge_body, fresh
+from tests.scenarios.test_backup import DATABASE, serving
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.integration]
+
+
+@pytest.fixture
+def url(postgresql_server: PostgresqlServer) -> str:
+    """The address of a database that holds nothing."""
+    name = f"copy_{drawn_uuid().hex}"
+    postgresql_server.create(name)
+    return postgresql_server.url(name)
+
+
+@contextmanager
+def charged(tmp_path: Path, gateway: GatewayDouble) -> Iterator[tuple[Scene, str]]:
+    """A service that has made a charge; gives its order."""
+    with serving(tmp_path, gateway) as scene:
+        order = fresh("before")
+        assert scene.client.charge(charge_body(order), key=order).status == 200
+        yield scene, order
+
+
+def typed(url: str) -> list[str]:
+    """What an operator types."""
+    return ["db", "copy", "--to", url, "--yes", "--json"]
+
+
+def test_a_service_goes_on_from_the_copy_and_not_from_the_old_database(
+    tmp_path: Path, gateway: GatewayDouble, url: str
+) -> None:
+    """Two services on two databases with the same operations would charge the orders of each other again."""
+    with charged(tmp_path, gateway) as (scene, order):
+        running = scene.program.run(*typed(url))
+        scene.program.kill()
+        ran = scene.program.run(*typed(url))
+        again = scene.program.run(*typed(url))
+        served = scene.program.run("serve", "--port", "0")
+        moved = Program(tmp_path, scene.program.environment | {DATABASE: url})
+        answer = repeated(moved, scene.client.key, order)
+        moved.kill()
+
+        assert (running.returncode, "running on this database" in running.stderr) == (2, True)
+        assert (ran.returncode, json.loads(ran.stdout)["operations"]) == (0, 1)
+        assert (again.returncode, "there already, whole" in again.stderr) == (2, True)
+        assert (served.returncode, "which took its place" in served.stderr) == (2, True)
+        assert answer == (200, "true")
+        assert moved.run("audit", "verify").returncode == 0
+
+
+def repeated(program: Program, key: str | None, order: str) -> tuple[int, str | None]:
+    """Repeats the charge at a service on the copy; gives the status, and whether it was recognised."""
+    answer = program.start().client(key).charge(charge_body(order), key=order)
+    return answer.status, answer.header("Idempotent-Replayed")
+
+
+def started(program: Program, arguments: list[str]) -> subprocess.Popen[bytes]:
+    """Starts a command beside the test."""
+    return subprocess.Popen(
+        [PAYRELAY, *arguments],
+        cwd=program.folder,
+        env=surroundings(program.environment),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+async def test_a_copy_that_is_killed_can_be_made_again(tmp_path: Path, gateway: GatewayDouble, url: str) -> None:
+    """What was there of it is gone, and the old database is served from until a copy is whole."""
+    with charged(tmp_path, gateway) as (scene, _):
+        scene.program.kill()
+        process = started(scene.program, typed(url))
+        watching = await asyncpg.connect(url)
+        while process.poll() is None and not await watching.fetchval(
+            "SELECT count(*) FROM pg_locks WHERE relation = to_regclass('meta') AND mode = 'AccessExclusiveLock'"
+        ):
+            pass
+        process.kill()
+        process.wait()
+        stored = await watching.fetchval("SELECT count(*) FROM operations")
+        await watching.close()
+
+        assert (process.returncode, stored) == (-9, 0)
+        assert scene.program.run("audit", "verify").returncode == 0
+        assert scene.program.run(*typed(url)).returncode == 0
