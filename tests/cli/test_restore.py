@@ -45,7 +45,7 @@ def is_marked(path: Path) -> bool:
 
 def restored(run: Run, *more: str, **variables: str) -> Ran:
     """Restores with what is always needed."""
-    return run("restore", "of-before", "--reason", "the disk broke", "--yes", *more, **variables)
+    return run("restore", "of-before", "--note", "the disk broke", "--yes", *more, **variables)
 
 
 def in_place(run: Run, *more: str, **variables: str) -> Ran:
@@ -118,7 +118,7 @@ def test_what_an_operator_did_not_name_is_not_replaced(run: Run, backup: Path, u
     """A setting that points elsewhere would cost the wrong database."""
     unnamed = restored(run)
     other = restored(run, "--replace", "shop.db")
-    unsure = run("restore", "of-before", "--reason", "the disk broke", "--replace", "payrelay.db")
+    unsure = run("restore", "of-before", "--note", "the disk broke", "--replace", "payrelay.db")
 
     assert [ran.code for ran in (unnamed, other, unsure)] == [2, 2, 2]
     assert "add --replace payrelay.db" in unnamed.err

@@ -7,13 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import asyncpg
+import msgspec
 import pytest
 from tests.conftest import PostgresqlServer
 from tests.draws import drawn_uuid
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.program import PAYRELAY, Program, surroundings
 from tests.scenarios.stories import Scene, charge_body, fresh
-from tests.scenarios.test_backup import DATABASE, serving
+from tests.scenarios.test_backup import DATABASE, SEALING_KEY, serving
+
+from payrelay.core.seal_keys import parse_keys
+from payrelay.store.backup.restored_sqlite import changed
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.recovery.identity import IdentityStore
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.integration]
 
@@ -97,3 +103,23 @@ async def test_a_copy_that_is_killed_can_be_made_again(tmp_path: Path, gateway: 
         assert (process.returncode, stored) == (-9, 0)
         assert scene.program.run("audit", "verify").returncode == 0
         assert scene.program.run(*typed(url)).returncode == 0
+
+
+async def test_a_copy_that_stopped_between_both_commits_is_made_again(
+    tmp_path: Path, gateway: GatewayDouble, url: str
+) -> None:
+    """The old database says that the new one took its place, and the new one is empty: nothing is served, or lost."""
+    with charged(tmp_path, gateway) as (scene, _):
+        scene.program.kill()
+        seal = Seal(parse_keys(SEALING_KEY))
+        with changed(tmp_path / "payrelay.db") as (database, _check):
+            await IdentityStore(database, seal).change(
+                lambda identity: msgspec.structs.replace(identity, copied_to="elsewhere")
+            )
+        served = scene.program.run("serve", "--port", "0")
+        copied = scene.program.run(*typed(url))
+
+        assert (served.returncode, "copied to elsewhere" in served.stderr) == (2, True)
+        assert copied.returncode == 0, copied.stderr
+        moved = Program(tmp_path, scene.program.environment | {DATABASE: url}).start()
+        moved.kill()

@@ -89,7 +89,7 @@ def restore(program: Program, folder: Path, name: str | None) -> subprocess.Comp
 def arguments(folder: Path, name: str | None) -> list[str]:
     """What an operator types."""
     replace = [] if name is None else ["--replace", name]
-    return ["restore", str(folder), *replace, "--reason", "the disk broke", "--yes", "--json"]
+    return ["restore", str(folder), *replace, "--note", "the disk broke", "--yes", "--json"]
 
 
 def test_a_running_database_is_left_alone(tmp_path: Path, gateway: GatewayDouble, store: tuple[str, str]) -> None:

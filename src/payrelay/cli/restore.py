@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from payrelay.cli.session import operator_from, read_settings, reason_from
-from payrelay.cli.terminal.declaring import By, Json, Reason, Sure, awaited, examples, group
+from payrelay.cli.session import operator_from, read_settings
+from payrelay.cli.terminal.declaring import By, Json, Sure, awaited, examples, group
 from payrelay.cli.terminal.messages import (
     DONE,
     FAULTY,
@@ -19,6 +19,7 @@ from payrelay.cli.terminal.messages import (
     show_json,
 )
 from payrelay.clock import Clock
+from payrelay.core.operator_text import WordsError, reason_of
 
 if TYPE_CHECKING:
     from payrelay.flows.backups.restore import Restored
@@ -28,8 +29,8 @@ app = group()
 
 @app.command(
     epilog=examples(
-        'payrelay restore /backups/2026-11-22 --reason "the disk is gone"',
-        'payrelay restore /backups/2026-11-22 --replace payrelay.db --reason "damaged" --yes',
+        'payrelay restore /backups/2026-11-22 --note "the disk is gone"',
+        'payrelay restore /backups/2026-11-22 --replace payrelay.db --note "damaged" --yes',
     )
 )
 @awaited
@@ -44,7 +45,7 @@ async def restore(
         bool, typer.Option("--accept-findings", help="Restore it also where the audit finds something in it.")
     ] = False,
     by: By = None,
-    reason: Reason = "",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="What happened; it is stored.")] = "",
     is_sure: Sure = False,
     as_json: Json = False,
 ) -> int:
@@ -58,7 +59,7 @@ async def restore(
     from payrelay.flows.backups.restore import FoundWrong, RestoreOrder
     from payrelay.flows.backups.restore import restore as restore_backup
 
-    order = RestoreOrder(folder, replace, accept_findings, operator_from(by), reason_from(reason))
+    order = RestoreOrder(folder, replace, accept_findings, operator_from(by), _checked(note))
     require_answerable(is_sure=is_sure, undone="nothing was restored")
     place = restore_place(read_settings())
     if not is_sure and not is_confirmed(f"Put {folder} in the place of the database, and begin the recovery?"):
@@ -85,6 +86,13 @@ async def restore(
     return DONE
 
 
+def _checked(note: str) -> str:
+    try:
+        return reason_of(note) if note else ""
+    except WordsError as error:
+        raise CommandError(f"--note {error}") from None
+
+
 def _in_words(restored: "Restored") -> list[str]:
     lines = [f"{restored.database}: restored from the backup of {restored.made_at}."]
     if restored.replaced is not None:
@@ -93,6 +101,10 @@ def _in_words(restored: "Restored") -> list[str]:
         f"What was stored after {restored.made_at} is lost to the service. A recovery has begun, incarnation"
         f" {restored.incarnation}: commits may be lost from {restored.lost_since} to {restored.lost_until}."
     )
+    if restored.missing:
+        lines.append(
+            f"High-water marks name {len(restored.missing)} commits that it lacks. The oldest is {restored.missing[0]}."
+        )
     if restored.needs_upgrade:
         lines.append("It is of an earlier version, and not audited: run payrelay db upgrade, payrelay audit verify.")
     else:

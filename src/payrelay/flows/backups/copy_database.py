@@ -66,7 +66,7 @@ async def copy_database(order: CopyOrder, clock: Clock, moved: Moved, progress: 
         await _require_empty(under_way, order.seal)
         rows = await under_way.copy(moved)
         identity = await IdentityStore(under_way.target, order.seal).change(
-            lambda identity: _copied(identity, clock.now_ms(), order.operator)
+            lambda identity: copied_identity(identity, clock.now_ms(), order.operator)
         )
         checked = await check_database(under_way.target, order.seal, clock, (), progress)
         if checked.findings:
@@ -108,7 +108,7 @@ async def _require_empty(under_way: CopyUnderWay, seal: Seal) -> None:
     raise StoreUnusable(f"{under_way.target_name}: the database holds something already")
 
 
-def _copied(identity: DatabaseIdentity, now_ms: int, operator: str) -> DatabaseIdentity:
+def copied_identity(identity: DatabaseIdentity, now_ms: int, operator: str) -> DatabaseIdentity:
     """Begins the incarnation of a copy; a recovery that is under way goes on in it."""
     current = identity.current
     began = msgspec.structs.replace(

@@ -4,7 +4,7 @@ Until everything is checked, nothing is changed that a server would use. Then th
 once, with its recovery begun: there is no moment in which a server would find it without.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,12 +20,34 @@ from payrelay.flows.recovery.begin_recovery import begin_recovery
 from payrelay.store.backup.copied import Moved
 from payrelay.store.backup.drafts import Draft, draft_at
 from payrelay.store.backup.manifest import Backup, read_backup
+from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, require_opened
 from payrelay.store.recovery.identity import IDENTITY_STEP, IdentityStore
 
 LOST_MARGIN_MS: Final = 5 * 60 * 1000
 """A commit may come so much later than the time in it, and the clocks of two machines may differ."""
+
+
+class LostByMarks(NamedTuple):
+    """What the high-water marks outside the database name, and a backup lacks.
+
+    Attributes:
+        since_ms: since when commits may be lost by that, in ms since 1970, UTC; None where nothing lacks.
+        missing: the commits in words, the oldest first.
+    """
+
+    since_ms: int | None = None
+    missing: tuple[str, ...] = ()
+
+
+LookAtMarks = Callable[[Database, Seal], Awaitable[LostByMarks]]
+"""Compares the marks with a database that was not begun anew yet; raises StoreError, OSError."""
+
+
+async def no_marks(_database: Database, _seal: Seal) -> LostByMarks:
+    """Says that no mark names anything, where none are kept."""
+    return LostByMarks()
 
 
 class RestorePlace(NamedTuple):
@@ -36,12 +58,14 @@ class RestorePlace(NamedTuple):
         seal: gives the seal of the configured encryption key, which must open the backup. Raises PayrelayError.
         variables: the environment of PostgreSQL's programs.
         anchor_path: the setting PAYRELAY_ANCHOR_PATH.
+        look_at_marks: compares the high-water marks with the backup.
     """
 
     url: str
     seal: Callable[[], Seal]
     variables: Mapping[str, str]
     anchor_path: Path | None
+    look_at_marks: LookAtMarks = no_marks
 
 
 class RestoreOrder(NamedTuple):
@@ -75,6 +99,7 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
         needs_upgrade: whether its schema or its data are those of an earlier version. No audit was made then.
         operations: how many operations the audit compared.
         findings: what it found, in words.
+        missing: the commits that high-water marks name and the backup lacks, in words, the oldest first.
         newest_noted_anchor: the newest anchor that was noted outside; None where none was.
         lost_anchors: how many of these came after the backup.
         anchors_moved_to: the new name of the file of anchors, where some came after the backup.
@@ -90,6 +115,7 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     needs_upgrade: bool
     operations: int
     findings: list[str]
+    missing: tuple[str, ...]
     newest_noted_anchor: str | None
     lost_anchors: int
     anchors_moved_to: str | None
@@ -121,13 +147,12 @@ async def restore(place: RestorePlace, order: RestoreOrder, clock: Clock, moved:
         number_above = await _replaced_number(draft, seal) if draft.is_taken else 0
         async with draft.changed() as opened:
             _require_opened(seal, opened.key_check, backup)
-            identities = IdentityStore(opened.database, seal)
-            if IDENTITY_STEP not in await finished_upgrades(opened.database, seal):
-                await identities.add_first(clock.now_ms())
+            marks = await place.look_at_marks(opened.database, seal)
+            since_ms = backup.made_at_ms - LOST_MARGIN_MS
             incarnation = await begin_recovery(
-                identities,
+                await _identities(opened.database, seal, clock),
                 clock,
-                lost_since_ms=backup.made_at_ms - LOST_MARGIN_MS,
+                lost_since_ms=since_ms if marks.since_ms is None else min(since_ms, marks.since_ms),
                 operator=order.operator,
                 note=order.note,
                 number_above=number_above,
@@ -150,6 +175,7 @@ async def restore(place: RestorePlace, order: RestoreOrder, clock: Clock, moved:
         needs_upgrade=checked.needs_upgrade,
         operations=checked.operations,
         findings=checked.findings,
+        missing=marks.missing,
         newest_noted_anchor=_text(noted[-1]) if noted else None,
         lost_anchors=checked.lost_anchors,
         anchors_moved_to=_set_anchors_aside(place.anchor_path, checked, clock),
@@ -174,6 +200,14 @@ def _require_opened(seal: Seal, check: bytes | None, backup: Backup) -> None:
     if check is None:
         raise StoreUnusable(f"{backup.copy}: the check of the encryption key is missing from it")
     require_opened(seal, check)
+
+
+async def _identities(database: Database, seal: Seal, clock: Clock) -> IdentityStore:
+    """Gives the identity of a restored database; one of an earlier version gets its identity here."""
+    identities = IdentityStore(database, seal)
+    if IDENTITY_STEP not in await finished_upgrades(database, seal):
+        await identities.add_first(clock.now_ms())
+    return identities
 
 
 def _require_named(draft: Draft, name: str | None) -> None:
