@@ -38,6 +38,11 @@ class Known(StrEnum):
 
 
 DENIALS: Final[dict[str, Known]] = {
+    # Commands about whole databases.
+    "nothing was copied": Known.HERE,
+    "nothing was restored": Known.HERE,
+    " findings in the backup; nothing was restored": Known.HERE,
+    "; nothing was touched": Known.HERE,
     # Refusals of an effect.
     "the gateway's budget of calls is used up; this request was not sent": Known.NEVER_SENT,
     "the gateway is failing; this request was not sent": Known.NEVER_SENT,
@@ -46,6 +51,7 @@ DENIALS: Final[dict[str, Known]] = {
     "the subscription's payments could not be read, which a retry needs beforehand; the retry was not sent": (
         Known.NEVER_SENT
     ),
+    "another database took the place of this one; this request was not sent": Known.NEVER_SENT,
     # Outcomes of a call.
     "the gateway rejected the access token, and the service could not resend the request; nothing was executed": (
         Known.REJECTED

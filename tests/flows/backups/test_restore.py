@@ -9,8 +9,9 @@ import pytest
 from payrelay.clock import Clock
 from payrelay.core.moments import moment_of, rfc3339
 from payrelay.errors import StoreUnusable
+from payrelay.flows.backups.begin_in_draft import LostByMarks
 from payrelay.flows.backups.noted_anchors import noted_in
-from payrelay.flows.backups.restore import LostByMarks, Restored, RestoreOrder, RestorePlace, restore
+from payrelay.flows.backups.restore import Restored, RestoreOrder, RestorePlace, restore
 from payrelay.flows.operators.audit import Phase
 from payrelay.flows.operators.back_up import BackupSource, back_up
 from payrelay.store import open_database

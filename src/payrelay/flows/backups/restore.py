@@ -4,50 +4,23 @@ Until everything is checked, nothing is changed that a server would use. Then th
 once, with its recovery begun: there is no moment in which a server would find it without.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.moments import rfc3339
-from payrelay.errors import PayrelayError, StoreError, StoreUnusable
+from payrelay.errors import PayrelayError, StoreUnusable
+from payrelay.flows.backups.begin_in_draft import LookAtMarks, begin_in_draft, no_marks
 from payrelay.flows.backups.check_copy import CopyChecked, check_copy
 from payrelay.flows.backups.noted_anchors import NotedAnchor, noted_in
 from payrelay.flows.operators.audit import Progress
-from payrelay.flows.recovery.begin_recovery import begin_recovery
 from payrelay.store.backup.copied import Moved
 from payrelay.store.backup.drafts import Draft, draft_at
 from payrelay.store.backup.manifest import Backup, read_backup
-from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.meta import finished_upgrades, require_opened
-from payrelay.store.recovery.identity import IDENTITY_STEP, IdentityStore
-
-LOST_MARGIN_MS: Final = 5 * 60 * 1000
-"""A commit may come so much later than the time in it, and the clocks of two machines may differ."""
-
-
-class LostByMarks(NamedTuple):
-    """What the high-water marks outside the database name, and a backup lacks.
-
-    Attributes:
-        since_ms: since when commits may be lost by that, in ms since 1970, UTC; None where nothing lacks.
-        missing: the commits in words, the oldest first.
-    """
-
-    since_ms: int | None = None
-    missing: tuple[str, ...] = ()
-
-
-LookAtMarks = Callable[[Database, Seal], Awaitable[LostByMarks]]
-"""Compares the marks with a database that was not begun anew yet; raises StoreError, OSError."""
-
-
-async def no_marks(_database: Database, _seal: Seal) -> LostByMarks:
-    """Says that no mark names anything, where none are kept."""
-    return LostByMarks()
 
 
 class RestorePlace(NamedTuple):
@@ -144,19 +117,9 @@ async def restore(place: RestorePlace, order: RestoreOrder, clock: Clock, moved:
         _require_named(draft, order.replaces)
         await draft.load(backup, moved)
         noted = noted_in(place.anchor_path)
-        number_above = await _replaced_number(draft, seal) if draft.is_taken else 0
-        async with draft.changed() as opened:
-            _require_opened(seal, opened.key_check, backup)
-            marks = await place.look_at_marks(opened.database, seal)
-            since_ms = backup.made_at_ms - LOST_MARGIN_MS
-            incarnation = await begin_recovery(
-                await _identities(opened.database, seal, clock),
-                clock,
-                lost_since_ms=since_ms if marks.since_ms is None else min(since_ms, marks.since_ms),
-                operator=order.operator,
-                note=order.note,
-                number_above=number_above,
-            )
+        incarnation, marks = await begin_in_draft(
+            draft, backup, seal, clock, place.look_at_marks, operator=order.operator, note=order.note
+        )
         checked = await check_copy(draft.url, seal, clock, noted, progress)
         if checked.findings and not order.accepts_findings:
             raise FoundWrong(checked.findings)
@@ -196,20 +159,6 @@ def _required_seal(place: RestorePlace, backup: Backup) -> Seal:
     return seal
 
 
-def _require_opened(seal: Seal, check: bytes | None, backup: Backup) -> None:
-    if check is None:
-        raise StoreUnusable(f"{backup.copy}: the check of the encryption key is missing from it")
-    require_opened(seal, check)
-
-
-async def _identities(database: Database, seal: Seal, clock: Clock) -> IdentityStore:
-    """Gives the identity of a restored database; one of an earlier version gets its identity here."""
-    identities = IdentityStore(database, seal)
-    if IDENTITY_STEP not in await finished_upgrades(database, seal):
-        await identities.add_first(clock.now_ms())
-    return identities
-
-
 def _require_named(draft: Draft, name: str | None) -> None:
     if draft.is_taken and name is None:
         raise StoreUnusable(
@@ -219,15 +168,6 @@ def _require_named(draft: Draft, name: str | None) -> None:
     if name is not None and (name != draft.name or not draft.is_taken):
         there = f"that is called {draft.name}" if draft.is_taken else "there is none"
         raise StoreUnusable(f"--replace names {name}, and the configured database is another: {there}")
-
-
-async def _replaced_number(draft: Draft, seal: Seal) -> int:
-    """Reads the number of the incarnation that is replaced; 0 where the database can't be read any more."""
-    try:
-        async with draft.replaced() as opened:
-            return (await IdentityStore(opened.database, seal).read()).current.number
-    except StoreError:
-        return 0
 
 
 def _set_anchors_aside(path: Path | None, checked: CopyChecked, clock: Clock) -> str | None:

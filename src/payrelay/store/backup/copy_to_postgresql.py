@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -55,20 +55,18 @@ async def copying(path: Path, url: str, clock: Clock) -> AsyncIterator[CopyUnder
     """
     require_there(path)
     name = name_of(url)
-    lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path))
-    try:
-        async with connected(url) as target:
-            with translated():
-                await require_quiet(target, name)
-                await (await open_postgresql(url, clock=clock)).close()
-                async with target.transaction():
-                    # A service that is started on it meanwhile would begin a store of its own there.
-                    await target.execute("LOCK TABLE meta IN ACCESS EXCLUSIVE MODE")
-                    await target.execute("SET LOCAL synchronous_commit = on")
-                    with _source(path) as (connection, source):
-                        yield CopyUnderWay(source, in_postgresql(target), name, connection, target)
-    finally:
-        lock.release()
+    async with AsyncExitStack() as stack:
+        stack.callback(OwnerLock(path.with_name(f"{path.name}.lock"), str(path)).release)
+        target = await stack.enter_async_context(connected(url))
+        stack.enter_context(translated())
+        await require_quiet(target, name)
+        await (await open_postgresql(url, clock=clock)).close()
+        await stack.enter_async_context(target.transaction())
+        # A service that is started on it meanwhile would begin a store of its own there.
+        await target.execute("LOCK TABLE meta IN ACCESS EXCLUSIVE MODE")
+        await target.execute("SET LOCAL synchronous_commit = on")
+        connection, source = stack.enter_context(_source(path))
+        yield CopyUnderWay(source, in_postgresql(target), name, connection, target)
 
 
 @contextmanager
