@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from payrelay.cli.backups.copy_database import COPY_EXAMPLES, copy
+from payrelay.cli.copy_database import COPY_EXAMPLES, copy
 from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import awaited, examples, group
 from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, say, show, show_version

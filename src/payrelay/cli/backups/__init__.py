@@ -1,1 +1,1 @@
-"""The commands that back a database up, bring it back, and copy it."""
+"""The commands that back the database up, and bring it back."""
