@@ -1,5 +1,6 @@
 """A service that moves from its embedded database to PostgreSQL, with real processes."""
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Iterator
@@ -85,37 +86,47 @@ def started(program: Program, arguments: list[str]) -> subprocess.Popen[bytes]:
     )
 
 
-async def test_a_copy_that_is_killed_can_be_made_again(tmp_path: Path, gateway: GatewayDouble, url: str) -> None:
+async def killed_in_the_middle(process: subprocess.Popen[bytes], url: str) -> object:
+    """Kills a copy once it has the new database for itself; gives how many operations are there then."""
+    watching = await asyncpg.connect(url)
+    while process.poll() is None and not await watching.fetchval(
+        "SELECT count(*) FROM pg_locks WHERE relation = to_regclass('meta') AND mode = 'AccessExclusiveLock'"
+    ):
+        pass
+    process.kill()
+    process.wait()
+    stored: object = await watching.fetchval("SELECT count(*) FROM operations")
+    await watching.close()
+    return stored
+
+
+def test_a_copy_that_is_killed_can_be_made_again(tmp_path: Path, gateway: GatewayDouble, url: str) -> None:
     """What was there of it is gone, and the old database is served from until a copy is whole."""
     with charged(tmp_path, gateway) as (scene, _):
         scene.program.kill()
         process = started(scene.program, typed(url))
-        watching = await asyncpg.connect(url)
-        while process.poll() is None and not await watching.fetchval(
-            "SELECT count(*) FROM pg_locks WHERE relation = to_regclass('meta') AND mode = 'AccessExclusiveLock'"
-        ):
-            pass
-        process.kill()
-        process.wait()
-        stored = await watching.fetchval("SELECT count(*) FROM operations")
-        await watching.close()
+        stored = asyncio.run(killed_in_the_middle(process, url))
 
         assert (process.returncode, stored) == (-9, 0)
         assert scene.program.run("audit", "verify").returncode == 0
         assert scene.program.run(*typed(url)).returncode == 0
 
 
-async def test_a_copy_that_stopped_between_both_commits_is_made_again(
+async def note_in_source(path: Path) -> None:
+    """Notes that another database took the place, as a copy does just before its end."""
+    with changed(path) as (database, _check):
+        await IdentityStore(database, Seal(parse_keys(SEALING_KEY))).change(
+            lambda identity: msgspec.structs.replace(identity, copied_to="elsewhere")
+        )
+
+
+def test_a_copy_that_stopped_between_both_commits_is_made_again(
     tmp_path: Path, gateway: GatewayDouble, url: str
 ) -> None:
     """The old database says that the new one took its place, and the new one is empty: nothing is served, or lost."""
     with charged(tmp_path, gateway) as (scene, _):
         scene.program.kill()
-        seal = Seal(parse_keys(SEALING_KEY))
-        with changed(tmp_path / "payrelay.db") as (database, _check):
-            await IdentityStore(database, seal).change(
-                lambda identity: msgspec.structs.replace(identity, copied_to="elsewhere")
-            )
+        asyncio.run(note_in_source(tmp_path / "payrelay.db"))
         served = scene.program.run("serve", "--port", "0")
         copied = scene.program.run(*typed(url))
 
