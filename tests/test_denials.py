@@ -40,6 +40,11 @@ class Known(StrEnum):
 
 
 DENIALS: Final[dict[str, Known]] = {
+    # Commands about whole databases.
+    "nothing was copied": Known.HERE,
+    "nothing was restored": Known.HERE,
+    " findings in the backup; nothing was restored": Known.HERE,
+    "; nothing was touched": Known.HERE,
     # Refusals of an effect.
     "the gateway's budget of calls is used up; this request was not sent": Known.NEVER_SENT,
     "the gateway is failing; this request was not sent": Known.NEVER_SENT,
@@ -59,6 +64,7 @@ DENIALS: Final[dict[str, Known]] = {
     "another operation on the same order, payment or subscription came while the service looked for an earlier try of"
     " this request; this request was not sent": Known.NEVER_SENT,
     "a recovery of the database has just begun; this request was not sent": Known.NEVER_SENT,
+    "another database took the place of this one; this request was not sent": Known.NEVER_SENT,
     # Outcomes of a call.
     "the gateway rejected the access token, and the service could not resend the request; nothing was executed": (
         Known.REJECTED

@@ -19,17 +19,22 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.clock import Clock
 from payrelay.core.access.identity_provider import IdentityProvider
+from payrelay.core.database_url import embedded_file
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, RowForged, SettingsError
+from payrelay.flows.backups.begin_in_draft import LostByMarks
+from payrelay.flows.backups.copy_database import CopyOrder, require_in_place
+from payrelay.flows.backups.restore import RestorePlace
 from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
+from payrelay.flows.recovery.inspect_marks import inspect_marks
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
@@ -149,6 +154,7 @@ async def running(
         shared = await stack.enter_async_context(
             opened_resources(settings, clock, is_owner=True, changes=changes, log=log)
         )
+        await require_in_place(IdentityStore(shared.database, shared.seal))
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
@@ -450,6 +456,33 @@ def backup_source(settings: Settings) -> BackupSource:
     if settings.embedded_path is not None:
         require_there(settings.embedded_path)
     return BackupSource(settings.database_url.reveal(), configured_seal(settings), child_environment())
+
+
+def restore_place(settings: Settings) -> RestorePlace:
+    """Returns what the command that restores works with."""
+
+    async def look_at_marks(database: Database, seal: Seal) -> LostByMarks:
+        chain = await chain_key(database, seal, Clock())
+        shown = await inspect_marks(settings.marks_folder, database, seal, chain.secret)
+        return LostByMarks(shown.lost_since_ms, tuple(each.name for each in shown.missing))
+
+    return RestorePlace(
+        settings.database_url.reveal(),
+        partial(configured_seal, settings),
+        child_environment(),
+        settings.anchor_path,
+        look_at_marks,
+    )
+
+
+def copy_order(settings: Settings, url: str, operator: str) -> CopyOrder:
+    """Returns what the command that copies the database works with. Raises SettingsError, StoreUnusable."""
+    if settings.embedded_path is None:
+        raise SettingsError("PAYRELAY_DATABASE_URL is no sqlite:// address, and only an embedded database is copied")
+    if embedded_file(url) is not None:
+        raise SettingsError("--to takes a postgresql:// address")
+    require_there(settings.embedded_path)
+    return CopyOrder(settings.embedded_path, url, configured_seal(settings), operator)
 
 
 @asynccontextmanager

@@ -9,13 +9,15 @@ from typing import Annotated
 
 import typer
 
+from payrelay.cli.copy_database import COPY_EXAMPLES, copy
 from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import awaited, examples, group
 from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, say, show, show_version
 from payrelay.clock import Clock
 
 app = group()
-schema = group("db", "The schema of the database.")
+schema = group("db", "The database: its schema, and its way into PostgreSQL.")
+schema.command(epilog=COPY_EXAMPLES)(copy)
 app.add_typer(schema)
 
 Host = Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")]

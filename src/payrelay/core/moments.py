@@ -10,13 +10,12 @@ def rfc3339(at_ms: int, timespec: Literal["seconds", "milliseconds"] = "millisec
     return _at(at_ms).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
-def moment_ms(text: str) -> int | None:
-    """Reads a time in ISO 8601 with its zone: ``2026-11-21T10:00Z``, ``2026-11-21 15:30+05:30``; None for others."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return None if moment.tzinfo is None else int(moment.timestamp() * 1000)
+def moment_of(text: str) -> int:
+    """Reads a time in ISO 8601 with its zone, such as ``2026-11-21T10:00Z``; raises ValueError for anything else."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("the time has no zone")
+    return round(moment.timestamp() * 1000)
 
 
 def spoken(at_ms: int) -> str:

@@ -50,7 +50,7 @@ async def embedded_keys(database: Database, path: Path) -> tuple[bytes, ...]:
 
     Raises StoreUnusable where the file is missing although the database needs it, because a new key would open nothing.
     """
-    is_needed = bool(await database.read(all_rows(Statement(statements.ANY_STORED, ()))))
+    is_needed = await is_anything_stored(database)
     if is_needed and not sealing.is_key_file(path):
         raise key_file_is_missing(path)
     return sealing.load_or_make_key(path)
@@ -59,6 +59,11 @@ async def embedded_keys(database: Database, path: Path) -> tuple[bytes, ...]:
 def key_file_is_missing(path: Path) -> StoreUnusable:
     """Makes the error for a database whose key file is gone."""
     return StoreUnusable(f"{path}: the encryption key of this database is missing; put the file back")
+
+
+async def is_anything_stored(database: Database) -> bool:
+    """True where a process has stored anything in the database. Raises StoreUnavailable."""
+    return bool(await database.read(all_rows(Statement(statements.ANY_STORED, ()))))
 
 
 async def begin(database: Database, values: Mapping[str, bytes]) -> bool:

@@ -29,6 +29,7 @@ class Identities:
         self.incarnations = [FIRST]
         self.reads = 0
         self.is_away = False
+        self.copied_to = ""
 
     async def read(self) -> DatabaseIdentity:
         """Reads the identity."""
@@ -36,7 +37,7 @@ class Identities:
         await asyncio.sleep(0)
         if self.is_away:
             raise StoreUnavailable("away")
-        return DatabaseIdentity(id="one", incarnations=tuple(self.incarnations))
+        return DatabaseIdentity(id="one", incarnations=tuple(self.incarnations), copied_to=self.copied_to)
 
     async def change(self, changed: Callable[[DatabaseIdentity], DatabaseIdentity]) -> DatabaseIdentity:
         """Changes the identity."""
@@ -63,6 +64,18 @@ async def test_nothing_takes_effect_on_a_database_that_is_behind_until_its_recov
     world.clock.passed_ms += IDENTITY_KEPT_MS
     assert await lost.require_effects_allowed() is None
     assert world.log_events == ["database_behind", "recovery_under_way", "recovery_ended"]
+
+
+async def test_nothing_takes_effect_on_a_database_whose_place_another_took(world: World) -> None:
+    """The other one takes effects for the same orders, and neither would see what the other did."""
+    identities = Identities()
+    lost = LostCommits(identities.read, world.clock, world.relay.log)
+    assert await lost.require_effects_allowed() is None
+    identities.copied_to = "postgresql://db/payrelay"
+    world.clock.passed_ms += IDENTITY_KEPT_MS
+
+    with pytest.raises(Refusal, match="another database took the place"):
+        await lost.require_effects_allowed()
 
 
 async def test_a_recovery_that_had_begun_before_does_not_allow_what_is_lost_again(world: World) -> None:

@@ -21,7 +21,7 @@ from payrelay.cli.terminal.messages import (
     say,
     show,
 )
-from payrelay.core.moments import moment_ms
+from payrelay.core.moments import moment_of
 from payrelay.core.payments.operation import Kind, Operation
 from payrelay.core.payments.payment import payment_number
 from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
@@ -134,10 +134,11 @@ def _filter_from(operation_ids: list[str], where: list[str]) -> "HeldFilter":
 
 
 def _time_from(named: dict[str, str], name: str) -> int | None:
-    at_ms = moment_ms(named[name]) if name in named else None
-    if name in named and at_ms is None:
-        raise CommandError(f"--where {name}= must be a time in ISO 8601 with its zone, such as 2026-11-22T09:30Z")
-    return at_ms
+    try:
+        return moment_of(named[name]) if name in named else None
+    except ValueError:
+        wanted = "a time in ISO 8601 with its zone, such as 2026-11-22T09:30Z"
+        raise CommandError(f"--where {name}= must be {wanted}") from None
 
 
 def _payment_id(text: str | None) -> str | None:

@@ -20,7 +20,7 @@ from payrelay.cli.terminal.messages import (
     show_json,
 )
 from payrelay.clock import Clock
-from payrelay.core.moments import moment_ms, spoken
+from payrelay.core.moments import moment_of, spoken
 
 app = group("recover", "Recover from commits that the database has lost.")
 
@@ -65,17 +65,21 @@ def recover(
 @awaited
 async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: bool) -> int:
     from payrelay.flows.recovery.begin_recovery import begin_recovery
-    from payrelay.flows.recovery.lost_since_of_marks import lost_since_of_marks
 
     settings = read_settings()
     require_answerable(is_sure=is_sure, undone=UNDONE)
     who, now_ms = operator_from(by), Clock().now_ms()
-    since_ms = lost_since_of_marks(settings) if lost_since is None else _time_from(lost_since)
-    if since_ms is None:
-        raise CommandError(NO_MARK)
-    if since_ms > now_ms:
+    since_ms = None if lost_since is None else _time_from(lost_since)
+    if since_ms is not None and since_ms > now_ms:
         raise CommandError("--lost-since is in the future")
     async with session(settings) as relay:
+        if since_ms is None:
+            try:
+                since_ms = (await relay.marks.shown()).lost_since_ms
+            except OSError as error:
+                raise CommandError(f"the marks can't be read ({error.strerror}): give --lost-since") from None
+        if since_ms is None:
+            raise CommandError(NO_MARK)
         say(f"Commits from {spoken(since_ms)} to {spoken(now_ms)} UTC count as lost.")
         for line in CONSEQUENCES:
             say(f"· {line}")
@@ -170,7 +174,8 @@ app.command(
 
 
 def _time_from(text: str) -> int:
-    at_ms = moment_ms(text)
-    if at_ms is None:
-        raise CommandError("--lost-since must be a time in ISO 8601 with its zone, such as 2026-11-22T09:30Z")
-    return at_ms
+    try:
+        return moment_of(text)
+    except ValueError:
+        wanted = "a time in ISO 8601 with its zone, such as 2026-11-22T09:30Z"
+        raise CommandError(f"--lost-since must be {wanted}") from None

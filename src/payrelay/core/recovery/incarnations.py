@@ -31,7 +31,7 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
     """One stretch of a database's history.
 
     Attributes:
-        number: 1 for the first one; each further one has one more.
+        number: 1 for the first one; each further one has a higher one.
         reason: why it began.
         began_at_ms: when, in ms since 1970, UTC.
         lost: the time whose commits may be lost; only where commits were lost.
@@ -60,10 +60,14 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DatabaseIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """Which database it is: a random id that it keeps for good, and its incarnations, the oldest first."""
+    """Which database it is: a random id that it keeps for good, and its incarnations, the oldest first.
+
+    ``copied_to`` names the database that took its place; empty where none did. Nothing takes effect on it from then on.
+    """
 
     id: str
     incarnations: tuple[Incarnation, ...]
+    copied_to: str = ""
 
     @property
     def current(self) -> Incarnation:

@@ -16,20 +16,17 @@ from typing import Final, NamedTuple
 import msgspec
 
 from payrelay.clock import Clock
+from payrelay.core.backup_manifest import Manifest
 from payrelay.core.database_url import embedded_file
 from payrelay.core.moments import rfc3339
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import Copied, Moved
+from payrelay.store.backup.manifest import FORMAT, MANIFEST, POSTGRESQL_FILE, SQLITE_FILE
 from payrelay.store.backup.postgresql import copy_postgresql
 from payrelay.store.backup.sqlite import copy_sqlite
 from payrelay.store.engine.sealing import Seal, sync_directory
 from payrelay.store.meta import require_opened
 
-FORMAT: Final = 1
-MANIFEST: Final = "manifest.json"
-SQLITE_FILE: Final = "payrelay.db"
-POSTGRESQL_FILE: Final = "payrelay.dump"
-"""What ``pg_restore`` reads."""
 _FOLDER_MODE: Final = 0o700
 
 
@@ -45,31 +42,6 @@ class BackupSource(NamedTuple):
     url: str
     seal: Seal
     variables: Mapping[str, str]
-
-
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backup is.
-
-    Attributes:
-        format: of this manifest.
-        payrelay: the version of the program that made it.
-        made_at: when the backup began: what was committed before is in it. RFC 3339, UTC.
-        newest_entry_at: when the newest journal entry in it was written; None where it has none.
-        schema_version: the number of its newest migration.
-        file: the name of the copy, in the folder of the manifest.
-        bytes, sha256: of the copy.
-        key_id: the encryption key that opens it, in hex digits, as ``payrelay seal status`` names it.
-    """
-
-    format: int
-    payrelay: str
-    made_at: str
-    newest_entry_at: str | None
-    schema_version: int
-    file: str
-    bytes: int
-    sha256: str
-    key_id: str
 
 
 async def back_up(source: BackupSource, folder: Path, clock: Clock, moved: Moved) -> Manifest:

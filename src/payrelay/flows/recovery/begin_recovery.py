@@ -8,12 +8,14 @@ from payrelay.store.recovery.identity import IdentityStore
 
 
 async def begin_recovery(
-    identities: IdentityStore, clock: Clock, *, lost_since_ms: int, operator: str, note: str
+    identities: IdentityStore, clock: Clock, *, lost_since_ms: int, operator: str, note: str, number_above: int = 0
 ) -> Incarnation:
     """Begins an incarnation whose lost window reaches from ``lost_since_ms`` (since 1970, UTC) until now; returns it.
 
     At once or not at all. Where a recovery is under way, its lost window belongs to the new one, and what principals
-    acknowledged before counts no more: they may have sent something since. Raises StoreError.
+    acknowledged before counts no more: they may have sent something since. Where another database took the place of
+    this one, this one is served from again. The number is above ``number_above`` too: a restored backup doesn't know
+    how many incarnations came after it, and no two may have one number. Raises StoreError.
     """
     now_ms = clock.now_ms()
 
@@ -23,13 +25,13 @@ async def begin_recovery(
         if current.is_recovering and current.lost is not None:
             since_ms = min(since_ms, current.lost.since_ms)
         began = Incarnation(
-            number=current.number + 1,
+            number=max(current.number, number_above) + 1,
             reason=Beginning.RECOVERED,
             began_at_ms=now_ms,
             lost=LostWindow(since_ms=since_ms, until_ms=now_ms),
             operator=operator,
             note=note,
         )
-        return msgspec.structs.replace(identity, incarnations=(*identity.incarnations, began))
+        return msgspec.structs.replace(identity, incarnations=(*identity.incarnations, began), copied_to="")
 
     return (await identities.change(begun)).current

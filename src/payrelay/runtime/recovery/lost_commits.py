@@ -24,6 +24,7 @@ BEHIND_SENTENCE: Final = (
     "the database may lack operations that were carried out, and an operator must start its recovery;"
     " this request was not sent"
 )
+COPIED_SENTENCE: Final = "another database took the place of this one; this request was not sent"
 
 
 Change = Callable[[Callable[[DatabaseIdentity], DatabaseIdentity]], Awaitable[DatabaseIdentity]]
@@ -79,10 +80,13 @@ class LostCommits:
     async def require_effects_allowed(self) -> Incarnation | None:
         """Gives the incarnation whose recovery is under way; None where there is none.
 
-        Raises Refusal (unavailable) where the database is behind and no recovery was started; StoreUnavailable where
-        that can't be known.
+        Raises Refusal (unavailable) where the database is behind and no recovery was started, and where another
+        database took its place; StoreUnavailable where that can't be known.
         """
-        current = (await self.identity()).current
+        identity = await self.identity()
+        if identity.copied_to:
+            raise Refusal(Code.UNAVAILABLE, COPIED_SENTENCE, retry_after_s=RETRY_AFTER_S)
+        current = identity.current
         if self.behind is not None:
             raise Refusal(Code.UNAVAILABLE, BEHIND_SENTENCE, retry_after_s=RETRY_AFTER_S)
         return current if current.is_recovering else None

@@ -113,6 +113,10 @@ class Marks:
             return
         self._covered = tuple(found)
 
+    async def shown(self) -> MarksShown:
+        """Gives what the marks in the folder show of the database; changes nothing. Raises OSError, StoreError."""
+        return await shown_by(await self._files.read(), await self._lost_commits.identity(), self._rows)
+
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Writes the mark after commits while the context is open, and once more at its end."""

@@ -8,12 +8,12 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import KEY_CHECK, NEWEST_ENTRY, SCHEMA_VERSION, Copied, Moved
+from payrelay.store.backup.programs import address_and_password, run_program
 from payrelay.store.engine.postgresql.faults import translated
 from payrelay.store.engine.postgresql.hosts import name_of, unreadable
 from payrelay.store.engine.postgresql.sessions import CONNECT_TIMEOUT_S
@@ -28,11 +28,6 @@ POLL_S: Final = 0.5
 _OUR_SCHEMA: Final = "SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = to_regclass('schema_version')"
 _UNLIMITED: Final = {"idle_in_transaction_session_timeout": "0", "statement_timeout": "0"}
 """The transaction of the snapshot is idle while ``pg_dump`` works."""
-_LIBPQ: Final = frozenset(
-    {"host", "hostaddr", "port", "user", "dbname", "passfile", "options", "connect_timeout", "target_session_attrs"}
-    | {"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "ssl_min_protocol_version", "ssl_max_protocol_version"}
-)
-"""The parameters of an address that ``pg_dump`` knows; the driver takes all others as settings of the session."""
 
 
 async def copy_postgresql(url: str, target: Path, moved: Moved, variables: Mapping[str, str]) -> Copied:
@@ -60,7 +55,7 @@ async def copy_postgresql(url: str, target: Path, moved: Moved, variables: Mappi
                 await _dump(url, target, moved, ("--schema", schema, "--snapshot", snapshot), variables)
     finally:
         await connection.close()
-    await _run(variables, "pg_restore", f"--file={os.devnull}", str(target))
+    await run_program(variables, "pg_restore", f"--file={os.devnull}", str(target))
     return copied
 
 
@@ -73,11 +68,11 @@ async def _asked(connection: asyncpg.Connection) -> Copied:
 
 
 async def _dump(url: str, target: Path, moved: Moved, options: Iterable[str], variables: Mapping[str, str]) -> None:
-    address, password = _address(url)
+    address, password = address_and_password(url)
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     watching = asyncio.create_task(_watch(target, moved))
     try:
-        await _run(
+        await run_program(
             variables if password is None else {**variables, "PGPASSWORD": password},
             "pg_dump",
             "--format=custom",
@@ -106,40 +101,3 @@ async def _watch(target: Path, moved: Moved) -> None:
 
 def _megabytes(path: Path) -> int:
     return path.stat().st_size // 1_000_000
-
-
-async def _run(variables: Mapping[str, str], program: str, *arguments: str) -> None:
-    """Runs one of PostgreSQL's programs; ends it where the caller is cancelled. Raises StoreUnusable."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            *arguments,
-            env=variables,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-        )
-    except FileNotFoundError:
-        raise StoreUnusable(
-            f"{program} is not installed; it comes with PostgreSQL's client programs (the package postgresql-client)"
-        ) from None
-    try:
-        _, said = await process.communicate()
-    except asyncio.CancelledError:
-        process.terminate()
-        await process.wait()
-        raise
-    if process.returncode:
-        lines = said.decode("utf-8", "replace").strip().splitlines() or [f"exit code {process.returncode}"]
-        raise StoreUnusable(f"{program} failed: {lines[-1]}")
-
-
-def _address(url: str) -> tuple[str, str | None]:
-    """Splits off the password, which would show in the list of processes, and what ``pg_dump`` doesn't know."""
-    parts = urlsplit(url)
-    known = dict(parse_qsl(parts.query))
-    password = known.pop("password", None) if parts.password is None else unquote(parts.password)
-    user = "" if parts.username is None else f"{parts.username}@"
-    hosts = parts.netloc.rpartition("@")[2]
-    query = urlencode({name: value for name, value in known.items() if name in _LIBPQ}, quote_via=quote)
-    return urlunsplit((parts.scheme, f"{user}{hosts}", parts.path, query, "")), password

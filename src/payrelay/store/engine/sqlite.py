@@ -240,7 +240,7 @@ class Sqlite:
         try:
             statement = next(job.unit)
             if statement.is_whole:
-                statement = job.unit.send(_rows(self._writer, statement))
+                statement = job.unit.send(rows_of(self._writer, statement))
         except StopIteration as end:
             return _Outcome(job.waiter, end.value, None)
         except Exception as error:  # whatever a unit raises concerns its caller alone
@@ -315,13 +315,14 @@ def _go_on(connection: sqlite3.Connection, unit: Unit[T], statement: Statement) 
     """Runs the statement that a unit has yielded, and all that it yields after it."""
     try:
         while True:
-            statement = unit.send(_rows(connection, statement))
+            statement = unit.send(rows_of(connection, statement))
     except StopIteration as end:
         value: T = end.value
         return value
 
 
-def _rows(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
+def rows_of(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
+    """Runs a statement, and gives its rows. Raises sqlite3.Error."""
     parameters = statement.parameters
     steps = statement.query.sqlite
     cursor = connection.execute(steps[0].text, steps[0].pick(parameters))

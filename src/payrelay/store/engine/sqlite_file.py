@@ -54,9 +54,11 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, changes: Sche
         writer = _connect(path, "rw", busy_s)
         if changes.may_make:
             _claim_file(writer, path)
+            _require_log(writer, path)
             _migrate(writer, path, clock, changes)
         else:
             _require_ready(writer, path)
+            _require_log(writer, path)
         reader = _connect(path, "ro", min(busy_s, _READ_BUSY_S))
         reader.execute("SELECT count(*) FROM schema_version").fetchall()
         writer.execute("PRAGMA busy_timeout = 0")
@@ -119,7 +121,7 @@ def _connect(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
 
 
 def _claim_file(connection: sqlite3.Connection, path: Path) -> None:
-    """Marks an empty file as ours and turns write-ahead logging on; raises StoreUnusable for another program's file."""
+    """Marks an empty file as ours; raises StoreUnusable for another program's file."""
     connection.execute("BEGIN IMMEDIATE")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
@@ -128,6 +130,10 @@ def _claim_file(connection: sqlite3.Connection, path: Path) -> None:
             raise StoreUnusable(f"{path}: this SQLite file is not a Payrelay database")
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute("COMMIT")
+
+
+def _require_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Turns write-ahead logging on, which a restore that was stopped has turned off; raises StoreUnusable."""
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise StoreUnusable(f"{path}: this file system does not support SQLite's write-ahead log")

@@ -15,6 +15,8 @@ from payrelay.store.statements import meta as statements
 
 DATABASE_IDENTITY: Final = "database_identity"
 """Its name in ``meta``."""
+IDENTITY_STEP: Final = "database identity"
+"""The name of the upgrade step that gives an earlier database its identity."""
 _CONTEXT: Final = b"meta/database_identity"
 _ID_BYTES: Final = 16
 _CHANGE_ATTEMPTS_MAX: Final = 10

@@ -25,7 +25,7 @@ from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
-from payrelay.store.recovery.identity import IdentityStore
+from payrelay.store.recovery.identity import IDENTITY_STEP, IdentityStore
 from payrelay.store.statements.meta import OTHER_VERSIONS
 from payrelay.store.upgrades.cover_earlier_rows import ROW_DIGESTS, cover_earlier_rows, has_covered_rows
 from payrelay.store.upgrades.cover_more_rows import MORE_ROW_DIGESTS, cover_more_rows, has_covered_more_rows
@@ -106,7 +106,7 @@ STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep(ROW_DIGESTS, _cover_earlier_rows, _has_covered_rows),
     UpgradeStep("data keys", _seal_with_data_keys),
     UpgradeStep(MORE_ROW_DIGESTS, _cover_more_rows, _has_covered_more_rows),
-    UpgradeStep("database identity", _give_identity, runs_beside_others=True),
+    UpgradeStep(IDENTITY_STEP, _give_identity, runs_beside_others=True),
 )
 """All steps, in the order in which they run. ``data keys`` comes behind ``row digests``, and changes nothing that a
 digest covers: so a database that has data keys has had its digests. A later step writes digests itself, or covers what

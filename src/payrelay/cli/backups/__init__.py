@@ -1,0 +1,1 @@
+"""The commands that back the database up, and bring it back."""

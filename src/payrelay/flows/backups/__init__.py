@@ -1,0 +1,1 @@
+"""Puts a backup back, and copies a database into another one."""

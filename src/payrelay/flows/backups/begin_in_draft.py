@@ -1,0 +1,85 @@
+"""Begins the recovery of a restored database, while nobody but the restore knows of it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from payrelay.clock import Clock
+from payrelay.core.recovery.incarnations import Incarnation
+from payrelay.errors import StoreError, StoreUnusable
+from payrelay.flows.recovery.begin_recovery import begin_recovery
+from payrelay.store.backup.drafts import Draft
+from payrelay.store.backup.manifest import Backup
+from payrelay.store.engine.database import Database
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.meta import finished_upgrades, require_opened
+from payrelay.store.recovery.identity import IDENTITY_STEP, IdentityStore
+
+LOST_MARGIN_MS: Final = 5 * 60 * 1000
+"""A commit may come so much later than the time in it, and the clocks of two machines may differ."""
+
+
+class LostByMarks(NamedTuple):
+    """What the high-water marks outside the database name, and a backup lacks.
+
+    Attributes:
+        since_ms: since when commits may be lost by that, in ms since 1970, UTC; None where nothing lacks.
+        missing: the commits in words, the oldest first.
+    """
+
+    since_ms: int | None = None
+    missing: tuple[str, ...] = ()
+
+
+LookAtMarks = Callable[[Database, Seal], Awaitable[LostByMarks]]
+"""Compares the marks with a database that was not begun anew yet; raises StoreError, OSError."""
+
+
+async def no_marks(_database: Database, _seal: Seal) -> LostByMarks:
+    """Says that no mark names anything, where none are kept."""
+    return LostByMarks()
+
+
+async def begin_in_draft(
+    draft: Draft, backup: Backup, seal: Seal, clock: Clock, look_at_marks: LookAtMarks, *, operator: str, note: str
+) -> tuple[Incarnation, LostByMarks]:
+    """Begins the recovery in a loaded draft; returns it with what the marks show.
+
+    Raises StoreUnusable where the draft can't be opened with the key; StoreError, OSError.
+    """
+    number_above = await _replaced_number(draft, seal) if draft.is_taken else 0
+    async with draft.changed() as opened:
+        _require_opened(seal, opened.key_check, backup)
+        marks = await look_at_marks(opened.database, seal)
+        since_ms = backup.made_at_ms - LOST_MARGIN_MS
+        incarnation = await begin_recovery(
+            await _identities(opened.database, seal, clock),
+            clock,
+            lost_since_ms=since_ms if marks.since_ms is None else min(since_ms, marks.since_ms),
+            operator=operator,
+            note=note,
+            number_above=number_above,
+        )
+    return incarnation, marks
+
+
+def _require_opened(seal: Seal, check: bytes | None, backup: Backup) -> None:
+    if check is None:
+        raise StoreUnusable(f"{backup.copy}: the check of the encryption key is missing from it")
+    require_opened(seal, check)
+
+
+async def _identities(database: Database, seal: Seal, clock: Clock) -> IdentityStore:
+    """Gives the identity of a restored database; one of an earlier version gets its identity here."""
+    identities = IdentityStore(database, seal)
+    if IDENTITY_STEP not in await finished_upgrades(database, seal):
+        await identities.add_first(clock.now_ms())
+    return identities
+
+
+async def _replaced_number(draft: Draft, seal: Seal) -> int:
+    """Reads the number of the incarnation that is replaced; 0 where the database can't be read any more."""
+    try:
+        async with draft.replaced() as opened:
+            return (await IdentityStore(opened.database, seal).read()).current.number
+    except StoreError:
+        return 0
