@@ -21,8 +21,10 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
 from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
@@ -74,6 +76,7 @@ def relay_over(
         background=background,
         paused=PausedAccounts(Pauses(database), clock, log),
         lost_commits=LostCommits(_first_identity, clock, log),
+        revocations=RevocationList(None, CHAIN_KEY),
         alerting=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
         read_cache=ReadCache(
             ReadingStore(database, SEAL, rows),
@@ -89,6 +92,8 @@ def relay_over(
         customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL, rows),
         signed_texts=SignedTexts(database, rows, secret=CHAIN_KEY),
+        credentials=Credentials(database, rows),
+        pauses=Pauses(database),
         client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
         owners=Owners(database, rows),

@@ -1,5 +1,6 @@
 """Puts the program together from its settings, and takes it apart in the reverse order."""
 
+import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -23,11 +24,12 @@ from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
-from payrelay.errors import DatabaseNotReady, RowForged, SettingsError
+from payrelay.errors import DatabaseNotReady, RowForged, SettingsError, StoreUnusable
 from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
+from payrelay.flows.recovery.reapply_revocations import reapply_in_new_incarnation
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
@@ -46,6 +48,7 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
     KEY_IS_MISSING,
@@ -53,6 +56,7 @@ from payrelay.settings import (
     IdentitySettings,
     Settings,
     child_environment,
+    marks_beside,
     require_serving,
 )
 from payrelay.settings.file_modes import require_own
@@ -137,17 +141,18 @@ async def running(
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
+        await reapply_in_new_incarnation(relay)
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
-        await stack.enter_async_context(worker.working(relay))
+        jobs = (*worker.JOBS, worker.Job(2, reapply_in_new_incarnation))
+        await stack.enter_async_context(worker.working(relay, jobs=jobs))
         for text in await undecided_in_words(shared.database, shared.rows):
             log.warning("principals_undecided", text=text)
         if await is_file_left(shared.database):
             log.warning("file_not_cleared", text=FILE_IS_LEFT)
-        credentials = Credentials(shared.database, shared.rows)
         context = ApiContext(
             relay=relay,
-            credentials=credentials,
+            credentials=relay.credentials,
             database=shared.database,
             metrics=metrics,
             exposition=Exposition(metrics, Counts(shared.database), relay),
@@ -167,7 +172,7 @@ async def running(
                 stack, await stored_identity(settings.identity, relay.principals, log), clock, log
             ),
         )
-        yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
+        yield Service(api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered)
 
 
 async def stored_identity(
@@ -244,6 +249,7 @@ async def opened_relay(
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
             lost_commits=LostCommits(IdentityStore(database, seal).read, clock, log),
+            revocations=RevocationList(settings.marks_folder, chain_secret, log),
             alerting=AlertChannels(
                 alerts=tuple(Alerts(database, about) for about in AlertSubject),
                 channels=alert_channels_of(settings),
@@ -268,6 +274,8 @@ async def opened_relay(
             checkouts=Checkouts(database, seal, rows),
             signed_texts=SignedTexts(database, rows, secret=chain_secret),
             return_links=settings.return_links,
+            credentials=Credentials(database, rows),
+            pauses=Pauses(database),
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
             owners=Owners(database, rows),
@@ -367,20 +375,37 @@ class KeyStores(NamedTuple):
 
     credentials: Credentials
     principals: Principals
+    revocations: RevocationList
 
 
 @asynccontextmanager
 async def opened_key_stores(settings: Settings, clock: Clock, *, may_upgrade: bool) -> AsyncIterator[KeyStores]:
     """Opens the database beside a running server, for the commands about keys; ``may_upgrade`` as for the database."""
     async with opened_resources(settings, clock, may_upgrade=may_upgrade) as shared:
-        yield KeyStores(Credentials(shared.database, shared.rows), Principals(shared.database, shared.rows))
+        yield KeyStores(
+            Credentials(shared.database, shared.rows),
+            Principals(shared.database, shared.rows),
+            RevocationList(settings.marks_folder, shared.chain.secret),
+        )
+
+
+class PauseStores(NamedTuple):
+    """What the commands that pause work with; without the encryption key no list of revocations."""
+
+    pauses: Pauses
+    revocations: RevocationList | None
 
 
 @asynccontextmanager
-async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pauses]:
+async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[PauseStores]:
     """Opens the database beside a running server, for the commands that pause; they need no encryption key."""
     async with opened_database(settings, clock, may_upgrade=False) as database:
-        yield Pauses(database)
+        try:
+            secret = (await chain_key(database, configured_seal(settings), clock)).secret
+        except (SettingsError, StoreUnusable):
+            yield PauseStores(Pauses(database), None)
+        else:
+            yield PauseStores(Pauses(database), RevocationList(settings.marks_folder, secret))
 
 
 @asynccontextmanager
@@ -432,11 +457,15 @@ def _trail_of(shared: "SharedResources") -> Trail:
 
 
 def remove_database(path: Path) -> None:
-    """Removes an embedded database with its key, if there is one. Raises StoreUnusable where a process runs on it."""
+    """Removes an embedded database, if there is one, with its key and what outlives it.
+
+    Raises StoreUnusable where a process runs on it.
+    """
     lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path))
     try:
         for suffix in ("", "-wal", "-shm", ".key"):
             path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+        shutil.rmtree(marks_beside(path), ignore_errors=True)
     finally:
         lock.release()
 

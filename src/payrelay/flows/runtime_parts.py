@@ -13,6 +13,7 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.revocation_list import RevocationList
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class RuntimeParts:
     Attributes:
         paused: knows the accounts that take no new effects.
         lost_commits: knows whether the database may lack commits, and whether a recovery is under way.
+        revocations: lists outside the database what was taken back.
         read_cache: shares and keeps the gateway's answers to reads.
         dispatch: publishes, delivers and follows events.
         alerting: the alert channels.
@@ -34,6 +36,7 @@ class RuntimeParts:
 
     paused: PausedAccounts
     lost_commits: LostCommits
+    revocations: RevocationList
     read_cache: ReadCache
     dispatch: Dispatch
     alerting: AlertChannels

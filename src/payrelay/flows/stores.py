@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
 from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
@@ -33,6 +35,8 @@ class Stores:
         checkouts: checkouts.
         signed_texts: the texts that gateways sign once they get a form or a call.
         subscriptions: what is known of subscriptions.
+        credentials: keys.
+        pauses: the accounts that an operator has paused.
         client_tokens, signing_keys: client tokens, and the keys that sign them.
         owners: who owns a payment, an authorization, a plan or an order.
         principals: the names and groups of principals.
@@ -48,6 +52,8 @@ class Stores:
     checkouts: Checkouts
     signed_texts: SignedTexts
     subscriptions: Subscriptions
+    credentials: Credentials
+    pauses: Pauses
     client_tokens: ClientTokens
     signing_keys: SigningKeys
     owners: Owners

@@ -7,6 +7,7 @@ from payrelay.settings.model import (
     IdentitySettings,
     Settings,
     gateway_settings,
+    marks_beside,
     model_of,
     require_serving,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "Settings",
     "child_environment",
     "gateway_settings",
+    "marks_beside",
     "model_of",
     "read_settings",
     "require_serving",

@@ -147,6 +147,8 @@ class Settings(BaseModel):
     """The file that gets the audit's newest anchor once a day; None for none."""
     anchor_alerts: bool = False
     """Whether the alert channels get the audit's newest anchor once a day."""
+    mark_path: Path | None = None
+    """The folder of the high-water marks; None for the one beside an embedded database."""
     public_url: Annotated[str, AfterValidator(parse.web_address)] | None = None
     trusted_proxies: _Networks = ()
     metrics_address: Annotated[parse.ListeningAddress | None, PlainValidator(parse.listening_address)] = None
@@ -174,6 +176,13 @@ class Settings(BaseModel):
         return None if name is None else Path(name)
 
     @property
+    def marks_folder(self) -> Path | None:
+        """The folder of the high-water marks; None with PostgreSQL where none is named: no marks are kept then."""
+        if self.mark_path is not None or self.embedded_path is None:
+            return self.mark_path
+        return marks_beside(self.embedded_path)
+
+    @property
     def shown_database(self) -> str:
         """The database's address without its password and its options."""
         url = self.database_url.reveal()
@@ -188,6 +197,11 @@ class Settings(BaseModel):
         """The environment that new keys are marked with: ``live`` where at least one account is live."""
         is_live = any(gateway.environment == "live" for gateway in self.gateways.values())
         return "live" if is_live else "sandbox"
+
+
+def marks_beside(database: Path) -> Path:
+    """Gives the folder of the marks of an embedded database, unless the settings name another."""
+    return database.with_name(f"{database.name}.marks")
 
 
 def require_serving(settings: Settings) -> None:
