@@ -29,8 +29,8 @@ from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.back_up import BackupSource
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
-from payrelay.flows.recovery.reapply_revocations import reapply_in_new_incarnation
 from payrelay.flows.relay import Relay
+from payrelay.flows.revocations.reapply import reapply_in_new_incarnation
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources

@@ -21,13 +21,15 @@ import msgspec
 from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.payments.order_search import PAUSES_MS
 from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.core.payments.schedules import DAY_MS
+from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
 from payrelay.core.secret import MaskedRepr, Secret
 from payrelay.errors import IllegalTransition
 
 RETRY_DELAYS_MS: Final = PAUSES_MS
 """The pauses after the first attempt that was put off, after the second, …; the last one repeats. What waits for a
 search waits for the next slot of its order instead."""
+LOST_WAITS_FOR_MS: Final = HOUR_MS
+"""How long one waits whose subject may be among lost commits, so that a repeated request can bring that back."""
 WAITS_FOR_MS: Final = 3 * DAY_MS
 """How long a notification waits, from its arrival on, until Payrelay knows its subject and the gateway shows it."""
 
@@ -137,6 +139,7 @@ class NotificationReason(StrEnum):
     INFORMED = "informed"
     UNKNOWN_ORDER = "unknown_order"
     UNKNOWN_PAYMENT = "unknown_payment"
+    MAY_BE_LOST = "may_be_lost"
     NOT_SHOWN = "not_shown"
     UNSEEN = "unseen"
     SEARCH_WAITS = "search_waits"
@@ -176,6 +179,7 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.INFORMED: "it reports no effect, and changes nothing",
     NotificationReason.UNKNOWN_ORDER: "the service knows nothing of its order",
     NotificationReason.UNKNOWN_PAYMENT: "the service knows nothing of its payment",
+    NotificationReason.MAY_BE_LOST: "the database lost commits, and what asked for its payment may be among them",
     NotificationReason.NOT_SHOWN: "the gateway does not show its payment",
     NotificationReason.UNSEEN: "the service could not read the gateway's records",
     NotificationReason.SEARCH_WAITS: "it waits for the next search of its order",
@@ -375,6 +379,7 @@ DOUBTED_AFTER_WAITING: Final = frozenset(
 """For these reasons a chargeback of a known payment needs attention after the whole wait, and is never ignored."""
 DOUBTED_BY: Final = frozenset(
     {
+        NotificationReason.MAY_BE_LOST,
         NotificationReason.OTHER_AMOUNT,
         NotificationReason.OTHER_KIND,
         NotificationReason.OTHER_SCHEDULE,
@@ -461,7 +466,10 @@ _UNPROVED: Final = frozenset(
         NotificationReason.OUR_FAULT,
     }
 )
-_EFFECTS: Final = frozenset({ReportedStatus.SUCCEEDED, ReportedStatus.AUTHORIZED, ReportedStatus.CHARGED_BACK})
+EFFECTS: Final = frozenset({ReportedStatus.SUCCEEDED, ReportedStatus.AUTHORIZED, ReportedStatus.CHARGED_BACK})
+"""What a notification reports where money moved, or was reserved."""
+UNKNOWN: Final = frozenset({NotificationReason.UNKNOWN_ORDER, NotificationReason.UNKNOWN_PAYMENT})
+"""Nothing here asked for what it reports."""
 
 
 def needs_operator(notification: Notification) -> bool:
@@ -473,7 +481,7 @@ def needs_operator(notification: Notification) -> bool:
     if notification.state is NotificationState.NEEDS_ATTENTION:
         return notification.reason is not NotificationReason.OPERATION_OPEN
     is_unproved = notification.state is NotificationState.IGNORED and notification.reason in _UNPROVED
-    return is_unproved and notification.reported in _EFFECTS
+    return is_unproved and notification.reported in EFFECTS
 
 
 def may_be_accepted(notification: Notification) -> bool:

@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation
+from payrelay.core.recovery.lost_ids import may_be_lost
 from payrelay.errors import Code, Refusal
 
 IDENTITY_KEPT_MS: Final = 1_000
@@ -22,6 +23,11 @@ BEHIND_SENTENCE: Final = (
     "the database may lack operations that were carried out, and an operator must start its recovery;"
     " this request was not sent"
 )
+
+UNKNOWN_SENTENCE: Final = (
+    "isn't known here, and may be among the commits that the database lost; that is known when its recovery has ended"
+)
+"""After the noun of what was asked for."""
 
 
 class LostCommits:
@@ -59,10 +65,23 @@ class LostCommits:
         that can't be known.
         """
         current = (await self.identity()).current
-        if self._behind is not None and current.number <= self._behind[0]:
+        if self._is_behind(current):
             raise Refusal(Code.UNAVAILABLE, BEHIND_SENTENCE, retry_after_s=RETRY_AFTER_S)
         self._behind = None
         return current if current.is_recovering else None
+
+    async def require_known(self, id_: str | None, noun: str) -> None:
+        """Raises Refusal (unavailable) where an id that is unknown here may have been given out in lost commits.
+
+        Else the caller may say that there is no such thing, as a final answer. None stands for a name that tells no
+        time. Raises StoreUnavailable where that can't be known.
+        """
+        current = (await self.identity()).current
+        if may_be_lost(id_, current, is_behind=self._is_behind(current)):
+            raise Refusal(Code.UNAVAILABLE, f"this {noun} {UNKNOWN_SENTENCE}", retry_after_s=RETRY_AFTER_S)
+
+    def _is_behind(self, current: Incarnation) -> bool:
+        return self._behind is not None and current.number <= self._behind[0]
 
     async def identity(self) -> DatabaseIdentity:
         """Gives the identity as it was at most IDENTITY_KEPT_MS ago; callers at one moment share one read.

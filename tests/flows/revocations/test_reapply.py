@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from tests.flows.recovery.lost import MINUTE_MS, Losing
+from tests.flows.losing import MINUTE_MS, Losing
 from tests.flows.vault import approved_in
 from tests.flows.world import START_MS, asked
 
@@ -18,12 +18,12 @@ from payrelay.flows.access.issue_key import KeyRequest, issue_key, revoke_key
 from payrelay.flows.access.revoke_client_token import revoke_client_token, revoke_client_tokens
 from payrelay.flows.customers.erase_customer import erase_customer, remove_customer
 from payrelay.flows.operators.pause_account import pause_account, resume_account
-from payrelay.flows.recovery.reapply_revocations import (
+from payrelay.flows.relay import Request
+from payrelay.flows.revocations.reapply import (
     PAUSE_REASON,
     reapply_in_new_incarnation,
     reapply_revocations,
 )
-from payrelay.flows.relay import Request
 
 PAUSE: Final = Pause(account="gateway", since_ms=START_MS - 1, reason="Mr Perera asked for it", operator="dana")
 
