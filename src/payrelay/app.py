@@ -232,10 +232,11 @@ async def opened_relay(
     """
     database, seal, rows, chain_secret = shared.database, shared.seal, shared.rows, shared.chain.secret
     rows.tell_of_wrong(lambda name: log.error("row_forged", row=name))
+    lost_commits = LostCommits(IdentityStore(database, seal).read, clock, log)
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
         opened_accounts(settings, clock, shared, kinds) as accounts,
-        opened_dispatch(settings, shared, clock, log, hooks) as dispatch,
+        opened_dispatch(settings, shared, clock, log, hooks, lost_commits=lost_commits) as dispatch,
     ):
         subscriptions = Subscriptions(database, new_id, rows)
         yield Relay(
@@ -248,7 +249,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            lost_commits=LostCommits(IdentityStore(database, seal).read, clock, log),
+            lost_commits=lost_commits,
             revocations=RevocationList(settings.marks_folder, chain_secret, log),
             alerting=AlertChannels(
                 alerts=tuple(Alerts(database, about) for about in AlertSubject),
@@ -285,7 +286,13 @@ async def opened_relay(
 
 @asynccontextmanager
 async def opened_dispatch(
-    settings: Settings, shared: "SharedResources", clock: Clock, log: FilteringBoundLogger, hooks: Hooks
+    settings: Settings,
+    shared: "SharedResources",
+    clock: Clock,
+    log: FilteringBoundLogger,
+    hooks: Hooks,
+    *,
+    lost_commits: LostCommits,
 ) -> AsyncIterator[Dispatch]:
     """Makes what publishes and sends events; at the end, waits for attempts under way."""
     feed = Feed(shared.database)
@@ -297,6 +304,7 @@ async def opened_dispatch(
         followers=Followers(feed, limit=held_max(files_max())),
         clock=clock,
         log=log,
+        incarnation=lost_commits.incarnation,
         counted=hooks.event_tried,
         passed=hooks.passed,
     )
@@ -449,6 +457,7 @@ async def opened_audit(
             rows=shared.rows,
             noted=noted,
             now_ms=clock.now_ms(),
+            incarnations=(await IdentityStore(shared.database, shared.seal).read()).incarnations,
         )
 
 

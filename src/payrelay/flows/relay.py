@@ -38,6 +38,7 @@ class Relay(Stores, RuntimeParts):
         log: for what no answer can carry.
         public_url: Payrelay's address from outside, without a slash at its end; None where it isn't set.
         return_links: the apps' own links that a customer may be sent back to.
+        recovery_lag_s: how long a gateway may take to show an effect, in seconds, after commits were lost.
         withdrawals: ids of operations that a background task is trying to withdraw.
         being_resolved: ids of operations that this process is resolving now, and whether each is out of turn.
         inquired_now: when an inquiry out of turn about an operation last began, by ``clock.boot_s``.
@@ -53,6 +54,7 @@ class Relay(Stores, RuntimeParts):
     log: FilteringBoundLogger
     public_url: str | None = None
     return_links: tuple[LinkRule, ...] = ()
+    recovery_lag_s: int = 600
     withdrawals: set[str] = field(default_factory=set)
     being_resolved: dict[str, bool] = field(default_factory=dict)
     inquired_now: dict[str, float] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.moments import rfc3339
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.show_checkout import show_checkout
+from payrelay.flows.events.lost_positions import require_kept
 from payrelay.flows.payments.await_outcome import WaitPreference
 from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
@@ -70,12 +71,13 @@ async def list_events(
     """Answers with one page of the caller's events; waits for an event as long as the caller prefers.
 
     Answers at once where all slots are taken. Raises Refusal: forbidden for a bound credential, rate_limited where too
-    many of the caller's requests wait.
+    many of the caller's requests wait, position_lost for a position that the database has lost, or never gave.
     """
     if request.credential.bound is not None:
         raise Refusal(Code.FORBIDDEN, "this credential may follow what it is bound to, and not read the feed")
     dispatch = relay.dispatch
     reader = Reader(relay.account(request.account).merchant, request.principal)
+    await require_kept(relay, event_filter.after)
     page = await _read(dispatch, reader, event_filter)
     if page.events or wait_preference is None:
         return _answer(page)
@@ -156,12 +158,13 @@ async def follow_events(
 ) -> EventStream:
     """Begins to follow an operation or a checkout that the caller may see.
 
-    Raises Refusal: not_found for any other subject; rate_limited where the caller has all its slots; unavailable where
-    all slots are taken, or the process is about to end.
+    Raises Refusal: not_found for any other subject; position_lost as ``list_events`` does; rate_limited where the
+    caller has all its slots; unavailable where all slots are taken, or the process is about to end.
     """
     dispatch = relay.dispatch
     noun, _, id_ = subject.partition(":")
     await (show_checkout if noun == "checkout" else show_operation)(relay, request, id_)
+    await require_kept(relay, after)
     reader = Reader(relay.account(request.account).merchant, request.principal)
     follower = await dispatch.followers.slot(reader, subject, holder=_holder(request))
     if follower is None:

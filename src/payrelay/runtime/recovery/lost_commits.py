@@ -83,6 +83,10 @@ class LostCommits:
     def _is_behind(self, current: Incarnation) -> bool:
         return self._behind is not None and current.number <= self._behind[0]
 
+    async def incarnation(self) -> int:
+        """Gives the number of the newest incarnation; raises as ``identity``."""
+        return (await self.identity()).current.number
+
     async def identity(self) -> DatabaseIdentity:
         """Gives the identity as it was at most IDENTITY_KEPT_MS ago; callers at one moment share one read.
 
