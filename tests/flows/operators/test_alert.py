@@ -525,3 +525,4 @@ async def test_an_anchor_of_a_lost_window_stops_no_new_ones(scene: Scene, kept: 
     relay = replace(scene.relay, lost_commits=LostCommits(read, scene.world.clock, scene.relay.log))
     assert (await keep_anchors(relay) > 0) is is_explained
     assert ("anchor_gone" in scene.world.log_events) is not is_explained
+    forge(scene.world, "DELETE FROM anchors")

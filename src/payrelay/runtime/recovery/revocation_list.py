@@ -1,4 +1,4 @@
-"""The list of revocations outside the database: files that outlive the loss of commits.
+"""The revocation list outside the database: files that outlive the loss of commits.
 
 Rules:
 
