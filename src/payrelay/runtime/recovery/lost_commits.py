@@ -65,7 +65,7 @@ class LostCommits:
         that can't be known.
         """
         current = (await self.identity()).current
-        if self._is_behind(current):
+        if self._behind is not None and current.number <= self._behind[0]:
             raise Refusal(Code.UNAVAILABLE, BEHIND_SENTENCE, retry_after_s=RETRY_AFTER_S)
         self._behind = None
         return current if current.is_recovering else None
@@ -77,11 +77,9 @@ class LostCommits:
         time. Raises StoreUnavailable where that can't be known.
         """
         current = (await self.identity()).current
-        if may_be_lost(id_, current, is_behind=self._is_behind(current)):
+        is_behind = self._behind is not None and current.number <= self._behind[0]
+        if may_be_lost(id_, current, is_behind=is_behind):
             raise Refusal(Code.UNAVAILABLE, f"this {noun} {UNKNOWN_SENTENCE}", retry_after_s=RETRY_AFTER_S)
-
-    def _is_behind(self, current: Incarnation) -> bool:
-        return self._behind is not None and current.number <= self._behind[0]
 
     async def incarnation(self) -> int:
         """Gives the number of the newest incarnation; raises as ``identity``."""
