@@ -13,10 +13,9 @@ import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.events.delivery import Pattern
-from payrelay.core.events.event import Plain, PublishedEvent
-from payrelay.core.moments import rfc3339
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.show_checkout import show_checkout
+from payrelay.flows.events.event_views import EventView, view
 from payrelay.flows.events.lost_positions import require_kept
 from payrelay.flows.payments.await_outcome import WaitPreference
 from payrelay.flows.payments.find_operations import show_operation
@@ -35,18 +34,6 @@ FOLLOWERS_OF_CLIENT_TOKEN_MAX: Final = 10
 """Slots that one client token may have at once: an app shows one payment at a time, and may leave some streams open."""
 _CATCH_UP_MAX: Final = 100
 """Events about one subject that one statement reads."""
-
-
-class EventView(msgspec.Struct, frozen=True, kw_only=True):
-    """An event as a client sees it; the time is RFC 3339 in UTC."""
-
-    position: int
-    id: str
-    type: str
-    timestamp: str
-    account: str
-    subject: str
-    data: dict[str, Plain]
 
 
 class EventPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,19 +171,6 @@ def _allowed_s(relay: Relay, request: Request) -> float:
     ends_at_ms = request.credential.expires_at_ms
     left_s = STREAM_S_MAX if ends_at_ms is None else (ends_at_ms - relay.clock.now_ms()) / 1000
     return min(STREAM_S_MAX, left_s)
-
-
-def view(event: PublishedEvent) -> EventView:
-    """Returns an event as a client sees it."""
-    return EventView(
-        position=event.position,
-        id=event.id,
-        type=event.type,
-        timestamp=rfc3339(event.at_ms),
-        account=event.account,
-        subject=event.subject,
-        data=event.data,
-    )
 
 
 async def _read(dispatch: Dispatch, reader: Reader, event_filter: EventFilter) -> FeedPage:
