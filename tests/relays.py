@@ -24,6 +24,7 @@ from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.runtime.recovery.mark_files import MarkFiles
 from payrelay.runtime.recovery.marks import Marks
+from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
@@ -85,6 +86,7 @@ def relay_over(
         paused=PausedAccounts(Pauses(database), clock, log),
         lost_commits=lost_commits,
         marks=marks,
+        revocations=RevocationList(None, CHAIN_KEY),
         alerting=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
         read_cache=ReadCache(
             ReadingStore(database, SEAL, rows),
@@ -100,12 +102,13 @@ def relay_over(
         customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL, rows, acknowledged=marks.note_checkout),
         signed_texts=SignedTexts(database, rows, secret=CHAIN_KEY),
+        credentials=Credentials(database, rows),
+        pauses=Pauses(database),
         client_tokens=ClientTokens(database, rows),
         signing_keys=SigningKeys(database, SEAL, clock),
         owners=Owners(database, rows),
         principals=Principals(database, rows),
         identities=IdentityStore(database, SEAL),
-        credentials=Credentials(database, rows),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL, rows),

@@ -23,6 +23,7 @@ CODES_OF_STATUS = {
     404: {"not_found"},
     405: {"method_not_allowed"},
     409: {"in_progress", "conflict"},
+    410: {"position_lost"},
     413: {"too_large"},
     415: {"unsupported_media_type"},
     422: {"invalid_request", "idempotency_mismatch"},

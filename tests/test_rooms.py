@@ -48,7 +48,7 @@ FAN_OUT_MAX_OF: Final = {
     # Tells one effect from its claim to its answer: divided, no reader could see the order, on which all rests.
     "payrelay.flows.payments.carry_out": 17,
     # Asks, before it opens a checkout, everything that could keep it from being opened: each is of another module.
-    "payrelay.flows.checkouts.open_checkout": 13,
+    "payrelay.flows.checkouts.open_checkout": 14,
     # Has the whole face of a gateway, whose values alone are of six modules, and hands each member on to its own file.
     "payrelay.gateways.payhere.client": 21,
 }

@@ -1,5 +1,6 @@
 """Puts the program together from its settings, and takes it apart in the reverse order."""
 
+import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.seal_keys import parse_keys
-from payrelay.errors import DatabaseMissing, DatabaseNotReady, RowForged, SettingsError
+from payrelay.errors import DatabaseMissing, DatabaseNotReady, RowForged, SettingsError, StoreUnusable
 from payrelay.flows.backups.begin_in_draft import LostByMarks
 from payrelay.flows.backups.copy_database import CopyOrder, require_in_place
 from payrelay.flows.backups.restore import RestorePlace
@@ -36,6 +37,7 @@ from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.recovery.inspect_marks import inspect_marks
 from payrelay.flows.relay import Relay
+from payrelay.flows.revocations.reapply import reapply_in_new_incarnation
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources
@@ -53,8 +55,9 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.mark_files import MarkFiles, remove_marks
+from payrelay.runtime.recovery.mark_files import MarkFiles
 from payrelay.runtime.recovery.marks import Marks
+from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.runtime.recovery.server_changes import ServerChanges
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
@@ -171,19 +174,20 @@ async def running(
         await relay.marks.compare_files()
         await tell_behind(relay)
         await stack.enter_async_context(relay.marks.kept())
+        await reapply_in_new_incarnation(relay)
         recovered = 0
         if relay.lost_commits.behind is None:
             recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
-        await stack.enter_async_context(worker.working(relay))
+        jobs = (*worker.JOBS, worker.Job(2, reapply_in_new_incarnation))
+        await stack.enter_async_context(worker.working(relay, jobs=jobs))
         for text in await undecided_in_words(shared.database, shared.rows):
             log.warning("principals_undecided", text=text)
         if await is_file_left(shared.database):
             log.warning("file_not_cleared", text=FILE_IS_LEFT)
-        credentials = Credentials(shared.database, shared.rows)
         context = ApiContext(
             relay=relay,
-            credentials=credentials,
+            credentials=relay.credentials,
             database=shared.database,
             metrics=metrics,
             exposition=Exposition(metrics, Counts(shared.database), relay),
@@ -203,7 +207,7 @@ async def running(
                 stack, await stored_identity(settings.identity, relay.principals, log), clock, log
             ),
         )
-        yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
+        yield Service(api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered)
 
 
 async def stored_identity(
@@ -270,7 +274,7 @@ async def opened_relay(
     marks = Marks(files, MarkedRows(database, _trail_of(shared)), lost_commits, clock, log)
     async with (
         opened_accounts(settings, clock, shared, kinds) as accounts,
-        opened_dispatch(settings, shared, clock, log, hooks) as dispatch,
+        opened_dispatch(settings, shared, clock, log, hooks, lost_commits=lost_commits) as dispatch,
     ):
         subscriptions = Subscriptions(database, new_id, rows)
         yield Relay(
@@ -286,6 +290,7 @@ async def opened_relay(
             identities=IdentityStore(database, seal),
             lost_commits=lost_commits,
             marks=marks,
+            revocations=RevocationList(settings.marks_folder, chain_secret, log),
             alerting=AlertChannels(
                 alerts=tuple(Alerts(database, about) for about in AlertSubject),
                 channels=alert_channels_of(settings),
@@ -310,18 +315,25 @@ async def opened_relay(
             checkouts=Checkouts(database, seal, rows, acknowledged=marks.note_checkout),
             signed_texts=SignedTexts(database, rows, secret=chain_secret),
             return_links=settings.return_links,
+            credentials=Credentials(database, rows),
+            pauses=Pauses(database),
             client_tokens=ClientTokens(database, rows),
             signing_keys=SigningKeys(database, seal, clock),
             owners=Owners(database, rows),
             principals=Principals(database, rows),
-            credentials=Credentials(database, rows),
             recovery_lag_s=settings.recovery_lag,
         )
 
 
 @asynccontextmanager
 async def opened_dispatch(
-    settings: Settings, shared: "SharedResources", clock: Clock, log: FilteringBoundLogger, hooks: Hooks
+    settings: Settings,
+    shared: "SharedResources",
+    clock: Clock,
+    log: FilteringBoundLogger,
+    hooks: Hooks,
+    *,
+    lost_commits: LostCommits,
 ) -> AsyncIterator[Dispatch]:
     """Makes what publishes and sends events; at the end, waits for attempts under way."""
     feed = Feed(shared.database)
@@ -333,6 +345,7 @@ async def opened_dispatch(
         followers=Followers(feed, limit=held_max(files_max())),
         clock=clock,
         log=log,
+        incarnation=lost_commits.incarnation,
         counted=hooks.event_tried,
         passed=hooks.passed,
     )
@@ -428,20 +441,37 @@ class KeyStores(NamedTuple):
 
     credentials: Credentials
     principals: Principals
+    revocations: RevocationList
 
 
 @asynccontextmanager
 async def opened_key_stores(settings: Settings, clock: Clock, *, may_make: bool = False) -> AsyncIterator[KeyStores]:
     """Opens the database beside a running server, for the commands about keys; ``may_make`` a missing one."""
     async with opened_resources(settings, clock, changes=MAKE if may_make else AS_IT_IS) as shared:
-        yield KeyStores(Credentials(shared.database, shared.rows), Principals(shared.database, shared.rows))
+        yield KeyStores(
+            Credentials(shared.database, shared.rows),
+            Principals(shared.database, shared.rows),
+            RevocationList(settings.marks_folder, shared.chain.secret),
+        )
+
+
+class PauseStores(NamedTuple):
+    """What the commands that pause work with; without the encryption key no list of revocations."""
+
+    pauses: Pauses
+    revocations: RevocationList | None
 
 
 @asynccontextmanager
-async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pauses]:
+async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[PauseStores]:
     """Opens the database beside a running server, for the commands that pause; they need no encryption key."""
     async with opened_database(settings, clock) as database:
-        yield Pauses(database)
+        try:
+            secret = (await chain_key(database, configured_seal(settings), clock)).secret
+        except (SettingsError, StoreUnusable):
+            yield PauseStores(Pauses(database), None)
+        else:
+            yield PauseStores(Pauses(database), RevocationList(settings.marks_folder, secret))
 
 
 @asynccontextmanager
@@ -512,6 +542,7 @@ async def opened_audit(
             rows=shared.rows,
             noted=noted,
             now_ms=clock.now_ms(),
+            incarnations=(await IdentityStore(shared.database, shared.seal).read()).incarnations,
         )
 
 
@@ -520,7 +551,7 @@ def _trail_of(shared: "SharedResources") -> Trail:
 
 
 def remove_database(path: Path) -> None:
-    """Removes an embedded database with its key and its marks, if there is one.
+    """Removes an embedded database, if there is one, with its key and what outlives it.
 
     Raises StoreUnusable where a process runs on it.
     """
@@ -528,7 +559,7 @@ def remove_database(path: Path) -> None:
     try:
         for suffix in ("", "-wal", "-shm", ".key"):
             path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
-        remove_marks(marks_beside(path))
+        shutil.rmtree(marks_beside(path), ignore_errors=True)
     finally:
         lock.release()
 

@@ -51,6 +51,7 @@ class Code(StrEnum):
     METHOD_NOT_ALLOWED = "method_not_allowed"
     IN_PROGRESS = "in_progress"
     CONFLICT = "conflict"
+    POSITION_LOST = "position_lost"
     TOO_LARGE = "too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     INVALID_REQUEST = "invalid_request"
@@ -119,6 +120,11 @@ MEANINGS: Final[dict[Code, Meaning]] = {
         Retry.NEVER,
         "It is already paid, captured, refunded, cancelled or completed, or not eligible for what was asked; or the"
         " order id is taken; or evidence or an operator established later that it failed.",
+    ),
+    Code.POSITION_LOST: Meaning(
+        410,
+        Retry.NEVER,
+        "The position in the feed is of events that the database has lost, or behind all events: read the feed anew.",
     ),
     Code.TOO_LARGE: Meaning(413, Retry.NEVER, "The body is over 64 KiB."),
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, Retry.NEVER, "The body is not application/json in UTF-8."),

@@ -85,7 +85,7 @@ class Bench:
         credentials, clock = self.service.credentials, self.service.relay.clock
         issued = await issue_key(credentials, clock, KeyRequest(principal=principal, environment="sandbox", **members))
         if is_revoked:
-            await revoke_key(credentials, clock, issued.credential.id)
+            await revoke_key(credentials, self.service.relay.revocations, clock, issued.credential.id)
         return issued.key
 
     async def new_token(self, members: dict[str, Any], scopes: Iterable[Scope]) -> str:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from tests.cli.commands import GATEWAY, Ran, Run
 
@@ -57,3 +59,17 @@ def test_a_pause_of_an_account_that_is_not_configured_any_more_can_be_ended(run:
     run("pause", "gateway", "--reason", "wrong prices", **GATEWAY)
 
     assert run("resume", "gateway").code == 0
+
+
+def test_a_pause_without_the_encryption_key_holds_and_says_that_it_is_not_listed(
+    run: Run, upgraded_database: Path
+) -> None:
+    """In an emergency somebody pauses from wherever he is; he must know that a restored backup would not pause."""
+    upgraded_database.with_name("payrelay.db.key").rename(upgraded_database.with_name("elsewhere"))
+    paused = run("pause", "gateway", "--reason", "wrong prices", **GATEWAY)
+    resumed = run("resume", "gateway", **GATEWAY)
+
+    assert (paused.code, resumed.code) == (0, 0)
+    assert "gateway is paused" in paused.err
+    assert "The pause is not in the list outside the database" in paused.err
+    assert "A recovery may pause it again" in resumed.err

@@ -1,5 +1,6 @@
 # ruff: noqa: S608 - what is put into the texts are our own words
 
+import asyncio
 import io
 import json
 import sqlite3
@@ -12,8 +13,9 @@ from rich.progress import Progress
 from tests import samples
 from tests.cli.commands import Ran, Run
 
-from payrelay.app import opened_database, resources_of
+from payrelay.app import opened_database, resources_of, seal_of
 from payrelay.cli.audit import ProgressBars
+from payrelay.cli.terminal.messages import FAULTY
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
@@ -21,8 +23,10 @@ from payrelay.core.payments.operation import JournalEntry, Kind, State
 from payrelay.core.schema_changes import ANY
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.audit import Phase
+from payrelay.flows.recovery.begin_recovery import begin_recovery
 from payrelay.settings import Settings
 from payrelay.store.payments.journal import Journal
+from payrelay.store.recovery.identity import IdentityStore
 
 OPERATION = msgspec.structs.replace(
     samples.OPERATION,
@@ -230,3 +234,24 @@ def test_a_person_sees_how_far_it_is() -> None:
 
     assert "anchors" in screen.getvalue()
     assert "100%" in screen.getvalue()
+
+
+async def test_a_lost_window_is_told_with_who_began_it_and_explains_noted_anchors(run: Run, file: Path) -> None:
+    """Anchors from the lost hours can't be here; hiding that would hide what somebody removed under that pretext."""
+    settings = Settings(database_url=Secret(f"sqlite:///{file}"))
+    since_ms = Clock().now_ms() - 3_600_000
+    async with opened_database(settings, Clock()) as database:
+        identities = IdentityStore(database, await seal_of(settings, database))
+        await begin_recovery(identities, Clock(), lost_since_ms=since_ms, operator="dana", note="disk died")
+    ran = await asyncio.to_thread(verify, run, file, "--anchor", f"1:{'0' * 64}", "--anchor", f"99:{'0' * 64}")
+
+    assert ran.code == FAULTY
+    assert "anchor 99: it was noted, and is gone\n" in ran.out
+    assert "anchor 1:" not in ran.out
+    assert "Incarnation 2 began at" in ran.out
+    assert ", by dana, because “disk died”: what was stored from" in ran.out
+    assert "1 noted anchors are not here as they were noted, and may be among what is lost: 1.\n" in ran.out
+    shown = json.loads((await asyncio.to_thread(verify, run, file, "--json", "--anchor", f"1:{'0' * 64}")).out)
+    assert (shown["summary"]["is_verified"], shown["summary"]["anchors_lost"]) == (False, [1])
+    [gap] = shown["summary"]["lost_windows"]
+    assert (gap["incarnation"], gap["operator"], gap["note"]) == (2, "dana", "disk died")

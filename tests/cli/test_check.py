@@ -1,3 +1,4 @@
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -6,8 +7,13 @@ from typing import Final
 import pytest
 from tests.cli.commands import GATEWAY, Run
 
+from payrelay.app import opened_database, seal_of
+from payrelay.clock import Clock
 from payrelay.core.secret import Secret
+from payrelay.flows.recovery.begin_recovery import begin_recovery
 from payrelay.gateways.payhere.account import Account, merchant_of
+from payrelay.settings import Settings
+from payrelay.store.recovery.identity import IdentityStore
 from payrelay_simulator import DEFAULT_MERCHANT
 
 pytestmark = pytest.mark.usefixtures("upgraded_database")
@@ -173,6 +179,17 @@ def test_check_says_that_the_list_of_signed_texts_is_incomplete(run: Run, tmp_pa
     out = run("check", **SIGNING, **{ELSEWHERE: "false"}).out
 
     assert "! gateway: signed texts: an earlier version made a call of which the signed text isn't known" in out
+
+
+async def test_check_says_that_signed_texts_are_lost_with_commits(run: Run, upgraded_database: Path) -> None:
+    """The operator promised that nobody else signs, and wonders why each lost authorization is put before him."""
+    settings = Settings(database_url=Secret(f"sqlite:///{upgraded_database}"))
+    async with opened_database(settings, Clock()) as database:
+        identities = IdentityStore(database, await seal_of(settings, database))
+        await begin_recovery(identities, Clock(), lost_since_ms=0, operator="dana", note="")
+    out = (await asyncio.to_thread(run, "check", **SIGNING, **{ELSEWHERE: "false"})).out
+
+    assert "! gateway: signed texts: the database lost commits, and signed texts with them" in out
 
 
 def test_check_says_nothing_of_signatures_where_no_notification_is_believed(run: Run) -> None:

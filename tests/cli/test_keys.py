@@ -1,4 +1,6 @@
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from tests.cli.commands import GATEWAY, Ran, Run
@@ -106,3 +108,16 @@ def test_the_list_shows_limits_and_no_secret(run: Run) -> None:
 
     assert all(text in out for text in ("shop", "the default scopes", "100/60s", "on gateway", "never"))
     assert key[-40:] not in out
+
+
+def test_a_revocation_that_is_not_in_the_list_outside_says_so(run: Run, upgraded_database: Path) -> None:
+    """The key is revoked, and a backup from before would bring it back: the operator can still mend the folder."""
+    key_id = str(id_of_key(run("keys", "create", "--name", "shop").out.strip()))
+    marks = upgraded_database.with_name("payrelay.db.marks")
+    shutil.rmtree(marks, ignore_errors=True)
+    marks.write_bytes(b"a file in the folder's place")
+    ran = run("keys", "revoke", key_id)
+
+    assert ran.code == 0
+    assert f"The key {key_id} is revoked.\n" in ran.err
+    assert "payrelay.db.marks can't be written: a backup from before would have the key valid again" in ran.err

@@ -6,7 +6,7 @@ import typer
 
 from payrelay.cli.session import operator_from, read_settings, reason_from
 from payrelay.cli.terminal.declaring import By, Reason, awaited, examples, group
-from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, say
+from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, complain, say
 from payrelay.clock import Clock
 from payrelay.core.gateways.pauses import Pause
 
@@ -32,13 +32,15 @@ async def pause(account: AccountName, *, reason: Reason = "", by: By = None) -> 
     wanted = Pause(account=account, since_ms=Clock().now_ms(), reason=reason_from(reason), operator=operator_from(by))
     if account not in settings.gateways:
         raise _no_account(settings, account)
-    async with opened_pauses(settings, Clock()) as pauses:
-        earlier = await pause_account(pauses, wanted)
+    async with opened_pauses(settings, Clock()) as stores:
+        earlier, is_listed = await pause_account(stores.pauses, stores.revocations, wanted)
     if earlier is None:
         say(f"{account} is paused: within a second no new operation begins there; reads and resolution go on.")
         say(f"To end the pause: payrelay resume {account}")
     else:
         say(f"{account} was paused already; that pause stays: {in_words(earlier)}.")
+    if not is_listed:
+        complain(f"The pause is not in the list outside the database: {_reason(settings)}. A backup has no pause.")
     return DONE
 
 
@@ -50,14 +52,23 @@ async def resume(account: AccountName) -> int:
     from payrelay.flows.operators.pause_account import resume_account
 
     settings = read_settings()
-    async with opened_pauses(settings, Clock()) as pauses:
-        if await resume_account(pauses, account):
-            say(f"{account} goes on, within a second.")
-            return DONE
+    async with opened_pauses(settings, Clock()) as stores:
+        earlier, is_listed = await resume_account(stores.pauses, stores.revocations, account, Clock().now_ms())
+    if earlier is not None:
+        say(f"{account} goes on, within a second.")
+        if not is_listed:
+            complain(
+                f"That is not in the list outside the database: {_reason(settings)}. A recovery may pause it again."
+            )
+        return DONE
     if account not in settings.gateways:
         raise _no_account(settings, account)
     say(f"{account} was not paused.")
     return DONE
+
+
+def _reason(settings: "Settings") -> str:
+    return f"{settings.marks_folder} can't be written, or the encryption key isn't known here"
 
 
 def _no_account(settings: "Settings", account: str) -> CommandError:

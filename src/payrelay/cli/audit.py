@@ -18,6 +18,7 @@ from payrelay.core.moments import rfc3339
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from payrelay.core.recovery.incarnations import Incarnation, LostWindow
     from payrelay.flows.operators.audit import Audit, AuditFinding, Phase, Summary
     from payrelay.settings import Settings
 
@@ -134,7 +135,19 @@ def _shown(summary: "Summary") -> dict[str, object]:
     members = msgspec.structs.asdict(summary)
     times = {name: members.pop(f"{name}_ms") for name in ("chain_since", "trusted_since", "anchored_until")}
     texts = {name: None if at_ms is None else rfc3339(at_ms, "seconds") for name, at_ms in times.items()}
-    return {"is_verified": summary.is_verified, **texts, **members}
+    gaps = [
+        {
+            "incarnation": each.number,
+            "began_at": rfc3339(each.began_at_ms, "seconds"),
+            "lost_since": rfc3339(each.lost.since_ms, "seconds"),
+            "lost_until": rfc3339(each.lost.until_ms, "seconds"),
+            "operator": each.operator,
+            "note": each.note,
+        }
+        for each in members.pop("incarnations")
+        if each.lost is not None
+    ]
+    return {"is_verified": summary.is_verified, **texts, **members, "lost_windows": gaps}
 
 
 def _line(finding: "AuditFinding") -> str:
@@ -164,9 +177,22 @@ def _summary_lines(summary: "Summary") -> list[str]:
     return [*lines, "Not verified: nothing wrong was found, but not everything is covered."]
 
 
+def _lost(incarnation: "Incarnation", lost: "LostWindow") -> str:
+    began = f"Incarnation {incarnation.number} began at {rfc3339(incarnation.began_at_ms, 'seconds')}"
+    by = f", by {incarnation.operator}, because “{incarnation.note}”" if incarnation.operator else ""
+    between = f"from {rfc3339(lost.since_ms, 'seconds')} to {rfc3339(lost.until_ms, 'seconds')}"
+    return _printable(f"{began}{by}: what was stored {between} may be lost.")
+
+
 def _gaps(summary: "Summary") -> list[str]:
     """Says what the audit can't see, or sees only from some time on."""
-    lines = []
+    lines = [_lost(each, each.lost) for each in summary.incarnations if each.lost is not None]
+    if summary.anchors_lost:
+        numbers = ", ".join(map(str, summary.anchors_lost))
+        lines.append(
+            f"{len(summary.anchors_lost)} noted anchors are not here as they were noted, and may be among what is lost:"
+            f" {numbers}."
+        )
     if summary.trusted_since_ms is not None and (summary.rows_trusted or summary.entries_before_chain):
         when = rfc3339(summary.trusted_since_ms, "seconds")
         lines.append(

@@ -198,7 +198,7 @@ async def list_events(
 ) -> int:
     """List the events of a principal, oldest first."""
     from payrelay.cli.terminal.pages import show_result, table
-    from payrelay.flows.events.read_events import view
+    from payrelay.flows.events.event_views import view
 
     settings = read_settings()
     pattern = _pattern(event_type or "*")

@@ -8,7 +8,7 @@ import typer
 
 from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group
-from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, say, show, show_json
+from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, complain, say, show, show_json
 from payrelay.clock import Clock
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
 from payrelay.core.durations import SpanError, span_s
@@ -101,10 +101,12 @@ async def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `k
     from payrelay.flows.access.issue_key import revoke_key
 
     async with opened_key_stores(read_settings(), Clock()) as stores:
-        is_revoked = await revoke_key(stores.credentials, Clock(), key_id)
-    if not is_revoked:
+        revocation = await revoke_key(stores.credentials, stores.revocations, Clock(), key_id)
+    if not revocation.is_new:
         raise CommandError(f"there is no key {key_id} that could be revoked", NOT_FOUND)
     say(f"The key {key_id} is revoked.")
+    if not revocation.is_listed:
+        complain(f"{stores.revocations.folder} can't be written: a backup from before would have the key valid again")
     return DONE
 
 

@@ -15,6 +15,7 @@ from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.control_queries import ControlQueries
 from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.runtime.recovery.marks import Marks
+from payrelay.runtime.recovery.revocation_list import RevocationList
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,7 @@ class RuntimeParts:
         paused: knows the accounts that take no new effects.
         lost_commits: knows whether the database may lack commits, and whether a recovery is under way.
         marks: this process's high-water mark, and those of others.
+        revocations: lists outside the database what was taken back.
         read_cache: shares and keeps the gateway's answers to reads.
         dispatch: publishes, delivers and follows events.
         alerting: the alert channels.
@@ -39,6 +41,7 @@ class RuntimeParts:
     paused: PausedAccounts
     lost_commits: LostCommits
     marks: Marks
+    revocations: RevocationList
     read_cache: ReadCache
     dispatch: Dispatch
     alerting: AlertChannels

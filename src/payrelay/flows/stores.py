@@ -10,6 +10,7 @@ from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
@@ -35,11 +36,12 @@ class Stores:
         checkouts: checkouts.
         signed_texts: the texts that gateways sign once they get a form or a call.
         subscriptions: what is known of subscriptions.
+        credentials: keys.
+        pauses: the accounts that an operator has paused.
         client_tokens, signing_keys: client tokens, and the keys that sign them.
         owners: who owns a payment, an authorization, a plan or an order.
         principals: the names and groups of principals.
         identities: the identity of the database.
-        credentials: the keys.
     """
 
     journal: Journal
@@ -52,9 +54,10 @@ class Stores:
     checkouts: Checkouts
     signed_texts: SignedTexts
     subscriptions: Subscriptions
+    credentials: Credentials
+    pauses: Pauses
     client_tokens: ClientTokens
     signing_keys: SigningKeys
     owners: Owners
     principals: Principals
     identities: IdentityStore
-    credentials: Credentials

@@ -12,7 +12,7 @@ Rules:
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -74,6 +74,10 @@ class DeliveryOutcome(StrEnum):
     """An endpoint was stopped."""
 
 
+async def _first() -> int:
+    return 1
+
+
 @dataclass(kw_only=True, slots=True)
 class Dispatch:
     """Publishes and sends events, and passes them to followers; made once at start.
@@ -83,6 +87,7 @@ class Dispatch:
         sender: sends one event.
         followers: get published events.
         clock, log: the relay's.
+        incarnation: gives the number of the database's newest incarnation.
         counted: a hook that gets the outcome of each attempt.
         passed: a hook that gets each crash point of events, with the endpoint's id, or an empty text.
         chance: gives a number from 0 to 1 for the jitter.
@@ -96,6 +101,7 @@ class Dispatch:
     followers: Followers
     clock: Clock
     log: FilteringBoundLogger
+    incarnation: Callable[[], Awaitable[int]] = _first
     counted: Callable[[DeliveryOutcome], None] = no_hook
     passed: Callable[[FlowPoint, str], None] = no_hook
     chance: Callable[[], float] = random.random
@@ -157,7 +163,7 @@ async def _publish(dispatch: Dispatch) -> bool:
     if not await dispatch.feed.has_unpublished():
         return False
     dispatch.passed(FlowPoint.PUBLISHING, "")
-    count = await dispatch.feed.publish(dispatch.clock.now_ms())
+    count = await dispatch.feed.publish(dispatch.clock.now_ms(), incarnation=await dispatch.incarnation())
     dispatch.passed(FlowPoint.PUBLISHED, "")
     return count == PUBLISHED_MAX
 

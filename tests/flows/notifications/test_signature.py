@@ -26,6 +26,8 @@ from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.explanations import reason_phrase
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.proof import MatchResult
+from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.queries import query
 
@@ -383,3 +385,20 @@ async def test_a_declined_card_ends_the_page_of_its_own_order(world: InboxWorld)
     assert taken.reason is NotificationReason.CHECKOUT_FINISHED
     assert stored is not None
     assert stored.state is CheckoutState.FAILED
+
+
+async def test_where_commits_are_lost_a_form_that_nobody_knows_of_may_have_the_text(world: InboxWorld) -> None:
+    """The list of signed texts is lost with them, and a customer may still pay with a form of then."""
+    lost = LostWindow(since_ms=1, until_ms=2)
+    newest = Incarnation(
+        number=2, reason=Beginning.RECOVERED, began_at_ms=2, lost=lost, ended_recovery_at_ms=world.clock.now_ms()
+    )
+
+    async def read() -> DatabaseIdentity:
+        return DatabaseIdentity(id="0" * 32, incarnations=(newest,))
+
+    world.relay = replace(world.relay, lost_commits=LostCommits(read, world.clock, world.relay.log))
+    operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
+    await world.take(HELD)
+
+    assert await seen(world, operation) == (State.NEEDS_ATTENTION, MatchResult.SIGNED_ELSEWHERE)

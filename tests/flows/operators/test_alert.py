@@ -25,6 +25,7 @@ from payrelay.core.notifications.notification import advance as step_of_notifica
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, Operation, advance
 from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
+from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import StoreUnavailable
 from payrelay.flows.events.manage_endpoints import Changes, change_endpoint, remove_endpoint
 from payrelay.flows.operators.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, LEASE_MS, begin_alerts
@@ -34,6 +35,7 @@ from payrelay.flows.relay import Relay
 from payrelay.runtime.alert_channels import AlertChannels, AnchorsOutside, NotGivenError
 from payrelay.runtime.event_delivery import stop_endpoint
 from payrelay.runtime.hooks import Hooks
+from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
 
@@ -505,3 +507,22 @@ async def test_a_day_on_which_no_anchor_is_told_is_noticed(scene: Scene) -> None
 
     assert scene.world.log_events.count("anchor_not_told") == 1
     assert scene.channels["command"].accepted[-1]["row"] == "anchor_alerts/9:forged"
+
+
+@pytest.mark.parametrize(("kept", "is_explained"), [(0, True), (1, False)])
+async def test_an_anchor_of_a_lost_window_stops_no_new_ones(scene: Scene, kept: int, *, is_explained: bool) -> None:
+    """After a recovery the audit must go on; an anchor that was made before the lost window is missed as ever."""
+    await anchored(scene, scene.relay)
+    scene.world.clock.passed_ms += 2 * HOUR_MS
+    now_ms = scene.world.clock.now_ms()
+    lost = LostWindow(since_ms=now_ms if kept else 0, until_ms=now_ms)
+    newest = Incarnation(number=2, reason=Beginning.RECOVERED, began_at_ms=now_ms, lost=lost)
+
+    async def read() -> DatabaseIdentity:
+        return DatabaseIdentity(id="0" * 32, incarnations=(newest,))
+
+    forge(scene.world, "UPDATE anchors SET digest = 'other'" if kept else "DELETE FROM anchors")
+    relay = replace(scene.relay, lost_commits=LostCommits(read, scene.world.clock, scene.relay.log))
+    assert (await keep_anchors(relay) > 0) is is_explained
+    assert ("anchor_gone" in scene.world.log_events) is not is_explained
+    forge(scene.world, "DELETE FROM anchors")

@@ -1,6 +1,9 @@
 import pytest
+from tests.flows.losing import losing, url
 from tests.flows.recovery.lost_world import LostWorld
 from tests.flows.world import World
+
+__all__ = ["losing", "url"]
 
 
 @pytest.fixture

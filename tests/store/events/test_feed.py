@@ -258,3 +258,34 @@ def _chain(chain: int) -> list[OutgoingEvent]:
         )
         for number in range(25)
     ]
+
+
+async def test_each_incarnation_has_positions_of_its_own_above_all_before(database: Database) -> None:
+    """The lost events had the next positions: given again, a reader would take other events for those it knows."""
+    feed = Feed(database)
+    await put(database, event(1), event(2))
+    await feed.publish(0)
+    await put(database, event(3))
+    await feed.publish(0, incarnation=2)
+    await put(database, event(4))
+    await feed.publish(0)  # a process that doesn't know of the new incarnation yet
+
+    page = await feed.read(SHOP, after=0, limit=10)
+    assert [each.position for each in page.events] == [1, 2, 10**13 + 1, 10**13 + 2]
+    assert await numbers(feed, after=2) == [3, 4]
+
+
+async def test_the_last_kept_position_is_of_the_last_event_from_before_the_loss(database: Database) -> None:
+    """What was published after a restore, before anybody knew of it, has positions that lost events had too."""
+    feed = Feed(database)
+    assert await feed.last_kept(1, 2_000) == 0
+    await put(database, event(1), event(2), event(3, at_ms=5_000))
+    await feed.publish(0)
+    await put(database, event(4))
+    await feed.publish(0, incarnation=2)
+
+    assert (await feed.last_kept(1, 2_000), await feed.last_kept(1, 9_000), await feed.last_kept(2, 9_000)) == (
+        2,
+        3,
+        10**13 + 1,
+    )

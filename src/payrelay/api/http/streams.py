@@ -18,7 +18,8 @@ import msgspec
 from payrelay.api.http.incoming_request import Message, Receive, Send, disconnected
 from payrelay.core.answers import Answer
 from payrelay.errors import StoreError
-from payrelay.flows.events.read_events import EventStream, EventView
+from payrelay.flows.events.event_views import EventView
+from payrelay.flows.events.read_events import EventStream
 
 RETRY_MS: Final = 2_000
 """How long a browser waits before it reconnects."""

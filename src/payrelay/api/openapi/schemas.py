@@ -16,8 +16,9 @@ from payrelay.errors import Code, Retry
 from payrelay.flows.access.client_token_views import ClientTokenView, IssuedClientToken
 from payrelay.flows.checkouts.show_checkout import CheckoutView, OpenedCheckout
 from payrelay.flows.customers.show_customer import CustomerView, ErasedCustomerView
+from payrelay.flows.events.event_views import EventView
 from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, ReplayResult
-from payrelay.flows.events.read_events import EventPage, EventView
+from payrelay.flows.events.read_events import EventPage
 from payrelay.flows.payments.operation_views import OperationDetail, OperationView
 from payrelay.flows.recovery.acknowledge import RecoveryView
 from payrelay.flows.subscriptions.show_subscription_states import SubscriptionStateView

@@ -21,13 +21,15 @@ import msgspec
 from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.payments.order_search import PAUSES_MS
 from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.core.payments.schedules import DAY_MS
+from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
 from payrelay.core.secret import MaskedRepr, Secret
 from payrelay.errors import IllegalTransition
 
 RETRY_DELAYS_MS: Final = PAUSES_MS
 """The pauses after the first attempt that was put off, after the second, …; the last one repeats. What waits for a
 search waits for the next slot of its order instead."""
+LOST_WAITS_FOR_MS: Final = HOUR_MS
+"""How long one waits whose subject may be among lost commits, so that a repeated request can bring that back."""
 WAITS_FOR_MS: Final = 3 * DAY_MS
 """How long a notification waits, from its arrival on, until Payrelay knows its subject and the gateway shows it."""
 
@@ -161,6 +163,11 @@ class NotificationReason(StrEnum):
     INFORMED = "informed", "it reports no effect, and changes nothing"
     UNKNOWN_ORDER = "unknown_order", "the service knows nothing of its order", NotificationEvent.PUT_OFF
     UNKNOWN_PAYMENT = "unknown_payment", "the service knows nothing of its payment", NotificationEvent.PUT_OFF
+    MAY_BE_LOST = (
+        "may_be_lost",
+        "the database lost commits, and what asked for its payment may be among them",
+        NotificationEvent.DOUBTED,
+    )
     NOT_SHOWN = "not_shown", "the gateway does not show its payment", NotificationEvent.PUT_OFF
     UNSEEN = "unseen", "the service could not read the gateway's records", NotificationEvent.PUT_OFF
     SEARCH_WAITS = "search_waits", "it waits for the next search of its order", NotificationEvent.PUT_OFF
@@ -409,7 +416,10 @@ _UNPROVED: Final = frozenset(
         NotificationReason.OUR_FAULT,
     }
 )
-_EFFECTS: Final = frozenset({ReportedStatus.SUCCEEDED, ReportedStatus.AUTHORIZED, ReportedStatus.CHARGED_BACK})
+EFFECTS: Final = frozenset({ReportedStatus.SUCCEEDED, ReportedStatus.AUTHORIZED, ReportedStatus.CHARGED_BACK})
+"""What a notification reports where money moved, or was reserved."""
+UNKNOWN: Final = frozenset({NotificationReason.UNKNOWN_ORDER, NotificationReason.UNKNOWN_PAYMENT})
+"""Nothing here asked for what it reports."""
 
 
 def needs_operator(notification: Notification) -> bool:
@@ -421,7 +431,7 @@ def needs_operator(notification: Notification) -> bool:
     if notification.state is NotificationState.NEEDS_ATTENTION:
         return notification.reason is not NotificationReason.OPERATION_OPEN
     is_unproved = notification.state is NotificationState.IGNORED and notification.reason in _UNPROVED
-    return is_unproved and notification.reported in _EFFECTS
+    return is_unproved and notification.reported in EFFECTS
 
 
 def may_be_accepted(notification: Notification) -> bool:

@@ -74,6 +74,19 @@ class DatabaseIdentity(msgspec.Struct, frozen=True, kw_only=True):
         """The newest incarnation."""
         return self.incarnations[-1]
 
+    @property
+    def has_lost_commits(self) -> bool:
+        """Whether commits of this database may be lost, in any of its incarnations."""
+        return any(each.lost is not None for each in self.incarnations)
+
+    def may_have_lost(self, at_ms: int) -> bool:
+        """Whether a lost window began before a time (ms since 1970, UTC), and its recovery had not ended by then."""
+        return any(
+            each.lost.since_ms <= at_ms and (each.ended_recovery_at_ms is None or at_ms <= each.ended_recovery_at_ms)
+            for each in self.incarnations
+            if each.lost is not None
+        )
+
 
 def is_recovered_since(before: DatabaseIdentity, now: DatabaseIdentity) -> bool:
     """Tells whether a recovery has begun that an earlier reading of the identity doesn't have; a copy is none."""

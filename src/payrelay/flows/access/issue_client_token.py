@@ -105,6 +105,7 @@ async def _require_customer(relay: Relay, request: Request, customer_id: str | N
         return
     customer = await relay.customers.get(customer_id)
     if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
+        await relay.lost_commits.require_known(customer_id, "customer")
         raise Refusal(Code.NOT_FOUND, "customer_id names no customer of yours on this account")
     if not customer.can_be_charged:
         raise Refusal(Code.NOT_FOUND, f"customer_id names a customer that was {customer.state}")

@@ -1,7 +1,7 @@
 """Issues, lists and revokes keys. Only the result of issuing a key contains its text."""
 
 import secrets
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,8 @@ from payrelay.core.access.credential import (
     compose_key,
     hash_of,
 )
+from payrelay.core.recovery.revocations import Revocation, RevocationKind
+from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.store.access.credentials import Credentials
 
 PRINCIPAL_LENGTH_MAX: Final = 100
@@ -81,9 +83,24 @@ async def list_keys(credentials: Credentials) -> list[Credential]:
     return await credentials.list()
 
 
-async def revoke_key(credentials: Credentials, clock: Clock, key_id: str) -> bool:
-    """Revokes a key; False where no key has this id, or it was revoked before. Raises StoreError."""
-    return await credentials.revoke(key_id, clock.now_ms())
+class KeyRevocation(NamedTuple):
+    """What a revocation found: whether the key could be revoked, and whether the list outside has it now."""
+
+    is_new: bool
+    is_listed: bool
+
+
+async def revoke_key(credentials: Credentials, revocations: RevocationList, clock: Clock, key_id: str) -> KeyRevocation:
+    """Revokes a key, and adds that to the list outside the database. Raises StoreError.
+
+    May be repeated: a key that was revoked before is added to the list again, and isn't new.
+    """
+    now_ms = clock.now_ms()
+    is_new = await credentials.revoke(key_id, now_ms)
+    if not is_new and await credentials.get(key_id) is None:
+        return KeyRevocation(is_new=False, is_listed=False)
+    listed = Revocation(kind=RevocationKind.KEY, at_ms=now_ms, id=key_id)
+    return KeyRevocation(is_new=is_new, is_listed=await revocations.add(listed))
 
 
 def _random_text(length: int) -> str:

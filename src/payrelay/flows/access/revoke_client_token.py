@@ -3,6 +3,7 @@
 from typing import Final
 
 from payrelay.core.answers import Answer, found
+from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 
@@ -15,8 +16,12 @@ async def revoke_client_token(relay: Relay, request: Request, token_id: str) -> 
 
     Raises Refusal (not_found) for a token that the caller hasn't issued, or that expired and was deleted.
     """
-    if not await relay.client_tokens.revoke(token_id, request.principal, request.account, relay.clock.now_ms()):
+    principal, account, now_ms = request.principal, request.account, relay.clock.now_ms()
+    if not await relay.client_tokens.revoke(token_id, principal, account, now_ms):
         raise Refusal(Code.NOT_FOUND, "there is no such client token")
+    await relay.revocations.add(
+        Revocation(kind=RevocationKind.CLIENT_TOKEN, at_ms=now_ms, id=token_id, principal=principal, account=account)
+    )
     return found(None)
 
 
@@ -27,8 +32,18 @@ async def revoke_client_tokens(
 
     Answers with how many it revoked. May be repeated.
     """
+    principal, now_ms = request.principal, relay.clock.now_ms()
     revoked = await relay.client_tokens.revoke_some(
-        request.principal, relay.clock.now_ms(), customer_id=customer_id, credential_id=credential_id
+        principal, now_ms, customer_id=customer_id, credential_id=credential_id
+    )
+    await relay.revocations.add(
+        Revocation(
+            kind=RevocationKind.CLIENT_TOKENS,
+            at_ms=now_ms,
+            principal=principal,
+            customer_id=customer_id,
+            credential_id=credential_id,
+        )
     )
     return found({"revoked": revoked})
 

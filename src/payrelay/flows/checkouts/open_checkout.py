@@ -24,6 +24,7 @@ from payrelay.flows.access.paying_apps import (
     require_checkout_amount,
 )
 from payrelay.flows.checkouts.finish_checkout import end_overdue, expire
+from payrelay.flows.checkouts.look_for_lost_page import require_no_lost_page
 from payrelay.flows.checkouts.show_checkout import OpenedCheckout, view
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect, Gateway, HostedPage, NoCheckout, ReturnUrls
@@ -63,8 +64,8 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     Raises StoreError, and Refusal. It is invalid_request for a link, a plan or a date that isn't allowed, and forbidden
     for what the credential doesn't allow. It is conflict where the order is foreign, has an open or a completed
     checkout, or as many payments as a bound credential allows; in_progress while one of these isn't final. It is
-    idempotency_mismatch; not_configured where a setting is missing; unavailable where the account is paused, and where
-    the database is behind.
+    idempotency_mismatch; not_configured where a setting is missing; unavailable where the account is paused, where the
+    database is behind, and where commits were lost and the gateway can't show yet whether the order was paid.
     """
     account = relay.account(request.account)
     _require_configured(relay, account)
@@ -78,6 +79,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         condition = require_checkout_allowed(relay, request, new.payment)
         await relay.paused.require_open(request.account)
         await relay.lost_commits.require_effects_allowed()
+        await require_no_lost_page(relay, request, new.payment.kind, new.payment.order_id)
         was_free = await require_free_order(relay, request, new.payment.order_id)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))

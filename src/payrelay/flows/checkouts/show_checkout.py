@@ -44,7 +44,7 @@ class OpenedCheckout(CheckoutView, frozen=True, kw_only=True):
 async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Answer:
     """Answers with a checkout, after a status inquiry at the gateway where one is due.
 
-    Raises Refusal (not_found) for a checkout that the caller may not see, and StoreError.
+    Raises Refusal (not_found) for a checkout that the caller may not see, unavailable where it may be lost; StoreError.
     """
     checkout = await relay.checkouts.get(checkout_id)
     is_visible = (
@@ -54,6 +54,7 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
         and is_within(checkout, request.credential.bound)
     )
     if checkout is None or not is_visible:
+        await relay.lost_commits.require_known(checkout_id, "checkout")
         raise Refusal(Code.NOT_FOUND, "there is no such checkout")
     return found(view(await inquire(relay, checkout)))
 

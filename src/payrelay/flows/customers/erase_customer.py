@@ -23,6 +23,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.customers.customer import Customer, CustomerEvent, erased, removed
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OperationFilter
+from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.flows.checkouts.finish_checkout import expire
 from payrelay.flows.customers.change_customer import changed_by
 from payrelay.flows.customers.show_customer import answer_of, answer_of_erasure, erasable_customer, visible_customer
@@ -136,6 +137,7 @@ async def erase(relay: Relay, customer: Customer) -> Erasure:
         for forget in FORGETTERS:
             await forget(relay, CustomerOrders(customer=customer, order_ids=order_ids))
     changed = await changed_by(relay, customer, CustomerEvent.ERASED, partial(_erased, relay))
+    await _list(relay, RevocationKind.CUSTOMER_ERASED, changed)
     # A client token may have been issued meanwhile.
     await _revoke_client_tokens(relay, CustomerOrders(customer=changed, order_ids=()))
     return Erasure(customer=changed, files_cleared=await relay.customers.clear_files())
@@ -154,10 +156,15 @@ async def remove(relay: Relay, customer: Customer) -> Customer:
     this raises StoreError.
     """
     changed = await changed_by(relay, customer, CustomerEvent.REMOVED, partial(_removed, relay))
+    await _list(relay, RevocationKind.CUSTOMER_REMOVED, changed)
     await _revoke_client_tokens(relay, CustomerOrders(customer=changed, order_ids=()))
     async for order_ids in _orders_of_checkouts(relay, changed, None):
         await _forget_notifications(relay, CustomerOrders(customer=changed, order_ids=order_ids))
     return changed
+
+
+async def _list(relay: Relay, kind: RevocationKind, customer: Customer) -> None:
+    await relay.revocations.add(Revocation(kind=kind, at_ms=relay.clock.now_ms(), id=customer.id))
 
 
 async def _orders(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, ...]]:

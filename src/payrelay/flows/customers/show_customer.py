@@ -44,17 +44,18 @@ async def show_customer(relay: Relay, request: Request, customer_id: str) -> Ans
 
 async def visible_customer(relay: Relay, request: Request, customer_id: str) -> Customer:
     """Returns a customer of the caller's on this merchant account; raises Refusal (not_found) for any other one."""
-    return _require_own(relay, request, await relay.customers.get(customer_id))
+    return await _require_own(relay, request, customer_id, await relay.customers.get(customer_id))
 
 
 async def erasable_customer(relay: Relay, request: Request, customer_id: str) -> Customer:
     """Returns a customer as ``visible_customer`` does, and also one whose names can't be opened, without them."""
     known = await relay.customers.get(customer_id) or await relay.customers.left_of(customer_id)
-    return _require_own(relay, request, known)
+    return await _require_own(relay, request, customer_id, known)
 
 
-def _require_own(relay: Relay, request: Request, customer: Customer | None) -> Customer:
+async def _require_own(relay: Relay, request: Request, customer_id: str, customer: Customer | None) -> Customer:
     if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
+        await relay.lost_commits.require_known(customer_id, "customer")
         raise Refusal(Code.NOT_FOUND, "there is no such customer")
     return customer
 

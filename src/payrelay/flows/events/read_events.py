@@ -13,15 +13,15 @@ import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.events.delivery import Pattern
-from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.show_checkout import show_checkout
+from payrelay.flows.events.event_views import EventView, view
+from payrelay.flows.events.lost_positions import require_kept
 from payrelay.flows.payments.await_outcome import WaitPreference
 from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import FOLLOWERS_MAX, Follower, Holder, wait_for
-from payrelay.runtime.webhook_sender import message_of
 from payrelay.store.events.feed import FeedPage, Reader
 
 HEARTBEAT_S: Final = 15.0
@@ -34,18 +34,6 @@ FOLLOWERS_OF_CLIENT_TOKEN_MAX: Final = 10
 """Slots that one client token may have at once: an app shows one payment at a time, and may leave some streams open."""
 _CATCH_UP_MAX: Final = 100
 """Events about one subject that one statement reads."""
-
-
-class EventView(msgspec.Struct, frozen=True, kw_only=True):
-    """An event as a client sees it; the time is RFC 3339 in UTC."""
-
-    position: int
-    id: str
-    type: str
-    timestamp: str
-    account: str
-    subject: str
-    data: dict[str, Plain]
 
 
 class EventPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,12 +58,13 @@ async def list_events(
     """Answers with one page of the caller's events; waits for an event as long as the caller prefers.
 
     Answers at once where all slots are taken. Raises Refusal: forbidden for a bound credential, rate_limited where too
-    many of the caller's requests wait.
+    many of the caller's requests wait, position_lost for a position that the database has lost, or never gave.
     """
     if request.credential.bound is not None:
         raise Refusal(Code.FORBIDDEN, "this credential may follow what it is bound to, and not read the feed")
     dispatch = relay.dispatch
     reader = Reader(relay.account(request.account).merchant, request.principal)
+    await require_kept(relay, event_filter.after)
     page = await _read(dispatch, reader, event_filter)
     if page.events or wait_preference is None:
         return _answer(page)
@@ -156,12 +145,13 @@ async def follow_events(
 ) -> EventStream:
     """Begins to follow an operation or a checkout that the caller may see.
 
-    Raises Refusal: not_found for any other subject; rate_limited where the caller has all its slots; unavailable where
-    all slots are taken, or the process is about to end.
+    Raises Refusal: not_found for any other subject; position_lost as ``list_events`` does; rate_limited where the
+    caller has all its slots; unavailable where all slots are taken, or the process is about to end.
     """
     dispatch = relay.dispatch
     noun, _, id_ = subject.partition(":")
     await (show_checkout if noun == "checkout" else show_operation)(relay, request, id_)
+    await require_kept(relay, after)
     reader = Reader(relay.account(request.account).merchant, request.principal)
     follower = await dispatch.followers.slot(reader, subject, holder=_holder(request))
     if follower is None:
@@ -181,11 +171,6 @@ def _allowed_s(relay: Relay, request: Request) -> float:
     ends_at_ms = request.credential.expires_at_ms
     left_s = STREAM_S_MAX if ends_at_ms is None else (ends_at_ms - relay.clock.now_ms()) / 1000
     return min(STREAM_S_MAX, left_s)
-
-
-def view(event: PublishedEvent) -> EventView:
-    """Returns an event as a client sees it."""
-    return EventView(position=event.position, **msgspec.structs.asdict(message_of(event)))
 
 
 async def _read(dispatch: Dispatch, reader: Reader, event_filter: EventFilter) -> FeedPage:

@@ -12,6 +12,9 @@ Rules:
 from typing import Final
 
 from payrelay.core.notifications.notification import (
+    EFFECTS,
+    LOST_WAITS_FOR_MS,
+    UNKNOWN,
     Authenticity,
     Notification,
     NotificationEvent,
@@ -236,10 +239,25 @@ async def _step(relay: Relay, account: Gateway, notification: Notification, sear
     context = NotificationContext(
         relay=relay, account=account, search=search, notification=notification, content=received.content
     )
-    reason = await _apply(context)
+    reason = await _unless_lost(context, await _apply(context))
     if reason is NotificationReason.UNSEEN and search.slot is None:
         reason = NotificationReason.SEARCH_WAITS
     return step_of(reason)
+
+
+async def _unless_lost(context: NotificationContext, reason: NotificationReason) -> NotificationReason:
+    """Gives the reason, or MAY_BE_LOST where a payment is reported that nothing here asked for since commits were lost.
+
+    A person must look then, once a repeated request has had its time to bring the lost operation back. Raises
+    StoreError.
+    """
+    relay, notification = context.relay, context.notification
+    if reason not in UNKNOWN or notification.reported not in EFFECTS:
+        return reason
+    if relay.clock.now_ms() < notification.received_at_ms + LOST_WAITS_FOR_MS:
+        return reason
+    identity = await relay.lost_commits.identity()
+    return NotificationReason.MAY_BE_LOST if identity.may_have_lost(notification.received_at_ms) else reason
 
 
 async def _apply(context: NotificationContext) -> NotificationReason:

@@ -3,7 +3,7 @@
 It reports each finding in one plain sentence, and repairs nothing.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -14,6 +14,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_values
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.core.payments.operation import is_step
+from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.flows.relay import Relay
 from payrelay.store.digests.rows import DIGESTED, OPERATIONS, RowDigests
 from payrelay.store.engine.database import Value
@@ -81,9 +82,13 @@ class Summary(msgspec.Struct, kw_only=True):
             where that isn't recorded.
         anchored_until_ms, newest_anchor: up to when entries are anchored, and the newest anchor's number and digest;
             None without an anchor.
+        incarnations: of the database, the oldest first: commits of their lost windows may be gone, with their rows.
+        anchors_lost: the numbers of noted anchors that aren't here as they were noted, and may be among these commits.
     """
 
     chain_since_ms: int
+    incarnations: tuple[Incarnation, ...] = ()
+    anchors_lost: list[int] = []
     operations: int = 0
     entries: int = 0
     anchors: int = 0
@@ -101,7 +106,7 @@ class Summary(msgspec.Struct, kw_only=True):
     @property
     def is_verified(self) -> bool:
         """True where nothing wrong was found, and nothing was left out that could be wrong."""
-        return not (self.findings or self.operations_before_chain or self.entries_overdue)
+        return not (self.findings or self.operations_before_chain or self.entries_overdue or self.anchors_lost)
 
 
 async def keep_anchors(relay: Relay) -> int:
@@ -109,12 +114,13 @@ async def keep_anchors(relay: Relay) -> int:
 
     All go to the log, and the newest once a day to the file and the alert channels, as the settings say. Returns how
     many were made. Makes none, and alerts the operators, where an anchor is gone or was changed that this process has
-    seen, or that the file's last line names: new anchors over what is left would hide what was removed with it. Raises
-    StoreError.
+    seen, or that the file's last line names: new anchors over what is left would hide what was removed with it. One
+    that may have been lost with commits, in a lost window that an operator has named, is left out. Raises StoreError.
     """
     trail, outside, now_ms = relay.journal.trail, relay.alerting.anchors, relay.clock.now_ms()
+    lost = await _lost_anchors(trail, (await relay.lost_commits.identity()).incarnations)
     for known in await outside.known():
-        if not await trail.has_anchor(known):
+        if not await trail.has_anchor(known) and known.partition(":")[0] not in map(str, lost):
             relay.log.error("anchor_gone", anchor=known)
             await trail.report(f"anchors/{known.partition(':')[0]}", now_ms)
             return 0
@@ -127,6 +133,19 @@ async def keep_anchors(relay: Relay) -> int:
         outside.seen = newest.text
         relay.marks.note_anchor(newest.text, newest.made_at_ms)
     return len(made)
+
+
+async def _lost_anchors(trail: Trail, incarnations: Sequence[Incarnation]) -> set[int]:
+    """Gives the numbers of the anchors that may have been made in lost windows: one an hour, and one at each end.
+
+    Raises StoreError.
+    """
+    numbers: set[int] = set()
+    for lost in (each.lost for each in incarnations if each.lost is not None):
+        kept = await trail.last_anchor_before(lost.since_ms)
+        hours = -((lost.since_ms - lost.until_ms) // ANCHOR_EVERY_MS)
+        numbers.update(range(kept + 1, kept + 1 + hours + 1))
+    return numbers
 
 
 async def _keep_outside(relay: Relay, newest: Anchor, now_ms: int) -> None:
@@ -184,7 +203,8 @@ class Audit:
     ``rows`` checks the rows that have digests; None leaves them out.
     ``noted`` are digests of anchors by their numbers, noted where nobody can change them with the database. Only they
     show that the newest anchors, and the entries that these covered, are still there. ``now_ms`` tells which entries
-    should be anchored by now; 0 for none.
+    should be anchored by now; 0 for none. ``incarnations`` are the database's: a noted anchor that may have been made
+    in one of their lost windows is counted, and no finding.
     """
 
     def __init__(
@@ -196,6 +216,7 @@ class Audit:
         rows: RowDigests | None = None,
         noted: Mapping[int, str] = MappingProxyType({}),
         now_ms: int = 0,
+        incarnations: tuple[Incarnation, ...] = (),
     ) -> None:
         self._trail = trail
         self._progress = progress
@@ -205,7 +226,7 @@ class Audit:
         self._earlier: Earlier | None = None
         self._wrong_operations: set[str] = set()
         self._before_chain = trail.key.entries_before_chain()
-        self.summary = Summary(chain_since_ms=chain_since_ms)
+        self.summary = Summary(chain_since_ms=chain_since_ms, incarnations=incarnations)
 
     async def findings(self) -> AsyncIterator[AuditFinding]:
         """Checks every anchor, operation and row, and yields what isn't as Payrelay stored it.
@@ -222,17 +243,22 @@ class Audit:
 
     async def _anchors(self) -> AsyncIterator[AuditFinding]:
         last, summary = await self._trail.last_anchor(), self.summary
+        lost = await _lost_anchors(self._trail, summary.incarnations)
         before: Anchor | None = None
         async for each in self._trail.anchors():
             self._progress(Phase.ANCHORS, each.number, last.number if last else each.number)
             for text in await self._wrong_with_anchor(before, each):
                 yield AuditFinding(anchor=each.number, text=text)
             if self._noted.pop(each.number, each.digest) != each.digest:
-                yield AuditFinding(anchor=each.number, text="it is not the one that was noted")
+                if each.number in lost:
+                    summary.anchors_lost.append(each.number)
+                else:
+                    yield AuditFinding(anchor=each.number, text="it is not the one that was noted")
             before = each
             summary.anchors += 1
             summary.anchored_until_ms, summary.newest_anchor = each.until_ms, each.text
-        for number in self._noted:
+        summary.anchors_lost += sorted(self._noted.keys() & lost)
+        for number in self._noted.keys() - lost:
             yield AuditFinding(anchor=number, text="it was noted, and is gone")
 
     async def _wrong_with_anchor(self, before: Anchor | None, each: Anchor) -> list[str]:

@@ -1,24 +1,45 @@
 """Pauses and resumes an account for an operator; processes notice it through ``runtime.paused_accounts``."""
 
+from typing import NamedTuple
+
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.moments import spoken
 from payrelay.core.payments.explanations import printable
+from payrelay.core.recovery.revocations import Revocation, RevocationKind
+from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.store.gateways.pauses import Pauses
 
 
-async def pause_account(pauses: Pauses, pause: Pause) -> Pause | None:
-    """Allows no new effects on an account; returns the earlier pause where it was paused already, else None.
+class PauseChange(NamedTuple):
+    """What a command found: the pause from before, None where there was none; and whether the list outside has it."""
 
-    Raises StoreError.
+    earlier: Pause | None
+    is_listed: bool
+
+
+async def pause_account(pauses: Pauses, revocations: RevocationList | None, pause: Pause) -> PauseChange:
+    """Allows no new effects on an account. Where it was paused already, that pause stays. Raises StoreError.
+
+    The pause is then added to the list outside the database; None as ``revocations`` where that can't be opened.
     """
-    if await pauses.add(pause):
-        return None
-    return next((each for each in await pauses.list() if each.account == pause.account), pause)
+    earlier = None
+    if not await pauses.add(pause):
+        earlier = next((each for each in await pauses.list() if each.account == pause.account), pause)
+    listed = earlier or pause
+    is_listed = await _list(revocations, RevocationKind.PAUSE, listed.account, listed.since_ms)
+    return PauseChange(earlier, is_listed)
 
 
-async def resume_account(pauses: Pauses, account: str) -> bool:
-    """Resumes an account; False where it was not paused. Raises StoreError."""
-    return await pauses.remove(account)
+async def resume_account(pauses: Pauses, revocations: RevocationList | None, account: str, now_ms: int) -> PauseChange:
+    """Resumes an account, and adds that to the list outside the database. Raises StoreError."""
+    earlier = next((each for each in await pauses.list() if each.account == account), None)
+    if not await pauses.remove(account):
+        return PauseChange(None, is_listed=False)
+    return PauseChange(earlier, await _list(revocations, RevocationKind.RESUME, account, now_ms))
+
+
+async def _list(revocations: RevocationList | None, kind: RevocationKind, account: str, at_ms: int) -> bool:
+    return revocations is not None and await revocations.add(Revocation(kind=kind, at_ms=at_ms, account=account))
 
 
 def in_words(pause: Pause) -> str:

@@ -53,7 +53,7 @@ async def show_operation(relay: Relay, request: Request, operation_id: str) -> A
 
     Raises Refusal (not_found) for an operation that the caller may not see.
     """
-    return await _show(relay, request, await relay.journal.get(operation_id))
+    return await _show(relay, request, await relay.journal.get(operation_id), operation_id)
 
 
 async def show_operation_by_key(relay: Relay, request: Request, idempotency_key: str) -> Answer:
@@ -63,11 +63,12 @@ async def show_operation_by_key(relay: Relay, request: Request, idempotency_key:
     """
     principal = None if _sees_all(request) else request.principal
     operation = await relay.journal.newest_by_key(request.account, principal, idempotency_key)
-    return await _show(relay, request, operation)
+    return await _show(relay, request, operation, None)
 
 
-async def _show(relay: Relay, request: Request, operation: Operation | None) -> Answer:
+async def _show(relay: Relay, request: Request, operation: Operation | None, operation_id: str | None) -> Answer:
     if operation is None or not may_see(request, operation):
+        await relay.lost_commits.require_known(operation_id, "operation")
         raise Refusal(Code.NOT_FOUND, "there is no such operation")
     inquire_now(relay, operation)
     history = await relay.journal.history(operation.id)

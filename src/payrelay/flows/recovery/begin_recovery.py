@@ -1,10 +1,15 @@
 """Begins a recovery: a new incarnation of the database, with the time whose commits may be lost."""
 
+from typing import Final
+
 import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.store.recovery.identity import IdentityStore
+
+BUDGETS_WAIT_MS: Final = 60_000
+"""How long no call is made at the beginning: longer than the window of a usual budget."""
 
 
 async def begin_recovery(
@@ -12,12 +17,15 @@ async def begin_recovery(
 ) -> Incarnation:
     """Begins an incarnation whose lost window reaches from ``lost_since_ms`` (since 1970, UTC) until now; returns it.
 
-    At once or not at all. Where a recovery is under way, its lost window belongs to the new one, and what principals
-    acknowledged before counts no more: they may have sent something since. Where another database took the place of
-    this one, this one is served from again. The number is above ``number_above`` too: a restored backup doesn't know
-    how many incarnations came after it, and no two may have one number. Raises StoreError.
+    At once or not at all; before that, all budgets of calls are blocked for BUDGETS_WAIT_MS. Where a recovery is under
+    way, its lost window belongs to the new one, and what principals acknowledged before counts no more: they may have
+    sent something since. Where another database took the place of this one, this one is served from again. The number
+    is above ``number_above`` too: a restored backup doesn't know how many incarnations came after it, and no two may
+    have one number. Raises StoreError.
     """
     now_ms = clock.now_ms()
+    # Before any process may send anything again: nobody knows which permits were used in the lost window.
+    await identities.block_budgets(now_ms, BUDGETS_WAIT_MS)
 
     def begun(identity: DatabaseIdentity) -> DatabaseIdentity:
         current = identity.current

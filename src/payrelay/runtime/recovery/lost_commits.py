@@ -14,6 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation, lost_since
+from payrelay.core.recovery.lost_ids import may_be_lost
 from payrelay.errors import Code, Refusal
 
 IDENTITY_KEPT_MS: Final = 1_000
@@ -29,6 +30,11 @@ COPIED_SENTENCE: Final = "another database took the place of this one; this requ
 
 Change = Callable[[Callable[[DatabaseIdentity], DatabaseIdentity]], Awaitable[DatabaseIdentity]]
 """Changes the identity; ``store.recovery.identity.IdentityStore.change``."""
+
+UNKNOWN_SENTENCE: Final = (
+    "isn't known here, and may be among the commits that the database lost; that is known when its recovery has ended"
+)
+"""After the noun of what was asked for."""
 
 
 class LostCommits:
@@ -90,6 +96,20 @@ class LostCommits:
         if self.behind is not None:
             raise Refusal(Code.UNAVAILABLE, BEHIND_SENTENCE, retry_after_s=RETRY_AFTER_S)
         return current if current.is_recovering else None
+
+    async def require_known(self, id_: str | None, noun: str) -> None:
+        """Raises Refusal (unavailable) where an id that is unknown here may have been given out in lost commits.
+
+        Else the caller may say that there is no such thing, as a final answer. None stands for a name that tells no
+        time. Raises StoreUnavailable where that can't be known.
+        """
+        current = (await self.identity()).current
+        if may_be_lost(id_, current, is_behind=self.behind is not None):
+            raise Refusal(Code.UNAVAILABLE, f"this {noun} {UNKNOWN_SENTENCE}", retry_after_s=RETRY_AFTER_S)
+
+    async def incarnation(self) -> int:
+        """Gives the number of the newest incarnation; raises as ``identity``."""
+        return (await self.identity()).current.number
 
     async def store_behind(self) -> None:
         """Stores that the database is behind, so that no other process lets anything take effect either.

@@ -79,10 +79,19 @@ class ClientTokens:
         )
 
     async def revoke_some(
-        self, principal: str, at_ms: int, *, customer_id: str | None, credential_id: str | None
+        self,
+        principal: str,
+        at_ms: int,
+        *,
+        customer_id: str | None,
+        credential_id: str | None,
+        issued_until_ms: int | None = None,
     ) -> int:
-        """Revokes a principal's tokens, limited to a customer and a key where these are given; gives their number."""
-        parameters = (principal, customer_id, credential_id, at_ms)
+        """Revokes a principal's tokens, limited to a customer and a key where these are given; gives their number.
+
+        With ``issued_until_ms`` only those that were issued until then. Tokens that are revoked keep their time.
+        """
+        parameters = (principal, customer_id, credential_id, at_ms, issued_until_ms)
         return await self._write(Statement(statements.REVOKE_SOME, parameters, is_whole=True))
 
     async def prune(self, now_ms: int, limit: int) -> int:

@@ -15,6 +15,7 @@ import msgspec
 
 from payrelay.core.events.delivery import Pattern
 from payrelay.core.events.event import Plain, PublishedEvent
+from payrelay.core.events.positions import before_first
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.events import deliveries
 from payrelay.store.statements.events import feed as statements
@@ -58,18 +59,25 @@ class Feed:
         """Tells whether an event waits to be published; raises StoreUnavailable."""
         return bool(await self._database.read(all_rows(Statement(outbox_statements.HAS_UNPUBLISHED, ()))))
 
-    async def publish(self, now_ms: int, limit: int = PUBLISHED_MAX) -> int:
+    async def publish(self, now_ms: int, limit: int = PUBLISHED_MAX, *, incarnation: int = 1) -> int:
         """Gives committed events their positions, and queues them for their endpoints; gives the number of events.
 
+        The positions are of the incarnation's range, or of a higher one that another process knows of already.
         Other processes wait meanwhile. May be repeated; raises StoreUnavailable.
         """
         if not await self.has_unpublished():
             return 0
-        return await self._database.write(_publish(now_ms, limit))
+        return await self._database.write(_publish(now_ms, limit, before_first(incarnation)))
 
     async def last_position(self) -> int:
         """Gives the last position that was given; 0 before the first one."""
         rows = await self._database.read(all_rows(Statement(statements.LAST_POSITION, ())))
+        return int(rows[0][0] or 0)
+
+    async def last_kept(self, incarnation: int, lost_since_ms: int) -> int:
+        """Gives the last position of an incarnation's range whose event is from before a loss; 0 where none is left."""
+        parameters = (before_first(incarnation), before_first(incarnation + 1), lost_since_ms)
+        rows = await self._database.read(all_rows(Statement(statements.LAST_KEPT, parameters)))
         return int(rows[0][0] or 0)
 
     async def tail(self, after: int, limit: int) -> _Events:
@@ -117,9 +125,9 @@ class Feed:
         return msgspec.convert((count, oldest_ms), tuple[int, int | None])
 
 
-def _publish(now_ms: int, limit: int) -> Unit[int]:
+def _publish(now_ms: int, limit: int, range_begins_at: int) -> Unit[int]:
     locked = yield Statement(statements.LOCK_FEED, ())
-    last = int(locked[0][0] or 0)
+    last = max(int(locked[0][0] or 0), range_begins_at)
     # A statement of its own: it sees all that was committed before the feed was locked, and no other process takes any.
     unpublished = yield Statement(outbox_statements.TAKE_UNPUBLISHED, (limit,))
     if not unpublished:

@@ -179,6 +179,11 @@ class Trail:
         rows = await self._rows(Statement(statements.LAST_ANCHOR, ()))
         return _anchor(rows[0]) if rows else None
 
+    async def last_anchor_before(self, at_ms: int) -> int:
+        """Reads the number of the newest anchor that was made before a time; 0 where there is none."""
+        [[number]] = await self._rows(Statement(statements.LAST_ANCHOR_BEFORE, (at_ms,)))
+        return int(number or 0)
+
     async def anchors(self) -> AsyncIterator[Anchor]:
         """Reads all anchors, oldest first."""
         number = _BEFORE_ALL

@@ -12,6 +12,7 @@ from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import meta as statements
+from payrelay.store.statements.gateways.budget import BLOCK_ALL_PERMITS
 
 DATABASE_IDENTITY: Final = "database_identity"
 """Its name in ``meta``."""
@@ -52,6 +53,13 @@ class IdentityStore:
             if await self._database.write(all_rows(replaced)):
                 return identity
         raise Outdated("other processes went on changing the identity of the database")
+
+    async def block_budgets(self, now_ms: int, for_ms: int) -> None:
+        """Keeps the permits of all budgets from all processes for a while. Raises StoreUnavailable.
+
+        PostgreSQL has the time itself; ``now_ms`` is that of the embedded database.
+        """
+        await self._database.write(all_rows(Statement(BLOCK_ALL_PERMITS, (for_ms, now_ms), is_whole=True)))
 
     async def add_first(self, at_ms: int) -> None:
         """Gives a database its identity, unless it has one; for an upgrade. Raises StoreUnavailable."""

@@ -49,10 +49,11 @@ REVOKE_SOME: Final = query(
     """
     UPDATE client_tokens SET revoked_at_ms = $4, row_digest = ''
     WHERE principal = $1 AND revoked_at_ms IS NULL AND ($2::text IS NULL OR customer_id = $2::text)
-      AND ($3::text IS NULL OR credential_id = $3::text)
+      AND ($3::text IS NULL OR credential_id = $3::text) AND ($5::bigint IS NULL OR issued_at_ms <= $5::bigint)
     RETURNING id""",
 )
-"""Revokes a principal's tokens: of a customer, of a key, of both, or all of them."""
+"""Revokes a principal's tokens: of a customer, of a key, of both, or all of them; with $5 only those issued until then.
+"""
 
 PRUNE_CLIENT_TOKENS: Final = query(
     """

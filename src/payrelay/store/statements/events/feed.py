@@ -17,6 +17,9 @@ MOVE_FEED: Final = query("UPDATE feed SET position = $1 WHERE one = 1")
 LAST_POSITION: Final = query("SELECT position FROM feed WHERE one = 1")
 """Reads the last position."""
 
+LAST_KEPT: Final = query("SELECT max(position) FROM events WHERE position > $1 AND position <= $2 AND at_ms < $3")
+"""Reads the last position in a range whose event is older than a time."""
+
 PUBLISH: Final = query(
     f"""
     INSERT INTO events ({EVENT_COLUMNS})

@@ -77,6 +77,9 @@ _ANCHOR_COLUMNS: Final = "number, from_ms, until_ms, lines, digest, made_at_ms"
 LAST_ANCHOR: Final = query(f"SELECT {_ANCHOR_COLUMNS} FROM anchors ORDER BY number DESC LIMIT 1")
 """Reads the newest anchor."""
 
+LAST_ANCHOR_BEFORE: Final = query("SELECT max(number) FROM anchors WHERE made_at_ms < $1")
+"""Reads the number of the newest anchor that was made before a time."""
+
 LIST_ANCHORS: Final = query(f"SELECT {_ANCHOR_COLUMNS} FROM anchors WHERE number > $1 ORDER BY number LIMIT $2")
 """Reads anchors, oldest first, from a number on."""
 

@@ -1,0 +1,1 @@
+"""Does again what was taken back, where the database has lost it."""

@@ -1,0 +1,25 @@
+"""The budget of calls at the beginning of a recovery: nobody knows what the lost minutes used of it."""
+
+from tests.flows.losing import Losing
+from tests.flows.vault import MERCHANT
+from tests.relays import SEAL
+
+from payrelay.core.gateways.fair_shares import OURS
+from payrelay.flows.recovery.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
+from payrelay.store.gateways.budget import StoredBudget
+from payrelay.store.recovery.identity import IdentityStore
+from payrelay.store.upgrades.begin import begin_store
+
+
+async def test_no_permit_is_given_for_a_window_after_a_recovery_has_begun(losing: Losing) -> None:
+    """The restored rows say that all permits are free; the gateway has just counted the calls of the lost minutes."""
+    world = losing.world
+    await begin_store(world.database, SEAL, world.clock)
+    budget = StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10)
+    assert len((await budget.take([OURS], 1)).grants) == 1
+    await begin_recovery(IdentityStore(world.database, SEAL), world.clock, lost_since_ms=0, operator="dana", note="")
+
+    refused = await budget.take([OURS], 1)
+    assert refused.grants == ()
+    assert refused.next_in_s is not None
+    assert BUDGETS_WAIT_MS - 1_000 <= refused.next_in_s * 1000 <= BUDGETS_WAIT_MS

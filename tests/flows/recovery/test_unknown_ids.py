@@ -1,0 +1,101 @@
+"""What a client hears of an id that the database doesn't know, while that may have been lost with commits."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+import pytest
+from tests.flows.hosted import hosting
+from tests.flows.losing import MINUTE_MS, Losing
+from tests.flows.vault import charge_by
+from tests.flows.world import START_MS, asked
+
+from payrelay.errors import Code, Refusal
+from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
+from payrelay.flows.checkouts.show_checkout import show_checkout
+from payrelay.flows.checkouts.visit_checkout import visit_checkout
+from payrelay.flows.customers.erase_customer import erase_customer
+from payrelay.flows.customers.show_customer import show_customer
+from payrelay.flows.events.read_events import follow_events
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.payments.find_operations import show_operation, show_operation_by_key
+from payrelay.flows.relay import Relay
+from payrelay.flows.subscriptions.show_subscription_states import show_subscription_state
+
+
+def _id(prefix: str, at_ms: int) -> str:
+    return f"{prefix}_{at_ms:012x}{'0' * 20}"
+
+
+async def _visit(relay: Relay, at_ms: int) -> object:
+    visited = await visit_checkout(relay, "gateway", _id("chk", at_ms), "secret")
+    if visited is None:
+        raise Refusal(Code.NOT_FOUND, "the page says so")
+    return visited
+
+
+Ask = Callable[[Relay, int], Awaitable[object]]
+ASK: Final[dict[str, Ask]] = {
+    "a checkout": lambda relay, at_ms: show_checkout(relay, asked(), _id("chk", at_ms)),
+    "the page of a checkout": _visit,
+    "an operation": lambda relay, at_ms: show_operation(relay, asked(), _id("op", at_ms)),
+    "the events of an operation": lambda relay, at_ms: follow_events(
+        relay, asked(), f"operation:{_id('op', at_ms)}", after=0
+    ),
+    "a customer": lambda relay, at_ms: show_customer(relay, asked(), _id("cus", at_ms)),
+    "an erasure": lambda relay, at_ms: erase_customer(relay, asked(), _id("cus", at_ms)),
+    "a token for a customer": lambda relay, at_ms: issue_client_token(
+        relay, asked(), ClientTokenRequest(customer_id=_id("cus", at_ms))
+    ),
+}
+TIMELESS: Final[dict[str, Callable[[Relay], Awaitable[object]]]] = {
+    "an operation by its key": lambda relay: show_operation_by_key(relay, asked(), "k-lost"),
+    "a subscription": lambda relay: show_subscription_state(relay, asked(), "420075044317"),
+}
+
+
+async def _code(asking: Awaitable[object]) -> Code:
+    with pytest.raises(Refusal) as refused:
+        await asking
+    return refused.value.code
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+async def test_an_id_of_the_lost_window_is_not_known_here_until_the_recovery_ends(losing: Losing, ask: Ask) -> None:
+    """404 is final: the shop would open another page for an order that was paid on the lost one."""
+    relay = replace(hosting(losing.world), lost_commits=losing.world.relay.lost_commits)
+    assert await _code(ask(relay, START_MS)) is Code.NOT_FOUND
+    losing.lose()
+    assert await _code(ask(relay, START_MS)) is Code.UNAVAILABLE
+    assert await _code(ask(relay, START_MS - 60 * MINUTE_MS)) is Code.NOT_FOUND
+    losing.end()
+    assert await _code(ask(relay, START_MS)) is Code.NOT_FOUND
+
+
+@pytest.mark.parametrize("ask", TIMELESS.values(), ids=TIMELESS)
+async def test_what_tells_no_time_is_not_known_here_either(
+    losing: Losing, ask: Callable[[Relay], Awaitable[object]]
+) -> None:
+    """An app that was killed before its answer asks by its key: a final no would have it pay again."""
+    relay = losing.world.relay
+    losing.lose()
+    assert await _code(ask(relay)) is Code.UNAVAILABLE
+    losing.end()
+    assert await _code(ask(relay)) is Code.NOT_FOUND
+
+
+async def test_while_the_database_is_behind_no_id_is_denied(losing: Losing) -> None:
+    """The operator hasn't begun the recovery yet, and nobody knows what is lost."""
+    losing.world.relay.lost_commits.fall_behind(1, "operation op_1 is missing")
+    assert await _code(show_operation(losing.world.relay, asked(), _id("op", 1))) is Code.UNAVAILABLE
+
+
+async def test_a_charge_by_a_handle_that_may_be_lost_is_no_final_refusal_and_is_logged(losing: Losing) -> None:
+    """The customer approved, and the token is gone: the operator must hear of it, and the shop must not drop them."""
+    world = losing.world
+    losing.lose()
+    assert await _code(charge(world.relay, asked(), charge_by(_id("cus", START_MS)))) is Code.UNAVAILABLE
+    assert "customer_may_be_lost" in world.log_events
+    assert await world.operations() == []
+    losing.end()
+    assert await _code(charge(world.relay, asked(), charge_by(_id("cus", START_MS)))) is Code.INVALID_REQUEST

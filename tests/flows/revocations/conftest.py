@@ -1,0 +1,3 @@
+from tests.flows.losing import losing, url
+
+__all__ = ["losing", "url"]
