@@ -23,7 +23,7 @@ from payrelay.api.http.request_log import json_log
 from payrelay.app import running
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
-from payrelay.core.schema_changes import AS_IT_IS
+from payrelay.core.database.schema_changes import AS_IT_IS
 from payrelay.core.secret import Secret
 from payrelay.errors import StoreError, StoreUnavailable, StoreUnusable
 from payrelay.flows.access.issue_key import KeyRequest, issue_key

@@ -1,6 +1,5 @@
 """Puts the program together from its settings, and takes it apart in the reverse order."""
 
-import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,21 +11,21 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay import worker
 from payrelay.api.app import Api
-from payrelay.api.auth.identity_provider import IdentityTokenReader
+from payrelay.api.auth.identity_settings import identity_token_reader
 from payrelay.api.connections.limits import limits_within
 from payrelay.api.context import ApiContext
 from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.clock import Clock
-from payrelay.core.access.identity_provider import IdentityProvider
-from payrelay.core.database_url import embedded_file
+from payrelay.core.database.database_url import embedded_file
+from payrelay.core.database.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.seal_keys import parse_keys
-from payrelay.errors import DatabaseMissing, DatabaseNotReady, RowForged, SettingsError, StoreUnusable
+from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError, StoreUnusable
+from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.backups.begin_in_draft import LostByMarks
 from payrelay.flows.backups.copy_database import CopyOrder, require_in_place
 from payrelay.flows.backups.restore import RestorePlace
@@ -50,12 +49,11 @@ from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.held_responses import HeldResponses
 from payrelay.runtime.hooks import FlowPoint, Hooks, OperationPoint
-from payrelay.runtime.identity_provider_keys import IdentityProviderKeys, Jwks
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.mark_files import MarkFiles
+from payrelay.runtime.recovery.mark_files import MarkFiles, remove_marks
 from payrelay.runtime.recovery.marks import Marks
 from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.runtime.recovery.server_changes import ServerChanges
@@ -63,7 +61,6 @@ from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
     KEY_IS_MISSING,
     GatewaySettings,
-    IdentitySettings,
     Settings,
     child_environment,
     marks_beside,
@@ -208,47 +205,6 @@ async def running(
             ),
         )
         yield Service(api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered)
-
-
-async def stored_identity(
-    identity: IdentitySettings | None, principals: Principals, log: FilteringBoundLogger
-) -> IdentitySettings | None:
-    """Returns the settings of an identity provider with the stored name of its principal.
-
-    Where the row that tells this name was forged, nobody knows for whom the provider's tokens act: they count as
-    unknown, until a person has mended the row and started the service again. Raises StoreError.
-    """
-    if identity is None:
-        return None
-    try:
-        principal = await principals.stored_name(identity.principal)
-    except RowForged as error:
-        log.error("identity_provider_refused", principal=identity.principal, reason=str(error))
-        return None
-    return identity.model_copy(update={"principal": principal})
-
-
-def identity_token_reader(
-    stack: AsyncExitStack, identity: IdentitySettings | None, clock: Clock, log: FilteringBoundLogger
-) -> IdentityTokenReader | None:
-    """Returns the reader of an identity provider's tokens, closed with the stack; None where none is configured."""
-    if identity is None:
-        return None
-    identity_provider = IdentityProvider(
-        issuer=identity.issuer,
-        audience=identity.audience,
-        customer_claim=identity.customer_claim,
-        claim_is=identity.customer_claim_is,
-        order_claim=identity.order_claim,
-        amount_claim=identity.amount_claim,
-        currency_claim=identity.currency_claim,
-        principal=identity.principal,
-        scopes=identity.scopes,
-        accounts=identity.accounts or None,
-    )
-    keys = IdentityProviderKeys(Jwks(identity.jwks_url), clock, log)
-    stack.push_async_callback(keys.close)
-    return IdentityTokenReader(identity_provider, keys, clock)
 
 
 @asynccontextmanager
@@ -559,7 +515,7 @@ def remove_database(path: Path) -> None:
     try:
         for suffix in ("", "-wal", "-shm", ".key"):
             path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
-        shutil.rmtree(marks_beside(path), ignore_errors=True)
+        remove_marks(marks_beside(path))
     finally:
         lock.release()
 

@@ -18,9 +18,9 @@ from payrelay.cli.audit import ProgressBars
 from payrelay.cli.terminal.messages import FAULTY
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
+from payrelay.core.database.schema_changes import ANY
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import JournalEntry, Kind, State
-from payrelay.core.schema_changes import ANY
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.audit import Phase
 from payrelay.flows.recovery.begin_recovery import begin_recovery

@@ -9,10 +9,10 @@ import structlog
 
 from payrelay.app import opened_relay, opened_resources
 from payrelay.clock import Clock
+from payrelay.core.database.schema_changes import ANY
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import TRANSITIONS, JournalEntry, Operation, OperationFilter, State
-from payrelay.core.schema_changes import ANY
 from payrelay.flows.operators.audit import Audit
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings

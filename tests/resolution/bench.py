@@ -19,8 +19,8 @@ from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Refund, RetrySubscription, Void
+from payrelay.core.database.schema_changes import ANY
 from payrelay.core.payments.operation import JournalEntry, Operation, OperationFilter, State
-from payrelay.core.schema_changes import ANY
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.flows.payments.capture import capture

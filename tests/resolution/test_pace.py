@@ -16,8 +16,8 @@ from payrelay import worker
 from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
+from payrelay.core.database.schema_changes import ANY
 from payrelay.core.payments.operation import Operation, State
-from payrelay.core.schema_changes import ANY
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import begin_due
 from payrelay.gateways.payhere.account import KIND as PAYHERE

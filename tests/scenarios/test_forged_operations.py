@@ -30,7 +30,7 @@ from tests.scenarios.test_forged_rows import (
 from tests.upgrades.books import Asked, Books, effects_at
 from tests.upgrades.service import Opened, opened, settings_over
 
-from payrelay.app import stored_identity
+from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.settings import IdentitySettings
 

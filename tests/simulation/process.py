@@ -27,8 +27,8 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
+from payrelay.core.database.schema_changes import ANY
 from payrelay.core.payments.operation import Operation
-from payrelay.core.schema_changes import ANY
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.flows.payments.recover_after_crash import recover

@@ -18,7 +18,7 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.app import opened_relay, opened_resources
 from payrelay.clock import Clock
-from payrelay.core.schema_changes import ANY
+from payrelay.core.database.schema_changes import ANY
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings

@@ -22,11 +22,11 @@ from payrelay.app import opened_key_stores, opened_resources, running
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, without_signatures
 from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.database.schema_changes import ANY
 from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.notifications.notification import NotificationFilter
 from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.core.payments.operation import Kind, Operation, OperationFilter, State
-from payrelay.core.schema_changes import ANY
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, DatabaseNotReady, StoreUnusable

@@ -135,7 +135,7 @@ async def upgrade_database() -> int:
     It may be stopped at any time and run again. On PostgreSQL services go on beside it.
     """
     from payrelay.app import opened_database, opened_resources
-    from payrelay.core.schema_changes import SchemaChanges
+    from payrelay.core.database.schema_changes import SchemaChanges
     from payrelay.flows.operators.inspect_database import (
         FILE_IS_LEFT,
         clear_file,

@@ -24,7 +24,7 @@ from payrelay.core.access.client_token import USUAL_SCOPES
 from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.return_links import LinkRule
 from payrelay.core.checkouts.shop import Logo, Rgb, Shop
-from payrelay.core.database_url import embedded_file
+from payrelay.core.database.database_url import embedded_file
 from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret, secret_of

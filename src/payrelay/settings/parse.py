@@ -19,7 +19,7 @@ from payrelay.core.access.client_token import CLIENT_SCOPES, PAYING
 from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.return_links import LinkRule, parse_rule
 from payrelay.core.checkouts.shop import LOGO_BYTES_MAX, Logo, Rgb, logo_of, parse_colour
-from payrelay.core.database_url import embedded_file
+from payrelay.core.database.database_url import embedded_file
 from payrelay.core.durations import span_s
 from payrelay.core.events.destinations import AllowedDestinations, allowed_of
 from payrelay.core.gateways.rate_limit import CALLS_MIN, RateLimit

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from payrelay.clock import Clock
-from payrelay.core.database_url import embedded_file
-from payrelay.core.schema_changes import ANY, SchemaChanges
+from payrelay.core.database.database_url import embedded_file
+from payrelay.core.database.schema_changes import ANY, AS_IT_IS, SchemaChanges
 from payrelay.store.engine import sqlite_file
 from payrelay.store.engine.database import Database, ServerWatcher
 from payrelay.store.engine.owner_lock import OwnerLock
@@ -65,3 +65,8 @@ def watch_server(database: Database, watcher: ServerWatcher) -> None:
     """
     if isinstance(database, Postgresql):
         database.watch(watcher)
+
+
+async def open_to_read_all(url: str, clock: Clock) -> Database:
+    """Opens a database as it is, for a command that reads whole tables for as long as that takes; else as above."""
+    return await open_database(url, clock=clock, owner=False, changes=AS_IT_IS, connecting=Connecting(is_patient=True))

@@ -12,8 +12,8 @@ from payrelay.api.openapi.document import describe_api
 from payrelay.api.openapi.examples import ANSWERS, REQUESTS
 from payrelay.api.openapi.schemas import DATA
 from payrelay.api.requests.body import parse_body
+from payrelay.api.requests.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.api.requests.route import ALWAYS, Route
-from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.api.routes.table import ROUTES
 from payrelay.core.answers import Trace, failed
 from payrelay.errors import MEANINGS, Code, Refusal

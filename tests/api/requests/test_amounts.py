@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.api.bodies import CAPTURE, CHARGE, written, wrong
 
 from payrelay.api.requests.body import Body, parse_body
-from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody
+from payrelay.api.requests.payment_bodies import CaptureBody, ChargeBody
 from payrelay.core.money import decimal_text
 
 

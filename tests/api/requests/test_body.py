@@ -7,8 +7,8 @@ from tests.api.bodies import CHARGE, LEFT_OUT, written, wrong
 
 from payrelay.api.openapi.examples import REQUESTS
 from payrelay.api.requests.body import parse_body
+from payrelay.api.requests.payment_bodies import ChargeBody
 from payrelay.api.requests.route import EmptyBody
-from payrelay.api.routes.payment_bodies import ChargeBody
 from payrelay.api.routes.table import ROUTES
 from payrelay.errors import Code, Refusal
 

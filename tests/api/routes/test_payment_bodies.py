@@ -2,7 +2,7 @@ import pytest
 from tests.api.bodies import CAPTURE, CHARGE, LEFT_OUT, REFUND, written, wrong
 
 from payrelay.api.requests.body import parse_body
-from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody, RefundBody
+from payrelay.api.requests.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.core.calls import Capture, Charge, Item, Refund, Void
 
 

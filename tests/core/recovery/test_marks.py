@@ -19,9 +19,9 @@ from payrelay.core.recovery.marks import (
     MarkedOperation,
     MarkMemory,
     MarksShown,
+    MarkStanding,
     Missing,
     ReadMark,
-    Standing,
     lost_since_ms,
     missing_incarnation,
     read_mark,
@@ -157,26 +157,26 @@ def test_a_mark_that_somebody_else_wrote_is_seen_to_be_forged() -> None:
     read = read_mark(written_mark(MARK, OTHER_KEY), KEY)
     assert read == ReadMark(MARK, is_genuine=False)
     changed = written_mark(MARK, KEY).replace(b"op_1", b"op_2")
-    assert standing_of(read_mark(changed, KEY) or read, identity_of()) is Standing.FORGED
-    assert standing_of(read, identity_of()) is Standing.FORGED
+    assert standing_of(read_mark(changed, KEY) or read, identity_of()) is MarkStanding.FORGED
+    assert standing_of(read, identity_of()) is MarkStanding.FORGED
 
 
 @pytest.mark.parametrize(
     ("database", "identity", "standing"),
     [
-        ("one", identity_of(), Standing.COUNTS),
-        ("one", identity_of(Beginning.RECOVERED), Standing.RECOVERED),
-        ("one", identity_of(Beginning.RECOVERED, began_at_ms=500), Standing.RECOVERED),
-        ("one", identity_of(Beginning.COPIED), Standing.COUNTS),
-        ("one", identity_of(Beginning.COPIED, Beginning.RECOVERED), Standing.RECOVERED),
-        ("two", identity_of(), Standing.FOREIGN),
-        ("two", identity_of(Beginning.COPIED), Standing.FOREIGN),
-        ("two", identity_of(Beginning.RECOVERED), Standing.RECOVERED),
-        ("two", identity_of(Beginning.RECOVERED, began_at_ms=500), Standing.FOREIGN),
+        ("one", identity_of(), MarkStanding.COUNTS),
+        ("one", identity_of(Beginning.RECOVERED), MarkStanding.RECOVERED),
+        ("one", identity_of(Beginning.RECOVERED, began_at_ms=500), MarkStanding.RECOVERED),
+        ("one", identity_of(Beginning.COPIED), MarkStanding.COUNTS),
+        ("one", identity_of(Beginning.COPIED, Beginning.RECOVERED), MarkStanding.RECOVERED),
+        ("two", identity_of(), MarkStanding.FOREIGN),
+        ("two", identity_of(Beginning.COPIED), MarkStanding.FOREIGN),
+        ("two", identity_of(Beginning.RECOVERED), MarkStanding.RECOVERED),
+        ("two", identity_of(Beginning.RECOVERED, began_at_ms=500), MarkStanding.FOREIGN),
     ],
 )
 def test_a_mark_counts_until_a_recovery_accounts_for_it(
-    database: str, identity: DatabaseIdentity, standing: Standing
+    database: str, identity: DatabaseIdentity, standing: MarkStanding
 ) -> None:
     """A recovery must end the stop for good, and a copy of the database must lack nothing."""
     mark = msgspec.structs.replace(MARK, database=database)
@@ -190,7 +190,7 @@ def test_an_incarnation_that_the_database_does_not_know_of_is_missing() -> None:
 
     assert missing_incarnation(later, identity_of()) == (Missing("incarnation 2 of the database", 1_000),)
     assert missing_incarnation(later, identity_of(Beginning.RECOVERED)) == ()
-    assert standing_of(ReadMark(later, is_genuine=True), identity_of()) is Standing.COUNTS
+    assert standing_of(ReadMark(later, is_genuine=True), identity_of()) is MarkStanding.COUNTS
 
 
 def test_the_reason_names_what_is_missing() -> None:

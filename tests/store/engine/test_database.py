@@ -10,8 +10,8 @@ from tests.store.conftest import CHARGE
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
+from payrelay.core.database.schema_changes import ANY, AS_IT_IS, MAKE
 from payrelay.core.payments.operation import Event, Operation
-from payrelay.core.schema_changes import ANY, AS_IT_IS, MAKE
 from payrelay.errors import Outdated, StoreError, StoreUnavailable, StoreUnusable
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Statement, Unit, Value

@@ -1,6 +1,6 @@
 import pytest
 
-from payrelay.core.schema_changes import ANY, AS_IT_IS, MAKE, SchemaChanges
+from payrelay.core.database.schema_changes import ANY, AS_IT_IS, MAKE, SchemaChanges
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, StoreUnusable
 from payrelay.store.engine.migrations.files import ONLINE, AppliedMigration, Migration, allowed, pending, shipped
 

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from payrelay.clock import Clock
-from payrelay.core.schema_changes import ANY, MAKE, SchemaChanges
+from payrelay.core.database.schema_changes import ANY, MAKE, SchemaChanges
 from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store import open_database
 from payrelay.store.engine.migrations.files import ONLINE, Migration, shipped

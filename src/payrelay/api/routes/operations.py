@@ -1,10 +1,8 @@
-"""Operations: the changes that clients asked for at the gateway, their outcomes, and the recovery of lost ones."""
+"""Operations: the changes that clients asked for at the gateway, and their outcomes."""
 
 from collections.abc import Awaitable
-from decimal import Decimal
 from typing import Final
 
-from payrelay.api.requests.body import Body, CheckedValue
 from payrelay.api.requests.parameters import (
     LIMIT,
     OF_CUSTOMER,
@@ -17,16 +15,14 @@ from payrelay.api.requests.parameters import (
     page_of,
     text,
 )
-from payrelay.api.requests.route import ParsedRequest, Route, only_own, refused
+from payrelay.api.requests.route import ParsedRequest, Route, only_own
 from payrelay.api.routes.policies import own_key
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
 from payrelay.core.payments.idempotency import KEY_LENGTH_MAX
 from payrelay.core.payments.operation import Kind, OperationFilter, State
-from payrelay.errors import Code
 from payrelay.flows.payments.await_outcome import show_when_final
 from payrelay.flows.payments.find_operations import list_operations, show_operation, show_operation_by_key
-from payrelay.flows.recovery.acknowledge import acknowledge_recovery, show_recovery
 from payrelay.flows.relay import Relay
 
 OPERATION: Final = own_id("op", "operation")
@@ -43,37 +39,6 @@ ORDER_ID: Final = text("order_id", "Only operations on this order.", "Order12345
 PAYMENT_ID: Final = gateway_number("payment_id", "Only operations on this payment.", "320025021815")
 SUBSCRIPTION_ID: Final = gateway_number("subscription_id", "Only operations on this subscription.", "420075032251")
 CURSOR: Final = own_cursor("op", "an operation")
-
-INCARNATIONS_MAX: Final = 1_000_000_000
-"""More than any database has."""
-
-
-def _number(value: object) -> int:
-    if type(value) is Decimal and value <= INCARNATIONS_MAX and value == value.to_integral_value():
-        value = int(value)  # 2.0 is the integer 2 to JSON Schema
-    if type(value) is not int or not 1 <= value <= INCARNATIONS_MAX:
-        raise ValueError("must be the number of an incarnation, as GET recovery shows it")
-    return value
-
-
-class IncarnationNumber(
-    CheckedValue,
-    int,
-    check=_number,
-    schema={
-        "type": "integer",
-        "minimum": 1,
-        "maximum": INCARNATIONS_MAX,
-        "description": "The incarnation whose recovery is acknowledged, as `GET recovery` shows it.",
-    },
-):
-    """The number of an incarnation."""
-
-
-class AcknowledgementBody(Body, frozen=True, kw_only=True):
-    """The body of an acknowledgement."""
-
-    incarnation: IncarnationNumber
 
 
 def _show_operation(relay: Relay, parsed: ParsedRequest) -> Awaitable[Answer]:
@@ -127,28 +92,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="operation",
         bound=own_key,
         segment=IDEMPOTENCY_KEY,
-    ),
-    Route(
-        name="showRecovery",
-        path="/recovery",
-        sentence="Show whether the service lost commits of its database, and whether you have acknowledged that",
-        scope=Scope.OPERATIONS_READ,
-        handler=lambda relay, parsed: show_recovery(relay, parsed.request),
-        answer="recovery",
-        bound=refused,
-    ),
-    Route(
-        name="acknowledgeRecovery",
-        method="POST",
-        path="/recovery/acknowledgement",
-        sentence="Acknowledge that you have repeated every request of the lost time that got no answer",
-        scope=Scope.PAYMENTS_CHARGE,
-        handler=lambda relay, parsed: acknowledge_recovery(
-            relay, parsed.request, int(parsed.body_as(AcknowledgementBody).incarnation)
-        ),
-        answer="recovery",
-        body=AcknowledgementBody,
-        own_codes=(Code.CONFLICT,),
-        bound=refused,
     ),
 )

@@ -3,8 +3,8 @@
 from typing import Final
 
 from payrelay.api.requests.parameters import text
+from payrelay.api.requests.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.api.requests.route import ParsedRequest, Route, gateway_effect, gateway_read, refused
-from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.api.routes.policies import own_charge, own_order
 from payrelay.core.access.credential import Scope
 from payrelay.core.calls import PaymentsOfOrder

@@ -12,8 +12,8 @@ import msgspec
 
 from payrelay.api.http.json_text import parse_object
 from payrelay.api.requests.body import parse_body
+from payrelay.api.requests.payment_bodies import ChargeBody
 from payrelay.api.requests.route import ParsedRequest, Policy, require_open
-from payrelay.api.routes.payment_bodies import ChargeBody
 from payrelay.core.access.bounds import has_order, key_of_bound, keys_of
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind, is_within

@@ -11,6 +11,7 @@ from payrelay.api.routes import (
     events,
     operations,
     payments,
+    recovery,
     subscriptions,
 )
 
@@ -20,6 +21,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *checkouts.ROUTES,
     *customers.ROUTES,
     *operations.ROUTES,
+    *recovery.ROUTES,
     *client_tokens.ROUTES,
     *events.ROUTES,
     *endpoints.ROUTES,

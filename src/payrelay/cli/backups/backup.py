@@ -11,7 +11,7 @@ from payrelay.cli.terminal.messages import DONE, CommandError, say, show_json
 from payrelay.clock import Clock
 
 if TYPE_CHECKING:
-    from payrelay.core.backup_manifest import Manifest
+    from payrelay.core.database.backup_manifest import Manifest
 
 app = group()
 

@@ -83,7 +83,7 @@ class ReadMark(msgspec.Struct, frozen=True):
     is_genuine: bool
 
 
-class Standing(StrEnum):
+class MarkStanding(StrEnum):
     """What a mark counts for on a database."""
 
     COUNTS = "counts"
@@ -197,7 +197,7 @@ def read_mark(content: bytes, key: DigestKey) -> ReadMark | None:
     return ReadMark(mark, key.fits(file.digest, bytes(file.mark)))
 
 
-def standing_of(read: ReadMark, identity: DatabaseIdentity) -> Standing:
+def standing_of(read: ReadMark, identity: DatabaseIdentity) -> MarkStanding:
     """Tells what a mark counts for on a database.
 
     That of another database can't be checked: the key lies in the other database.
@@ -205,12 +205,12 @@ def standing_of(read: ReadMark, identity: DatabaseIdentity) -> Standing:
     mark = read.mark
     is_own = mark.database == identity.id
     if is_own and not read.is_genuine:
-        return Standing.FORGED
+        return MarkStanding.FORGED
     for began in identity.incarnations:
         is_later = began.began_at_ms >= mark.written_at_ms or (is_own and began.number > mark.incarnation)
         if began.reason is Beginning.RECOVERED and is_later:
-            return Standing.RECOVERED
-    return Standing.COUNTS if is_own else Standing.FOREIGN
+            return MarkStanding.RECOVERED
+    return MarkStanding.COUNTS if is_own else MarkStanding.FOREIGN
 
 
 def missing_incarnation(mark: Mark, identity: DatabaseIdentity) -> tuple[Missing, ...]:

@@ -5,16 +5,14 @@ from typing import Final, NamedTuple
 
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import ChainKey
-from payrelay.core.schema_changes import AS_IT_IS
 from payrelay.errors import DatabaseNotReady
 from payrelay.flows.backups.noted_anchors import NotedAnchor
 from payrelay.flows.operators.audit import Audit, AuditFinding, Progress
-from payrelay.store import open_database
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.postgresql.database import Connecting
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import chain_key, verify_key
+from payrelay.store.opening import open_to_read_all
 from payrelay.store.payments.audit import Trail
 from payrelay.store.upgrades.run import UpgradeContext, require_upgraded
 
@@ -46,9 +44,7 @@ async def check_copy(
     Raises StoreUnusable where a later version of Payrelay made it, and StoreError.
     """
     try:
-        database = await open_database(
-            url, clock=clock, owner=False, changes=AS_IT_IS, connecting=Connecting(is_patient=True)
-        )
+        database = await open_to_read_all(url, clock)
     except DatabaseNotReady:
         return CopyChecked(needs_upgrade=True, operations=0, findings=[], lost_anchors=0)
     try:

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from payrelay.clock import Clock
-from payrelay.core.backup_manifest import Manifest
-from payrelay.core.database_url import embedded_file
+from payrelay.core.database.backup_manifest import Manifest
+from payrelay.core.database.database_url import embedded_file
 from payrelay.core.moments import rfc3339
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import Copied, Moved

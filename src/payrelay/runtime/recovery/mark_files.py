@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.recovery.marks import MARK_PURPOSE, Mark, ReadMark, read_mark, written_mark
+from payrelay.runtime.recovery.revocation_list import REVOCATIONS
 
 FILES_MAX: Final = 1_000
 """Marks that are read, the newest: a service removes the older ones, and only crashes in a row leave many."""
@@ -74,10 +75,10 @@ class MarkFiles:
 
 
 def remove_marks(folder: Path) -> None:
-    """Removes a folder of marks with all marks in it, if there is one. Raises OSError."""
+    """Removes a folder of marks with all marks and lists of revocations in it, if there is one. Raises OSError."""
     if folder.is_dir():
         for path in folder.iterdir():
-            if path.suffix in {_SUFFIX, _DRAFT_SUFFIX}:
+            if path.suffix in {_SUFFIX, _DRAFT_SUFFIX} or path.name.startswith(REVOCATIONS):
                 path.unlink(missing_ok=True)
         with suppress(OSError):  # something else is in it, which is not ours to remove
             folder.rmdir()

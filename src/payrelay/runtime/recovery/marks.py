@@ -28,8 +28,8 @@ from payrelay.core.recovery.marks import (
     MarkedOperation,
     MarkMemory,
     MarksShown,
+    MarkStanding,
     Missing,
-    Standing,
     lost_since_ms,
     missing_incarnation,
     reason_of,
@@ -176,12 +176,12 @@ async def shown_by(found: list[FoundFile], identity: DatabaseIdentity, rows: Mar
     missing: set[Missing] = set()
     written_ms, foreign, unusable = list[int](), list[str](), list[str]()
     for file in found:
-        standing = Standing.FORGED if file.content is None else standing_of(file.content, identity)
-        if standing is Standing.FOREIGN:
+        standing = MarkStanding.FORGED if file.content is None else standing_of(file.content, identity)
+        if standing is MarkStanding.FOREIGN:
             foreign.append(str(file.path))
-        elif standing is Standing.FORGED:
+        elif standing is MarkStanding.FORGED:
             unusable.append(str(file.path))
-        elif standing is Standing.COUNTS and file.content is not None:
+        elif standing is MarkStanding.COUNTS and file.content is not None:
             mark = file.content.mark
             written_ms.append(mark.written_at_ms)
             missing |= {*await rows.missing(mark), *missing_incarnation(mark, identity)}

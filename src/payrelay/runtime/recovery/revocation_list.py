@@ -19,7 +19,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.recovery.revocations import PURPOSE, Revocation, line_of, revocation_of
 
-_NAME: Final = "revocations-"
+REVOCATIONS: Final = "revocations-"
 """Of a file, before its year."""
 _OPENED: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
@@ -55,7 +55,7 @@ class RevocationList:
         lines = b"".join(line_of(each, self._key) + b"\n" for each in revocations)
         newest_ms = max(each.at_ms for each in revocations)
         try:
-            await asyncio.to_thread(_append, self.folder / f"{_NAME}{_year(newest_ms)}", lines)
+            await asyncio.to_thread(_append, self.folder / f"{REVOCATIONS}{_year(newest_ms)}", lines)
         except OSError as error:
             if self._log is not None:
                 ids = [each.id for each in revocations]
@@ -107,7 +107,7 @@ def _sync(folder: Path) -> None:
 
 
 def _files(folder: Path) -> Iterable[Path]:
-    return sorted(folder.glob(f"{_NAME}[0-9][0-9][0-9][0-9]"))
+    return sorted(folder.glob(f"{REVOCATIONS}[0-9][0-9][0-9][0-9]"))
 
 
 def _lines(folder: Path) -> list[bytes]:
@@ -116,5 +116,5 @@ def _lines(folder: Path) -> list[bytes]:
 
 def _forget(folder: Path, first_year: int) -> None:
     for path in _files(folder):
-        if int(path.name.removeprefix(_NAME)) < first_year:
+        if int(path.name.removeprefix(REVOCATIONS)) < first_year:
             path.unlink(missing_ok=True)

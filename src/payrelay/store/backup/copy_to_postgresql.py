@@ -10,12 +10,12 @@ from urllib.parse import quote
 import asyncpg
 
 from payrelay.clock import Clock
-from payrelay.core.schema_changes import ANY
+from payrelay.core.database.schema_changes import ANY
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import Moved
+from payrelay.store.backup.in_transaction import InTransaction, in_postgresql, in_sqlite
 from payrelay.store.backup.restored_postgresql import connected, require_quiet
 from payrelay.store.backup.tables import copy_tables
-from payrelay.store.engine.in_transaction import InTransaction, in_postgresql, in_sqlite
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.postgresql.database import Connecting, open_postgresql
 from payrelay.store.engine.postgresql.faults import translated

@@ -7,12 +7,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from payrelay.core.database_url import embedded_file
+from payrelay.core.database.database_url import embedded_file
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup import restored_postgresql, restored_sqlite
 from payrelay.store.backup.copied import Moved
+from payrelay.store.backup.in_transaction import InTransaction
 from payrelay.store.backup.manifest import POSTGRESQL_FILE, SQLITE_FILE, Backup, check_copy
-from payrelay.store.engine.in_transaction import InTransaction
 from payrelay.store.engine.owner_lock import OwnerLock
 
 _KINDS: Final = {SQLITE_FILE: "an embedded database", POSTGRESQL_FILE: "a PostgreSQL database"}

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from payrelay.core.backup_manifest import Manifest
+from payrelay.core.database.backup_manifest import Manifest
 from payrelay.core.moments import moment_of
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import Moved

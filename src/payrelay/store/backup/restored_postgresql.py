@@ -16,8 +16,8 @@ import asyncpg
 
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import KEY_CHECK, Moved
+from payrelay.store.backup.in_transaction import InTransaction, in_postgresql
 from payrelay.store.backup.programs import address_and_password, output_of, pipe_programs
-from payrelay.store.engine.in_transaction import InTransaction, in_postgresql
 from payrelay.store.engine.postgresql.faults import translated
 from payrelay.store.engine.postgresql.hosts import unreadable
 from payrelay.store.engine.postgresql.sessions import CONNECT_TIMEOUT_S

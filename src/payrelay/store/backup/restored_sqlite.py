@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import KEY_CHECK
-from payrelay.store.engine.in_transaction import InTransaction, in_sqlite
+from payrelay.store.backup.in_transaction import InTransaction, in_sqlite
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import sync_directory
 from payrelay.store.engine.sqlite_file import require_ours

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from payrelay.clock import Clock
-from payrelay.core.schema_changes import ANY, AS_IT_IS, SchemaChanges
+from payrelay.core.database.schema_changes import ANY, AS_IT_IS, SchemaChanges
 from payrelay.errors import DatabaseMissing, StoreUnavailable, StoreUnusable
 from payrelay.store.engine import migrations
 

@@ -20,7 +20,7 @@ Rules:
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from payrelay.core.schema_changes import Tell, tell_nobody
+from payrelay.core.database.schema_changes import Tell, tell_nobody
 from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.sealing import Seal

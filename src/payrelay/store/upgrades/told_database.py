@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from payrelay.core.schema_changes import Tell
+from payrelay.core.database.schema_changes import Tell
 from payrelay.store.engine.database import Database, T, Unit
 
 TOLD_EVERY: Final = 50_000

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from payrelay.clock import Clock
-from payrelay.core.schema_changes import AS_IT_IS
+from payrelay.core.database.schema_changes import AS_IT_IS
 from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store import Connecting, open_database, watch_server
 from payrelay.store.engine.database import Database, Statement, Unit, Value

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Final, NamedTuple
 
-from payrelay.core.schema_changes import SchemaChanges
+from payrelay.core.database.schema_changes import SchemaChanges
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, StoreUnusable
 
 _FILE: Final = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")

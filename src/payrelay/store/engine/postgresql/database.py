@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 
 from payrelay.clock import Clock
-from payrelay.core.schema_changes import SchemaChanges
+from payrelay.core.database.schema_changes import SchemaChanges
 from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store.engine.database import Row, ServerWatcher, Statement, T, Unit
 from payrelay.store.engine.migrations import shipped

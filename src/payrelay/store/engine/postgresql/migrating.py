@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import asyncpg
 
 from payrelay.clock import Clock
-from payrelay.core.schema_changes import SchemaChanges
+from payrelay.core.database.schema_changes import SchemaChanges
 from payrelay.errors import StoreUnusable
 from payrelay.store.engine.migrations.files import (
     CREATE_VERSION_TABLE,

@@ -1,6 +1,6 @@
 import pytest
 
-from payrelay.core.database_url import embedded_file
+from payrelay.core.database.database_url import embedded_file
 
 
 @pytest.mark.parametrize(
