@@ -40,6 +40,12 @@ class Losing:
         self.incarnations.append(began)
         self.world.clock.passed_ms += IDENTITY_KEPT_MS
 
+    def acknowledge(self, principal: str) -> None:
+        """Acknowledges for a principal, so that its requests are new ones; the processes learn of it."""
+        acknowledged = {principal: self.world.clock.now_ms()}
+        self.incarnations[-1] = msgspec.structs.replace(self.incarnations[-1], acknowledged=acknowledged)
+        self.world.clock.passed_ms += IDENTITY_KEPT_MS
+
     def end(self) -> None:
         """Ends the recovery; the processes learn of it."""
         self.incarnations[-1] = msgspec.structs.replace(

@@ -147,7 +147,10 @@ async def test_a_search_that_shows_nothing_at_all_proves_nothing(lost: LostWorld
     lost.account.execute(call, at_ms=MOST_MS)
     lost.lose()
     setattr(lost.account, fault, True)
-    assert (await refused(lost, call)).code is Code.UNAVAILABLE
+    if (kind, fault) == ("retry", "is_blind"):  # installments that were known are hidden: a person is to look
+        await require_held(lost, call)
+    else:
+        assert (await refused(lost, call)).code is Code.UNAVAILABLE
     assert lost.account.effects == [call]
 
 
@@ -169,7 +172,7 @@ async def test_without_any_known_payment_a_person_decides(lost: LostWorld) -> No
     charge = msgspec.structs.replace(CHARGE, order_id=KNOWN_ORDER)
     await require_held(lost, charge)
     lost.account.plans.clear()
-    await require_held(lost, RETRY)
+    await require_held(lost, RETRY, "k-2")
     assert lost.account.effects == []
 
 

@@ -54,6 +54,7 @@ async def test_a_position_of_lost_events_is_lost_for_good_and_one_from_before_go
     """The reader must look again at what it knows: operations that it has heard of may be gone."""
     await _charge(losing, "1")
     losing.lose(since_ms=START_MS + 1, until_ms=START_MS + 2)
+    losing.acknowledge("shop")
     subject = await _charge(losing, "2")
 
     assert await _positions(losing, 0) == [1, FIRST_OF_SECOND]
