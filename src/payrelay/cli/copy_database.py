@@ -30,7 +30,7 @@ async def copy(
     is_sure: Sure = False,
     as_json: Json = False,
 ) -> int:
-    """Copy the embedded database into PostgreSQL, whole, and serve from the old one no more.
+    """Copy the embedded database into PostgreSQL, and stop serving from it.
 
     Stop the service first. The encryption key stays the same.
     """

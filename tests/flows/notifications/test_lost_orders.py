@@ -26,15 +26,20 @@ async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
 
 
 class Recovering:
-    """Gives the identity of a database that lost its commits until the time at which a test begins."""
+    """Gives the identity of a database that lost its commits until the time at which a test begins.
 
-    def __init__(self, world: InboxWorld) -> None:
+    The ``principals`` have acknowledged that.
+    """
+
+    def __init__(self, world: InboxWorld, *principals: str) -> None:
         now_ms = world.clock.now_ms()
+        acknowledged = dict.fromkeys(principals, now_ms)
         self.newest = Incarnation(
             number=2,
             reason=Beginning.RECOVERED,
             began_at_ms=now_ms,
             lost=LostWindow(since_ms=now_ms - 60_000, until_ms=now_ms),
+            acknowledged=acknowledged,
         )
         world.relay = replace(world.relay, lost_commits=LostCommits(self.read, world.clock, world.relay.log))
 
@@ -60,8 +65,8 @@ async def test_a_payment_of_an_order_that_may_be_lost_calls_an_operator_after_an
 
 
 async def test_a_lost_order_that_comes_back_within_the_hour_calls_nobody(world: InboxWorld) -> None:
-    """A client repeats its request, the service adopts the payment, and the notification is about it after all."""
-    Recovering(world)
+    """A client repeats its request, it has an operation here again, and the notification is about it after all."""
+    Recovering(world, "shop")
     await world.take(body_of())
     await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
     for _ in range(12):

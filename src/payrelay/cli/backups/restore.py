@@ -30,7 +30,7 @@ app = group()
 @app.command(
     epilog=examples(
         'payrelay restore /backups/2026-11-22 --note "the disk is gone"',
-        'payrelay restore /backups/2026-11-22 --replace payrelay.db --note "damaged" --yes',
+        "payrelay restore /backups/today --replace payrelay.db --note damaged --yes",
     )
 )
 @awaited
