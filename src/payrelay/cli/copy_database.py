@@ -30,7 +30,7 @@ async def copy(
     is_sure: Sure = False,
     as_json: Json = False,
 ) -> int:
-    """Copy the embedded database into PostgreSQL, and stop serving from it.
+    """Copy the embedded database into PostgreSQL, once and whole.
 
     Stop the service first. The encryption key stays the same.
     """
