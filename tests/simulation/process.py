@@ -37,6 +37,7 @@ from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.runtime.hooks import Hooks, OperationPoint
+from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.settings import Settings, gateway_settings
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Database
@@ -207,7 +208,8 @@ class Process:
         if around.receivers is not None:
             relay.dispatch.sender = SimulatedSender(around.receivers, around.clock)
             relay.dispatch.chance = around.numbers.random
-        return around.parts.change(replace(relay, new_id=self._new_id), database)
+        unlisted = RevocationList(None, b"")  # a life's database never goes back, and has no folder beside it
+        return around.parts.change(replace(relay, new_id=self._new_id, revocations=unlisted), database)
 
     def _context(self, database: Database, relay: Relay) -> ApiContext:
         metrics = Metrics()
