@@ -23,6 +23,8 @@ CONFIGURATION = f"""
 hooks = "{HOOKS}"
 [auth.openapi.key]
 bearer = "${{FUZZER_KEY}}"
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", "3xx", "401", "403", "404", "409", "410", "429", "5xx"]
 """
 
 

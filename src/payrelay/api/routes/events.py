@@ -8,7 +8,7 @@ from payrelay.api.requests.route import ParsedRequest, Route, only_own, refused
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
 from payrelay.core.events.delivery import PATTERNS, PatternError, pattern_of
-from payrelay.errors import FieldError, wrong_fields
+from payrelay.errors import Code, FieldError, wrong_fields
 from payrelay.flows.events.read_events import EventFilter, follow_events, list_events
 from payrelay.flows.relay import Relay
 
@@ -92,6 +92,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.EVENTS_READ,
         handler=_list_events,
         answer="events",
+        own_codes=(Code.POSITION_LOST,),
         bound=refused,
         query=(AFTER, TYPE, SUBJECT, EVENT_LIMIT),
         can_wait=True,
@@ -103,6 +104,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.EVENTS_READ,
         handler=_follow_events,
         answer="event stream",
+        own_codes=(Code.POSITION_LOST,),
         bound=only_own,
         query=(FOLLOWED, AFTER),
         is_stream=True,
