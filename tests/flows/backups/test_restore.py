@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.digests import put_first_check
 
 from payrelay.clock import Clock
 from payrelay.core.moments import moment_of, rfc3339
@@ -34,10 +35,12 @@ async def url(tmp_path: Path) -> str:
     return address
 
 
-async def restored(url: str, folder: Path, marks: LostByMarks) -> Restored:
-    """Restores with high-water marks that show this much."""
+async def restored(url: str, folder: Path, marks: LostByMarks | None) -> Restored:
+    """Restores with high-water marks that show this much; with None they can't be compared with the backup."""
 
     async def look(_database: Database, _seal: Seal) -> LostByMarks:
+        if marks is None:
+            raise StoreUnusable("the identity of the database is missing from it")
         return marks
 
     def progress(_phase: Phase, _done: int, _total: int) -> None:
@@ -73,6 +76,18 @@ async def test_a_mark_that_names_more_than_the_manifest_is_believed(url: str, tm
     early = LostByMarks(made_at_ms - HOUR_MS, ("operation 1 in version 3",))
 
     assert moment_of((await restored(url, tmp_path / "backup", early)).lost_since) == early.since_ms
+
+
+async def test_a_backup_of_a_version_without_identities_is_restored(tmp_path: Path) -> None:
+    """An operator makes it just before the upgrade, to be able to go back: no mark names anything of it."""
+    address = f"sqlite:///{tmp_path}/payrelay.db"
+    database = await open_database(address, clock=Clock(), owner=True)
+    await put_first_check(database, SEAL)
+    await database.close()
+    await back_up(BackupSource(address, SEAL, {}), tmp_path / "backup", Clock(), lambda *_: None)
+    done = await restored(address, tmp_path / "backup", None)
+
+    assert (done.incarnation, done.missing) == (2, ())
 
 
 async def test_a_copy_without_its_key_check_is_refused(url: str, tmp_path: Path) -> None:

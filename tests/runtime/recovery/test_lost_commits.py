@@ -153,3 +153,34 @@ async def test_an_identity_that_lacks_an_incarnation_stops_the_effects(world: Wo
     world.clock.passed_ms += IDENTITY_KEPT_MS
 
     assert await lost.require_effects_allowed() is not None
+
+
+async def test_a_late_comparison_takes_back_nothing_that_was_found_after_a_recovery(world: World) -> None:
+    """It began in the incarnation before, and the newer one is behind as well: effects stay refused."""
+    identities = Identities()
+    identities.incarnations.append(SECOND)
+    lost = LostCommits(identities.read, world.clock, world.relay.log)
+    await lost.identity()
+    lost.fall_behind(2, "operation op_9 is missing")
+    lost.fall_behind(1, "operation op_1 is missing")
+
+    assert lost.behind == "operation op_9 is missing"
+
+
+async def test_what_may_pass_with_a_restart_is_not_stored(world: World) -> None:
+    """A file of another database's marks is removed by an operator: the next start must find nothing wrong."""
+    identities = Identities()
+    changed: list[object] = []
+
+    async def change(changing: Callable[[DatabaseIdentity], DatabaseIdentity]) -> DatabaseIdentity:
+        identity = changing(await identities.read())
+        changed.append(identity)
+        return identity
+
+    lost = LostCommits(identities.read, world.clock, world.relay.log, change=change)
+    lost.fall_behind(1, "a mark of another database", is_lasting=False)
+    await lost.store_behind()
+    assert (changed, lost.behind) == ([], "a mark of another database")
+    lost.fall_behind(1, "operation op_1 is missing")
+    await lost.store_behind()
+    assert len(changed) == 1

@@ -49,10 +49,12 @@ async def begin_in_draft(
     number_above = await _replaced_number(draft, seal) if draft.is_taken else 0
     async with draft.changed() as opened:
         _require_opened(seal, opened.key_check, backup)
-        marks = await look_at_marks(opened.database, seal)
+        has_identity = IDENTITY_STEP in await finished_upgrades(opened.database, seal)
+        # A mark names commits of a database by its identity, which one of an earlier version has not.
+        marks = await look_at_marks(opened.database, seal) if has_identity else LostByMarks()
         since_ms = backup.made_at_ms - LOST_MARGIN_MS
         incarnation = await begin_recovery(
-            await _identities(opened.database, seal, clock),
+            await _identities(opened.database, seal, clock, has_identity=has_identity),
             clock,
             lost_since_ms=since_ms if marks.since_ms is None else min(since_ms, marks.since_ms),
             operator=operator,
@@ -68,10 +70,10 @@ def _require_opened(seal: Seal, check: bytes | None, backup: Backup) -> None:
     require_opened(seal, check)
 
 
-async def _identities(database: Database, seal: Seal, clock: Clock) -> IdentityStore:
+async def _identities(database: Database, seal: Seal, clock: Clock, *, has_identity: bool) -> IdentityStore:
     """Gives the identity of a restored database; one of an earlier version gets its identity here."""
     identities = IdentityStore(database, seal)
-    if IDENTITY_STEP not in await finished_upgrades(database, seal):
+    if not has_identity:
         await identities.add_first(clock.now_ms())
     return identities
 

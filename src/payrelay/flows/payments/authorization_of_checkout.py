@@ -25,7 +25,7 @@ async def authorization_of_checkout(
     """Returns the authorization of a checkout; None where the text is an authorization token, and no checkout's id.
 
     Raises Refusal (invalid_request, at ``authorization_token``) where the caller has no such checkout on this account,
-    or the checkout yielded no authorization. Raises StoreError.
+    or the checkout yielded no authorization; unavailable where the checkout may be lost. Raises StoreError.
     """
     if not token_or_checkout_id.startswith(_HANDLE):
         return None
@@ -35,6 +35,8 @@ async def authorization_of_checkout(
         and checkout.merchant == relay.account(request.account).merchant
         and not await is_foreign(relay, request, frozenset({checkout.principal}))
     )
+    if checkout is None:
+        await relay.lost_commits.require_known(token_or_checkout_id, "checkout")
     if checkout is None or not is_own or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, "names no checkout of yours that asked for an authorization")
     token = None

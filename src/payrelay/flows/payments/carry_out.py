@@ -162,6 +162,7 @@ class Attempt:
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         send_by_ms = self._relay.clock.now_ms() + SEND_WITHIN_S * 1000
         try:
+            await self._relay.lost_commits.require_effects_allowed()
             decided = Report(event=Event.DECIDED_SEND, evidence=evidence, send_by_ms=send_by_ms)
             self.operation = (await apply(self._relay, held, decided)).operation
         except BaseException:  # as in run: the permit must not be lost

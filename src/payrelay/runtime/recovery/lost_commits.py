@@ -59,6 +59,7 @@ class LostCommits:
         self._read_at_s = float("-inf")
         self._reading: asyncio.Task[DatabaseIdentity] | None = None
         self._behind: tuple[int, str] | None = None
+        self._is_lasting = True
 
     @property
     def known(self) -> DatabaseIdentity | None:
@@ -77,11 +78,17 @@ class LostCommits:
         await self.identity()
         return self.behind is not None
 
-    def fall_behind(self, incarnation: int, reason: str) -> None:
-        """Says that the database lacks something which was there in ``incarnation``; only a later one ends that."""
+    def fall_behind(self, incarnation: int, reason: str, *, is_lasting: bool = True) -> None:
+        """Says that the database lacks something which was there in ``incarnation``; only a later one ends that.
+
+        Without ``is_lasting`` it is so for as long as this process lives, and is not stored.
+        """
+        if self._behind is not None and self._behind[0] > incarnation:
+            return  # a comparison that began before a recovery says nothing of what was found after it
         if self._behind is None or self._behind[0] != incarnation:
             self._log.error("database_behind", incarnation=incarnation, reason=reason)
         self._behind = (incarnation, reason)
+        self._is_lasting = is_lasting
 
     async def require_effects_allowed(self) -> Incarnation | None:
         """Gives the incarnation whose recovery is under way; None where there is none.
@@ -114,10 +121,10 @@ class LostCommits:
     async def store_behind(self) -> None:
         """Stores that the database is behind, so that no other process lets anything take effect either.
 
-        Does nothing where it isn't behind, or that is stored. May be repeated. Raises as ``identity``.
+        Does nothing where it isn't behind, or not for good, or that is stored. May be repeated. Raises as ``identity``.
         """
         current, reason = (await self.identity()).current, self.behind
-        if reason is None or current.behind or self._change_identity is None:
+        if reason is None or not self._is_lasting or current.behind or self._change_identity is None:
             return
         number = current.number
 

@@ -109,7 +109,9 @@ class Marks:
         for name in shown.unusable:
             self._log.error("mark_unusable", file=name)
         if shown.reason is not None:
-            self._lost_commits.fall_behind(identity.current.number, shown.reason)
+            # A file of another database may have got here by mistake: the next start finds it again, or no more.
+            is_lasting = bool(shown.missing)
+            self._lost_commits.fall_behind(identity.current.number, shown.reason, is_lasting=is_lasting)
             return
         self._covered = tuple(found)
 

@@ -90,4 +90,6 @@ class Connections:
             if seen.server is None:
                 raise OtherServerError("the database is read-only")
             raise OtherServerError(f"the database's address leads to another server: {seen.server.words}")
+        if not seen.is_pooled and seen.started != self.sighting.started:
+            raise OtherServerError("the database's server has just been started anew, and is not compared yet")
         require_durable(seen)

@@ -7,6 +7,7 @@ older than FRESH_S.
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Final
 
 from payrelay.clock import Clock
@@ -14,13 +15,15 @@ from payrelay.errors import StoreError, StoreUnavailable
 from payrelay.store.engine.database import ServerWatcher
 from payrelay.store.engine.postgresql.connections import Connections
 from payrelay.store.engine.postgresql.faults import OtherServerError, translated
-from payrelay.store.engine.postgresql.hosts import hosts_of
+from payrelay.store.engine.postgresql.hosts import Host, hosts_of
 from payrelay.store.engine.postgresql.servers import Sighting, Verdict, judge
 from payrelay.store.engine.postgresql.sessions import Access
 
 LOOK_EVERY_S: Final = 1.0
 LOOK_TIMEOUT_S: Final = 1.5
 """How long one look may take; one that takes longer is no look."""
+OTHERS_WAIT_S: Final = 0.25
+"""How long the other hosts are waited for once one has answered."""
 FRESH_S: Final = 2.0
 """The age up to which a look allows an effect to begin. It is what an address that moved can cost."""
 STALE_WORDS: Final = "only a server that a promotion has left behind takes writes"
@@ -42,6 +45,49 @@ async def looked(access: Access, known: Sighting | None, timeout_s: float) -> tu
     return judge(known, seen)
 
 
+class HostLooks:
+    """Looks at every host of the URL again and again, with one look at each at a time: a slow host holds up no other.
+
+    A look that isn't done in time goes on, and counts for the next round.
+    """
+
+    def __init__(
+        self, hosts: Sequence[Host], look: Callable[[Host, float], Coroutine[None, None, Sighting]], clock: Clock
+    ) -> None:
+        self._hosts = hosts
+        self._look = look
+        self._clock = clock
+        self._running: dict[Host, tuple[float, asyncio.Task[Sighting]]] = {}
+
+    async def judged(self, known: Sighting) -> tuple[Verdict, Sighting | None, float]:
+        """Judges what the looks showed that have ended; gives the time when the oldest of them began, in ``boot_s``.
+
+        Raises what a look raised where none showed a server, and TimeoutError where none has ended.
+        """
+        for host in self._hosts:
+            if host not in self._running:
+                look = asyncio.create_task(self._look(host, LOOK_TIMEOUT_S))
+                self._running[host] = (self._clock.boot_s(), look)
+        looks = [look for _, look in self._running.values()]
+        await asyncio.wait(looks, timeout=LOOK_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(looks, timeout=OTHERS_WAIT_S)
+        ended = {host: each for host, each in self._running.items() if each[1].done()}
+        for host in ended:
+            del self._running[host]
+        shown = [(began_s, look.result()) for began_s, look in ended.values() if look.exception() is None]
+        if not shown:
+            raise next((error for _, look in ended.values() if (error := look.exception())), TimeoutError("no answer"))
+        verdict, best = judge(known, [sighting for _, sighting in shown])
+        return verdict, best, min(began_s for began_s, _ in shown)
+
+    async def end(self) -> None:
+        """Ends the looks that are under way."""
+        looks = [look for _, look in self._running.values()]
+        for look in looks:
+            look.cancel()
+        await asyncio.gather(*looks, return_exceptions=True)
+
+
 class Watching:
     """Watches the servers for a pool, and replaces the pool where another server takes the writes.
 
@@ -53,6 +99,7 @@ class Watching:
     def __init__(self, access: Access, clock: Clock, *, pool_size: int) -> None:
         self._access = access
         self._clock = clock
+        self._looks = HostLooks(hosts_of(access.url), access.look, clock)
         self._pool_size = pool_size
         self._watcher: ServerWatcher | None = None
         self._task: asyncio.Task[None] | None = None
@@ -80,6 +127,7 @@ class Watching:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+        await self._looks.end()
         await asyncio.gather(*self._closing)
 
     async def require_fresh(self) -> None:
@@ -115,22 +163,24 @@ class Watching:
             began_s = self._clock.boot_s()
             try:
                 with translated():
-                    await self._look(watcher)
+                    looked_at_s = await self._look(watcher)
             except StoreError as error:
                 self._reason = str(error)
             except Exception as error:  # noqa: BLE001 - our own fault in one look must not end the looking
                 self._reason = repr(error)
             else:
-                self._looked_at_s = began_s
+                self._looked_at_s = looked_at_s
                 async with self._looked:
                     self._looked.notify_all()
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(max(0.0, began_s + LOOK_EVERY_S - self._clock.boot_s()))
 
-    async def _look(self, watcher: ServerWatcher) -> None:
-        verdict, sighting = await looked(self._access, self.connections.sighting, LOOK_TIMEOUT_S)
+    async def _look(self, watcher: ServerWatcher) -> float:
+        """Looks, and follows what was seen; gives the time, in ``boot_s``, from which on that is known."""
+        verdict, sighting, began_s = await self._looks.judged(self.connections.sighting)
         if sighting is None:
             raise OtherServerError(STALE_WORDS if verdict is Verdict.STALE else "no server takes writes")
         await self._follow(watcher, verdict, sighting)
+        return began_s
 
     async def _follow(self, watcher: ServerWatcher, verdict: Verdict, sighting: Sighting) -> None:
         """Uses the server that was seen, and compares the commits where they may be others than before.
