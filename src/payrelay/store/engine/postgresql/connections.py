@@ -24,7 +24,8 @@ _CLOSE_TIMEOUT_S: Final = 10.0
 class Connections:
     """A pool of at most ``size`` connections to the server of ``sighting``; one to another server is not used.
 
-    ``queue_s`` is how long a unit waits for one.
+    ``queue_s`` is how long a unit waits for one. Where somebody watches the server (``is_watched``), one that was
+    started anew is not used until its sighting is put here: its files may have been put back meanwhile.
     """
 
     def __init__(self, access: Access, sighting: Sighting, *, size: int, queue_s: float = QUEUE_S) -> None:
@@ -32,6 +33,7 @@ class Connections:
         self.sighting = sighting
         self._size = size
         self._queue_s = queue_s
+        self.is_watched = False
         self._pool: Any = asyncpg.create_pool(
             min_size=min(KEPT_MIN, size),
             max_size=size,
@@ -90,6 +92,6 @@ class Connections:
             if seen.server is None:
                 raise OtherServerError("the database is read-only")
             raise OtherServerError(f"the database's address leads to another server: {seen.server.words}")
-        if not seen.is_pooled and seen.started != self.sighting.started:
+        if self.is_watched and not seen.is_pooled and seen.started != self.sighting.started:
             raise OtherServerError("the database's server has just been started anew, and is not compared yet")
         require_durable(seen)

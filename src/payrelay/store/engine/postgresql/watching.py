@@ -113,12 +113,14 @@ class Watching:
     async def connect(self, sighting: Sighting) -> None:
         """Makes the connections to a server. Raises what the driver raises, OtherServerError, StoreUnusable."""
         connections = Connections(self._access, sighting, size=self._pool_size)
+        connections.is_watched = self._watcher is not None
         await connections.open()
         self.connections = connections
 
     def begin(self, watcher: ServerWatcher) -> None:
         """Begins to look each second, for as long as the database is open."""
         self._watcher = watcher
+        self.connections.is_watched = True
         self._task = asyncio.create_task(self._watch(watcher))
 
     async def end(self) -> None:
