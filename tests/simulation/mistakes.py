@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 from multidict import CIMultiDict
-from tests.digests import digests_of
 from tests.gateways.facade import GatewayFacade
 from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.hostility import CHEAP_MINOR
@@ -439,7 +438,7 @@ def with_journal(kind: type[Journal]) -> Parts:
 
 
 def _shameless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, resolution=Shameless(database, digests_of(database)))
+    return replace(relay, resolution=Shameless(database, relay.checkouts.rows))
 
 
 def _credulous(relay: Relay, _: Database) -> Relay:
@@ -467,7 +466,7 @@ def _undemanding(relay: Relay, database: Database) -> Relay:
 
 
 def _unaware(relay: Relay, database: Database) -> Relay:
-    return replace(relay, signed_texts=Unaware(database, digests_of(database), secret=b"u" * 32))
+    return replace(relay, signed_texts=Unaware(database, relay.checkouts.rows, secret=b"u" * 32))
 
 
 def _gullible(relay: Relay, database: Database) -> Relay:
@@ -483,7 +482,7 @@ def _talkative(relay: Relay, database: Database) -> Relay:
 
 
 def _recounting(relay: Relay, database: Database) -> Relay:
-    return replace(relay, subscriptions=Recounting(database, relay.new_id, digests_of(database)))
+    return replace(relay, subscriptions=Recounting(database, relay.new_id, relay.checkouts.rows))
 
 
 def _lavish(relay: Relay, _: Database) -> Relay:
@@ -500,7 +499,7 @@ def _restless(relay: Relay, _: Database) -> Relay:
 
 
 def _ownerless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, owners=Ownerless(database, digests_of(database)))
+    return replace(relay, owners=Ownerless(database, relay.checkouts.rows))
 
 
 MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
