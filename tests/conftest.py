@@ -4,7 +4,6 @@ Also the gates: every test belongs to exactly one of unit, smoke, story and inte
 """
 
 import os
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests import draws
 from tests.cli.commands import Ran, Run, run_inside
 from tests.databases import Schemas
 from tests.needed import lacking
+from tests.no_process import no_process
 from tests.postgresql_server import PostgresqlServer, ProgramsMissing, running_postgresql
 
 from payrelay.cli.main import main
@@ -38,9 +38,6 @@ settings.load_profile("gate")
 GATES: Final = ("unit", "smoke", "story", "integration")
 GATE_OF: Final = {"scenarios": "story", "simulation": "story", "matrix": "integration"}
 """Of folders with whole programs; of all others the tests are units. A mark puts a test elsewhere."""
-PROCESSES: Final = ("subprocess.Popen", "os.posix_spawn", "os.fork")
-_guarded: Final[set[str]] = set()
-"""The test that runs now, if it is one that must not start a process."""
 
 
 def pytest_configure() -> None:
@@ -75,19 +72,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Lets no unit start a process: it takes a hundred times as long, and so do all tests together before long."""
     if item.get_closest_marker("unit") and not item.get_closest_marker("process"):
-        _guarded.add(item.nodeid)
-    try:
-        return (yield)
-    finally:
-        _guarded.clear()
-
-
-def _refuse_process(event: str, arguments: tuple[object, ...]) -> None:
-    if _guarded and event in PROCESSES:  # the first is None while Python ends
-        raise AssertionError(f"a unit starts a process, {arguments[1:2]}: mark it as story or integration")
-
-
-sys.addaudithook(_refuse_process)
+        with no_process():
+            return (yield)
+    return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 from tests.draws import EXAMPLES_MIN, depth, drawing, drawn_uuid, examples
+from tests.no_process import no_process
 from tests.sources import ROOT, TESTS, Source
 
 OWN_DRAWS: Final = "tests/draws.py"
@@ -77,7 +78,8 @@ def test_every_gate_is_run_by_a_command(pytestconfig: pytest.Config) -> None:
     assert {"unit", "smoke", "story", "integration"} <= used
 
 
+@pytest.mark.process
 def test_no_unit_starts_a_process() -> None:
     """Each takes as long as hundreds of units, and comes back as a test that fails on a busy machine."""
-    with pytest.raises(AssertionError, match="a unit starts a process"):
+    with pytest.raises(AssertionError, match="a unit starts a process"), no_process():
         subprocess.run([sys.executable, "-c", ""], check=True)
