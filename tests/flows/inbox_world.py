@@ -128,6 +128,7 @@ class ShowingAccount(ScriptedAccount):
         self.is_hidden = False
         self.observed = 0
         self.calls: list[tuple[int, Read]] = []
+        self.requesters: list[Requester] = []
         self.sign_with(merchant_secret)
 
     def sign_with(self, secret: str | None) -> None:
@@ -144,12 +145,13 @@ class ShowingAccount(ScriptedAccount):
         *,
         until_s: float,  # noqa: ARG002, the same
         priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the same
-        requester: Requester = PAYRELAY,  # noqa: ARG002, the same
+        requester: Requester = PAYRELAY,
     ) -> Observation:
         """Shows the payments of an order, or of a plan: those that ``plan_of`` gives to no other one."""
         await self._steps.reach("observe")
         self.observed += 1
         self.calls.append((self.now_ms(), call))
+        self.requesters.append(requester)
         if self.is_hidden or type(call) in self.unreadable:
             return NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
         if type(call) in self.denied:  # "there is none", in words that nobody knows
@@ -175,6 +177,7 @@ class ShowingAccount(ScriptedAccount):
         if not isinstance(call, OneSubscription | AllSubscriptions):
             return await super().read(call, priority=priority, until_s=until_s, requester=requester)
         self.calls.append((self.now_ms(), call))
+        self.requesters.append(requester)
         if isinstance(call, AllSubscriptions):
             await self._steps.reach("list")
         if self.is_hidden or type(call) in self.unreadable:

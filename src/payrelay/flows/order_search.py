@@ -84,6 +84,13 @@ class OrderSearch:
             self.slot = taken.schedule if taken.is_given else None
         return self.slot is not None
 
+    def count_as_own(self) -> None:
+        """Counts the further calls as Payrelay's own: the gateway has shown what may have to be resolved.
+
+        The share of one app may be a single call in each window of the budget. No search with three calls ends in it.
+        """
+        self.priority, self.requester = Priority.RESOLUTION, PAYRELAY
+
     @property
     def next_at_ms(self) -> int | None:
         """When what still waits may ask again; None where nobody has asked since ``is_needed`` was set to False."""

@@ -37,6 +37,7 @@ from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_check
 from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.flows.operators.alert import begin_alerts
 from payrelay.gateways.gateway import NO_HEADERS
+from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Requester
 from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.subscriptions import SubscriptionOwner
@@ -83,6 +84,22 @@ async def test_a_plan_without_a_notification_is_found(world: InboxWorld) -> None
     assert (standing.paid, standing.subscription.principal) == (1, "shop")
     assert await world.event_types() == PAID
     assert asked_of(world) == ["observe", "list", "observe"]
+
+
+@pytest.mark.parametrize("begins_later", [False, True])
+async def test_what_is_found_is_followed_with_calls_of_our_own(world: InboxWorld, *, begins_later: bool) -> None:
+    """An app's share may be one call in each window of the budget: a search of three calls would never end in it.
+
+    A checkout expired in the simulation although its plan was paid, because each second call was refused for a day.
+    """
+    await world.open_checkout(CheckoutKind.RECURRING, plan=TRIAL if begins_later else None)
+    if not begins_later:
+        world.payments.append(payment_of())
+    await looked(world)
+
+    first, *others = world.account.requesters
+    assert first == Requester.of_app("shop", "A-1")
+    assert set(others) == {PAYRELAY}
 
 
 async def test_a_plan_is_searched_for_before_its_checkout_ends(world: InboxWorld) -> None:

@@ -112,6 +112,8 @@ class _InquiringGateway:
         Raises NoObservationError, also where the gateway finds none although ``is_any`` says that one was paid: how the
         gateway says "none" is not documented, and its reply may be an error.
         """
+        if is_any:
+            self._search.count_as_own()
         read = await self._search.read(AllSubscriptions(), for_id=self._checkout.id)
         if isinstance(read, NoObservation):
             raise _no_observation(read.code)
@@ -121,7 +123,10 @@ class _InquiringGateway:
         if reading.code is not None:
             raise _no_observation(reading.code)
         order_id, account = self._checkout.order_id, self._search.account
-        return account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms, order_id=order_id)
+        shown = account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms, order_id=order_id)
+        if shown:
+            self._search.count_as_own()
+        return shown
 
 
 def _no_observation(code: Code) -> NoObservationError:
