@@ -76,13 +76,12 @@ async def test_an_operation_that_waits_for_a_permit_is_not_sent_after_a_pause(wo
     with pytest.raises(Refusal, match="paused"):
         await waiting
 
-    row = await world.operation()
-    assert (row.state, row.guard, world.account.ledger) == (State.NOT_SENT, None, [])
+    assert (await world.operations(), world.account.ledger) == ([], [])
     assert world.account.rate_limiter.snapshot().used == 0
 
 
 async def test_what_waits_while_the_store_goes_away_is_not_sent(world: World) -> None:
-    """Nobody knows then whether the account is paused; the intent is withdrawn when the store is back."""
+    """Nobody knows then whether the account is paused."""
     world.limit_to(RateLimit(1, 10.0))
     permit = await world.account.rate_limiter.take_now()
     assert permit is not None
@@ -96,7 +95,7 @@ async def test_what_waits_while_the_store_goes_away_is_not_sent(world: World) ->
     with pytest.raises(StoreUnavailable):
         await waiting
 
-    assert ((await world.operation()).state, world.account.ledger) == (State.NOT_SENT, [])
+    assert (await world.operations(), world.account.ledger) == ([], [])
 
 
 async def test_a_pause_counts_for_an_operation_that_inquires_before_it_is_stored(world: World, pauses: Pauses) -> None:
