@@ -243,7 +243,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            identities=IdentityStore(database, seal),
+            identities=identities,
             lost_commits=lost_commits,
             marks=marks,
             revocations=RevocationList(settings.marks_folder, chain_secret, log),

@@ -74,6 +74,10 @@ class DatabaseIdentity(msgspec.Struct, frozen=True, kw_only=True):
         """The newest incarnation."""
         return self.incarnations[-1]
 
+    def with_current(self, current: Incarnation) -> "DatabaseIdentity":
+        """Gives the identity with another newest incarnation."""
+        return msgspec.structs.replace(self, incarnations=(*self.incarnations[:-1], current))
+
     @property
     def has_lost_commits(self) -> bool:
         """Whether commits of this database may be lost, in any of its incarnations."""

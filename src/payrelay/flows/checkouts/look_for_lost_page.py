@@ -10,9 +10,9 @@ from payrelay.core.checkouts.checkout import CheckoutKind
 from payrelay.core.payments.payment import NoObservation, PaymentsSeen, PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay.errors import Code, Refusal
+from payrelay.flows.recovery.queries import inquire
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.pacing.rate_limiter import Priority
 
 TOO_EARLY_SENTENCE: Final = (
     "the database lost its newest checkouts, and the gateway may not show yet whether the order was paid on one of them"
@@ -55,12 +55,7 @@ async def _unknown_payments(
     relay: Relay, request: Request, account: Gateway, order_id: str, since_ms: int
 ) -> list[str]:
     """Finds the payments since a time that nothing here owns, and that were not given back."""
-    observation = await account.inquire(
-        PaymentsOfOrder(order_id=order_id),
-        until_s=relay.clock.boot_s() + account.queue_s,
-        priority=Priority.READ,
-        requester=request.credential.requester,
-    )
+    observation = await inquire(relay, request, PaymentsOfOrder(order_id=order_id))
     if isinstance(observation, NoObservation):
         raise Refusal(Code.UNAVAILABLE, UNSEEN_SENTENCE, retry_after_s=UNSEEN_RETRY_AFTER_S)
     payments = observation.payments if isinstance(observation, PaymentsSeen) else ()

@@ -50,14 +50,9 @@ async def acknowledge(identities: IdentityStore, clock: Clock, principal: str, i
         if principal in current.acknowledged:
             return identity
         times = {**current.acknowledged, principal: clock.now_ms()}
-        return with_current(identity, msgspec.structs.replace(current, acknowledged=times))
+        return identity.with_current(msgspec.structs.replace(current, acknowledged=times))
 
     return (await identities.change(acknowledged)).current
-
-
-def with_current(identity: DatabaseIdentity, current: Incarnation) -> DatabaseIdentity:
-    """Gives an identity with another newest incarnation."""
-    return msgspec.structs.replace(identity, incarnations=(*identity.incarnations[:-1], current))
 
 
 def _view(current: Incarnation, principal: str) -> RecoveryView:

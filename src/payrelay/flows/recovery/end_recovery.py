@@ -4,7 +4,6 @@ import msgspec
 
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation
 from payrelay.errors import Code, Refusal
-from payrelay.flows.recovery.acknowledge import with_current
 from payrelay.flows.relay import Relay
 
 
@@ -18,7 +17,7 @@ async def end_recovery(relay: Relay) -> Incarnation:
         if not identity.current.is_recovering:
             raise Refusal(Code.CONFLICT, "no recovery is under way")
         now_ms = relay.clock.now_ms()
-        return with_current(identity, msgspec.structs.replace(identity.current, ended_recovery_at_ms=now_ms))
+        return identity.with_current(msgspec.structs.replace(identity.current, ended_recovery_at_ms=now_ms))
 
     return (await relay.identities.change(ended)).current
 

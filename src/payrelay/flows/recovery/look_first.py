@@ -58,7 +58,7 @@ async def look(relay: Relay, tried: LostTry) -> Look:
     if shown is not None:
         seen = PaymentsSeen(payments=shown, evidence=Evidence())
     elif operation.order_id is not None:
-        seen = await inquire(relay, tried, PaymentsOfOrder(order_id=operation.order_id))
+        seen = await inquire(relay, tried.request, PaymentsOfOrder(order_id=operation.order_id))
     result, match, control = LookResult.HOLD, NO_ORDER, None
     if isinstance(seen, NoObservation):
         result, match = LookResult.WAIT, Match(seen=MatchResult.UNSEEN)

@@ -6,7 +6,7 @@ from payrelay.core.calls import Charge, PaymentsOfOrder, PaymentsOfSubscription,
 from payrelay.core.payments.payment import Observation
 from payrelay.core.payments.proof import ABSENT, Control, Match, MatchResult
 from payrelay.flows.recovery.lost_matches import LostTry
-from payrelay.flows.relay import Relay
+from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.control_query import control_query
 from payrelay.gateways.pacing.rate_limiter import Priority
 
@@ -21,14 +21,14 @@ async def control_beside(relay: Relay, tried: LostTry, match: Match) -> Control 
     if not isinstance(call, Charge):  # so are the subscription's earlier payments
         return Control.FOUND if match.payments_compared else Control.NONE_KNOWN
     operation = tried.operation
-    ask = partial(inquire, relay, tried)
+    ask = partial(inquire, relay, tried.request)
     make = partial(control_query, relay, operation.merchant, operation.order_id, ask)
     return await relay.control_queries.result(operation.merchant, relay.clock, make)
 
 
-async def inquire(relay: Relay, tried: LostTry, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:
+async def inquire(relay: Relay, request: Request, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:
     """Asks the gateway, out of the caller's share of the budget."""
-    account = relay.account(tried.request.account)
+    account = relay.account(request.account)
     until_s = relay.clock.boot_s() + account.queue_s
-    requester = tried.request.credential.requester
+    requester = request.credential.requester
     return await account.inquire(call, until_s=until_s, priority=Priority.READ, requester=requester)

@@ -132,8 +132,7 @@ class LostCommits:
             newest = identity.current
             if newest.number != number or newest.behind:
                 return identity
-            newest = msgspec.structs.replace(newest, behind=reason)
-            return msgspec.structs.replace(identity, incarnations=(*identity.incarnations[:-1], newest))
+            return identity.with_current(msgspec.structs.replace(newest, behind=reason))
 
         self._identity = await self._change_identity(stored)
 
