@@ -4,6 +4,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Protocol
 
 import msgspec
@@ -43,6 +44,8 @@ ENTRY_KINDS: Final = {
 }
 NO_EFFECT: Final = frozenset({400, 401, 402, 403, 404, 409, 415, 422, 429, 502, 503})
 """An answer to a request with one of these says that this request has done nothing."""
+UNKEYED_REPEATS_MS: Final = 86_400_000
+"""How long a success is the answer to an equal request without a key: what PAYRELAY_REPEAT_WINDOW is by default."""
 STORED_WITHIN_MS: Final = 5_000
 """From the decision to its commit; the simulated disk is slow, and writes queue."""
 _UNALARMED: Final = (
@@ -196,15 +199,23 @@ def _faults_of_success(book: Book) -> Iterator[str]:
 
 
 def _faults_of_claims(books: dict[str, Book]) -> Iterator[str]:
-    """One effect at most for what is one request to its client: a key, or without one a fingerprint."""
+    """One effect at most for what is one request to its client: a key, or without one a fingerprint within a day."""
     effects: dict[tuple[str, str], list[Book]] = defaultdict(list)
     for book in books.values():
         operation = book.operation
         if book.entries and not book.is_hidden:
             effects[operation.principal, operation.idempotency_key or operation.fingerprint].append(book)
     for (_, claim), several in effects.items():
-        if len(several) > 1:
+        ordered = sorted(several, key=lambda book: book.history[0].at_ms)
+        if any(not _is_new_request(later, earlier) for earlier, later in pairwise(ordered)):
             yield f"{claim} took effect {len(several)} times: {', '.join(map(str, several))}"
+
+
+def _is_new_request(later: Book, earlier: Book) -> bool:
+    """Tells whether an equal request came without a key when the earlier one's success was no longer remembered."""
+    succeeded_ms = next((entry.at_ms for entry in earlier.history if entry.state is State.SUCCEEDED), 2**62)
+    is_keyed = later.operation.idempotency_key is not None
+    return not is_keyed and later.history[0].at_ms >= succeeded_ms + UNKEYED_REPEATS_MS
 
 
 def _faults_of_guards(run: Judged, books: dict[str, Book]) -> Iterator[str]:

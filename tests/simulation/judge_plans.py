@@ -26,11 +26,9 @@ WORDS: Final = {"ACTIVE": "active", "FAILED": "stopped", "CANCELLED": "stopped",
 READ_TRIES: Final = 3
 NOTED_WITHIN_S: Final = 10.0
 """What is read is answered first, and noted then."""
-_KNOWN: Final = """
-    SELECT subscription_id, coalesce(
-      principal, (SELECT principal FROM checkouts WHERE checkouts.order_id = subscriptions.order_id LIMIT 1), 'shop'
-    ) FROM subscriptions ORDER BY subscription_id"""
-"""With who may see each: who began it, or else who has its order for good."""
+_KNOWN: Final = "SELECT subscription_id, principal FROM subscriptions ORDER BY subscription_id"
+"""With who began each, where that is known."""
+_OF_ORDER: Final = "SELECT principal FROM checkouts WHERE order_id = ?"
 _INSTALLMENTS: Final = "SELECT payment FROM installments WHERE subscription_id = ? AND is_paid = 1"
 _EVENTS: Final = (
     "SELECT subject, type, data, at_ms FROM seen_events WHERE subject LIKE 'subscription:%' ORDER BY number"
@@ -107,12 +105,22 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
         run.count_up("installments", len(paid))
         if subscription_id in run.subscription_ids:  # nobody is notified of those that were there from the beginning
             continue
+        reader = principal or _owner_of_order(run, plan)
         for fault in (
             *_faults_of_installments(run, subscription_id, paid),
-            *_faults_of_standing(plan, await _shown(run, subscription_id, principal), paid, taken, news),
-            *await _faults_after_reading(run, plan, paid, principal),
+            *_faults_of_standing(plan, await _shown(run, subscription_id, reader), paid, taken, news),
+            *await _faults_after_reading(run, plan, paid, reader),
         ):
             run.blame(f"subscription {subscription_id} {fault}")
+
+
+def _owner_of_order(run: Judged, plan: Subscription) -> str:
+    """Gives who may read a plan that nobody is known to have begun: who has its order at the gateway, or else anybody.
+
+    The books may learn of the order only when the plan is read.
+    """
+    owner = run.auditor.execute(_OF_ORDER, (plan.order_id,)).fetchone()
+    return "shop" if owner is None else str(owner[0])
 
 
 def _faults_of_events(run: Judged, entries: dict[str, list[LedgerEntry]]) -> Iterator[str]:

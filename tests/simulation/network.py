@@ -92,6 +92,8 @@ class Gateway:
         self.fate = fate
         self.arrivals: list[Arrival] = []
         self.lied_at_s: list[float] = []
+        self.inquiry_numbers: set[int] = set()
+        """The calls that were made for an operation, by their numbers in the gateway's log."""
         self.faults: dict[str, int] = {}
 
     def delay_s(self) -> float:
@@ -133,6 +135,8 @@ class Gateway:
         if fault is not None and fault in KINDS:
             self.world.faults.add_rules(Rule(fault=fault, args=args))
         outcome = self.world.handle(sent.call)
+        if sent.operation_id is not None:
+            self.inquiry_numbers.add(self.world.calls.arrived)
         self.world.faults.clear()
         self.witness.tell()
         reply, delay_s = self._answer(outcome, fault)
