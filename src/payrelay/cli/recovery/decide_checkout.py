@@ -35,7 +35,7 @@ async def decide_one_checkout(
     by: By = None,
     yes: Sure = False,
 ) -> int:
-    """Decide whether a customer paid on a page in the lost time, for good.
+    """Decide whether a page was paid in the lost time, for good.
 
     paid: the payment is the checkout's. unpaid: the checkout ends, and its page leads nowhere any more.
     """

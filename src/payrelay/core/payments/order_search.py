@@ -5,9 +5,10 @@ Rules:
 1. A slot is one search, whose result answers everything that waits for the order. Between two slots nothing searches.
 2. The pauses between the slots grow. Most of what can be posted or clicked for an order brings no slot forward.
 3. An *occasion* begins the schedule anew, so that the next slot comes at once. It is a signed text that is new for the
-   order and of an amount that was asked for, the return of a checkout's customer, the end of a checkout, or the first
-   look at a checkout after commits were lost. Each counts once. An order has OCCASIONS_MAX, of which NOTIFIED_MAX may
-   be signed texts: whoever posts them takes no room from a customer who returns, or from a checkout that ends.
+   order and of an amount that was asked for. It is also the return of a checkout's customer, the end of a checkout, and
+   the first look at a checkout after commits were lost. Each counts once. An order has OCCASIONS_MAX, of which
+   NOTIFIED_MAX may be signed texts: whoever posts them takes no room from a customer who returns, or from a checkout
+   that ends.
 4. A search whose process died is made again when its lease ends. A schedule ends a day after its last search.
 """
 

@@ -15,8 +15,8 @@ from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import CheckoutForm
 
 DOUBT_SENTENCE: Final = (
-    "The database lost commits, and the customer may have paid in the lost time. No customer is sent to pay until the"
-    " gateway shows that nothing was paid."
+    "The database lost commits, and the customer may have paid in the lost time. The page waits until the gateway has"
+    " shown what was paid for the order."
 )
 
 
