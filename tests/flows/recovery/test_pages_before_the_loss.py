@@ -204,6 +204,10 @@ async def test_an_operator_says_that_the_payment_is_the_checkouts(lost: LostWorl
     await _let_charge(relay)
     lost.account.shown.append((PAID, 0))
     paid = {"operator": "dana", "reason": "portal", "payment_id": PAID.payment_id}
+    lost.account.is_away = True
+    with pytest.raises(UndecidedError, match="can't be asked"):
+        await decide_checkout(relay, checkout, PageDecision.PAID, **paid)
+    lost.account.is_away = False
     with pytest.raises(UndecidedError, match="doesn't show"):
         await decide_checkout(relay, checkout, PageDecision.PAID, **paid | {"payment_id": "7"})
     decided = await decide_checkout(relay, checkout, PageDecision.PAID, **paid)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Result
 from payrelay.core.checkouts.checkout_proof import may_be_paid_by
-from payrelay.core.payments.payment import Payment, PaymentsSeen
+from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen
 from payrelay.core.recovery.lost_payments import newest_loss_since
 from payrelay.errors import Outdated
 from payrelay.flows.checkouts.finish_checkout import complete, expire
@@ -73,5 +73,7 @@ async def _shown(relay: Relay, checkout: Checkout, payment_id: str) -> list[Paym
     seen = await account.inquire(
         PaymentsOfOrder(order_id=checkout.order_id), until_s=relay.clock.boot_s() + account.queue_s
     )
+    if isinstance(seen, NoObservation):
+        raise UndecidedError(f"the gateway can't be asked for payment {payment_id} now ({seen.code})")
     payments = seen.payments if isinstance(seen, PaymentsSeen) else ()
     return [each for each in payments if each.payment_id == payment_id]
