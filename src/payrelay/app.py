@@ -18,6 +18,7 @@ from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.clock import Clock
+from payrelay.core.access.credential import Scope
 from payrelay.core.database.database_url import embedded_file
 from payrelay.core.database.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.payments.audit_chain import ChainKey
@@ -278,6 +279,7 @@ async def opened_relay(
             owners=Owners(database, rows),
             principals=Principals(database, rows),
             recovery_lag_s=settings.recovery_lag,
+            can_apps_charge=settings.identity is not None and Scope.PAYMENTS_CHARGE in settings.identity.scopes,
         )
 
 

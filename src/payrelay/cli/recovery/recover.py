@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from payrelay.cli.recovery.decide import decide_many
+from payrelay.cli.recovery.decide_checkout import decide_one_checkout
 from payrelay.cli.recovery.pages import held_in_words, status_json, status_lines
 from payrelay.cli.session import operator_from, read_settings, session
 from payrelay.cli.terminal.declaring import By, Json, Sure, awaited, examples, group
@@ -171,6 +172,13 @@ app.command(
         "payrelay recover decide send --where kind=void --reason portal",
     ),
 )(decide_many)
+app.command(
+    "checkout",
+    epilog=examples(
+        "payrelay recover checkout paid ID --payment-id 3200250 --reason portal",
+        "payrelay recover checkout unpaid ID --reason portal",
+    ),
+)(decide_one_checkout)
 
 
 def _time_from(text: str) -> int:
