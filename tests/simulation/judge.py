@@ -7,14 +7,21 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 import msgspec
-from tests.simulation.books import ENTRY_KINDS, NO_EFFECT, UNTOUCHED, Book
+from tests.simulation.books import NO_EFFECT, UNTOUCHED, Book
 from tests.simulation.clients import Ask, Told
 from tests.simulation.fate import Fate
-from tests.simulation.judge_losses import faults_of_loss, faults_of_lost_answer, is_done_once, with_earlier_tries
+from tests.simulation.judge_losses import (
+    faults_of_loss,
+    faults_of_lost_answer,
+    is_done_once,
+    kinds_of,
+    with_earlier_tries,
+)
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.losses import Loss
 from tests.simulation.network import DAY_S, Gateway
 from tests.simulation.process import Heard, Process
+from tests.simulation.recovery import Recovery
 
 from payrelay.core.calls import Charge
 from payrelay.core.payments.operation import (
@@ -54,6 +61,8 @@ class Judged(Protocol):
     resolved_s: list[float]
     auditor: sqlite3.Connection
     loss: Loss | None
+    recovery: Recovery | None
+    spare: tuple[str, str]
 
     async def call(self, ask: Ask, patience_s: float) -> Told:
         """Asks as a client does."""
@@ -150,7 +159,7 @@ def _faults_of_success(book: Book) -> Iterator[str]:
             yield "took no effect"
         return
     entry = entries[0]
-    if entry.kind != ENTRY_KINDS[operation.kind]:
+    if entry.kind not in kinds_of(book):
         yield f"did a {entry.kind}"
     if operation.amount_minor is not None and entry.amount_cents != operation.amount_minor:
         yield f"moved {entry.amount_cents} and not {operation.amount_minor}"

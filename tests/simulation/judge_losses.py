@@ -71,6 +71,16 @@ def with_earlier_tries(books: dict[str, Book], loss: Loss | None, gateway: Gatew
     return with_earlier
 
 
+def kinds_of(book: Book) -> frozenset[str]:
+    """Gives what the ledger may call an operation's effect.
+
+    A charge in a recovery gets the payment of its order for its answer, whichever lost request had made it: a lost
+    capture's too.
+    """
+    kind, is_found = ENTRY_KINDS[book.operation.kind], not book.arrivals
+    return frozenset({kind, "capture"} if is_found and book.operation.kind is Kind.CHARGE else {kind})
+
+
 def _claim_of(book: Book) -> tuple[str, str | None, str]:
     operation = book.operation
     return operation.principal, operation.idempotency_key, operation.fingerprint
@@ -78,7 +88,7 @@ def _claim_of(book: Book) -> tuple[str, str | None, str]:
 
 def _is_named(book: Book, entry: LedgerEntry) -> bool:
     operation = book.operation
-    return entry.kind == ENTRY_KINDS[operation.kind] and str(entry.payment_id) == operation.payment_id
+    return entry.kind in kinds_of(book) and str(entry.payment_id) == operation.payment_id
 
 
 def faults_of_lost_answer(told: Told, heard: Heard, books: dict[str, Book], loss: Loss) -> Iterator[str]:

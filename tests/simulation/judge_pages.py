@@ -368,9 +368,9 @@ def _faults_of_repeats(run: Judged) -> Iterator[str]:
     opened: dict[tuple[str, str, bytes], set[str]] = defaultdict(set)
     for told in run.told:
         ask, heard = told.ask, told.heard
-        is_opening = ask.path == "checkouts" and ask.key is not None
+        is_opening = ask.path == "checkouts"
         is_lost = run.loss is not None and run.loss.is_told_of(told.heard_at_s)
-        if is_opening and not is_lost and heard is not None and heard.http_status == 200:
+        if is_opening and not is_lost and ask.key is not None and heard is not None and heard.http_status == 200:
             checkout_id = msgspec.json.decode(heard.body)["data"]["id"]
             opened[ask.principal, ask.key, ask.body].add(checkout_id)
     for (_, key, _), ids in opened.items():

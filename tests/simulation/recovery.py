@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 from tests.simulation.clients import Ask, Client, Told, Town
@@ -265,10 +265,10 @@ class Recovery:
 
     async def _revoke(self) -> None:
         """Revokes the spare key."""
-        revoked = await self._insist(
+        await self._insist(
             lambda relay: revoke_key(relay.credentials, relay.revocations, relay.clock, self._town.spare[0])
         )
-        if revoked is not None and self._town.loss is None:
+        if self._town.loss is None:
             self.revoked_s = self._town.loop.time()
 
     async def _insist(self, act: Callable[[Relay], Awaitable[T]]) -> T:
@@ -281,7 +281,8 @@ class Recovery:
             died: asyncio.Future[None] = self._town.loop.create_future()
             process.owner.at_death.append(partial(_set, died))
             work = self._town.loop.create_task(_run(act, process.relay), context=process.owner.context())
-            await asyncio.wait({work, died}, return_when=asyncio.FIRST_COMPLETED)
+            both: set[asyncio.Future[Any]] = {work, died}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             error = work.exception() if work.done() and not work.cancelled() else None
             if work.done() and error is None:
                 return work.result()

@@ -39,6 +39,7 @@ from tests.simulation.witness import Witness
 from payrelay.clock import Clock
 from payrelay.errors import StoreError
 from payrelay.flows.payments.recover_after_crash import GRACE_MS
+from payrelay.store.engine.database import Database
 from payrelay.store.engine.sqlite import Sqlite
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock
@@ -110,7 +111,8 @@ class Universe:
         self.loop.stalls = dict(fate.stalls)
         self.clock: Clock = SimulatedClock(self.loop)
         self.numbers: Random = fate.chance("ids")
-        self.shared: Sqlite | None = None
+        self.shared: Database | None = None
+        self._server: Sqlite | None = None
         self.outside = None if fate.loss is None else Outside()
         self.loss: Loss | None = None
         self.failures: list[str] = []
@@ -220,14 +222,14 @@ class Universe:
         for process in self.processes:
             if process is not None and not process.owner.is_dead:
                 process.owner.kill()
-        if self.shared is not None:
-            storage.tear(self.shared)
+        if self._server is not None:
+            storage.tear(self._server)
         self.auditor.close()
         storage.replace_database(self.path, image)
         self.auditor = storage.open_auditor(self.path)
         self.eyes = Witness(self.auditor)
-        if self.shared is not None:
-            self.shared = self._shared_engine()
+        if self._server is not None:
+            self.shared = self._server = self._new_server()
 
     def operators_database(self) -> Sqlite:
         """Opens the database beside no process."""
@@ -319,7 +321,7 @@ class Universe:
         """Lives it from beginning to end."""
         self._plant()
         if self.fate.has_two:
-            self.shared = self._shared_engine()
+            self.shared = self._server = self._new_server()
         self.processes = [None] * (2 if self.fate.has_two else 1)
         keepers = [self.loop.create_task(self._keep(number)) for number in range(len(self.processes))]
         clients = [
@@ -355,7 +357,7 @@ class Universe:
         if self.shared is not None:
             await self.shared.close()
 
-    def _shared_engine(self) -> Sqlite:
+    def _new_server(self) -> Sqlite:
         disk = storage.Disk(random=self.fate.chance("disk"), longest_s=self.fate.commit_s, done=self.committed)
         return storage.open_engine(self.path, self.loop, self.clock, disk)
 
