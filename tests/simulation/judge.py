@@ -3,17 +3,18 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import pairwise
 from typing import Final, Protocol
 
 import msgspec
 from tests.simulation.books import NO_EFFECT, UNTOUCHED, Book
 from tests.simulation.clients import Ask, Told
+from tests.simulation.excuses import has_lost_budget, is_done_once, ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.judge_losses import (
     faults_of_loss,
     faults_of_lost_answer,
-    is_done_once,
     kinds_of,
     with_earlier_tries,
 )
@@ -211,9 +212,17 @@ def _ended_ms(book: Book) -> int:
 
 def _faults_of_budget(run: Judged) -> Iterator[str]:
     records = run.gateway.world.calls.records()
-    blocked = [record for record in records if record.is_budget_blocked]
+    blocked = [
+        record
+        for record in records
+        if record.is_budget_blocked and not has_lost_budget(_at_s(run, record.at), run.loss)
+    ]
     if blocked:
         yield f"{len(blocked)} calls came over the gateway's budget, the first {blocked[0].endpoint} at {blocked[0].at}"
+
+
+def _at_s(run: Judged, at: datetime) -> float:
+    return (at - STANDING_START).total_seconds() - run.fate.skew_s
 
 
 def _faults_of_answer(
@@ -250,10 +259,12 @@ def _faults_of_reads(run: Judged) -> Iterator[str]:
     """
     payments = run.gateway.world.state.payments
     paid: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
+    ownerless = ownerless_things(run.loss, run.gateway)
     for told in run.told:
         if told.ask.path == "payments/charge" and told.heard is not None and told.heard.http_status == 200:
             data = msgspec.json.decode(told.heard.body)["data"]
-            if isinstance(data["payment_id"], int) and data["payment_id"] in payments:
+            is_owned = str(data["payment_id"]) not in ownerless
+            if is_owned and isinstance(data["payment_id"], int) and data["payment_id"] in payments:
                 paid[data["order_id"]].append((told.heard_at_s, data["payment_id"], told.ask.principal))
     for told in run.told:
         if not told.ask.path.startswith("payments/") or told.ask.method != "GET" or told.heard is None:

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 import msgspec
 from tests.simulation.books import ENTRY_KINDS, NO_EFFECT, Book
 from tests.simulation.clients import Told
+from tests.simulation.excuses import is_resent
 from tests.simulation.fate import Fate
 from tests.simulation.losses import Loss
 from tests.simulation.network import Gateway
@@ -32,15 +33,6 @@ class Judged(Protocol):
     loss: Loss | None
     recovery: Recovery | None
     spare: tuple[str, str]
-
-
-def is_done_once(book: Book) -> bool:
-    """Tells whether the gateway denied what a lost try of a capture or a cancellation had done already.
-
-    TODO: "capture and cancellation of a lost window are refused at their repeat". Remove this with that fault.
-    """
-    is_once = book.operation.kind in {Kind.CAPTURE, Kind.CANCEL}
-    return is_once and book.operation.state is State.REFUSED and bool(book.earlier)
 
 
 def with_earlier_tries(books: dict[str, Book], loss: Loss | None, gateway: Gateway) -> dict[str, Book]:
@@ -101,17 +93,8 @@ def faults_of_lost_answer(told: Told, heard: Heard, books: dict[str, Book], loss
     if is_done and lost is None and (book is None or book.operation.state not in NOT_DENIED):
         yield f"was answered 200 for {book}, and that is lost"
     is_denied = heard.http_status in NO_EFFECT and book is not None and any(each.entries for each in book.arrivals)
-    if book is not None and is_denied and not book.is_hidden and not _is_resent(book, loss):
+    if book is not None and is_denied and not book.is_hidden and not is_resent(book, loss):
         yield f"was answered {heard.http_status} in the lost window, but {book} took effect"
-
-
-def _is_resent(book: Book, loss: Loss) -> bool:
-    """Tells whether a capture or a cancellation went out again whose lost row said that it was not sent.
-
-    TODO: "an operation that the backup has as sending is resent by resolution". Remove this with that fault.
-    """
-    is_once = book.operation.kind in {Kind.CAPTURE, Kind.CANCEL}
-    return is_once and all(each.at_s >= loss.lost_s for each in book.arrivals if each.entries)
 
 
 def faults_of_loss(run: Judged) -> Iterator[str]:

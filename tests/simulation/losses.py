@@ -93,12 +93,16 @@ class Loss:
         copied_s, lost_s: the time whose commits are lost.
         operations: those that were lost, by their ids.
         checkout_ids: of the checkouts that were lost.
+        order_ids: of all these.
+        has_permits: whether the copy knew of permits for calls to the gateway.
     """
 
     copied_s: float
     lost_s: float
     operations: dict[str, LostOperation]
     checkout_ids: frozenset[str]
+    order_ids: frozenset[str]
+    has_permits: bool
     began_s: float | None = None
     ended_s: float | None = None
 

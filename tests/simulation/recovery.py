@@ -172,12 +172,17 @@ class Recovery:
         before = _operations_in(town.auditor)
         checkouts = _checkouts_in(town.auditor)
         town.replace_database(image)
-        left = _operations_in(town.auditor)
+        left, checkouts_left = _operations_in(town.auditor), _checkouts_in(town.auditor)
+        operations = {id_: each for id_, each in before.items() if id_ not in left}
+        lost_checkouts = {id_: order_id for id_, order_id in checkouts.items() if id_ not in checkouts_left}
         town.loss = Loss(
             copied_s=fate.copied_s,
             lost_s=fate.lost_s,
-            operations={id_: each for id_, each in before.items() if id_ not in left},
-            checkout_ids=checkouts - _checkouts_in(town.auditor),
+            operations=operations,
+            checkout_ids=frozenset(lost_checkouts),
+            order_ids=frozenset(lost_checkouts.values())
+            | {each.order_id for each in operations.values() if each.order_id is not None},
+            has_permits=town.auditor.execute("SELECT 1 FROM places").fetchone() is not None,
         )
         if town.outside is not None and fate.outside != "kept":
             town.outside.become(older if fate.outside == "older" else Outside())
@@ -373,5 +378,5 @@ def _operations_in(auditor: sqlite3.Connection) -> dict[str, LostOperation]:
     return {row[0]: LostOperation(*row) for row in auditor.execute(_OPERATIONS)}
 
 
-def _checkouts_in(auditor: sqlite3.Connection) -> frozenset[str]:
-    return frozenset(row[0] for row in auditor.execute("SELECT id FROM checkouts"))
+def _checkouts_in(auditor: sqlite3.Connection) -> dict[str, str]:
+    return dict(auditor.execute("SELECT id, order_id FROM checkouts"))
