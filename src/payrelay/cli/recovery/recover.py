@@ -22,6 +22,7 @@ from payrelay.cli.terminal.messages import (
 )
 from payrelay.clock import Clock
 from payrelay.core.moments import moment_of, spoken
+from payrelay.core.recovery.marks import MarksShown
 
 app = group("recover", "Recover from commits that the database has lost.")
 
@@ -74,11 +75,14 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
     if since_ms is not None and since_ms > now_ms:
         raise CommandError("--lost-since is in the future")
     async with session(settings) as relay:
-        if since_ms is None:
-            try:
-                since_ms = (await relay.marks.shown()).lost_since_ms
-            except OSError as error:
+        marks: MarksShown | None = None
+        try:
+            marks = await relay.marks.shown()
+        except OSError as error:
+            if since_ms is None:
                 raise CommandError(f"the marks can't be read ({error.strerror}): give --lost-since") from None
+        if since_ms is None and marks is not None:
+            since_ms = marks.lost_since_ms
         if since_ms is None:
             raise CommandError(NO_MARK)
         say(f"Commits from {spoken(since_ms)} to {spoken(now_ms)} UTC count as lost.")
@@ -86,7 +90,14 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
             say(f"· {line}")
         if not is_sure and not is_confirmed("Begin the recovery?"):
             raise CommandError(UNDONE, REFUSED)
-        begun = await begin_recovery(relay.identities, relay.clock, lost_since_ms=since_ms, operator=who, note=note)
+        begun = await begin_recovery(
+            relay.identities,
+            relay.clock,
+            lost_since_ms=since_ms,
+            operator=who,
+            note=note,
+            number_above=0 if marks is None else marks.incarnation,
+        )
     say(f"The recovery has begun: incarnation {begun.number}. `payrelay recover status` shows where it stands.")
     return DONE
 
