@@ -22,7 +22,6 @@ from payrelay.cli.terminal.messages import (
 )
 from payrelay.clock import Clock
 from payrelay.core.moments import moment_of, spoken
-from payrelay.core.recovery.marks import MarksShown
 
 app = group("recover", "Recover from commits that the database has lost.")
 
@@ -75,14 +74,13 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
     if since_ms is not None and since_ms > now_ms:
         raise CommandError("--lost-since is in the future")
     async with session(settings) as relay:
-        marks: MarksShown | None = None
+        number_above = 0
         try:
             marks = await relay.marks.shown()
+            since_ms, number_above = since_ms or marks.lost_since_ms, marks.incarnation
         except OSError as error:
             if since_ms is None:
                 raise CommandError(f"the marks can't be read ({error.strerror}): give --lost-since") from None
-        if since_ms is None and marks is not None:
-            since_ms = marks.lost_since_ms
         if since_ms is None:
             raise CommandError(NO_MARK)
         say(f"Commits from {spoken(since_ms)} to {spoken(now_ms)} UTC count as lost.")
@@ -96,7 +94,7 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
             lost_since_ms=since_ms,
             operator=who,
             note=note,
-            number_above=0 if marks is None else marks.incarnation,
+            number_above=number_above,
         )
     say(f"The recovery has begun: incarnation {begun.number}. `payrelay recover status` shows where it stands.")
     return DONE
