@@ -37,7 +37,7 @@ from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.recovery.inspect_marks import inspect_marks
 from payrelay.flows.relay import Relay
-from payrelay.flows.revocations.reapply import reapply_in_new_incarnation
+from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources
@@ -99,6 +99,7 @@ from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.recovery.identity import IdentityStore
+from payrelay.store.recovery.last_server import LastServer
 from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.seals import Seals
 from payrelay.store.signed_texts import SignedTexts
@@ -159,16 +160,7 @@ async def running(
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
-        watch_server(
-            shared.database,
-            ServerChanges(
-                relay.lost_commits,
-                clock,
-                log,
-                compare=relay.marks.compare,
-                report=relay.journal.trail.report,
-            ),
-        )
+        watch_writes(relay, shared.database)
         await relay.marks.compare_files()
         await tell_behind(relay)
         await stack.enter_async_context(relay.marks.kept())
@@ -177,8 +169,7 @@ async def running(
         if relay.lost_commits.behind is None:
             recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
-        jobs = (*worker.JOBS, worker.Job(2, reapply_in_new_incarnation))
-        await stack.enter_async_context(worker.working(relay, jobs=jobs))
+        await stack.enter_async_context(worker.working(relay))
         for text in await undecided_in_words(shared.database, shared.rows):
             log.warning("principals_undecided", text=text)
         if await is_file_left(shared.database):
@@ -437,6 +428,20 @@ async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]
     """Opens the database beside a running server, for the commands about sealed values."""
     async with opened_resources(settings, clock, is_patient=True) as shared:
         yield Seals(shared.database, shared.seal)
+
+
+def watch_writes(relay: Relay, database: Database) -> None:
+    """Begins to watch which server takes the writes: whoever lets anything take effect needs that."""
+    changes = ServerChanges(
+        relay.lost_commits,
+        relay.clock,
+        relay.log,
+        last_server=LastServer(database),
+        compare=relay.marks.compare,
+        compare_list=partial(compare_revocations, relay),
+        report=relay.journal.trail.report,
+    )
+    watch_server(database, changes)
 
 
 def backup_source(settings: Settings) -> BackupSource:

@@ -21,6 +21,7 @@ from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.recovery.end_recovery import end_recovery_when_over
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import begin_due
+from payrelay.flows.revocations.reapply import reapply_in_new_incarnation
 from payrelay.runtime import event_delivery
 
 EVERY_S: Final = 0.5
@@ -73,6 +74,7 @@ async def forget_events(relay: Relay) -> None:
 
 JOBS: Final = (
     Job(2, tell_behind),
+    Job(2, reapply_in_new_incarnation),
     Job(1, begin_due, waits_behind=True),
     Job(1, publish_events),
     Job(2, begin_alerts),
@@ -111,7 +113,7 @@ async def _work(relay: Relay, pause: Callable[[float], Awaitable[None]], jobs: t
     while True:
         await pause(EVERY_S)
         for job in jobs:
-            if number % job.rounds == 0 and not (job.waits_behind and relay.lost_commits.behind):
+            if number % job.rounds == 0 and not (job.waits_behind and relay.lost_commits.must_wait):
                 await _do(relay, job)
         number += 1
 

@@ -37,7 +37,7 @@ async def resolve(
     settings = read_settings()
     require_serving(settings)
     # The calls count in the budget of a server that runs at the same time.
-    async with session(settings, level="warning", in_words=_in_words) as relay:
+    async with session(settings, takes_effect=True, level="warning", in_words=_in_words) as relay:
         wanted = await _named(relay, operation_ids) if operation_ids else await _open(relay)
         if wanted:
             _show_results(await _resolved(relay, wanted), relay.clock.now_ms())

@@ -34,9 +34,16 @@ def _in_words(event: MutableMapping[str, Any]) -> str:
 
 @asynccontextmanager
 async def session(
-    settings: "Settings", *, level: str = "error", in_words: Callable[[MutableMapping[str, Any]], str] = _in_words
+    settings: "Settings",
+    *,
+    takes_effect: bool = False,
+    level: str = "error",
+    in_words: Callable[[MutableMapping[str, Any]], str] = _in_words,
 ) -> "AsyncIterator[Relay]":
     """Opens the flows on the database, which a server may be using at the same time.
+
+    With ``takes_effect`` the command may send to a gateway: as in the service, which server takes the writes is
+    watched, and the marks outside are compared first.
 
     Raises SettingsError; StoreError, also where there is no database, or where it must be upgraded first.
 
@@ -44,7 +51,7 @@ async def session(
     """
     import structlog
 
-    from payrelay.app import opened_relay, opened_resources
+    from payrelay.app import opened_relay, opened_resources, watch_writes
     from payrelay.runtime.hooks import Hooks
 
     def say_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
@@ -58,6 +65,9 @@ async def session(
         opened_resources(settings, Clock()) as shared,
         opened_relay(settings, shared, clock=Clock(), log=log, hooks=Hooks()) as relay,
     ):
+        if takes_effect:
+            watch_writes(relay, shared.database)
+            await relay.marks.compare_files()
         yield relay
 
 

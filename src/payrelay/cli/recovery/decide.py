@@ -67,7 +67,7 @@ async def decide_many(
     wanted = _filter_from(operation_ids or [], where or [])
     if wanted == HeldFilter():
         raise CommandError("name operations by their ids, or by a filter such as --where kind=void")
-    async with session(settings) as relay:
+    async with session(settings, takes_effect=True) as relay:
         held = [each async for each in held_operations(relay, wanted)]
         _require_found(held, wanted)
         if paid is not None and (decision is not HeldDecision.DONE or len(held) != 1):

@@ -58,6 +58,17 @@ async def reapply_in_new_incarnation(relay: Relay) -> None:
         relay.revocations.reapplied_in = current
 
 
+async def compare_revocations(relay: Relay) -> None:
+    """Reapplies where another server took the writes, and says that the database is behind where it lacked any.
+
+    Raises StoreError.
+    """
+    count = await reapply_revocations(relay)
+    if count:
+        number = await relay.lost_commits.incarnation()
+        relay.lost_commits.fall_behind(number, f"it lacked {count} of the revocations that are listed outside")
+
+
 async def _reapply_keys(relay: Relay, listed: Sequence[Revocation]) -> int:
     listed_at = {each.id: each.at_ms for each in listed if each.kind is RevocationKind.KEY}
     missing, count = [], 0

@@ -26,6 +26,10 @@ BEHIND_SENTENCE: Final = (
     "the database may lack operations that were carried out, and an operator must start its recovery;"
     " this request was not sent"
 )
+SETTLING_SENTENCE: Final = (
+    "another server of the database takes the writes, and is being compared; this request was not sent"
+)
+SETTLING_RETRY_AFTER_S: Final = 10
 COPIED_SENTENCE: Final = "another database took the place of this one; this request was not sent"
 
 
@@ -55,6 +59,8 @@ class LostCommits:
         change: Change | None = None,
     ) -> None:
         self.cleared_checkouts = ClearedCheckouts()
+        self.is_settling = False
+        """Whether another server has just taken the writes, so that nobody can tell yet what is missing there."""
         self._read_identity = read
         self._change_identity = change
         self._clock = clock
@@ -77,10 +83,18 @@ class LostCommits:
             return None
         return self._behind[1]
 
+    @property
+    def must_wait(self) -> bool:
+        """Whether nothing may take effect, as far as this process knows: the database is behind, or may prove so."""
+        return self.is_settling or self.behind is not None
+
     async def is_behind(self) -> bool:
-        """Tells whether the database is behind, as it was at most IDENTITY_KEPT_MS ago. Raises as ``identity``."""
+        """Tells whether the database is behind, as it was at most IDENTITY_KEPT_MS ago, or may prove so in a moment.
+
+        Raises as ``identity``.
+        """
         await self.identity()
-        return self.behind is not None
+        return self.must_wait
 
     def fall_behind(self, incarnation: int, reason: str, *, is_lasting: bool = True) -> None:
         """Says that the database lacks something which was there in ``incarnation``; only a later one ends that.
@@ -97,8 +111,8 @@ class LostCommits:
     async def require_effects_allowed(self) -> Incarnation | None:
         """Gives the incarnation whose recovery is under way; None where there is none.
 
-        Raises Refusal (unavailable) where the database is behind and no recovery was started, and where another
-        database took its place; StoreUnavailable where that can't be known.
+        Raises Refusal (unavailable) where the database is behind and no recovery was started, while another server is
+        compared, and where another database took its place; StoreUnavailable where that can't be known.
         """
         identity = await self.identity()
         if identity.copied_to:
@@ -106,6 +120,8 @@ class LostCommits:
         current = identity.current
         if self.behind is not None:
             raise Refusal(Code.UNAVAILABLE, BEHIND_SENTENCE, retry_after_s=RETRY_AFTER_S)
+        if self.is_settling:
+            raise Refusal(Code.UNAVAILABLE, SETTLING_SENTENCE, retry_after_s=SETTLING_RETRY_AFTER_S)
         return current if current.is_recovering else None
 
     async def require_known(self, id_: str | None, noun: str) -> None:
@@ -115,7 +131,7 @@ class LostCommits:
         time. Raises StoreUnavailable where that can't be known.
         """
         current = (await self.identity()).current
-        if may_be_lost(id_, current, is_behind=self.behind is not None):
+        if may_be_lost(id_, current, is_behind=self.must_wait):
             raise Refusal(Code.UNAVAILABLE, f"this {noun} {UNKNOWN_SENTENCE}", retry_after_s=RETRY_AFTER_S)
 
     async def incarnation(self) -> int:

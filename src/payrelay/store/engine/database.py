@@ -71,11 +71,26 @@ class ServerWatcher(Protocol):
         """Hears that another server takes the writes, before anything is read or written there; raises nothing."""
         ...
 
+    async def is_familiar(self, server: str) -> bool:
+        """Tells whether the database's writes went to this server last, or nobody knows. Raises StoreError."""
+        ...
+
+    def unsettled(self) -> None:
+        """Hears that what is missing on the server can't be told yet; raises nothing."""
+        ...
+
     async def compare(self) -> None:
         """Compares the newest commits that this process was told of with the database, and sets ``behind``.
 
         Until it returns, nothing that begins an effect is stored. Raises StoreError where that can't be known now; it
         is called again then.
+        """
+        ...
+
+    async def settled(self, server: str) -> None:
+        """Hears, after a comparison, that every other process has compared as well; effects begin after it returns.
+
+        Raises StoreError; it is called again then.
         """
         ...
 

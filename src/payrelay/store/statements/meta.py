@@ -15,6 +15,11 @@ LOCK_META: Final = query("SELECT value FROM meta WHERE name = $1 FOR UPDATE")
 ADD_META: Final = query("INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name")
 """Stores a fact about the store, unless there is one of that name."""
 
+PUT_META: Final = query(
+    "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+)
+"""Stores a fact about the store, in place of an earlier one of that name."""
+
 REPLACE_META: Final = query("UPDATE meta SET value = $2 WHERE name = $1 AND value = $3 RETURNING name")
 """Replaces the value that was read; gives no row where another process has replaced it."""
 

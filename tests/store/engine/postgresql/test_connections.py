@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,10 +46,24 @@ class Watcher:
         self.behind: str | None = None
         self.changes: list[tuple[str, str]] = []
         self.compared = 0
+        self.last: str | None = None
+        self.settling: list[str] = []
 
     def server_changed(self, before: str, now: str) -> None:
         """Hears of another server."""
         self.changes.append((before, now))
+
+    async def is_familiar(self, server: str) -> bool:
+        """Tells whether the server is that of the last start."""
+        return self.last in {None, server}
+
+    def unsettled(self) -> None:
+        """Hears that nothing is compared yet."""
+        self.settling.append("unsettled")
+
+    async def settled(self, server: str) -> None:
+        """Hears that all is compared."""
+        self.settling.append(server)
 
     async def compare(self) -> None:
         """Compares nothing."""
@@ -71,6 +86,15 @@ async def sighting(access: Access) -> Sighting:
 async def watcher() -> Watcher:
     """Gives a watcher that has heard nothing."""
     return Watcher()
+
+
+@asynccontextmanager
+async def _opened(url: str) -> AsyncIterator[Database]:
+    database = await open_database(url, clock=Clock(), owner=True)
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 @pytest.fixture
@@ -173,6 +197,19 @@ async def test_an_effect_begins_after_a_look(watched: Database, watcher: Watcher
     await watched.ping()
 
     assert (watcher.changes, watcher.compared) == ([], 0)
+
+
+async def test_nothing_begins_where_the_server_is_not_that_of_the_last_start(
+    postgresql_url: str, watcher: Watcher
+) -> None:
+    """The process was started just after a promotion: others may still have to tell what is missing."""
+    watcher.last = "system 1, timeline 1"
+    async with asyncio.timeout(20), _opened(postgresql_url) as database:
+        watch_server(database, watcher)
+        with pytest.raises(StoreUnavailable, match="not compared yet"):
+            await database.write(begin_effect("early"))
+
+    assert (watcher.settling, len(watcher.changes)) == (["unsettled"], 1)
 
 
 async def test_nothing_begins_on_a_database_that_is_behind(watched: Database, watcher: Watcher) -> None:

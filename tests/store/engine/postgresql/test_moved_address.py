@@ -36,11 +36,25 @@ class Watcher:
         self.changes: list[tuple[str, str]] = []
         self.changed = asyncio.Event()
         self.compared = 0
+        self.last: str | None = None
+        self.settling: list[str] = []
 
     def server_changed(self, before: str, now: str) -> None:
         """Hears of another server."""
         self.changes.append((before, now))
         self.changed.set()
+
+    async def is_familiar(self, server: str) -> bool:
+        """Tells whether the server is that of the last start."""
+        return self.last in {None, server}
+
+    def unsettled(self) -> None:
+        """Hears that nothing is compared yet."""
+        self.settling.append("unsettled")
+
+    async def settled(self, server: str) -> None:
+        """Hears that all is compared."""
+        self.settling.append(server)
 
     async def compare(self) -> None:
         """Finds nothing missing."""

@@ -42,6 +42,11 @@ class Server(NamedTuple):
     tables: int | None
 
     @property
+    def origin(self) -> str:
+        """Names the server itself, whichever database is used on it."""
+        return f"system {self.system}, timeline {self.timeline}"
+
+    @property
     def words(self) -> str:
         """Names it for the log."""
         return f"system {self.system}, timeline {self.timeline}, database {self.database}"

@@ -28,9 +28,10 @@ FRESH_S: Final = 2.0
 """The age up to which a look allows an effect to begin. It is what an address that moved can cost."""
 STALE_WORDS: Final = "only a server that a promotion has left behind takes writes"
 """What is written there is lost."""
-SETTLE_S: Final = 5.0
-"""How long no effect begins after another server took the writes. By then every other process has left the earlier
-server as well (FRESH_S), has compared its commits, and has told what is missing, and this process has read that."""
+SETTLE_S: Final = FRESH_S + 2 * (LOOK_EVERY_S + LOOK_TIMEOUT_S + OTHERS_WAIT_S) + 2.5
+"""How long no effect begins after another server took the writes: 10 s. By then every other process has left the
+earlier server as well (FRESH_S), has seen the new one although one of its looks failed, has made a connection to it,
+compared its commits and told what is missing, and this process has read that."""
 
 
 async def looked(access: Access, known: Sighting | None, timeout_s: float) -> tuple[Verdict, Sighting | None]:
@@ -106,8 +107,10 @@ class Watching:
         self._looked = asyncio.Condition()
         self._looked_at_s = float("-inf")
         self._closing: set[asyncio.Task[None]] = set()
+        self._is_recognized = False
         self._is_settled = True
         self._settles_at_s = 0.0
+        self._told: str | None = None
         self._reason = "no answer yet"
 
     async def connect(self, sighting: Sighting) -> None:
@@ -191,23 +194,47 @@ class Watching:
         """
         before = self.connections
         if verdict is Verdict.CHANGED:
-            if self._is_settled:
-                watcher.server_changed(_words_of(before.sighting), _words_of(sighting))
-            self._is_settled = False
-            self._settles_at_s = self._clock.boot_s() + SETTLE_S
+            self._unsettle(watcher, SETTLE_S)
+            self._tell(watcher, _words_of(before.sighting), sighting)
             before.cut_off()
             await self.connect(sighting)
         elif verdict is Verdict.RESTARTED:
-            self._is_settled = False
+            self._unsettle(watcher, 0.0)
             before.sighting = sighting
         elif sighting.host != before.sighting.host:
             await self.connect(sighting)
             closing = asyncio.create_task(before.close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+        if not self._is_recognized:
+            await self._recognize(watcher, sighting)
         if not self._is_settled:
             await watcher.compare()
-            self._is_settled = self._clock.boot_s() >= self._settles_at_s
+            if self._clock.boot_s() >= self._settles_at_s:
+                await watcher.settled(_origin_of(sighting))
+                self._is_settled = True
+
+    async def _recognize(self, watcher: ServerWatcher, sighting: Sighting) -> None:
+        """Compares the first server that is seen with the one of the last start: it may have changed in between."""
+        if not await watcher.is_familiar(_origin_of(sighting)):
+            self._unsettle(watcher, SETTLE_S)
+            self._tell(watcher, "another one at the last start", sighting)
+        self._is_recognized = True
+
+    def _unsettle(self, watcher: ServerWatcher, for_s: float) -> None:
+        watcher.unsettled()
+        self._is_settled = False
+        self._settles_at_s = max(self._settles_at_s, self._clock.boot_s() + for_s)
+
+    def _tell(self, watcher: ServerWatcher, before: str, sighting: Sighting) -> None:
+        """Tells of another server, once for each time that one takes the writes."""
+        if self._told != (words := _words_of(sighting)):
+            watcher.server_changed(before, words)
+            self._told = words
+
+
+def _origin_of(sighting: Sighting) -> str:
+    return "none" if sighting.server is None else sighting.server.origin
 
 
 def _words_of(sighting: Sighting) -> str:
