@@ -30,8 +30,8 @@ STALE_WORDS: Final = "only a server that a promotion has left behind takes write
 """What is written there is lost."""
 SETTLE_S: Final = FRESH_S + 2 * (LOOK_EVERY_S + LOOK_TIMEOUT_S + OTHERS_WAIT_S) + 2.5
 """How long no effect begins after another server took the writes: 10 s. By then every other process has left the
-earlier server as well (FRESH_S), has seen the new one although one of its looks failed, has made a connection to it,
-compared its commits and told what is missing, and this process has read that."""
+earlier server as well (FRESH_S), and has seen the new one although one of its looks failed. It has connected to that,
+compared its commits and told what is missing, and this process has read it."""
 
 
 async def looked(access: Access, known: Sighting | None, timeout_s: float) -> tuple[Verdict, Sighting | None]:
