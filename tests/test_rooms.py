@@ -64,6 +64,7 @@ ENGINE: Final = "payrelay.store.engine"
 ENGINE_MAY_KNOW: Final = (
     "payrelay.store.engine",
     "payrelay.core.database.schema_changes",
+    "payrelay.core.database.store_status",
     "payrelay.errors",
     "payrelay.clock",
     "payrelay.core.secret",

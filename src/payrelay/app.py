@@ -17,6 +17,7 @@ from payrelay.api.context import ApiContext
 from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
+from payrelay.api.metrics.store_gauges import StoreSources
 from payrelay.clock import Clock
 from payrelay.core.database.database_url import embedded_file
 from payrelay.core.database.schema_changes import AS_IT_IS, MAKE, SchemaChanges
@@ -47,6 +48,8 @@ from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
+from payrelay.runtime.health.gateway_clocks import GatewayClocks
+from payrelay.runtime.health.store_heartbeat import StoreHeartbeat
 from payrelay.runtime.held_responses import HeldResponses
 from payrelay.runtime.hooks import FlowPoint, Hooks, OperationPoint
 from payrelay.runtime.ids import new_id
@@ -67,7 +70,7 @@ from payrelay.settings import (
     require_serving,
 )
 from payrelay.settings.file_modes import require_own
-from payrelay.store import Connecting, open_database, watch_server
+from payrelay.store import Connecting, open_database, status_of, watch_server
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -89,6 +92,7 @@ from payrelay.store.gateways.access_tokens import AccessTokens
 from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
+from payrelay.store.heartbeats import Heartbeats
 from payrelay.store.inbox import Inbox
 from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchant_of_app, verify_key
 from payrelay.store.payments.audit import Trail
@@ -171,6 +175,9 @@ async def running(
         await relay.marks.compare_files()
         await tell_behind(relay)
         await stack.enter_async_context(relay.marks.kept())
+        heartbeats = Heartbeats(shared.database, relay.new_id("process", clock.now_ms()))
+        heartbeat = StoreHeartbeat(heartbeats, clock, log, compare=relay.marks.compare)
+        await stack.enter_async_context(heartbeat.kept())
         await reapply_in_new_incarnation(relay)
         recovered = 0
         if relay.lost_commits.behind is None:
@@ -185,9 +192,14 @@ async def running(
         context = ApiContext(
             relay=relay,
             credentials=relay.credentials,
-            database=shared.database,
+            store_health=heartbeat,
             metrics=metrics,
-            exposition=Exposition(metrics, Counts(shared.database), relay),
+            exposition=Exposition(
+                metrics,
+                Counts(shared.database),
+                relay,
+                StoreSources(heartbeat, partial(status_of, shared.database), shared.gateway_clocks.differences_s),
+            ),
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
             shops={name: gateway.shop for name, gateway in settings.gateways.items()},
@@ -535,7 +547,7 @@ async def resources_of(
     chain = await chain_key(database, seal, clock)
     context = UpgradeContext(database, seal, chain.secret, clock.now_ms(), changes.tell)
     await (upgrade(context) if changes.may_upgrade else require_upgraded(context))
-    return SharedResources(database, seal, chain, RowDigests(database, chain.secret, clock))
+    return SharedResources(database, seal, chain, RowDigests(database, chain.secret, clock), GatewayClocks(clock))
 
 
 async def seal_of(settings: Settings, database: Database) -> Seal:
@@ -583,12 +595,14 @@ class SharedResources:
         seal: of the encryption key.
         chain: the key of the audit chain, of which all keyed digests are made, and when the chain began.
         rows: makes and checks the digests of rows.
+        gateway_clocks: compares the clocks of gateways with ours.
     """
 
     database: Database
     seal: Seal
     chain: ChainStart
     rows: RowDigests
+    gateway_clocks: GatewayClocks
 
 
 @asynccontextmanager
@@ -650,7 +664,13 @@ async def _gateway_resources(
         budget = StoredBudget(shared.database, clock, merchant, calls=calls, window_s=window_s)
     rate_limiter = RateLimiter(common.limit, clock, budget=budget, timeout_s=common.timeout_s)
     token_store = partial(AccessTokens, shared.database, shared.seal, clock)
-    return GatewayResources(clock=clock, merchant=merchant, rate_limiter=rate_limiter, token_store=token_store)
+    return GatewayResources(
+        clock=clock,
+        merchant=merchant,
+        rate_limiter=rate_limiter,
+        token_store=token_store,
+        date_seen=partial(shared.gateway_clocks.note, common.name),
+    )
 
 
 def common_of(name: str, gateway: GatewaySettings) -> CommonSettings:

@@ -61,12 +61,14 @@ class GatewayResources:
         rate_limiter: gives out the permits of the account's budget.
         token_store: gives the store in which processes share an access token, by the token's name. None where they
             share nothing.
+        date_seen: gets the Date header of each reply, so that a clock that is wrong is noticed.
     """
 
     clock: Clock
     merchant: str | None
     rate_limiter: RateLimiter
     token_store: Callable[[str], TokenStore] | None
+    date_seen: Callable[[str], None] | None = None
 
 
 class GatewayKind(Protocol):

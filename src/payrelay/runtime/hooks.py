@@ -107,6 +107,8 @@ class Hooks:
             reached by many objects at once.
         notified: gets an account's name and the authenticity of a notification (``Authenticity``), or ``unreadable``.
         worked_on: gets the state and the reason of a notification that was worked on.
+        round_ended: called when the worker has ended a round.
+        job_failed: gets the name of a job of the worker that failed.
     """
 
     operation_changed: Callable[[Operation], None] = no_hook
@@ -117,6 +119,8 @@ class Hooks:
     passed: Callable[[FlowPoint, str], None] = no_hook
     notified: Callable[[str, str], None] = no_hook
     worked_on: Callable[[str, str], None] = no_hook
+    round_ended: Callable[[], None] = no_hook
+    job_failed: Callable[[str], None] = no_hook
 
     @contextmanager
     def passing(self, before: FlowPoint, after: FlowPoint, id_: str) -> Iterator[None]:

@@ -117,20 +117,32 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def pools() -> AsyncIterator[Callable[..., ConnectionPool]]:
+def dates() -> list[str]:
+    """Gives the Date headers that were seen."""
+    return []
+
+
+@pytest.fixture
+async def pools(dates: list[str]) -> AsyncIterator[Callable[..., ConnectionPool]]:
     """Makes pools, and closes them."""
     made: list[GatewayConnections] = []
 
     def make(
         url: str, *, timeout_s: float = LONG_S, clock: Clock | None = None, is_read: bool = False
     ) -> ConnectionPool:
-        connections = GatewayConnections(url, clock or Clock(), timeout_s=timeout_s)
+        connections = GatewayConnections(url, clock or Clock(), timeout_s=timeout_s, date_seen=dates.append)
         made.append(connections)
         return connections.reads if is_read else connections.effects
 
     yield make
     for connections in made:
         await connections.close()
+
+
+async def dated(link: Link) -> None:
+    """Answers with the time of the gateway."""
+    await link.take()
+    await link.answer(b"{}", "Date: Mon, 23 Nov 2026 03:00:00 GMT\r\n")
 
 
 async def hang_up(_: Link) -> None:

@@ -12,6 +12,7 @@ Rules:
 
 import asyncio
 import math
+from collections.abc import Callable
 from contextvars import ContextVar
 from enum import StrEnum
 from typing import Final, Protocol
@@ -213,6 +214,7 @@ class ConnectionPool:
         )
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
+        self.date_seen: Callable[[str], None] | None = None
 
     async def exchange(
         self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
@@ -246,6 +248,8 @@ class ConnectionPool:
                 headers=headers,
                 allow_redirects=False,
             ) as response:
+                if self.date_seen is not None and (date := response.headers.get("Date")) is not None:
+                    self.date_seen(date)
                 return await self._read(response)
         except Exception as error:  # noqa: BLE001, any failure at all must become a Loss: the caller answers for money
             return loss_of(error, is_begun=attempt.is_begun)
@@ -286,13 +290,16 @@ class ConnectionPool:
 class GatewayConnections:
     """The two connection pools to one gateway account."""
 
-    def __init__(self, base_url: str, clock: Clock, *, timeout_s: float) -> None:
+    def __init__(
+        self, base_url: str, clock: Clock, *, timeout_s: float, date_seen: Callable[[str], None] | None = None
+    ) -> None:
         self.effects = ConnectionPool(
             base_url, clock, timeout_s=timeout_s, idle_s=EFFECT_IDLE_S, bytes_max=EFFECT_REPLY_BYTES_MAX
         )
         self.reads = ConnectionPool(
             base_url, clock, timeout_s=timeout_s, idle_s=READ_IDLE_S, bytes_max=READ_REPLY_BYTES_MAX
         )
+        self.effects.date_seen = self.reads.date_seen = date_seen
 
     async def close(self) -> None:
         """Closes both pools."""
