@@ -175,8 +175,7 @@ async def running(
         await relay.marks.compare_files()
         await tell_behind(relay)
         await stack.enter_async_context(relay.marks.kept())
-        heartbeats = Heartbeats(shared.database, relay.new_id("process", clock.now_ms()))
-        heartbeat = StoreHeartbeat(heartbeats, clock, log, compare=relay.marks.compare)
+        heartbeat = _heartbeat_of(shared.database, relay)
         await stack.enter_async_context(heartbeat.kept())
         await reapply_in_new_incarnation(relay)
         recovered = 0
@@ -194,12 +193,7 @@ async def running(
             credentials=relay.credentials,
             store_health=heartbeat,
             metrics=metrics,
-            exposition=Exposition(
-                metrics,
-                Counts(shared.database),
-                relay,
-                StoreSources(heartbeat, partial(status_of, shared.database), shared.gateway_clocks.differences_s),
-            ),
+            exposition=Exposition(metrics, Counts(shared.database), relay, _store_sources(shared, heartbeat)),
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
             shops={name: gateway.shop for name, gateway in settings.gateways.items()},
@@ -217,6 +211,15 @@ async def running(
             ),
         )
         yield Service(api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered)
+
+
+def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:
+    heartbeats = Heartbeats(database, relay.new_id("process", relay.clock.now_ms()))
+    return StoreHeartbeat(heartbeats, relay.clock, relay.log, compare=relay.marks.compare)
+
+
+def _store_sources(shared: "SharedResources", heartbeat: StoreHeartbeat) -> StoreSources:
+    return StoreSources(heartbeat, partial(status_of, shared.database), shared.gateway_clocks.differences_s)
 
 
 @asynccontextmanager

@@ -35,6 +35,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "demo": "program",
         "simulate": "program",
         "check": "check",
+        "health": "checks.health",
         "resolve": "resolve",
         "recover": "recovery.recover",
         "pause": "accounts",

@@ -246,6 +246,15 @@ async def test_every_fault_after_the_connection_is_sent(
     assert server.connections == 1
 
 
+async def test_the_date_of_a_reply_is_told(
+    server: Server, pools: Callable[..., ConnectionPool], dates: list[str]
+) -> None:
+    """A clock that is wrong misdates payments, and the gateway's is the one that the bank believes."""
+    server.script = [dated]
+    await pools(server.url).exchange(POST, HEADERS)
+    assert dates == ["Mon, 23 Nov 2026 03:00:00 GMT"]
+
+
 async def test_a_refused_connection_is_not_sent(pools: Callable[..., ConnectionPool]) -> None:
     """Nobody listens: not a byte has left."""
     loss = await pools("http://127.0.0.1:1").exchange(POST, HEADERS)
