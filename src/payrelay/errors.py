@@ -263,7 +263,7 @@ class StoreError(PayrelayError):
         fault: what kept the store from it.
     """
 
-    def __init__(self, text: str, *, fault: StoreFault = StoreFault.OTHER) -> None:
+    def __init__(self, text: str = "", *, fault: StoreFault = StoreFault.OTHER) -> None:
         super().__init__(text)
         self.fault = fault
 

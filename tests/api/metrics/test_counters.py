@@ -4,7 +4,7 @@ from payrelay.api.metrics.counters import CALLERS_MAX, Metrics
 from payrelay.core.calls import PaymentsOfOrder, Void
 
 
-def sample(metrics: Metrics, name: str, **labels: str) -> float | None:
+def sample(metrics: Metrics, name: str, /, **labels: str) -> float | None:
     """Gives one number as Prometheus would read it."""
     return metrics.registry.get_sample_value(name, labels)
 
@@ -109,5 +109,5 @@ def test_the_worker_and_the_version_are_shown() -> None:
     metrics.hooks.job_failed("keep_anchors")
 
     assert sample(metrics, "payrelay_worker_rounds_total") == 1
-    assert sample(metrics, "payrelay_worker_jobs_failed_total", job="keep_anchors") == 1
+    assert sample(metrics, "payrelay_worker_jobs_failed_total", name="keep_anchors") == 1
     assert sample(metrics, "payrelay_build_info", version=version("payrelay")) == 1

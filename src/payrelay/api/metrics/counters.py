@@ -84,7 +84,7 @@ class Metrics:
         )
         self._callers: set[str] = set()
         self._rounds = self._counter("worker_rounds", "Rounds that the worker has ended.")
-        self._failed_jobs = self._counter("worker_jobs_failed", "Jobs of the worker that failed, by name.", "job")
+        self._failed_jobs = self._counter("worker_jobs_failed", "Jobs of the worker that failed, by name.", "name")
         self.registry.register(_Build(metadata.version("payrelay")))
         self._replays = self._counter("http_replays", "Repeats that got a finished answer again.")
         # These begin at 0, so that the first one is an increase and not a new time series.

@@ -73,13 +73,14 @@ class StoreHealthGauges(Collector):
             yield from _engine(status)
 
     def _clocks(self) -> Iterator[Metric]:
-        difference_s = self._sources.heartbeat.clock_difference_s
-        if difference_s is not None:
-            yield GaugeMetricFamily(
-                "payrelay_database_clock_difference_seconds",
-                "The clock of the database's server less that of this machine.",
-                value=difference_s,
-            )
+        database = GaugeMetricFamily(
+            "payrelay_database_clock_difference_seconds",
+            "The clock of the database's server less that of this machine.",
+            labels=(),
+        )
+        if self._sources.heartbeat.clock_difference_s is not None:
+            database.add_metric((), self._sources.heartbeat.clock_difference_s)
+        yield database
         gateways = GaugeMetricFamily(
             "payrelay_gateway_clock_difference_seconds",
             "The clock of the gateway, by the Date of its newest reply, less that of this machine.",
