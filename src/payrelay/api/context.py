@@ -72,4 +72,5 @@ class ApiContext:
             metrics_networks=() if self.has_metrics_address else self.metrics_networks,
             describe=partial(describe_api, self.routes, self.environments),
             is_behind=lambda: self.relay.lost_commits.behind is not None,
+            is_stopping=lambda: self.relay.background.is_stopping,
         )

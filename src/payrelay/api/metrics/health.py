@@ -19,6 +19,8 @@ READY: Final = msgspec.json.encode({"status": "ready"})
 BEHIND: Final = msgspec.json.encode(
     {"status": "ready", "effects": "refused", "reason": "the database may lack commits: run payrelay check"}
 )
+STOPPING: Final = msgspec.json.encode({"status": "not_ready", "reason": "the service is about to stop"})
+"""Answered before the listener closes, so that a load balancer sends new requests elsewhere."""
 NOT_READY: Final = msgspec.json.encode({"status": "not_ready", "reason": "the store can't be used"})
 
 

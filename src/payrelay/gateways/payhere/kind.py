@@ -47,6 +47,7 @@ class PayHereKind:
             rate_limiter=resources.rate_limiter,
             connections=None if self._connect is None else self._connect(account),
             token_store=None if resources.token_store is None else resources.token_store(token_name_of(account)),
+            trace_configs=resources.trace_configs,
         )
 
 
