@@ -112,7 +112,7 @@ def test_an_exception_that_cannot_be_raised_is_a_line() -> None:
         def __del__(self) -> None:
             fail()
 
-    [line] = written(lambda: Finalized().__del__ and None)
+    [line] = written(lambda: [Finalized()].clear())
     assert (line["event"], line["errors"][0]["type"]) == ("unraisable", "ValueError")
 
 
