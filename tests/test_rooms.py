@@ -17,6 +17,7 @@ RANKS: Final = {
     "core": 0,
     "store": 1,
     "gateways": 1,
+    "tracing": 1,
     "runtime": 2,
     "settings": 2,
     "flows": 3,

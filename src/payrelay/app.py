@@ -109,6 +109,8 @@ from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 from payrelay.store.upgrades.begin import begin_store
 from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrade
+from payrelay.tracing.opening import opened_spans
+from payrelay.tracing.spans import Spans
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -156,23 +158,17 @@ async def running(
     require_serving(settings)
     changes = SchemaChanges(may_upgrade=may_upgrade, tell=lambda text: log.info("upgrading", text=text))
     async with AsyncExitStack() as stack:
+        spans = await stack.enter_async_context(opened_spans(is_on=settings.tracing))
+        log = log if spans is None else spans.on_lines(log)
         shared = await stack.enter_async_context(
             opened_resources(settings, clock, is_owner=True, changes=changes, log=log)
         )
         await require_in_place(IdentityStore(shared.database, shared.seal))
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
+        hooks = hooks.traced(spans)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
-        watch_server(
-            shared.database,
-            ServerChanges(
-                relay.lost_commits,
-                clock,
-                log,
-                compare=relay.marks.compare,
-                report=relay.journal.trail.report,
-            ),
-        )
+        _watch_server(relay, shared.database)
         await relay.marks.compare_files()
         await tell_behind(relay)
         await stack.enter_async_context(relay.marks.kept())
@@ -245,7 +241,7 @@ async def opened_relay(
     files = MarkFiles(settings.marks_folder, chain_secret)
     marks = Marks(files, MarkedRows(database, _trail_of(shared)), lost_commits, clock, log)
     async with (
-        opened_accounts(settings, clock, shared, kinds) as accounts,
+        opened_accounts(settings, clock, shared, kinds, spans=hooks.spans) as accounts,
         opened_dispatch(settings, shared, clock, log, hooks, lost_commits=lost_commits) as dispatch,
     ):
         subscriptions = Subscriptions(database, new_id, rows)
@@ -314,7 +310,7 @@ async def opened_dispatch(
         feed=feed,
         endpoints=Endpoints(shared.database, shared.seal, shared.rows),
         deliveries=Deliveries(shared.database),
-        sender=WebhookSender(settings.events.allowed_hosts, clock),
+        sender=WebhookSender(settings.events.allowed_hosts, clock, spans=hooks.spans),
         followers=Followers(feed, limit=held_max(files_max())),
         clock=clock,
         log=log,
@@ -518,6 +514,14 @@ async def opened_audit(
         )
 
 
+def _watch_server(relay: Relay, database: Database) -> None:
+    """Compares the marks whenever another server of a shared database takes the writes."""
+    changes = ServerChanges(
+        relay.lost_commits, relay.clock, relay.log, compare=relay.marks.compare, report=relay.journal.trail.report
+    )
+    watch_server(database, changes)
+
+
 def _trail_of(shared: "SharedResources") -> Trail:
     return Trail(shared.database, shared.seal, ChainKey(shared.chain.secret))
 
@@ -617,6 +621,7 @@ async def opened_accounts(
     kinds: Mapping[str, GatewayKind] = KINDS,
     *,
     shares_access_tokens: bool = True,
+    spans: Spans | None = None,
 ) -> AsyncIterator[dict[str, Gateway]]:
     """Makes the gateway of each configured account, and closes it at the end; no gateway is called yet.
 
@@ -630,6 +635,8 @@ async def opened_accounts(
             resources = await _gateway_resources(common, clock, kind.identity(common, gateway), shared)
             if not shares_access_tokens:
                 resources = replace(resources, token_store=None)
+            if spans is not None:
+                resources = replace(resources, trace_configs=(spans.client(names_path=True),))
             accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts

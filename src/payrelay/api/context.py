@@ -72,4 +72,5 @@ class ApiContext:
             metrics_networks=() if self.has_metrics_address else self.metrics_networks,
             describe=partial(describe_api, self.routes, self.environments),
             lost_commits=self.relay.lost_commits,
+            is_stopping=lambda: self.relay.background.is_stopping,
         )

@@ -61,6 +61,8 @@ REASONS: Final = {
 """They say nothing of addresses or names, because anybody may read them."""
 
 _encode: Final = msgspec.json.Encoder().encode
+STOPPING: Final = _encode(Readiness(status="not_ready", cause="stopping", reason="the service is about to stop"))
+"""Answered before the listener closes, so that a load balancer sends new requests elsewhere."""
 
 
 async def readiness(source: HealthSource, lost_commits: LostCommits) -> tuple[int, bytes]:

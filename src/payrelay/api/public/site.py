@@ -1,6 +1,7 @@
 """The pages outside the accounts, which need no credential: health, metrics, the API's description and docs."""
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from importlib.resources import files
 from typing import Final, Protocol
 
@@ -10,7 +11,7 @@ from payrelay.api.http.incoming_request import Network, Networks, Receive, Scope
 from payrelay.api.http.outgoing import PlainAnswer, plain_answer
 from payrelay.api.metrics.counters import CONTENT_TYPE
 from payrelay.api.metrics.exposition import Exposition
-from payrelay.api.metrics.health import LIVE, HealthSource, readiness
+from payrelay.api.metrics.health import LIVE, STOPPING, HealthSource, readiness
 from payrelay.errors import Code, Refusal
 from payrelay.runtime.recovery.lost_commits import LostCommits
 
@@ -78,6 +79,7 @@ class Pages:
         metrics_networks: the networks that may read ``/metrics``.
         describe: writes the API's description (``openapi.describe_api``).
         lost_commits: tells whether the database lacks commits, and whether a recovery is under way.
+        is_stopping: tells whether the service is about to stop.
     """
 
     def __init__(
@@ -88,12 +90,14 @@ class Pages:
         metrics_networks: tuple[Network, ...],
         describe: Callable[[], bytes],
         lost_commits: LostCommits,
+        is_stopping: Callable[[], bool],
     ) -> None:
         self._store_health = store_health
         self._exposition = exposition
         self._metrics_networks = Networks(metrics_networks)
         self._describe = describe
         self._lost_commits = lost_commits
+        self._is_stopping = is_stopping
         self._description: PlainAnswer | None = None
         self._paths: dict[bytes, PageHandler] = {
             b"/health/live": _always(plain_answer(LIVE, "application/json", "no-store")),
@@ -115,7 +119,10 @@ class Pages:
         return self._description
 
     async def _ready(self, client: str, *, is_known: bool) -> PlainAnswer:  # noqa: ARG002 - one shape for all pages
-        status, body = await readiness(self._store_health, self._lost_commits)
+        if self._is_stopping():
+            status, body = HTTPStatus.SERVICE_UNAVAILABLE.value, STOPPING
+        else:
+            status, body = await readiness(self._store_health, self._lost_commits)
         page = plain_answer(body, "application/json", "no-store")
         return msgspec.structs.replace(page, http_status=status)
 

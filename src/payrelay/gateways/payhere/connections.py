@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from contextvars import ContextVar
 from enum import StrEnum
+from functools import partial
 from typing import Final, Protocol
 
 import aiohttp
@@ -202,8 +203,18 @@ class Network(Protocol):
 class ConnectionPool:
     """The connections for one kind of call. Effects and reads share none."""
 
-    def __init__(self, base_url: str, clock: Clock, *, timeout_s: float, idle_s: float, bytes_max: int) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        clock: Clock,
+        *,
+        timeout_s: float,
+        idle_s: float,
+        bytes_max: int,
+        trace_configs: tuple[aiohttp.TraceConfig, ...] = (),
+    ) -> None:
         self._base_url = base_url.rstrip("/")
+        self._trace_configs = trace_configs
         self._clock = clock
         self._idle_s = idle_s
         self._bytes_max = bytes_max
@@ -283,6 +294,7 @@ class ConnectionPool:
                 max_line_size=HEADER_BYTES_MAX,
                 max_field_size=HEADER_BYTES_MAX,
                 max_headers=HEADERS_MAX,
+                trace_configs=[*self._trace_configs],
             )
         return self._session
 
@@ -291,14 +303,17 @@ class GatewayConnections:
     """The two connection pools to one gateway account."""
 
     def __init__(
-        self, base_url: str, clock: Clock, *, timeout_s: float, date_seen: Callable[[str], None] | None = None
+        self,
+        base_url: str,
+        clock: Clock,
+        *,
+        timeout_s: float,
+        trace_configs: tuple[aiohttp.TraceConfig, ...] = (),
+        date_seen: Callable[[str], None] | None = None,
     ) -> None:
-        self.effects = ConnectionPool(
-            base_url, clock, timeout_s=timeout_s, idle_s=EFFECT_IDLE_S, bytes_max=EFFECT_REPLY_BYTES_MAX
-        )
-        self.reads = ConnectionPool(
-            base_url, clock, timeout_s=timeout_s, idle_s=READ_IDLE_S, bytes_max=READ_REPLY_BYTES_MAX
-        )
+        pool = partial(ConnectionPool, base_url, clock, timeout_s=timeout_s, trace_configs=trace_configs)
+        self.effects = pool(idle_s=EFFECT_IDLE_S, bytes_max=EFFECT_REPLY_BYTES_MAX)
+        self.reads = pool(idle_s=READ_IDLE_S, bytes_max=READ_REPLY_BYTES_MAX)
         self.effects.date_seen = self.reads.date_seen = date_seen
 
     async def close(self) -> None:

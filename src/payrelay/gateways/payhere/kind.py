@@ -54,7 +54,11 @@ class PayHereKind:
 
 def _connected(resources: GatewayResources, account: Account) -> GatewayConnections:
     return GatewayConnections(
-        account.base_url, resources.clock, timeout_s=account.timeout_s, date_seen=resources.date_seen
+        account.base_url,
+        resources.clock,
+        timeout_s=account.timeout_s,
+        trace_configs=resources.trace_configs,
+        date_seen=resources.date_seen,
     )
 
 
