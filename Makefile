@@ -116,6 +116,7 @@ bench: $(VENV)/.bench ## measure, with the peers beside it
 lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(PIP) install uv
 	@$(LOCK) -o requirements/runtime.lock
+	@$(LOCK) --extra tracing -o requirements/tracing.lock
 	@$(LOCK) --group dev -o requirements/dev.lock
 	@$(LOCK) --group dev --group mutate -o requirements/mutate.lock
 	@$(LOCK) --group dev --group bench -o requirements/bench.lock

@@ -17,6 +17,7 @@ RANKS: Final = {
     "core": 0,
     "store": 1,
     "gateways": 1,
+    "tracing": 1,
     "runtime": 2,
     "settings": 2,
     "flows": 3,
@@ -24,6 +25,7 @@ RANKS: Final = {
     "console": 4,
     "worker": 4,
     "app": 5,
+    "app_backups": 6,
     "server": 6,
     "cli": 7,
     "__main__": 8,
@@ -41,8 +43,14 @@ MODULES_MAX_OF: Final = {"payrelay/cli": 18}
 
 FAN_OUT_MAX: Final = 12
 """Modules of ours that one module names: beyond that it does more than one thing."""
-COMPOSERS: Final = {"payrelay.app", "payrelay.flows.stores", "payrelay.worker", "payrelay.api.openapi.schemas"}
-"""The first puts everything together, and so names everything; the others list the stores, the jobs and the types of
+COMPOSERS: Final = {
+    "payrelay.app",
+    "payrelay.app_backups",
+    "payrelay.flows.stores",
+    "payrelay.worker",
+    "payrelay.api.openapi.schemas",
+}
+"""The first two put everything together, and so name everything; the others list the stores, the jobs and the types of
 answers, and so name each."""
 FAN_OUT_MAX_OF: Final = {
     # Tells one effect from its claim to its answer: divided, no reader could see the order, on which all rests.
@@ -64,6 +72,7 @@ ENGINE: Final = "payrelay.store.engine"
 ENGINE_MAY_KNOW: Final = (
     "payrelay.store.engine",
     "payrelay.core.database.schema_changes",
+    "payrelay.core.database.store_status",
     "payrelay.errors",
     "payrelay.clock",
     "payrelay.core.secret",

@@ -17,25 +17,21 @@ from payrelay.api.context import ApiContext
 from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
+from payrelay.api.metrics.store_gauges import StoreSources
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Scope
-from payrelay.core.database.database_url import embedded_file
 from payrelay.core.database.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.recovery.marks import MarksShown
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError, StoreUnusable
 from payrelay.flows.access.stored_identity import stored_identity
-from payrelay.flows.backups.copy_database import CopyOrder, require_in_place
-from payrelay.flows.backups.restore import RestorePlace
+from payrelay.flows.backups.copy_database import require_in_place
 from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.operators.audit import Audit, Progress
-from payrelay.flows.operators.back_up import BackupSource
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
-from payrelay.flows.recovery.inspect_marks import inspect_marks
 from payrelay.flows.relay import Relay
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
 from payrelay.flows.subscription_notes import ReadingNotes
@@ -48,6 +44,8 @@ from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
+from payrelay.runtime.health.gateway_clocks import GatewayClocks
+from payrelay.runtime.health.store_heartbeat import StoreHeartbeat
 from payrelay.runtime.held_responses import HeldResponses
 from payrelay.runtime.hooks import FlowPoint, Hooks, OperationPoint
 from payrelay.runtime.ids import new_id
@@ -68,7 +66,7 @@ from payrelay.settings import (
     require_serving,
 )
 from payrelay.settings.file_modes import require_own
-from payrelay.store import Connecting, open_database, watch_server
+from payrelay.store import Connecting, open_database, status_of, watch_server
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -82,7 +80,6 @@ from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.sealing import Seal, is_key_file, load_or_make_key
-from payrelay.store.engine.sqlite_file import require_there
 from payrelay.store.events.deliveries import Deliveries
 from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.events.feed import Feed
@@ -90,6 +87,7 @@ from payrelay.store.gateways.access_tokens import AccessTokens
 from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
+from payrelay.store.heartbeats import Heartbeats
 from payrelay.store.inbox import Inbox
 from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchant_of_app, verify_key
 from payrelay.store.payments.audit import Trail
@@ -106,6 +104,8 @@ from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 from payrelay.store.upgrades.begin import begin_store
 from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrade
+from payrelay.tracing.opening import opened_spans
+from payrelay.tracing.spans import Spans
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -153,17 +153,22 @@ async def running(
     require_serving(settings)
     changes = SchemaChanges(may_upgrade=may_upgrade, tell=lambda text: log.info("upgrading", text=text))
     async with AsyncExitStack() as stack:
+        spans = await stack.enter_async_context(opened_spans(is_on=settings.tracing))
+        log = log if spans is None else spans.on_lines(log)
         shared = await stack.enter_async_context(
             opened_resources(settings, clock, is_owner=True, changes=changes, log=log)
         )
         await require_in_place(IdentityStore(shared.database, shared.seal))
         metrics = Metrics()
         hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
+        hooks = hooks.traced(spans)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
         watch_writes(relay, shared.database)
         await relay.marks.compare_files()
         await tell_behind(relay)
         await stack.enter_async_context(relay.marks.kept())
+        heartbeat = _heartbeat_of(shared.database, relay)
+        await stack.enter_async_context(heartbeat.kept())
         await reapply_in_new_incarnation(relay)
         recovered = 0
         if relay.lost_commits.behind is None:
@@ -177,9 +182,9 @@ async def running(
         context = ApiContext(
             relay=relay,
             credentials=relay.credentials,
-            database=shared.database,
+            store_health=heartbeat,
             metrics=metrics,
-            exposition=Exposition(metrics, Counts(shared.database), relay),
+            exposition=Exposition(metrics, Counts(shared.database), relay, _store_sources(shared, heartbeat)),
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
             shops={name: gateway.shop for name, gateway in settings.gateways.items()},
@@ -197,6 +202,15 @@ async def running(
             ),
         )
         yield Service(api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered)
+
+
+def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:
+    heartbeats = Heartbeats(database, relay.new_id("process", relay.clock.now_ms()))
+    return StoreHeartbeat(heartbeats, relay.clock, relay.log, compare=relay.marks.compare)
+
+
+def _store_sources(shared: "SharedResources", heartbeat: StoreHeartbeat) -> StoreSources:
+    return StoreSources(heartbeat, partial(status_of, shared.database), shared.gateway_clocks.differences_s)
 
 
 @asynccontextmanager
@@ -221,7 +235,7 @@ async def opened_relay(
     files = MarkFiles(settings.marks_folder, chain_secret)
     marks = Marks(files, MarkedRows(database, _trail_of(shared)), lost_commits, clock, log)
     async with (
-        opened_accounts(settings, clock, shared, kinds) as accounts,
+        opened_accounts(settings, clock, shared, kinds, spans=hooks.spans) as accounts,
         opened_dispatch(settings, shared, clock, log, hooks, lost_commits=lost_commits) as dispatch,
     ):
         subscriptions = Subscriptions(database, new_id, rows)
@@ -290,7 +304,7 @@ async def opened_dispatch(
         feed=feed,
         endpoints=Endpoints(shared.database, shared.seal, shared.rows),
         deliveries=Deliveries(shared.database),
-        sender=WebhookSender(settings.events.allowed_hosts, clock),
+        sender=WebhookSender(settings.events.allowed_hosts, clock, spans=hooks.spans),
         followers=Followers(feed, limit=held_max(files_max())),
         clock=clock,
         log=log,
@@ -444,39 +458,6 @@ def watch_writes(relay: Relay, database: Database) -> None:
     watch_server(database, changes)
 
 
-def backup_source(settings: Settings) -> BackupSource:
-    """Returns what the command that backs up works with. Raises SettingsError, StoreUnusable, DatabaseNotReady."""
-    if settings.embedded_path is not None:
-        require_there(settings.embedded_path)
-    return BackupSource(settings.database_url.reveal(), configured_seal(settings), child_environment())
-
-
-def restore_place(settings: Settings) -> RestorePlace:
-    """Returns what the command that restores works with."""
-
-    async def look_at_marks(database: Database, seal: Seal) -> MarksShown:
-        chain = await chain_key(database, seal, Clock())
-        return await inspect_marks(settings.marks_folder, database, seal, chain.secret)
-
-    return RestorePlace(
-        settings.database_url.reveal(),
-        partial(configured_seal, settings),
-        child_environment(),
-        settings.anchor_path,
-        look_at_marks,
-    )
-
-
-def copy_order(settings: Settings, url: str, operator: str) -> CopyOrder:
-    """Returns what the command that copies the database works with. Raises SettingsError, StoreUnusable."""
-    if settings.embedded_path is None:
-        raise SettingsError("PAYRELAY_DATABASE_URL is no sqlite:// address, and only an embedded database is copied")
-    if embedded_file(url) is not None:
-        raise SettingsError("--to takes a postgresql:// address")
-    require_there(settings.embedded_path)
-    return CopyOrder(settings.embedded_path, url, configured_seal(settings), operator)
-
-
 @asynccontextmanager
 async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
     """Opens the keys of client tokens beside a running server, for the command that rotates them."""
@@ -541,7 +522,7 @@ async def resources_of(
     chain = await chain_key(database, seal, clock)
     context = UpgradeContext(database, seal, chain.secret, clock.now_ms(), changes.tell)
     await (upgrade(context) if changes.may_upgrade else require_upgraded(context))
-    return SharedResources(database, seal, chain, RowDigests(database, chain.secret, clock))
+    return SharedResources(database, seal, chain, RowDigests(database, chain.secret, clock), GatewayClocks(clock))
 
 
 async def seal_of(settings: Settings, database: Database) -> Seal:
@@ -589,12 +570,14 @@ class SharedResources:
         seal: of the encryption key.
         chain: the key of the audit chain, of which all keyed digests are made, and when the chain began.
         rows: makes and checks the digests of rows.
+        gateway_clocks: compares the clocks of gateways with ours.
     """
 
     database: Database
     seal: Seal
     chain: ChainStart
     rows: RowDigests
+    gateway_clocks: GatewayClocks
 
 
 @asynccontextmanager
@@ -605,6 +588,7 @@ async def opened_accounts(
     kinds: Mapping[str, GatewayKind] = KINDS,
     *,
     shares_access_tokens: bool = True,
+    spans: Spans | None = None,
 ) -> AsyncIterator[dict[str, Gateway]]:
     """Makes the gateway of each configured account, and closes it at the end; no gateway is called yet.
 
@@ -618,6 +602,8 @@ async def opened_accounts(
             resources = await _gateway_resources(common, clock, kind.identity(common, gateway), shared)
             if not shares_access_tokens:
                 resources = replace(resources, token_store=None)
+            if spans is not None:
+                resources = replace(resources, trace_configs=(spans.client(names_path=True),))
             accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts
@@ -656,7 +642,13 @@ async def _gateway_resources(
         budget = StoredBudget(shared.database, clock, merchant, calls=calls, window_s=window_s)
     rate_limiter = RateLimiter(common.limit, clock, budget=budget, timeout_s=common.timeout_s)
     token_store = partial(AccessTokens, shared.database, shared.seal, clock)
-    return GatewayResources(clock=clock, merchant=merchant, rate_limiter=rate_limiter, token_store=token_store)
+    return GatewayResources(
+        clock=clock,
+        merchant=merchant,
+        rate_limiter=rate_limiter,
+        token_store=token_store,
+        date_seen=partial(shared.gateway_clocks.note, common.name),
+    )
 
 
 def common_of(name: str, gateway: GatewaySettings) -> CommonSettings:

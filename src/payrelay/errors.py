@@ -233,8 +233,39 @@ class SettingsError(PayrelayError):
     """The configuration can't be used; the text is one line and names the setting."""
 
 
+class StoreFault(StrEnum):
+    """What kept the store from carrying out a request, for operators: readiness and the metrics name it."""
+
+    DISK_FULL = "disk_full"
+    READ_ONLY = "read_only"
+    """The server or the file takes no writes."""
+    UNREACHABLE = "unreachable"
+    """No server answers, or the connection was lost."""
+    TIMEOUT = "timeout"
+    """No answer came in time."""
+    NO_CONNECTION_FREE = "no_connection_free"
+    """All connections of the process, or all places in the writer's queue, are in use."""
+    BUSY = "busy"
+    """Another session or process holds a lock, or the server takes no more connections."""
+    LOGIN_REFUSED = "login_refused"
+    OTHER_SERVER = "other_server"
+    """Another server takes the writes, or none that is known to take them."""
+    IO_ERROR = "io_error"
+    """The disk or the file is damaged, or can't be read."""
+    OTHER = "other"
+
+
 class StoreError(PayrelayError):
-    """The store did not carry out a request."""
+    """The store did not carry out a request.
+
+    Args:
+        text: what happened, in words for an operator.
+        fault: what kept the store from it.
+    """
+
+    def __init__(self, text: str = "", *, fault: StoreFault = StoreFault.OTHER) -> None:
+        super().__init__(text)
+        self.fault = fault
 
 
 class StoreUnavailable(StoreError):

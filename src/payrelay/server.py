@@ -3,8 +3,8 @@
 import asyncio
 import gc
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.api import serving
 from payrelay.app import running
 from payrelay.clock import Clock
+from payrelay.runtime.background import Background
 from payrelay.runtime.hooks import FlowPoint, OperationPoint
 from payrelay.settings import Settings
 
@@ -38,7 +39,7 @@ async def serve(
     ``reached`` is called at each crash point, with the id of the object that reached it. ``clock`` is the machine's
     where none is given. With ``may_upgrade`` an old database is brought up to date, and otherwise refused.
     """
-    with stopped_by_signals() as stop:
+    with stopped_by_signals() as stop, hangups_logged(log):
         async with running(
             settings, clock=clock or Clock(), log=log, reached=reached, may_upgrade=may_upgrade
         ) as service:
@@ -56,17 +57,39 @@ async def serve(
                 gc.freeze()
                 gc.set_threshold(*COLLECT_AFTER)
 
-            async with serving.metrics_served(service.api.metrics, settings.metrics_address):
+            async with (
+                serving.metrics_served(service.api.metrics, settings.metrics_address),
+                announced_stop(stop, service.relay.background, log, settings.shutdown_delay) as end,
+            ):
                 has_finished = await serving.serve(
-                    service.api, host, port, stop=stop, on_started=on_started, drain_s=DRAIN_S
+                    service.api, host, port, stop=end, on_started=on_started, drain_s=DRAIN_S
                 )
             log.info("stopping", has_finished=has_finished)
 
 
+class StopSignal:
+    """The signals that ask the program to stop.
+
+    Attributes:
+        asked: set at the first signal.
+        hurried: set at the second one: whoever sends it doesn't want to wait.
+    """
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.hurried = asyncio.Event()
+
+    def set(self) -> None:
+        """Notes a signal."""
+        if self.asked.is_set():
+            self.hurried.set()
+        self.asked.set()
+
+
 @contextmanager
-def stopped_by_signals() -> Iterator[asyncio.Event]:
-    """Gives an event that SIGTERM or SIGINT sets while the context is open."""
-    stop = asyncio.Event()
+def stopped_by_signals() -> Iterator[StopSignal]:
+    """Gives what SIGTERM or SIGINT set while the context is open."""
+    stop = StopSignal()
     loop = asyncio.get_running_loop()
     signals = (signal.SIGINT, signal.SIGTERM)
     for number in signals:
@@ -76,6 +99,50 @@ def stopped_by_signals() -> Iterator[asyncio.Event]:
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
+
+
+@contextmanager
+def hangups_logged(log: FilteringBoundLogger) -> Iterator[None]:
+    """Lets SIGHUP do nothing but write a line while the context is open: settings are read at a start only.
+
+    The end of a terminal sends SIGHUP too, and some tools send it to have files opened anew. Neither may end a payment.
+    """
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, lambda: log.info("signal_ignored", signal=signal.SIGHUP.name))
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+        # What follows is the end of the process, which a hangup must not cut short.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+@asynccontextmanager
+async def announced_stop(
+    stop: StopSignal, background: Background, log: FilteringBoundLogger, delay_s: float
+) -> AsyncIterator[asyncio.Event]:
+    """Gives an event that is set ``delay_s`` after the signal to stop, and at once at a second signal.
+
+    From the first signal on ``background.is_stopping`` is True.
+    """
+    end = asyncio.Event()
+
+    async def wait() -> None:
+        await stop.asked.wait()
+        background.announce_stop()
+        if delay_s:
+            log.info("stop_announced", delay_s=delay_s)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.hurried.wait(), delay_s)
+        end.set()
+
+    waiting = asyncio.create_task(wait())
+    try:
+        yield end
+    finally:
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting
 
 
 def address_of(host: str, port: int) -> str:

@@ -115,6 +115,7 @@ async def _work(relay: Relay, pause: Callable[[float], Awaitable[None]], jobs: t
         for job in jobs:
             if number % job.rounds == 0 and not (job.waits_behind and relay.lost_commits.must_wait):
                 await _do(relay, job)
+        relay.hooks.round_ended()
         number += 1
 
 
@@ -123,5 +124,7 @@ async def _do(relay: Relay, job: Job) -> None:
         await job.do(relay)
     except StoreError as error:
         relay.log.warning("job_failed", job=job.do.__name__, reason=str(error))
+        relay.hooks.job_failed(job.do.__name__)
     except Exception:  # a fault in one job must not end the others, or the next round
         relay.log.exception("job_failed", job=job.do.__name__)
+        relay.hooks.job_failed(job.do.__name__)

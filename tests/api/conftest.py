@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.api.fakes import KEY, Caller, Keyring, LateDatabase, MovableClock, RecordingFlows
 from tests.gateways.still_gateway import StillGateway
+from tests.heartbeats import heartbeat_of, sources_of
 from tests.relays import relay_over
 
 from payrelay.api.app import Api
@@ -91,13 +92,13 @@ def context(
         log=log,
         retention=Retention(keyed_ms=1, unkeyed_ms=1),
     )
-    metrics = Metrics()
+    metrics, heartbeat = Metrics(), heartbeat_of(clock, keyring)
     return ApiContext(
         relay=relay,
         credentials=keyring,
-        database=keyring,
+        store_health=heartbeat,
         metrics=metrics,
-        exposition=Exposition(metrics, keyring, relay),
+        exposition=Exposition(metrics, keyring, relay, sources_of(heartbeat)),
         log=log,
         environments={"gateway": "sandbox"},
         metrics_networks=(LOOPBACK,),

@@ -16,10 +16,11 @@ from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential, compose_key
 from payrelay.core.answers import Answer, found
 from payrelay.core.payments.operation import OpenCount, State
-from payrelay.errors import StoreUnavailable
+from payrelay.errors import StoreFault, StoreUnavailable
 from payrelay.flows.relay import Relay
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Unit
+from payrelay.store.heartbeats import Beat
 
 T = TypeVar("T")
 
@@ -64,10 +65,18 @@ class Keyring:
         await self.ping()
         return self.open
 
+    async def beat(self, now_ms: int) -> Beat:
+        """Takes a heartbeat as the database would."""
+        await self.ping()
+        return Beat(now_ms, None, is_own_lost=False)
+
+    async def end(self) -> None:
+        """Removes nothing."""
+
     async def ping(self) -> None:
         """Answers as the database would."""
         if self.is_broken:
-            raise StoreUnavailable("the store is closed")
+            raise StoreUnavailable("the store is full", fault=StoreFault.DISK_FULL)
 
 
 class LateDatabase:

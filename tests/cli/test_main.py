@@ -66,7 +66,9 @@ def test_a_database_that_is_not_there_is_named_and_not_made(run: Run, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("typed", [*READING, ("serve",), ("keys", "create", "--name", "shop")], ids=" ".join)
+@pytest.mark.parametrize(
+    "typed", [*READING, ("serve", "--log-format", "text"), ("keys", "create", "--name", "shop")], ids=" ".join
+)
 def test_only_an_upgrade_migrates(run: Run, upgraded_database: Path, typed: tuple[str, ...]) -> None:
     """A look from a newer program must not change the database of the server that is running, nor must a start."""
     with closing(sqlite3.connect(upgraded_database)) as database:
@@ -118,19 +120,26 @@ def test_the_version_is_told(run: Run, typed: str) -> None:
 @pytest.mark.parametrize(
     ("variables", "line"),
     [
-        ({}, "payrelay: no gateway is configured: set PAYRELAY_GATEWAYS__GATEWAY__APP_ID and"),
-        ({"PAYRELAY_REPEAT_WINDOW": "x"}, "payrelay: PAYRELAY_REPEAT_WINDOW must be"),
-        ({**GATEWAY, "PAYRELAY_DATABASE_URL": "sqlite:///none/x.db"}, "payrelay: none/x.db"),
-        ({**GATEWAY, "PAYRELAY_DATABASE_URL": "postgresql://127.0.0.1:1/x"}, "payrelay: PAYRELAY_ENCRYPTION_KEY is"),
+        ({}, "no gateway is configured: set PAYRELAY_GATEWAYS__GATEWAY__APP_ID and"),
+        ({"PAYRELAY_REPEAT_WINDOW": "x"}, "PAYRELAY_REPEAT_WINDOW must be"),
+        ({**GATEWAY, "PAYRELAY_DATABASE_URL": "sqlite:///none/x.db"}, "none/x.db"),
+        ({**GATEWAY, "PAYRELAY_DATABASE_URL": "postgresql://127.0.0.1:1/x"}, "PAYRELAY_ENCRYPTION_KEY is"),
     ],
 )
 def test_what_keeps_it_from_starting_is_one_line(run: Run, variables: dict[str, str], line: str) -> None:
-    """On standard error, with exit code 2, and without a traceback."""
-    ran = run("serve", **variables)
+    """On standard error, with exit code 2, and without a traceback: for people as text, for programs as their log."""
+    as_text, as_json = run("serve", "--log-format", "text", **variables), run("serve", **variables)
 
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(line)
-    assert ran.err.count("\n") == 1
+    assert (as_text.code, as_text.out, as_text.err.count("\n")) == (2, "", 1)
+    assert as_text.err.startswith(f"payrelay: {line}")
+    told = json.loads(as_json.err)
+    assert (as_json.code, as_json.out, told["level"], told["event"]) == (2, "", "error", "start_failed")
+    assert told["reason"].startswith(line)
+
+
+def test_a_mistyped_start_is_a_line_of_the_log(run: Run) -> None:
+    """A collector of logs that meets plain text there drops it, or the whole batch."""
+    assert "No such option" in json.loads(run("serve", "--prot", "80").err)["reason"].replace("no such", "No such")
 
 
 @pytest.mark.process

@@ -226,7 +226,7 @@ def test_an_older_database_is_restored_and_then_upgraded(run: Run, backup: Path,
     manifest = json.loads((backup / "manifest.json").read_text())
     with closing(sqlite3.connect(backup / "payrelay.db")) as copy:
         copy.execute("DELETE FROM schema_version WHERE number = (SELECT max(number) FROM schema_version)")
-        copy.execute("ALTER TABLE places DROP COLUMN consumer")
+        copy.execute("DROP TABLE heartbeats")
         copy.commit()
     retold(backup, manifest)
     ran = in_place(run)

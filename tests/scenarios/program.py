@@ -123,8 +123,12 @@ class Program:
 
     def ask_to_stop(self) -> None:
         """Asks it politely to stop and returns at once."""
+        self.send(signal.SIGTERM)
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends it a signal, and returns at once."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
+        self._process.send_signal(number)
 
     def stop(self) -> int:
         """Asks it politely to stop; the exit code."""

@@ -203,12 +203,14 @@ def test_a_store_that_is_down_is_503_and_nothing_is_sent(shared: Scene, postgres
     postgresql_server.stop()
     try:
         reply = shared.client.charge(body, key=key)
+        until(lambda: shared.client.send("GET", "/health/ready").status == 503, "a heartbeat has failed")
         ready = shared.client.send("GET", "/health/ready")
         live = shared.client.send("GET", "/health/live")
     finally:
         postgresql_server.start()
     assert_refused(reply, 503, "unavailable")
     assert (ready.status, live.status) == (503, 200)
+    assert ready.json["cause"] in {"unreachable", "timeout"}
     until(lambda: shared.client.charge(body, key=key).status == 200, "the service is back")
     assert shared.gateway.count(payhere.CHARGE, str(body["order_id"])) == 1
 

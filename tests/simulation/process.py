@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 import structlog
+from tests.heartbeats import heartbeat_of, sources_of
 from tests.simulation import storage
 from tests.simulation.fate import Fate
 from tests.simulation.loop import OWNER, Owner, SimulatedLoop, wait_seconds
@@ -231,13 +232,13 @@ class Process:
         return around.parts.change(replace(relay, new_id=self._new_id, revocations=revocations), database)
 
     def _context(self, database: Database, relay: Relay) -> ApiContext:
-        metrics = Metrics()
+        metrics, heartbeat = Metrics(), heartbeat_of(self._around.clock)
         return ApiContext(
             relay=relay,
             credentials=Credentials(database, relay.checkouts.rows),
-            database=database,
+            store_health=heartbeat,
             metrics=metrics,
-            exposition=Exposition(metrics, Counts(database), relay),
+            exposition=Exposition(metrics, Counts(database), relay, sources_of(heartbeat)),
             log=self._log,
             environments={ACCOUNT: "sandbox"},
         )

@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 from tests.api.fakes import Caller
+from tests.heartbeats import heartbeat_of, sources_of
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.program import account
 
@@ -81,13 +82,13 @@ async def opened(settings: Settings, at_ms: int) -> AsyncIterator[Opened]:
         opened_resources(settings, clock, is_owner=True, changes=ANY) as shared,
         opened_relay(settings, shared, clock=clock, log=log, hooks=Hooks()) as relay,
     ):
-        metrics = Metrics()
+        metrics, heartbeat = Metrics(), heartbeat_of(clock)
         context = ApiContext(
             relay=relay,
             credentials=Credentials(shared.database, shared.rows),
-            database=shared.database,
+            store_health=heartbeat,
             metrics=metrics,
-            exposition=Exposition(metrics, Counts(shared.database), relay),
+            exposition=Exposition(metrics, Counts(shared.database), relay, sources_of(heartbeat)),
             log=log,
             environments=dict.fromkeys(settings.gateways, "sandbox"),
             metrics_networks=(ipaddress.ip_network("127.0.0.0/8"),),

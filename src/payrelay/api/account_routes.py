@@ -7,7 +7,9 @@ Rules:
 3. A bound credential, an app's, gets no signature and no authorization token, whatever the route.
 """
 
+from asyncio import CancelledError
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 
 from payrelay.api.auth.admission import CallerAdmission
@@ -19,7 +21,7 @@ from payrelay.api.requests.router import Router
 from payrelay.api.routes.policies import narrowed
 from payrelay.core.access.credential import Credential, require
 from payrelay.core.answers import Answer, without_signatures
-from payrelay.errors import Code, Refusal
+from payrelay.errors import Code, Refusal, StoreError
 from payrelay.flows.payments.await_outcome import answer_when_known
 from payrelay.flows.relay import Relay
 
@@ -44,7 +46,12 @@ class AccountRoutes:
 
     async def answered(self, visit: Visit, segments: list[bytes]) -> Answer:
         """Answers a request for this path, split at its slashes; raises Refusal, StoreUnavailable."""
-        credential = await self._admission.begin(visit)
+        try:
+            credential = await self._admission.begin(visit)
+        except BaseException as error:  # a cancellation too, which is answered with 503
+            if _is_unavailable(error):
+                self._name_route(visit, segments)
+            raise
         answer = await self._routed(visit, segments, credential)
         return answer if credential.bound is None else without_signatures(answer)
 
@@ -69,6 +76,11 @@ class AccountRoutes:
         run = partial(route.handler, self._relay, parsed)
         return await answer_when_known(self._relay, parsed.request, parsed.wait_preference, run)
 
+    def _name_route(self, visit: Visit, segments: list[bytes]) -> None:
+        """Names the route for the log and the metrics; an address that has none stays unmatched."""
+        with suppress(Refusal):
+            self._addressed(visit, segments)
+
     def _addressed(self, visit: Visit, segments: list[bytes]) -> AddressedRequest:
         """Finds the route of a request; raises Refusal (not_found, method_not_allowed)."""
         account = decoded(segments[1])
@@ -83,3 +95,10 @@ class AccountRoutes:
             raise Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", match.allow),))
         visit.log_record.route = route.template
         return AddressedRequest(route=route, account=account, segment=match.segment)
+
+
+def _is_unavailable(error: BaseException) -> bool:
+    """True where the answer is 503 because the caller can't be authenticated here and now."""
+    if isinstance(error, Refusal):
+        return error.code is Code.UNAVAILABLE
+    return isinstance(error, StoreError | CancelledError)

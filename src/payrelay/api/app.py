@@ -23,7 +23,7 @@ from payrelay.api.http.incoming_request import Networks, Receive, Scope, Send
 from payrelay.api.http.outgoing import AnyAnswer, PlainAnswer, send_answer
 from payrelay.api.http.sampled_lines import RequestLines
 from payrelay.api.http.streams import StreamedAnswer, send_stream
-from payrelay.api.http.visit import Visit, visit_of
+from payrelay.api.http.visit import Visit, answer_in_span, visit_of
 from payrelay.api.public.open_pages import OpenPages
 
 API_SEGMENT: Final = b"api"
@@ -38,6 +38,7 @@ class Api:
     def __init__(self, context: ApiContext) -> None:
         self._relay = context.relay
         self._log = context.log
+        self._spans = context.relay.hooks.spans
         self.lines = RequestLines(context.log, context.metrics)
         self._trusted = Networks(context.trusted_proxies)
         self._browsers = Browsers(context.browser_origins)
@@ -58,7 +59,10 @@ class Api:
         visit = visit_of(scope, receive, self._trusted, self.connections)
         size = 0
         try:
-            size = await self._answer(visit, send, started_s)
+            if self._spans is None:
+                size = await self._answer(visit, send, started_s)
+            else:
+                size = await answer_in_span(self._spans, visit, self._answer(visit, send, started_s))
         finally:
             self.connections.end(visit.connection, size, visit.admitted)
 

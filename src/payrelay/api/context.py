@@ -11,7 +11,7 @@ from payrelay.api.connections.limits import ConnectionLimits
 from payrelay.api.http.incoming_request import BODY_TIMEOUT_S, Network
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
-from payrelay.api.metrics.health import Pingable
+from payrelay.api.metrics.health import HealthSource
 from payrelay.api.openapi.document import describe_api
 from payrelay.api.public.site import MetricsAddress, Pages
 from payrelay.api.requests.route import Route
@@ -27,7 +27,7 @@ class ApiContext:
     Attributes:
         relay: what the flows work with; its ``accounts`` are the names that paths begin with.
         credentials: ``store.access.credentials.Credentials``.
-        database: the store that ``/health/ready`` checks.
+        store_health: tells ``/health/ready`` whether the store takes writes.
         metrics: a new ``Metrics()``; its ``hooks`` belong to the flows and the worker.
         exposition: writes ``/metrics`` from these and from the store.
         log: ``request_log.json_log(sys.stdout.buffer, clock)`` or one like it.
@@ -45,7 +45,7 @@ class ApiContext:
 
     relay: Relay
     credentials: CredentialSource
-    database: Pingable
+    store_health: HealthSource
     metrics: Metrics
     exposition: Exposition
     log: FilteringBoundLogger
@@ -67,9 +67,10 @@ class ApiContext:
     def pages(self) -> Pages:
         """Makes the pages outside the accounts."""
         return Pages(
-            database=self.database,
+            store_health=self.store_health,
             exposition=self.exposition,
             metrics_networks=() if self.has_metrics_address else self.metrics_networks,
             describe=partial(describe_api, self.routes, self.environments),
-            is_behind=lambda: self.relay.lost_commits.behind is not None,
+            lost_commits=self.relay.lost_commits,
+            is_stopping=lambda: self.relay.background.is_stopping,
         )

@@ -34,7 +34,7 @@ async def copy(
 
     Stop the service first. The encryption key stays the same.
     """
-    from payrelay.app import copy_order
+    from payrelay.app_backups import copy_order
     from payrelay.cli.audit import ProgressBars
     from payrelay.cli.terminal.pages import Page, progress_bar
     from payrelay.flows.backups.copy_database import copy_database

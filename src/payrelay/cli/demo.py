@@ -92,7 +92,8 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
     with _listener_near(SHOP_HOST, SHOP_PORT) as shop_listener:
         shop_port = shop_listener.getsockname()[1]
     addresses = DemoAddresses(host=host, port=listener.getsockname()[1], shop=shop, shop_port=shop_port)
-    with stopped_by_signals() as stop, _LOG.open("wb") as log_file:
+    with stopped_by_signals() as signals, _LOG.open("wb") as log_file:
+        stop = signals.asked
         simulator = payrelay_simulator.Simulator()
         world = payrelay_simulator.demo_world(simulator)
         async with payrelay_simulator.serve(simulator) as simulated:

@@ -24,6 +24,7 @@ from payrelay.cli.terminal.messages import (
     CommandError,
     abandon_output,
     complain,
+    logs_json,
     prepare_streams,
     show_version,
 )
@@ -35,6 +36,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "demo": "program",
         "simulate": "program",
         "check": "check",
+        "health": "checks.health",
         "resolve": "resolve",
         "recover": "recovery.recover",
         "pause": "accounts",
@@ -137,22 +139,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     """Runs a command and gives the exit code. Raises BrokenPipeError where nobody reads the output any more."""
     if arguments and arguments[0] in RENAMED:
-        return _failed("{0} is called {1} now: payrelay {1}".format(arguments[0], RENAMED[arguments[0]]), UNUSABLE)
+        return _failed(
+            "{0} is called {1} now: payrelay {1}".format(arguments[0], RENAMED[arguments[0]]), UNUSABLE, arguments
+        )
     try:
         code: Any = commands.main(arguments, prog_name="payrelay", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         return _misused(error, arguments)
     except CommandError as error:
-        return _failed(str(error), error.code)
+        return _failed(str(error), error.code, arguments)
     except Refusal as refusal:
-        return _failed(refusal.msg, REFUSED)
+        return _failed(refusal.msg, REFUSED, arguments)
     except (SettingsError, StoreError) as error:
-        return _failed(str(error), UNUSABLE)
+        return _failed(str(error), UNUSABLE, arguments)
     except BrokenPipeError:
         raise
     except OSError as error:
-        return _failed(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), UNUSABLE)
+        return _failed(
+            f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), UNUSABLE, arguments
+        )
     if code == INTERRUPTED:
         complain("interrupted")
     return int(code or 0)
@@ -169,9 +175,15 @@ def _misused(error: typer.TyperException, arguments: list[str]) -> int:
     typed = " ".join(["payrelay", *names]) if context is None else context.command_path
     text = " ".join(text.split()).replace("Value error, ", "")  # pydantic's prefix
     end = "" if text.endswith(("?", ".")) else "."
-    return _failed(f"{text[:1].lower()}{text[1:]}{end} See {typed} --help", error.exit_code)
+    return _failed(f"{text[:1].lower()}{text[1:]}{end} See {typed} --help", error.exit_code, arguments)
 
 
-def _failed(text: str, code: int) -> int:
-    complain(text)
+def _failed(text: str, code: int, arguments: list[str]) -> int:
+    """Tells why a command failed; a service whose log is JSON tells it as a line of that log."""
+    if logs_json(arguments):
+        from payrelay.cli.terminal.stray_lines import tell_failed_start
+
+        tell_failed_start(text)
+    else:
+        complain(text)
     return code

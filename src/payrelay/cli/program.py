@@ -63,12 +63,11 @@ async def serve(
     It makes a missing database. It refuses an old one, unless it is told to upgrade it.
     """
     from payrelay import server
-    from payrelay.api.http.request_log import json_log
-    from payrelay.cli.terminal.text_log import text_log
+    from payrelay.cli.terminal.stray_lines import service_log
 
     is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and sys.stdout.isatty())
-    log = text_log(sys.stdout, Clock()) if is_text else json_log(sys.stdout.buffer, Clock())
-    await server.serve(read_settings(), host, port, log, may_upgrade=upgrade)
+    with service_log(is_text=is_text) as log:
+        await server.serve(read_settings(), host, port, log, may_upgrade=upgrade)
     return DONE
 
 

@@ -89,6 +89,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The operator who decided."""
     reason: str | None = None
     """The operator's own reason."""
+    traceparent: str | None = None
+    """The W3C trace context of what stored the entry, where tracing was on."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

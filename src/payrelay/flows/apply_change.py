@@ -51,6 +51,9 @@ async def apply(relay: Relay, operation: Operation, report: Report) -> Change:
     report only where that happened ATTEMPTS_MAX times in a row. Raises OverruledError where the report loses, and
     StoreError.
     """
+    if relay.hooks.spans is not None:
+        evidence = msgspec.structs.replace(report.evidence, traceparent=relay.hooks.spans.traceparent())
+        report = msgspec.structs.replace(report, evidence=evidence)
     current, meanwhile = operation, list[JournalEntry]()
     for _ in range(ATTEMPTS_MAX if report.is_firsthand else 1):
         now_ms = relay.clock.now_ms()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import aiohttp
 import msgspec
 from pydantic import BaseModel
 
@@ -61,12 +62,17 @@ class GatewayResources:
         rate_limiter: gives out the permits of the account's budget.
         token_store: gives the store in which processes share an access token, by the token's name. None where they
             share nothing.
+        date_seen: gets the Date header of each reply, so that a clock that is wrong is noticed.
+        trace_configs: record the requests of an HTTP client to the gateway, and add a header; none where nothing is
+            traced.
     """
 
     clock: Clock
     merchant: str | None
     rate_limiter: RateLimiter
     token_store: Callable[[str], TokenStore] | None
+    date_seen: Callable[[str], None] | None = None
+    trace_configs: tuple[aiohttp.TraceConfig, ...] = ()
 
 
 class GatewayKind(Protocol):

@@ -16,6 +16,12 @@ class Background:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[object]] = set()
         self._is_leaving = False
+        self._is_stopping = False
+
+    @property
+    def is_stopping(self) -> bool:
+        """True once the process was asked to stop; requests are served as before until it leaves."""
+        return self._is_stopping
 
     @property
     def is_leaving(self) -> bool:
@@ -27,8 +33,13 @@ class Background:
         """How many tasks have begun and not ended."""
         return len(self._tasks)
 
+    def announce_stop(self) -> None:
+        """Notes that the process was asked to stop."""
+        self._is_stopping = True
+
     def leave(self) -> None:
         """Notes that the process is about to end; tasks go on until ``finish``."""
+        self._is_stopping = True
         self._is_leaving = True
 
     def start(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:

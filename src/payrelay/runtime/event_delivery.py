@@ -14,6 +14,7 @@ import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -114,7 +115,8 @@ class Dispatch:
     def wake(self) -> None:
         """Publishes committed events soon. May be called any number of times."""
         if self.waking is None and not self.is_closing:
-            self.waking = asyncio.get_running_loop().call_later(SOON_S, self._woken)
+            # Not in the context of the request that wakes it: the endpoint workers that follow outlive its span.
+            self.waking = asyncio.get_running_loop().call_later(SOON_S, self._woken, context=Context())
 
     def _woken(self) -> None:
         self.waking = None

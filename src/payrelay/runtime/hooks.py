@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from payrelay.core.calls import Effect, Read
 from payrelay.core.payments.operation import Operation
+from payrelay.tracing.spans import Spans
 
 CallMade = Callable[[str, Effect | Read, str, float], None]
 
@@ -107,6 +108,9 @@ class Hooks:
             reached by many objects at once.
         notified: gets an account's name and the authenticity of a notification (``Authenticity``), or ``unreadable``.
         worked_on: gets the state and the reason of a notification that was worked on.
+        round_ended: called when the worker has ended a round.
+        job_failed: gets the name of a job of the worker that failed.
+        spans: records what happens as traces; None where tracing is off.
     """
 
     operation_changed: Callable[[Operation], None] = no_hook
@@ -117,6 +121,9 @@ class Hooks:
     passed: Callable[[FlowPoint, str], None] = no_hook
     notified: Callable[[str, str], None] = no_hook
     worked_on: Callable[[str, str], None] = no_hook
+    round_ended: Callable[[], None] = no_hook
+    job_failed: Callable[[str], None] = no_hook
+    spans: Spans | None = None
 
     @contextmanager
     def passing(self, before: FlowPoint, after: FlowPoint, id_: str) -> Iterator[None]:
@@ -133,3 +140,20 @@ class Hooks:
             listener(operation)
 
         return replace(self, operation_changed=changed)
+
+    def traced(self, spans: Spans | None) -> "Hooks":
+        """Returns hooks with these spans, whose current one also gets each crash point and each state of an operation.
+
+        Returns the hooks as they are where tracing is off.
+        """
+        if spans is None:
+            return self
+
+        def reached(point: OperationPoint, operation_id: str) -> None:
+            self.reached(point, operation_id)
+            spans.note(point.name.lower(), payrelay__operation__id=operation_id)
+
+        def changed(operation: Operation) -> None:
+            spans.note(payrelay__operation__kind=operation.kind, payrelay__operation__state=operation.state)
+
+        return replace(self, reached=reached, spans=spans).also_on_change(changed)

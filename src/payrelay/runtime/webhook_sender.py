@@ -28,6 +28,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.secret import Secret
 from payrelay.core.views import with_members_of
 from payrelay.runtime.receiver_names import NameThreads
+from payrelay.tracing.spans import Spans
 
 SEND_MAX_S: Final = 15.0
 """From the look-up of the name to the end of the answer, as Standard Webhooks recommends."""
@@ -48,8 +49,11 @@ class _ForbiddenAddress(OSError):
     """The name resolves to a forbidden address."""
 
 
-class WebhookMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a webhook; an event has equal bytes in each attempt."""
+class WebhookMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The body of a webhook; an event has equal bytes in each attempt.
+
+    ``traceparent`` is the trace context of the change, where tracing was on.
+    """
 
     id: str
     type: str
@@ -57,6 +61,7 @@ class WebhookMessage(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     subject: str
     data: dict[str, Plain]
+    traceparent: str | None = None
 
 
 class Secrets(msgspec.Struct, frozen=True):
@@ -116,8 +121,10 @@ class WebhookSender:
         *,
         limit_s: float = SEND_MAX_S,
         resolver: AbstractResolver | None = None,
+        spans: Spans | None = None,
     ) -> None:
         self.allowed = allowed
+        self._spans = spans
         self._clock = clock
         self._limit_s = limit_s
         self._resolver = resolver
@@ -126,6 +133,16 @@ class WebhookSender:
 
     async def send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> AttemptResult:
         """Sends an event once, and returns the result; raises nothing but a cancellation."""
+        if self._spans is None:
+            return await self._send(endpoint, signer, event)
+        with self._spans.after(
+            event.traceparent, "deliver webhook", payrelay__event__id=event.id, payrelay__event__type=event.type
+        ) as span:
+            result = await self._send(endpoint, signer, event)
+            span.note(has_failed=not result.is_delivered, http__response__status_code=result.status)
+            return result
+
+    async def _send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> AttemptResult:
         body = body_of(event)
         headers = signer.headers(event.id, self._clock.now_ms(), body.decode())
         try:
@@ -165,6 +182,8 @@ class WebhookSender:
                 timeout=aiohttp.ClientTimeout(total=self._limit_s),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
+                # Its path may be a secret of the receiver.
+                trace_configs=None if self._spans is None else [self._spans.client(names_path=False)],
             )
         return self._session
 

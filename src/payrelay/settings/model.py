@@ -169,6 +169,10 @@ class Settings(BaseModel):
         Field(max_length=ORIGINS_MAX),
     ] = ()
     """The origins of pages whose scripts may use the API."""
+    shutdown_delay: Annotated[int, Field(ge=0, le=300)] = 0
+    """Seconds between the signal to stop, when the service calls itself not ready, and the end of its listening."""
+    tracing: bool = False
+    """Whether spans are recorded, and sent where OpenTelemetry's own variables say."""
     events: EventSettings = EventSettings()
     return_links: Annotated[tuple[LinkRule, ...], PlainValidator(parse.link_rules)] = ()
     """The apps' links that a customer may be sent back to."""

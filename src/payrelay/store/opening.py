@@ -9,6 +9,7 @@ from typing import Final
 from payrelay.clock import Clock
 from payrelay.core.database.database_url import embedded_file
 from payrelay.core.database.schema_changes import ANY, AS_IT_IS, SchemaChanges
+from payrelay.core.database.store_status import StoreStatus
 from payrelay.store.engine import sqlite_file
 from payrelay.store.engine.database import Database, ServerWatcher
 from payrelay.store.engine.owner_lock import OwnerLock
@@ -55,7 +56,9 @@ async def open_database(
         connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s, changes=changes)
         undo.pop_all()
     writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
-    return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s)
+    return Sqlite(
+        connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s, folder=path.parent
+    )
 
 
 def watch_server(database: Database, watcher: ServerWatcher) -> None:
@@ -65,6 +68,11 @@ def watch_server(database: Database, watcher: ServerWatcher) -> None:
     """
     if isinstance(database, Postgresql):
         database.watch(watcher)
+
+
+def status_of(database: Database) -> StoreStatus | None:
+    """Gives the state of a database's engine now; None for a database that is no engine, such as a test's."""
+    return database.status() if isinstance(database, Sqlite | Postgresql) else None
 
 
 async def open_to_read_all(url: str, clock: Clock) -> Database:

@@ -2,8 +2,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.api.fakes import Caller, Keyring, RecordingFlows
+from tests.api.fakes import Caller, Keyring, MovableClock, RecordingFlows
 
+from payrelay.core.access.credential import compose_key
 from payrelay.errors import Code, Refusal, StoreUnavailable
 
 LogLines = Callable[[], list[dict[str, Any]]]
@@ -52,6 +53,23 @@ async def test_a_caller_that_can_not_be_checked_is_503(call: Caller, keyring: Ke
     """Without the store no key can be checked; that is no reason to call a valid key wrong."""
     keyring.is_broken = True
     assert (await call("GET", "/gateway/api/subscriptions")).status == 503
+
+
+async def test_a_503_counts_for_its_route_and_its_caller(
+    call: Caller, keyring: Keyring, clock: MovableClock, log_lines: LogLines
+) -> None:
+    """An outage that is counted for nobody and nowhere can't be told from strangers at the door."""
+    await call("GET", "/gateway/api/subscriptions")
+    keyring.is_broken = True
+    clock.at_s += 3600
+    stranger = {"Authorization": f"Bearer {compose_key('sandbox', 'abcdefghijkl', 'x' * 43)}"}
+    for headers in ({}, stranger):
+        await call("GET", "/gateway/api/subscriptions", headers=headers)
+    await call("GET", "/gateway/api/nothing")
+
+    named = [(line["route"], line["principal"], line["status"]) for line in log_lines() if line["status"] == 503]
+    route = "/{account}/api/subscriptions"
+    assert named == [(route, "shop", 503), (route, None, 503), ("unmatched", "shop", 503)]
 
 
 async def test_an_internal_error_is_500_and_keeps_secrets(

@@ -2,11 +2,12 @@ import asyncio
 import io
 import json
 import logging
+from pathlib import Path
 
 import pytest
 from tests.api.fakes import MovableClock
 
-from payrelay.api.http.request_log import CAUSES_MAX, FLUSH_WITHIN_S, describe, json_log
+from payrelay.api.http.request_log import CAUSES_MAX, FLUSH_WITHIN_S, RequestLogRecord, describe, json_log
 
 
 def test_a_line_is_one_json_object(clock: MovableClock) -> None:
@@ -122,3 +123,9 @@ def _fail() -> None:
         int("secret-1")
     except ValueError as error:
         raise RuntimeError("secret-2") from error
+
+
+def test_every_field_of_a_request_is_described() -> None:
+    """Who writes a rule for a collector of logs reads the page, and never the code."""
+    page = (Path(__file__).parents[3] / "docs" / "production" / "logs.md").read_text()
+    assert [name for name in RequestLogRecord.__struct_fields__ if f"`{name}`" not in page] == []

@@ -1,8 +1,10 @@
-from payrelay.api.metrics.counters import Metrics
+from importlib.metadata import version
+
+from payrelay.api.metrics.counters import CALLERS_MAX, Metrics
 from payrelay.core.calls import PaymentsOfOrder, Void
 
 
-def sample(metrics: Metrics, name: str, **labels: str) -> float | None:
+def sample(metrics: Metrics, name: str, /, **labels: str) -> float | None:
     """Gives one number as Prometheus would read it."""
     return metrics.registry.get_sample_value(name, labels)
 
@@ -81,3 +83,31 @@ def test_two_programs_in_one_process_do_not_mix() -> None:
     first, second = Metrics(), Metrics()
     first.seen("/r", "GET", 200, 0.001, is_replayed=True)
     assert sample(second, "payrelay_http_replays_total") == 0
+
+
+def test_callers_are_counted_and_bounded() -> None:
+    """An operator sees whose requests fail; many thousand principals make no more metrics than a hundred."""
+    metrics = Metrics()
+    for number in range(CALLERS_MAX + 5):
+        metrics.answered(f"shop-{number}", 200, None)
+    metrics.answered("shop-0", 503, "unavailable")
+    metrics.answered(None, 401, "unauthenticated")
+
+    def of(caller: str, result: str) -> float | None:
+        return sample(metrics, "payrelay_caller_requests_total", caller=caller, result=result)
+
+    assert (of("shop-0", "answered"), of("shop-0", "failed")) == (1, 1)
+    assert (of("other", "answered"), of("none", "refused")) == (5, 1)
+    assert sample(metrics, "payrelay_http_errors_total", code="unavailable") == 1
+    assert sample(metrics, "payrelay_http_errors_total", code="internal") == 0
+
+
+def test_the_worker_and_the_version_are_shown() -> None:
+    """A worker that hangs ends no round; and after an upgrade each process shows what it runs."""
+    metrics = Metrics()
+    metrics.hooks.round_ended()
+    metrics.hooks.job_failed("keep_anchors")
+
+    assert sample(metrics, "payrelay_worker_rounds_total") == 1
+    assert sample(metrics, "payrelay_worker_jobs_failed_total", name="keep_anchors") == 1
+    assert sample(metrics, "payrelay_build_info", version=version("payrelay")) == 1

@@ -35,7 +35,6 @@ async def test_open_operations_are_shown_with_their_age(gauges: Gauges, keyring:
     assert value(gauges, "operations_oldest_open_seconds", state="unknown") == 1.5
     assert value(gauges, "operations_open", state="pending") == 0
     assert value(gauges, "operations_oldest_open_seconds", state="pending") == 0
-    assert value(gauges, "store_up") == 1
 
 
 async def test_an_age_is_never_below_nothing(gauges: Gauges, keyring: Keyring, clock: MovableClock) -> None:
@@ -54,13 +53,12 @@ async def test_a_count_serves_for_a_while(gauges: Gauges, keyring: Keyring, cloc
 
 
 async def test_without_the_store_nothing_is_made_up(gauges: Gauges, keyring: Keyring, clock: MovableClock) -> None:
-    """An old number would pass for a current one. A metric of its own shows that the store is down; others go on."""
+    """An old number would pass for a current one. What is not the store's goes on."""
     await gauges.refresh()
     keyring.is_broken = True
     clock.at_s += REUSED_S
     await gauges.refresh()
     assert value(gauges, "operations_open", state="unknown") is None
-    assert value(gauges, "store_up") == 0
     assert value(gauges, "budget_used", account="gateway") == 3
 
 
@@ -77,7 +75,7 @@ async def test_a_store_that_hangs_is_down(clock: MovableClock, snapshots: dict[s
     """A scraper has a time-out of its own, and would get nothing at all."""
     gauges = Gauges(clock, Hanging(), lambda: snapshots, lambda: 0, read_within_s=0)
     await gauges.refresh()
-    assert value(gauges, "store_up") == 0
+    assert gauges.counts is None
 
 
 def test_held_answers_are_shown(gauges: Gauges) -> None:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable
 
 import pytest
-from tests.api.fakes import Caller, Keyring
+from tests.api.fakes import Caller, Keyring, MovableClock
 
 from payrelay.api.context import ApiContext
 from payrelay.api.public.site import ASSETS
+from payrelay.runtime.health.store_heartbeat import REUSED_S
 
 NOBODY = {"Authorization": ""}
 
@@ -19,12 +20,17 @@ async def test_live_needs_no_store(call: Caller, keyring: Keyring) -> None:
     assert (reply.status, reply.json) == (200, {"status": "live"})
 
 
-async def test_ready_asks_the_store(call: Caller, keyring: Keyring) -> None:
-    """Without its store it can't serve, and a load balancer must know."""
+async def test_ready_tries_a_write(call: Caller, keyring: Keyring, clock: MovableClock) -> None:
+    """Without a store that takes writes it can't serve: a load balancer must know, and an operator also why."""
     assert (await call("GET", "/health/ready", headers=NOBODY)).json == {"status": "ready"}
     keyring.is_broken = True
+    clock.at_s += REUSED_S
     reply = await call("GET", "/health/ready", headers=NOBODY)
-    assert (reply.status, reply.json["status"]) == (503, "not_ready")
+    assert (reply.status, reply.json["status"], reply.json["cause"]) == (503, "not_ready", "disk_full")
+    metrics = (await call("GET", "/metrics", headers=NOBODY)).body
+    assert b"payrelay_store_up 0.0" in metrics
+    assert b'payrelay_store_fault{fault="disk_full"} 1.0' in metrics
+    assert b'route="/health/ready",status="503"' in metrics
 
 
 async def test_a_database_that_is_behind_is_said_and_still_serves(call: Caller, context: ApiContext) -> None:

@@ -34,7 +34,7 @@ def operation(state: State = State.SENDING) -> Operation:
         claim_ends_at_ms=None,
         idempotency_key="CANARY-key",
         fingerprint="CANARY-fingerprint",
-        request_id="CANARY-request",
+        request_id="req_1",
         order_id="A-1",
         payment_id="320025021815",
         subscription_id=None,
@@ -69,6 +69,7 @@ def test_an_event_has_what_a_receiver_acts_on() -> None:
         "customer_id": None,
         "amount": "345.67",
         "currency": "LKR",
+        "request_id": "req_1",
     }
     assert "CANARY" not in repr(event)
 

@@ -117,20 +117,32 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def pools() -> AsyncIterator[Callable[..., ConnectionPool]]:
+def dates() -> list[str]:
+    """Gives the Date headers that were seen."""
+    return []
+
+
+@pytest.fixture
+async def pools(dates: list[str]) -> AsyncIterator[Callable[..., ConnectionPool]]:
     """Makes pools, and closes them."""
     made: list[GatewayConnections] = []
 
     def make(
         url: str, *, timeout_s: float = LONG_S, clock: Clock | None = None, is_read: bool = False
     ) -> ConnectionPool:
-        connections = GatewayConnections(url, clock or Clock(), timeout_s=timeout_s)
+        connections = GatewayConnections(url, clock or Clock(), timeout_s=timeout_s, date_seen=dates.append)
         made.append(connections)
         return connections.reads if is_read else connections.effects
 
     yield make
     for connections in made:
         await connections.close()
+
+
+async def dated(link: Link) -> None:
+    """Answers with the time of the gateway."""
+    await link.take()
+    await link.answer(b"{}", "Date: Mon, 23 Nov 2026 03:00:00 GMT\r\n")
 
 
 async def hang_up(_: Link) -> None:
@@ -232,6 +244,15 @@ async def test_every_fault_after_the_connection_is_sent(
     timeout_s = SHORT_S if cause is LossCause.TIMEOUT else LONG_S
     assert await pools(server.url, timeout_s=timeout_s).exchange(POST, HEADERS) == Loss(is_sent=True, cause=cause)
     assert server.connections == 1
+
+
+async def test_the_date_of_a_reply_is_told(
+    server: Server, pools: Callable[..., ConnectionPool], dates: list[str]
+) -> None:
+    """A clock that is wrong misdates payments, and the gateway's is the one that the bank believes."""
+    server.script = [dated]
+    await pools(server.url).exchange(POST, HEADERS)
+    assert dates == ["Mon, 23 Nov 2026 03:00:00 GMT"]
 
 
 async def test_a_refused_connection_is_not_sent(pools: Callable[..., ConnectionPool]) -> None:

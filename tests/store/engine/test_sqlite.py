@@ -10,7 +10,7 @@ from typing import Final, ParamSpec, TypeVar
 import pytest
 
 from payrelay.clock import Clock
-from payrelay.errors import Outdated, StoreUnavailable
+from payrelay.errors import Outdated, StoreFault, StoreUnavailable
 from payrelay.store import open_database
 from payrelay.store.engine import sqlite
 from payrelay.store.engine.database import Statement, Unit
@@ -149,7 +149,20 @@ async def test_the_queue_has_a_maximum(database: Sqlite) -> None:
     results = await asyncio.gather(*writing, return_exceptions=True)
 
     assert [type(result) for result in results].count(StoreUnavailable) == 1
+    assert database.status().failed == {StoreFault.NO_CONNECTION_FREE: 1}
     assert await database.read(count()) == sqlite.WAITING_MAX
+
+
+async def test_the_writer_shows_who_waits(database: Sqlite) -> None:
+    """A disk that gets slow shows as a queue, before anything fails."""
+    assert database.status()[:4] == (1, 1, 0, 0)
+    writing = asyncio.gather(*[database.write(add(str(number))) for number in range(3)])
+    await asyncio.sleep(0)
+    status = database.status()
+
+    assert (status.connections_used, status.waiting) in {(1, 3), (1, 0)}
+    assert status.disk_free_bytes is not None
+    await writing
 
 
 async def test_a_full_disk_fails_the_batch_alone(database: Sqlite) -> None:
@@ -162,6 +175,7 @@ async def test_a_full_disk_fails_the_batch_alone(database: Sqlite) -> None:
 
     assert [type(result) for result in results] == [StoreUnavailable, StoreUnavailable]
     assert await database.read(count()) == 0
+    assert database.status().failed == {StoreFault.DISK_FULL: 2}
     database._writer.execute("PRAGMA max_page_count = 1000000")
     await database.write(add("large", 100_000))
     assert await database.read(count()) == 1

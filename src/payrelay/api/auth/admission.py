@@ -50,12 +50,22 @@ class CallerAdmission:
 
     async def begin(self, visit: Visit) -> Credential:
         """Gives the credential of a new request, and counts the request in its quota; raises Refusal."""
-        credential = await self.admit(visit)
+        try:
+            credential = await self.admit(visit)
+        except StoreError:
+            self._name_caller(visit)
+            raise
         visit.log_record.principal, visit.log_record.credential_id = credential.principal, credential.id
         visit.admitted = shares_of(credential, self._connections.limits.principal_connections_max)
         self._connections.admit(visit.connection, visit.admitted)
         visit.quota_headers = self._quota.take(credential)
         return credential
+
+    def _name_caller(self, visit: Visit) -> None:
+        """Names the caller for the log and the metrics while the store can't say whether it is still admitted."""
+        known = self._authenticator.last_seen(visit.headers)
+        if known is not None:
+            visit.log_record.principal, visit.log_record.credential_id = known.principal, known.id
 
     async def admit(self, visit: Visit) -> Credential:
         """Gives the caller's credential; raises Refusal (unauthenticated; rate_limited after too many wrong ones)."""

@@ -4,7 +4,8 @@ Rules:
 
 1. A key is compared by its SHA-256 in constant time; the key itself is never kept. Tokens have readers of their own:
    one for client tokens, which begin with ``prt_``, and one for the JWTs of an identity provider, where configured.
-2. A credential is cached for at most CREDENTIAL_CACHED_MS, so that a revocation counts within a second everywhere.
+2. A cached credential admits for at most CREDENTIAL_CACHED_MS, so that a revocation counts within a second everywhere.
+   An older one only names a caller whom the store can't confirm now, for the log and the metrics.
 3. Unknown credentials are not cached. However many wrong keys come in, a valid key is admitted.
 """
 
@@ -112,16 +113,24 @@ class Authenticator:
         if entry is None:
             return None
         credential, read_at_s = entry
-        if (self._clock.boot_s() - read_at_s) * 1000 < CREDENTIAL_CACHED_MS:
-            return credential
-        del self._cache[key_hash]
-        return None
+        return credential if (self._clock.boot_s() - read_at_s) * 1000 < CREDENTIAL_CACHED_MS else None
+
+    def last_seen(self, headers: Headers) -> Credential | None:
+        """Gives the credential in the Authorization header as it was last read, however long ago; admits nobody."""
+        authorization = headers.get(b"authorization") or b""
+        entry = self._cache.get(hashlib.sha256(authorization[7:].strip()).digest())
+        return None if entry is None else entry[0]
 
     async def _read(self, key: bytes, key_hash: bytes) -> Credential:
         read_at_s = self._clock.boot_s()
-        credential = await self._found(key.decode("latin-1"), key_hash)
+        try:
+            credential = await self._found(key.decode("latin-1"), key_hash)
+        except Refusal:
+            self._cache.pop(key_hash, None)
+            raise
+        self._cache.pop(key_hash, None)
         if len(self._cache) >= CREDENTIALS_CACHED_MAX:
-            # The first entry is the oldest: entries are never moved, only removed after CREDENTIAL_CACHED_MS.
+            # The first entry is the oldest: an entry that is read again goes to the end.
             del self._cache[next(iter(self._cache))]
         self._cache[key_hash] = (credential, read_at_s)
         return credential

@@ -11,11 +11,12 @@ from payrelay.api.http.incoming_request import Headers
 
 METHODS: Final = b"GET, POST, PATCH, DELETE"
 REQUEST_HEADERS: Final = (
-    b"authorization, cache-control, content-type, idempotency-key, last-event-id, prefer, x-request-id"
+    b"authorization, cache-control, content-type, idempotency-key, last-event-id, prefer, traceparent,"
+    b" tracestate, x-request-id"
 )
 ANSWER_HEADERS: Final = (
     b"age, idempotent-replayed, link, location, payrelay-operation, payrelay-stale, preference-applied, ratelimit,"
-    b" ratelimit-policy, retry-after, x-request-id"
+    b" ratelimit-policy, retry-after, traceresponse, x-request-id"
 )
 """The headers that a page's script may read, beyond those that every script may."""
 PREFLIGHT_CACHED_S: Final = 600

@@ -103,6 +103,8 @@ class RequestLogRecord(msgspec.Struct, gc=False):
     operation_id: str | None = None
     is_replayed: bool = False
     duration_ms: float = 0.0
+    trace_id: str | msgspec.UnsetType = msgspec.UNSET
+    span_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 _encode: Final = msgspec.json.Encoder(enc_hook=str).encode

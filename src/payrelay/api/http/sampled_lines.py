@@ -77,6 +77,7 @@ class RequestLines:
         record = visit.log_record
         note_answer(record, answer, duration_s)
         self._metrics.seen(record.route, record.method, record.status, duration_s, is_replayed=record.is_replayed)
+        self._metrics.answered(record.principal, record.status, record.code)
         kind = _kind(visit)
         if kind is None or self._sampled.takes(kind):
             self._log.info("request", record=record)

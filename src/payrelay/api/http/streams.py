@@ -29,6 +29,8 @@ which a credential is cached. Each check costs up to one read of the store for e
 END_WITHIN_S: Final = 1.0
 """How long sending the end of a stream may take, where the service ends it."""
 KEEP_ALIVE: Final = b": here\n\n"
+ENDING: Final = b"retry: %d\n: this stream ends; connect again with the id of the last event\n\n" % RETRY_MS
+"""Sent where the service ends a stream: a browser comes back by itself, and whoever reads along learns why."""
 HEADERS: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
@@ -114,3 +116,4 @@ async def _pieces(stream: EventStream) -> AsyncIterator[bytes]:
     yield b"retry: %d\n" % RETRY_MS + KEEP_ALIVE
     async for event in stream.events():
         yield KEEP_ALIVE if event is None else written(event)
+    yield ENDING

@@ -2,17 +2,20 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from http import HTTPStatus
+from importlib import metadata
 from itertools import accumulate
 from typing import Final, TypeAlias
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from payrelay.core.calls import Effect, Read, Void
 from payrelay.core.payments.operation import Kind, Operation
+from payrelay.errors import Code
 from payrelay.flows.operators.alert import AlertOutcome
 from payrelay.runtime.event_delivery import DeliveryOutcome
 from payrelay.runtime.hooks import Hooks
@@ -22,6 +25,11 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 """From an answer out of the store to one that waited for a gateway until its time-out."""
 OTHER_METHOD: Final = "other"
 """Stands for every method outside METHODS: what a client sends must not become a label."""
+NO_CALLER: Final = "none"
+"""Stands for requests without a valid credential."""
+OTHER_CALLER: Final = "other"
+CALLERS_MAX: Final = 100
+"""Principals with a label of their own, in the order in which they came; all others share one."""
 METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 
 
@@ -70,9 +78,20 @@ class Metrics:
         self._deliveries = self._counter(
             "event_deliveries", "Attempts to deliver an event to an endpoint, by outcome.", "outcome"
         )
+        self._errors = self._counter("http_errors", "Answers with an error code, by code.", "code")
+        self._caller_requests = self._counter(
+            "caller_requests", "Answered requests by principal and result.", "caller", "result"
+        )
+        self._callers: set[str] = set()
+        self._rounds = self._counter("worker_rounds", "Rounds that the worker has ended.")
+        self._failed_jobs = self._counter("worker_jobs_failed", "Jobs of the worker that failed, by name.", "name")
+        self.registry.register(_Build(metadata.version("payrelay")))
         self._replays = self._counter("http_replays", "Repeats that got a finished answer again.")
         # These begin at 0, so that the first one is an increase and not a new time series.
         self._replays.add((), 0)
+        self._rounds.add((), 0)
+        for code in Code:
+            self._errors.add((code,), 0)
         for alert_outcome in AlertOutcome:
             self._alerts.add((alert_outcome,), 0)
         for delivery_outcome in DeliveryOutcome:
@@ -84,6 +103,8 @@ class Metrics:
             event_tried=lambda outcome: self._deliveries.add((outcome,)),
             notified=lambda account, authenticity: self._notifications.add((account, authenticity)),
             worked_on=lambda state, reason: self._worked_on.add((state, reason)),
+            round_ended=lambda: self._rounds.add(()),
+            job_failed=lambda job: self._failed_jobs.add((job,)),
         )
 
     def seen(self, route: str, method: str, status: int, duration_s: float, *, is_replayed: bool) -> None:
@@ -93,6 +114,21 @@ class Metrics:
         self._request_durations.add((route, method), duration_s)
         if is_replayed:
             self._replays.add(())
+
+    def answered(self, caller: str | None, status: int, code: str | None) -> None:
+        """Counts one answer for its caller, a principal; None where no valid credential is known."""
+        if code is not None:
+            self._errors.add((code,))
+        self._caller_requests.add((self._caller_label(caller), _result_of(status)))
+
+    def _caller_label(self, caller: str | None) -> str:
+        if caller is None:
+            return NO_CALLER
+        if caller not in self._callers:
+            if len(self._callers) >= CALLERS_MAX:
+                return OTHER_CALLER
+            self._callers.add(caller)
+        return caller
 
     def credential_failed(self, reason: str) -> None:
         """Counts one request without a valid credential."""
@@ -127,6 +163,25 @@ class Metrics:
         durations = _Durations(f"payrelay_{name}", sentence, labels)
         self.registry.register(durations)
         return durations
+
+
+def _result_of(status: int) -> str:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "failed"
+    return "refused" if status >= HTTPStatus.BAD_REQUEST else "answered"
+
+
+class _Build(Collector):
+    """One metric that is always 1, whose label names the version."""
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+
+    def collect(self) -> Iterator[Metric]:
+        """Gives the metric."""
+        family = GaugeMetricFamily("payrelay_build_info", "Always 1; the version is a label.", labels=("version",))
+        family.add_metric((self._version,), 1)
+        yield family
 
 
 _Labels: TypeAlias = tuple[str | int | None, ...]

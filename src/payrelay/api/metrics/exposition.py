@@ -4,6 +4,7 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.event_gauges import EventGauges
 from payrelay.api.metrics.gauges import Gauges, OpenOperations
 from payrelay.api.metrics.recovery_gauges import RecoveryGauges
+from payrelay.api.metrics.store_gauges import StoreHealthGauges, StoreSources
 from payrelay.flows.relay import Relay
 
 
@@ -14,9 +15,10 @@ class Exposition:
         metrics: the counters.
         counts: counts open operations; ``store.payments.counts.Counts``.
         relay: has the rate limiters, the held responses and the dispatch of events.
+        store: tells how the store is.
     """
 
-    def __init__(self, metrics: Metrics, counts: OpenOperations, relay: Relay) -> None:
+    def __init__(self, metrics: Metrics, counts: OpenOperations, relay: Relay, store: StoreSources) -> None:
         self._metrics = metrics
         self._gauges = Gauges(
             relay.clock,
@@ -26,10 +28,12 @@ class Exposition:
         )
         self._event_gauges = EventGauges(relay.dispatch)
         self._recovery_gauges = RecoveryGauges(relay.lost_commits, relay.marks)
+        self._store_gauges = StoreHealthGauges(store, lambda: self._gauges.counts is not None)
 
     async def text(self) -> bytes:
         """Gives all metrics in Prometheus' text format, after a refresh of the gauges."""
         await self._gauges.refresh()
         await self._event_gauges.refresh()
+        await self._store_gauges.refresh()
         gauges = self._gauges.text() + self._event_gauges.text() + self._recovery_gauges.text()
-        return self._metrics.text() + gauges
+        return self._metrics.text() + gauges + self._store_gauges.text()

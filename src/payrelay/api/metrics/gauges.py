@@ -101,9 +101,6 @@ class Gauges(StoreGauges[dict[State, OpenCount]]):
     def collect(self) -> Iterator[Metric]:
         """Gives the gauges; those of operations only where the store could be read."""
         yield GaugeMetricFamily(
-            "payrelay_store_up", "1 while the store can be read, 0 while it can't.", value=self.counts is not None
-        )
-        yield GaugeMetricFamily(
             "payrelay_held_answers",
             "Answers that this process holds because their clients prefer to wait.",
             value=self._held(),

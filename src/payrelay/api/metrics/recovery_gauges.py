@@ -27,6 +27,12 @@ class RecoveryGauges(Collector):
             "1 while the database lacks commits that a process was told of, and no recovery has begun.",
             value=self._lost_commits.behind is not None,
         )
+        known = self._lost_commits.known
+        yield GaugeMetricFamily(
+            "payrelay_recovery_open",
+            "1 while a recovery from lost commits is under way.",
+            value=known is not None and known.current.is_recovering,
+        )
         yield GaugeMetricFamily(
             "payrelay_mark_failing",
             "1 while the high-water mark of this process can't be kept.",

@@ -1,6 +1,7 @@
 """The pages outside the accounts, which need no credential: health, metrics, the API's description and docs."""
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from importlib.resources import files
 from typing import Final, Protocol
 
@@ -10,8 +11,9 @@ from payrelay.api.http.incoming_request import Network, Networks, Receive, Scope
 from payrelay.api.http.outgoing import PlainAnswer, plain_answer
 from payrelay.api.metrics.counters import CONTENT_TYPE
 from payrelay.api.metrics.exposition import Exposition
-from payrelay.api.metrics.health import LIVE, Pingable, readiness
+from payrelay.api.metrics.health import LIVE, STOPPING, HealthSource, readiness
 from payrelay.errors import Code, Refusal
+from payrelay.runtime.recovery.lost_commits import LostCommits
 
 ASSETS: Final = {
     "docs.css": "text/css",
@@ -72,27 +74,30 @@ class Pages:
     """The pages by their paths.
 
     Args:
-        database: the store that ``/health/ready`` checks.
+        store_health: tells ``/health/ready`` whether the store takes writes.
         exposition: writes ``/metrics``.
         metrics_networks: the networks that may read ``/metrics``.
         describe: writes the API's description (``openapi.describe_api``).
-        is_behind: tells whether the database lacks commits.
+        lost_commits: tells whether the database lacks commits, and whether a recovery is under way.
+        is_stopping: tells whether the service is about to stop.
     """
 
     def __init__(
         self,
         *,
-        database: Pingable,
+        store_health: HealthSource,
         exposition: Exposition,
         metrics_networks: tuple[Network, ...],
         describe: Callable[[], bytes],
-        is_behind: Callable[[], bool],
+        lost_commits: LostCommits,
+        is_stopping: Callable[[], bool],
     ) -> None:
-        self._database = database
+        self._store_health = store_health
         self._exposition = exposition
         self._metrics_networks = Networks(metrics_networks)
         self._describe = describe
-        self._is_behind = is_behind
+        self._lost_commits = lost_commits
+        self._is_stopping = is_stopping
         self._description: PlainAnswer | None = None
         self._paths: dict[bytes, PageHandler] = {
             b"/health/live": _always(plain_answer(LIVE, "application/json", "no-store")),
@@ -114,7 +119,10 @@ class Pages:
         return self._description
 
     async def _ready(self, client: str, *, is_known: bool) -> PlainAnswer:  # noqa: ARG002 - one shape for all pages
-        status, body = await readiness(self._database, is_behind=self._is_behind())
+        if self._is_stopping():
+            status, body = HTTPStatus.SERVICE_UNAVAILABLE.value, STOPPING
+        else:
+            status, body = await readiness(self._store_health, self._lost_commits)
         page = plain_answer(body, "application/json", "no-store")
         return msgspec.structs.replace(page, http_status=status)
 

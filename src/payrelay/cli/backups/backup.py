@@ -27,7 +27,7 @@ async def backup(
 
     The encryption key is not in the backup: keep it apart, and as long as the backup.
     """
-    from payrelay.app import backup_source
+    from payrelay.app_backups import backup_source
     from payrelay.cli.terminal.pages import Page, progress_bar
     from payrelay.flows.operators.back_up import back_up
 

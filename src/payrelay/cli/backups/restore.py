@@ -53,7 +53,7 @@ async def restore(
 
     Stop every process of Payrelay first. The encryption key of the backup must be configured.
     """
-    from payrelay.app import restore_place
+    from payrelay.app_backups import restore_place
     from payrelay.cli.audit import ProgressBars
     from payrelay.cli.terminal.pages import Page, progress_bar
     from payrelay.flows.backups.restore import FoundWrong, RestoreOrder

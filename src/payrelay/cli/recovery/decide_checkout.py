@@ -17,8 +17,8 @@ from payrelay.cli.terminal.messages import (
     show,
 )
 from payrelay.core.payments.payment import payment_number
+from payrelay.core.recovery.held_decisions import PageDecision
 from payrelay.errors import Refusal
-from payrelay.flows.checkouts.decide_after_loss import PageDecision
 
 UNDECIDED: Final = "nothing was decided"
 

@@ -6,6 +6,7 @@ Standard output is for what was asked for; everything else goes to standard erro
 import contextlib
 import os
 import sys
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 DONE: Final = 0
@@ -74,6 +75,16 @@ def show_json(value: object) -> None:
     import msgspec
 
     show(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def logs_json(arguments: Sequence[str]) -> bool:
+    """Tells whether a command line starts the service with a log of JSON, as ``serve`` decides it."""
+    if arguments[:1] != ["serve"] or {"-h", "--help"} & set(arguments):
+        return False
+    formats = [*arguments, ""]
+    named = next((after for one, after in zip(arguments, formats[1:], strict=False) if one == "--log-format"), "")
+    named = next((one.partition("=")[2] for one in arguments if one.startswith("--log-format=")), named)
+    return named == "json" or (named != "text" and not sys.stdout.isatty())
 
 
 def show_version() -> None:

@@ -54,6 +54,7 @@ class OutgoingEvent(msgspec.Struct, frozen=True, kw_only=True):
         subject: what it is about, such as ``customer:cus_…``; events of one subject are delivered in their order.
         at_ms: the time of the change, in milliseconds since 1970, UTC.
         data: further data for the receiver.
+        traceparent: the W3C trace context of the change; None where tracing was off.
     """
 
     id: str
@@ -64,6 +65,7 @@ class OutgoingEvent(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     at_ms: int
     data: dict[str, Plain]
+    traceparent: str | None = None
 
 
 class PublishedEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +80,7 @@ class PublishedEvent(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     at_ms: int
     data: dict[str, Plain]
+    traceparent: str | None = None
 
 
 def event_id(at_ms: int, cause: str) -> str:
@@ -116,5 +119,7 @@ def of_operation(operation: Operation, entry: JournalEntry) -> OutgoingEvent | N
             "customer_id": operation.customer_id,
             "amount": None if amount_minor is None else decimal_text(amount_minor),
             "currency": operation.currency,
+            "request_id": operation.request_id,
         },
+        traceparent=entry.evidence.traceparent,
     )

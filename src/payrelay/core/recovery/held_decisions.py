@@ -1,4 +1,4 @@
-"""What an operator can decide about a held operation."""
+"""What an operator can decide about a held operation, and about a page from before a loss."""
 
 from enum import StrEnum
 from typing import Final
@@ -13,6 +13,15 @@ class HeldDecision(StrEnum):
     """No earlier try of it was carried out: it is sent now."""
     REFUSE = "refuse"
     """It is not sent."""
+
+
+class PageDecision(StrEnum):
+    """What an operator found out about a checkout."""
+
+    PAID = "paid"
+    """The customer paid on its page: the payment is its own."""
+    UNPAID = "unpaid"
+    """The customer didn't pay on its page: it ends, and the order is free for another one."""
 
 
 MEANINGS_OF_DECISIONS: Final = {

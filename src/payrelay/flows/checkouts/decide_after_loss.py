@@ -1,25 +1,15 @@
 """Carries out what an operator decides about a checkout that may have been paid in commits that are lost."""
 
-from enum import StrEnum
-
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Result
 from payrelay.core.checkouts.checkout_proof import may_be_paid_by
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen
+from payrelay.core.recovery.held_decisions import PageDecision
 from payrelay.core.recovery.lost_payments import newest_loss_since
 from payrelay.errors import Outdated
 from payrelay.flows.checkouts.finish_checkout import complete, expire
 from payrelay.flows.operators.decidable import UndecidedError
 from payrelay.flows.relay import Relay
-
-
-class PageDecision(StrEnum):
-    """What an operator found out about a checkout."""
-
-    PAID = "paid"
-    """The customer paid on its page: the payment is its own."""
-    UNPAID = "unpaid"
-    """The customer didn't pay on its page: it ends, and the order is free for another one."""
 
 
 async def decide_checkout(

@@ -6,8 +6,11 @@ from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.moments import rfc3339
 
 
-class EventView(msgspec.Struct, frozen=True, kw_only=True):
-    """An event as a client sees it; the time is RFC 3339 in UTC."""
+class EventView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An event as a client sees it; the time is RFC 3339 in UTC.
+
+    ``traceparent`` is the W3C trace context of the change, where tracing was on.
+    """
 
     position: int
     id: str
@@ -16,6 +19,7 @@ class EventView(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     subject: str
     data: dict[str, Plain]
+    traceparent: str | None = None
 
 
 def view(event: PublishedEvent) -> EventView:
@@ -28,4 +32,5 @@ def view(event: PublishedEvent) -> EventView:
         account=event.account,
         subject=event.subject,
         data=event.data,
+        traceparent=event.traceparent,
     )

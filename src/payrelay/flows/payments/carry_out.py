@@ -92,7 +92,8 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
         return cleared
     attempt = Attempt(relay, request, cleared)
     # The work is a task of its own, held by the relay: a client that disconnects ends only this wait.
-    work = relay.background.start(attempt.run(fingerprint, claim))
+    running, spans = attempt.run(fingerprint, claim), relay.hooks.spans
+    work = relay.background.start(running if spans is None else spans.around(f"operation {intent.kind}", running))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:

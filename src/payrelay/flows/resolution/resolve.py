@@ -125,7 +125,14 @@ async def _resolve(relay: Relay, operation: Operation, *, is_urgent: bool, inqui
     until_s = relay.clock.boot_s() + (0 if is_urgent else account.queue_s)
     case = await open_case(relay, account, operation, is_urgent=is_urgent, until_s=until_s)
     case.inquire_elsewhere = inquire
-    if is_inquired(case.operation):
+    if not is_inquired(case.operation):
+        return
+    if relay.hooks.spans is None:
+        await resolve_case(case)
+        return
+    # The first entry names the span of the request, however long ago that was.
+    began = case.history[0].evidence.traceparent
+    with relay.hooks.spans.after(began, f"resolve {operation.kind}", payrelay__operation__id=operation.id):
         await resolve_case(case)
 
 

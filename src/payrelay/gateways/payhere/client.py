@@ -6,6 +6,8 @@ Every sending was journaled before, also the second one.
 
 from typing import Final
 
+import aiohttp
+
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.signed_text import SignedText
@@ -60,6 +62,7 @@ class PayHere:
         rate_limiter: shares its budget with other processes; None for a rate limiter of this process alone.
         connections: connects to the gateway; a simulation passes its own.
         token_store: shares the access token with other processes.
+        trace_configs: record its HTTP requests.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class PayHere:
         timer: Timer = loop_timer,
         connections: Network | None = None,
         token_store: TokenStore | None = None,
+        trace_configs: tuple[aiohttp.TraceConfig, ...] = (),
     ) -> None:
         self.name = account.name
         self.environment = account.environment
@@ -87,7 +91,9 @@ class PayHere:
         self._amounts = account.hash_amounts
         self._approval_amounts = account.approval_amounts
         self._clock = clock
-        self._connections = connections or GatewayConnections(account.base_url, clock, timeout_s=account.timeout_s)
+        self._connections = connections or GatewayConnections(
+            account.base_url, clock, timeout_s=account.timeout_s, trace_configs=trace_configs
+        )
         self._tokens = Tokens(account, self._connections.effects, self.rate_limiter, clock, token_store=token_store)
         self._sender = EffectSender(self._connections, self._tokens, self.rate_limiter, clock)
         self._reader = RecordReader(self._connections, self._tokens, self.rate_limiter, clock, account)

@@ -12,8 +12,10 @@ Rules:
 
 import asyncio
 import math
+from collections.abc import Callable
 from contextvars import ContextVar
 from enum import StrEnum
+from functools import partial
 from typing import Final, Protocol
 
 import aiohttp
@@ -201,8 +203,18 @@ class Network(Protocol):
 class ConnectionPool:
     """The connections for one kind of call. Effects and reads share none."""
 
-    def __init__(self, base_url: str, clock: Clock, *, timeout_s: float, idle_s: float, bytes_max: int) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        clock: Clock,
+        *,
+        timeout_s: float,
+        idle_s: float,
+        bytes_max: int,
+        trace_configs: tuple[aiohttp.TraceConfig, ...] = (),
+    ) -> None:
         self._base_url = base_url.rstrip("/")
+        self._trace_configs = trace_configs
         self._clock = clock
         self._idle_s = idle_s
         self._bytes_max = bytes_max
@@ -213,6 +225,7 @@ class ConnectionPool:
         )
         self._session: aiohttp.ClientSession | None = None
         self._is_closed = False
+        self.date_seen: Callable[[str], None] | None = None
 
     async def exchange(
         self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
@@ -246,6 +259,8 @@ class ConnectionPool:
                 headers=headers,
                 allow_redirects=False,
             ) as response:
+                if self.date_seen is not None and (date := response.headers.get("Date")) is not None:
+                    self.date_seen(date)
                 return await self._read(response)
         except Exception as error:  # noqa: BLE001, any failure at all must become a Loss: the caller answers for money
             return loss_of(error, is_begun=attempt.is_begun)
@@ -279,6 +294,7 @@ class ConnectionPool:
                 max_line_size=HEADER_BYTES_MAX,
                 max_field_size=HEADER_BYTES_MAX,
                 max_headers=HEADERS_MAX,
+                trace_configs=[*self._trace_configs],
             )
         return self._session
 
@@ -286,13 +302,19 @@ class ConnectionPool:
 class GatewayConnections:
     """The two connection pools to one gateway account."""
 
-    def __init__(self, base_url: str, clock: Clock, *, timeout_s: float) -> None:
-        self.effects = ConnectionPool(
-            base_url, clock, timeout_s=timeout_s, idle_s=EFFECT_IDLE_S, bytes_max=EFFECT_REPLY_BYTES_MAX
-        )
-        self.reads = ConnectionPool(
-            base_url, clock, timeout_s=timeout_s, idle_s=READ_IDLE_S, bytes_max=READ_REPLY_BYTES_MAX
-        )
+    def __init__(
+        self,
+        base_url: str,
+        clock: Clock,
+        *,
+        timeout_s: float,
+        trace_configs: tuple[aiohttp.TraceConfig, ...] = (),
+        date_seen: Callable[[str], None] | None = None,
+    ) -> None:
+        pool = partial(ConnectionPool, base_url, clock, timeout_s=timeout_s, trace_configs=trace_configs)
+        self.effects = pool(idle_s=EFFECT_IDLE_S, bytes_max=EFFECT_REPLY_BYTES_MAX)
+        self.reads = pool(idle_s=READ_IDLE_S, bytes_max=READ_REPLY_BYTES_MAX)
+        self.effects.date_seen = self.reads.date_seen = date_seen
 
     async def close(self) -> None:
         """Closes both pools."""

@@ -1,6 +1,7 @@
 """Makes PayHere accounts from their settings."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -9,7 +10,7 @@ from pydantic import BaseModel
 from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayResources
 from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.connections import Network
+from payrelay.gateways.payhere.connections import GatewayConnections, Network
 from payrelay.gateways.payhere.settings import DEFAULTS, PayHereSettings
 from payrelay.gateways.payhere.wire.checkout_forms import HashAmounts
 
@@ -41,13 +42,24 @@ class PayHereKind:
     def open(self, common: CommonSettings, own: BaseModel, resources: GatewayResources) -> PayHere:
         """Makes the client of an account."""
         account = msgspec.structs.replace(account_of(common, own), known_as=resources.merchant)
+        connect = self._connect or partial(_connected, resources)
         return PayHere(
             account,
             clock=resources.clock,
             rate_limiter=resources.rate_limiter,
-            connections=None if self._connect is None else self._connect(account),
+            connections=connect(account),
             token_store=None if resources.token_store is None else resources.token_store(token_name_of(account)),
         )
+
+
+def _connected(resources: GatewayResources, account: Account) -> GatewayConnections:
+    return GatewayConnections(
+        account.base_url,
+        resources.clock,
+        timeout_s=account.timeout_s,
+        trace_configs=resources.trace_configs,
+        date_seen=resources.date_seen,
+    )
 
 
 def account_of(common: CommonSettings, own: BaseModel) -> Account:

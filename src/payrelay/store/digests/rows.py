@@ -195,6 +195,7 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "events": "an event says what to look at; what it tells is read from the row that it names",
     "feed": "it is the last position that an event was given",
     "deliveries": "it says which events an endpoint still gets; where to is the endpoint's row",
+    "heartbeats": "each shows its own process that the database takes writes",
     "alerts": "it says which operators are still to be told",
     "notification_alerts": "it says which operators are still to be told",
     "checkout_alerts": "it says which operators are still to be told",

@@ -10,16 +10,19 @@ Rules:
 """
 
 import asyncio
+import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 
-from payrelay.errors import Outdated, StoreError, StoreUnavailable
+from payrelay.errors import Outdated, StoreError, StoreFault, StoreUnavailable
 from payrelay.store.engine import sqlite_file
 from payrelay.store.engine.database import Row, Statement, T, Unit
 from payrelay.store.engine.owner_lock import OwnerLock
+from payrelay.store.engine.status import FailureCount, StoreStatus
 
 BATCH_MAX: Final = 128
 """Units of one COMMIT: enough to share a sync, few enough that their statements block the loop for some 5 ms only."""
@@ -45,6 +48,17 @@ _STORAGE_TROUBLE: Final = frozenset(
     }
 )
 """Primary result codes that concern the file or the disk, not the statement."""
+_FAULTS: Final = {
+    sqlite3.SQLITE_FULL: StoreFault.DISK_FULL,
+    sqlite3.SQLITE_READONLY: StoreFault.READ_ONLY,
+    sqlite3.SQLITE_BUSY: StoreFault.BUSY,
+    sqlite3.SQLITE_LOCKED: StoreFault.BUSY,
+    sqlite3.SQLITE_PROTOCOL: StoreFault.BUSY,
+    sqlite3.SQLITE_IOERR: StoreFault.IO_ERROR,
+    sqlite3.SQLITE_CORRUPT: StoreFault.IO_ERROR,
+    sqlite3.SQLITE_CANTOPEN: StoreFault.IO_ERROR,
+    sqlite3.SQLITE_NOTADB: StoreFault.IO_ERROR,
+}
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,7 +117,9 @@ class Sqlite:
         loop: asyncio.AbstractEventLoop,
         lock: OwnerLock | None,
         busy_s: float,
+        folder: Path | None = None,
     ) -> None:
+        self._folder = folder
         self._writer = connections.writer
         self._reader = connections.reader
         self._executor = executor
@@ -115,26 +131,30 @@ class Sqlite:
         self._is_idle = asyncio.Event()
         self._is_idle.set()
         self._is_closed = False
+        self._failures = FailureCount()
 
     async def write(self, unit: Unit[T]) -> T:
         """Carries out a unit of work together with all that wait; see ``Database.write``."""
-        if self._is_closed:
-            raise StoreUnavailable("the database is closed")
-        if len(self._waiting) >= WAITING_MAX:
-            raise StoreUnavailable("too many writes are waiting for the database")
-        waiter: asyncio.Future[T] = self._loop.create_future()
-        self._waiting.append(_Job(unit, waiter))
-        self._wake()
-        return await waiter
+        with self._failures:
+            if self._is_closed:
+                raise StoreUnavailable("the database is closed")
+            if len(self._waiting) >= WAITING_MAX:
+                msg = "too many writes are waiting for the database"
+                raise StoreUnavailable(msg, fault=StoreFault.NO_CONNECTION_FREE)
+            waiter: asyncio.Future[T] = self._loop.create_future()
+            self._waiting.append(_Job(unit, waiter))
+            self._wake()
+            return await waiter
 
     async def read(self, unit: Unit[T]) -> T:
         """Carries out a reading unit at once, in the calling thread; see ``Database.read``."""
-        if self._is_closed:
-            raise StoreUnavailable("the database is closed")
-        try:
-            return _drive(self._reader, unit)
-        except sqlite3.Error as error:
-            raise _translated(error) from error
+        with self._failures:
+            if self._is_closed:
+                raise StoreUnavailable("the database is closed")
+            try:
+                return _drive(self._reader, unit)
+            except sqlite3.Error as error:
+                raise _translated(error) from error
 
     async def clear_files(self, table: str | None) -> bool:
         """Copies the log into the file and empties it; see ``Database.clear_files``.
@@ -151,6 +171,17 @@ class Sqlite:
     async def ping(self) -> None:
         """Takes the write lock and releases it; see ``Database.ping``."""
         await self.write(_nothing())
+
+    def status(self) -> StoreStatus:
+        """Gives the state of the writer now; reads nothing of the file but how much room is beside it."""
+        return StoreStatus(
+            connections_max=1,
+            connections_open=0 if self._is_closed else 1,
+            connections_used=0 if self._is_idle.is_set() else 1,
+            waiting=len(self._waiting),
+            failed=self._failures.by_fault,
+            disk_free_bytes=_free_bytes(self._folder),
+        )
 
     async def close(self) -> None:
         """Commits the waiting units, then closes the file; see ``Database.close``."""
@@ -287,7 +318,8 @@ class Sqlite:
             # The next BEGIN fails then, and its units get StoreUnavailable here.
             pass
         reason = f"the database can't be written to: {error}"
-        self._deliver([_Outcome(job.waiter, None, StoreUnavailable(reason)) for job in batch])
+        fault = _fault_of(error)
+        self._deliver([_Outcome(job.waiter, None, StoreUnavailable(reason, fault=fault)) for job in batch])
 
     def _deliver(self, outcomes: list[_Outcome[Any]]) -> None:
         """Gives each caller the outcome of its unit, and goes on with the next batch; skips cancelled callers."""
@@ -339,11 +371,25 @@ def _nothing() -> Unit[None]:
     yield from ()
 
 
+def _free_bytes(folder: Path | None) -> int | None:
+    if folder is None:
+        return None
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    return found.f_bavail * found.f_frsize
+
+
+def _fault_of(error: Exception) -> StoreFault:
+    return _FAULTS.get(_primary_code(error), StoreFault.OTHER)
+
+
 def _is_storage_trouble(error: sqlite3.Error) -> bool:
     return _primary_code(error) in _STORAGE_TROUBLE
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def _primary_code(error: Exception) -> int:
     # The low byte is the primary code; the bytes above it have details.
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
@@ -352,7 +398,7 @@ def _primary_code(error: sqlite3.Error) -> int:
 def _translated(error: sqlite3.Error) -> StoreError:
     """Gives our exception for one of SQLite's."""
     if _is_storage_trouble(error):
-        return StoreUnavailable(f"the database can't be used: {error}")
+        return StoreUnavailable(f"the database can't be used: {error}", fault=_fault_of(error))
     if getattr(error, "sqlite_errorcode", 0) in {
         sqlite3.SQLITE_CONSTRAINT_UNIQUE,
         sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,

@@ -18,6 +18,7 @@ from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.recovery.positions import before_first
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.events import deliveries
+from payrelay.store.events.outbox import TRACEPARENT
 from payrelay.store.statements.events import feed as statements
 from payrelay.store.statements.events import outbox as outbox_statements
 
@@ -182,6 +183,8 @@ def _events(rows: Sequence[Row]) -> _Events:
 
 def event_of(row: Row) -> PublishedEvent:
     """Converts a row that has the columns of an event in their order."""
-    *members, data = row
-    values = dict(zip(PublishedEvent.__struct_fields__, (*members, _decode_data(str(data))), strict=True))
+    *members, text = row
+    data = _decode_data(str(text))
+    traceparent = data.pop(TRACEPARENT, None)
+    values = dict(zip(PublishedEvent.__struct_fields__, (*members, data, traceparent), strict=True))
     return msgspec.convert(values, PublishedEvent)

@@ -8,6 +8,9 @@ from payrelay.core.events.event import OutgoingEvent
 from payrelay.store.engine.database import Statement, Unit, Value
 from payrelay.store.statements.events import outbox as statements
 
+TRACEPARENT: Final = "traceparent"
+"""The name of an event's trace context among its stored data."""
+
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -17,6 +20,11 @@ def put(event: OutgoingEvent) -> Unit[None]:
 
 
 def parameters_of(event: OutgoingEvent) -> tuple[Value, ...]:
-    """Gives an event's columns in their order, for a statement that writes it beside the change."""
-    *members, data = msgspec.structs.astuple(event)
+    """Gives an event's columns in their order, for a statement that writes it beside the change.
+
+    The trace context lies among the data, under a name that no data have.
+    """
+    *members, data, traceparent = msgspec.structs.astuple(event)
+    if traceparent is not None:
+        data = {**data, TRACEPARENT: traceparent}
     return (*members, _encode(data).decode())

@@ -7,8 +7,16 @@ import asyncpg
 import pytest
 
 from payrelay.clock import Clock
-from payrelay.errors import Outdated, SettingsError, StoreDoubtful, StoreError, StoreUnavailable, StoreUnusable
-from payrelay.store import Connecting, open_database
+from payrelay.errors import (
+    Outdated,
+    SettingsError,
+    StoreDoubtful,
+    StoreError,
+    StoreFault,
+    StoreUnavailable,
+    StoreUnusable,
+)
+from payrelay.store import Connecting, open_database, status_of
 from payrelay.store.engine.database import Database, Statement, Unit, Value
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.postgresql.connections import KEPT_MIN
@@ -109,26 +117,45 @@ async def test_a_standby_is_not_ready(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "error"),
+    ("state", "error", "fault"),
     [
-        ("40001", StoreUnavailable),
-        ("40P01", StoreUnavailable),
-        ("53100", StoreUnavailable),
-        ("57014", StoreUnavailable),
-        ("55P03", StoreUnavailable),
-        ("23505", Outdated),
-        ("23502", StoreError),
-        ("42703", StoreError),
+        ("40001", StoreUnavailable, StoreFault.BUSY),
+        ("40P01", StoreUnavailable, StoreFault.BUSY),
+        ("53100", StoreUnavailable, StoreFault.DISK_FULL),
+        ("57014", StoreUnavailable, StoreFault.TIMEOUT),
+        ("55P03", StoreUnavailable, StoreFault.BUSY),
+        ("25006", StoreUnavailable, StoreFault.READ_ONLY),
+        ("58030", StoreUnavailable, StoreFault.IO_ERROR),
+        ("23505", Outdated, StoreFault.OTHER),
+        ("23502", StoreError, StoreFault.OTHER),
+        ("42703", StoreError, StoreFault.OTHER),
     ],
 )
-async def test_every_state_becomes_one_of_our_errors(database: Database, state: str, error: type[StoreError]) -> None:
+async def test_every_state_becomes_one_of_our_errors(
+    database: Database, state: str, error: type[StoreError], fault: StoreFault
+) -> None:
     """What may be repeated is distinguished from what was decided wrongly, and the driver's classes stay inside."""
     raising = f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = 'm', DETAIL = 'SECRET'; END $$"
 
     with pytest.raises(StoreError) as raised:
         await database.write(run(raising))
-    assert type(raised.value) is error
+    assert (type(raised.value), raised.value.fault) == (error, fault)
     assert "SECRET" not in str(raised.value)
+
+
+async def test_the_pool_shows_its_use(postgresql_url: str) -> None:
+    """A pool that is too small shows as units that wait, before any of them fails."""
+    database = await open_database(postgresql_url, clock=Clock(), owner=True, connecting=Connecting(pool_size=2))
+    units = asyncio.gather(*[database.read(run("SELECT 1 FROM pg_sleep(0.2)")) for _ in range(5)])
+    seen = status_of(database)
+    while seen is not None and seen.waiting < 3:
+        await asyncio.sleep(0)
+        seen = status_of(database)
+
+    assert seen is not None
+    assert seen[:4] == (2, 2, 2, 3)
+    await units
+    await database.close()
 
 
 async def test_a_value_that_text_cannot_hold_is_refused(database: Database) -> None:

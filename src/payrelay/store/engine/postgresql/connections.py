@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import asyncpg
 
-from payrelay.errors import StoreUnavailable
+from payrelay.errors import StoreFault, StoreUnavailable
 from payrelay.store.engine.postgresql.faults import NO_ROOM, OtherServerError
 from payrelay.store.engine.postgresql.servers import Sighting
 from payrelay.store.engine.postgresql.sessions import Access, PlainConnection, require_durable, sighting_of
@@ -19,6 +19,15 @@ QUEUE_S: Final = 5.0
 _AGAIN_AFTER_S: Final = 0.05
 """The pause before a server is asked again that takes no more connections; one of ours may be free by then."""
 _CLOSE_TIMEOUT_S: Final = 10.0
+
+
+class PoolUsage(NamedTuple):
+    """How connections are used: the most that may be open, those that are, those in use, and who waits for one."""
+
+    size_max: int
+    size: int
+    used: int
+    waiting: int
 
 
 class Connections:
@@ -34,6 +43,7 @@ class Connections:
         self._size = size
         self._queue_s = queue_s
         self.is_watched = False
+        self._waiting = 0
         self._pool: Any = asyncpg.create_pool(
             min_size=min(KEPT_MIN, size),
             max_size=size,
@@ -54,7 +64,18 @@ class Connections:
         StoreUnavailable after that; what the driver raises; OtherServerError.
         """
         async with contextlib.AsyncExitStack() as stack:
-            yield await self._acquired(stack)
+            self._waiting += 1
+            try:
+                connection = await self._acquired(stack)
+            finally:
+                self._waiting -= 1
+            yield connection
+
+    @property
+    def usage(self) -> PoolUsage:
+        """How the connections are used now."""
+        size: int = self._pool.get_size()
+        return PoolUsage(self._size, size, size - self._pool.get_idle_size(), self._waiting)
 
     async def _acquired(self, stack: contextlib.AsyncExitStack) -> Any:  # noqa: ANN401 - asyncpg is shipped without types
         loop = asyncio.get_running_loop()
@@ -65,7 +86,7 @@ class Connections:
             except TimeoutError as error:
                 if self._pool.get_size() - self._pool.get_idle_size() >= self._size:
                     msg = f"all {self._size} connections to the database were in use for {self._queue_s:g} s"
-                    raise StoreUnavailable(msg) from error
+                    raise StoreUnavailable(msg, fault=StoreFault.NO_CONNECTION_FREE) from error
                 raise
             except NO_ROOM:
                 if loop.time() + _AGAIN_AFTER_S > until_s:
@@ -90,7 +111,7 @@ class Connections:
         seen = await sighting_of(connection, self.sighting.host)
         if seen.server != self.sighting.server:
             if seen.server is None:
-                raise OtherServerError("the database is read-only")
+                raise OtherServerError("the database is read-only", fault=StoreFault.READ_ONLY)
             raise OtherServerError(f"the database's address leads to another server: {seen.server.words}")
         if self.is_watched and not seen.is_pooled and seen.started != self.sighting.started:
             raise OtherServerError("the database's server has just been started anew, and is not compared yet")

@@ -18,7 +18,7 @@ import asyncpg
 
 from payrelay.clock import Clock
 from payrelay.core.database.schema_changes import SchemaChanges
-from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.errors import StoreFault, StoreUnavailable, StoreUnusable
 from payrelay.store.engine.database import Row, ServerWatcher, Statement, T, Unit
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.postgresql.faults import OtherServerError, first_line, in_doubt, translated
@@ -34,6 +34,7 @@ from payrelay.store.engine.postgresql.sessions import (
     transaction,
 )
 from payrelay.store.engine.postgresql.watching import Watching, looked
+from payrelay.store.engine.status import FailureCount, StoreStatus
 
 POOL_SIZE: Final = 16
 """Connections of one process, unless it is set otherwise: more would mostly queue inside the server."""
@@ -72,6 +73,7 @@ class Postgresql:
     def __init__(self, access: Access, watching: Watching) -> None:
         self._access = access
         self._watching = watching
+        self._failures = FailureCount()
 
     async def write(self, unit: Unit[T]) -> T:
         """Carries out a unit of work; see ``Database.write``."""
@@ -80,23 +82,25 @@ class Postgresql:
         except StopIteration as end:
             value: T = end.value
             return value
-        if statement.begins_effect:
-            await self._watching.require_fresh()
-        async with self._connection() as connection:
+        with self._failures:
             if statement.begins_effect:
-                self._watching.require_effects_now()  # the wait for a connection may have been long
-            with in_doubt():
-                return await self._write(connection, unit, statement)
+                await self._watching.require_fresh()
+            async with self._connection() as connection:
+                if statement.begins_effect:
+                    self._watching.require_effects_now()  # the wait for a connection may have been long
+                with in_doubt():
+                    return await self._write(connection, unit, statement)
 
     async def read(self, unit: Unit[T]) -> T:
         """Carries out a reading unit; see ``Database.read``."""
-        async with self._connection() as connection:
-            try:
-                statement = next(unit)
-            except StopIteration as end:
-                value: T = end.value
-                return value
-            return await _go_on(connection, unit, statement)
+        with self._failures:
+            async with self._connection() as connection:
+                try:
+                    statement = next(unit)
+                except StopIteration as end:
+                    value: T = end.value
+                    return value
+                return await _go_on(connection, unit, statement)
 
     async def clear_files(self, table: str | None) -> bool:
         """Writes a table anew, without what was deleted from it; see ``Database.clear_files``."""
@@ -128,7 +132,19 @@ class Postgresql:
         async with self._connection() as connection:
             is_read_only = await connection.fetchval("SELECT current_setting('transaction_read_only') = 'on'")
         if is_read_only:
-            raise StoreUnavailable("the database is read-only")
+            raise StoreUnavailable("the database is read-only", fault=StoreFault.READ_ONLY)
+
+    def status(self) -> StoreStatus:
+        """Gives the state of the connections now; asks no server."""
+        usage = self._watching.connections.usage
+        return StoreStatus(
+            connections_max=usage.size_max,
+            connections_open=usage.size,
+            connections_used=usage.used,
+            waiting=usage.waiting,
+            failed=self._failures.by_fault,
+            server_changes=self._watching.server_changes,
+        )
 
     async def close(self) -> None:
         """Lets running units end, then closes the connections; see ``Database.close``."""

@@ -6,13 +6,27 @@ from typing import Final
 
 import asyncpg
 
-from payrelay.errors import Outdated, StoreDoubtful, StoreError, StoreUnavailable
+from payrelay.errors import Outdated, StoreDoubtful, StoreError, StoreFault, StoreUnavailable
 
 _UNAVAILABLE_CLASSES: Final = frozenset({"08", "28", "40", "53", "55", "57", "58"})
 """Classes of SQLSTATE that pass: connection, authorization (a password being changed), rollback by conflict, resources,
 an object in use, operator intervention, system error."""
 _UNAVAILABLE_STATES: Final = frozenset({"25006"})
 """A read-only transaction: the server has become a standby."""
+_FAULTS: Final = {
+    "53100": StoreFault.DISK_FULL,
+    "25006": StoreFault.READ_ONLY,
+    "57014": StoreFault.TIMEOUT,
+    "08": StoreFault.UNREACHABLE,
+    "57": StoreFault.UNREACHABLE,
+    "28": StoreFault.LOGIN_REFUSED,
+    "40": StoreFault.BUSY,
+    "53": StoreFault.BUSY,
+    "55": StoreFault.BUSY,
+    "58": StoreFault.IO_ERROR,
+    "XX": StoreFault.IO_ERROR,
+}
+"""By SQLSTATE, and else by its class."""
 _UNIQUE_VIOLATION: Final = "23505"
 _LOST: Final = ("08", "57P")
 """Of those that pass: the connection or the server was lost, perhaps at the commit."""
@@ -24,6 +38,10 @@ NO_ROOM: Final = (asyncpg.TooManyConnectionsError, asyncpg.CannotConnectNowError
 class OtherServerError(Exception):
     """A connection leads to another server than the one that this process knows, or to one that can't be written to."""
 
+    def __init__(self, text: str, *, fault: StoreFault = StoreFault.OTHER_SERVER) -> None:
+        super().__init__(text)
+        self.fault = fault
+
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
@@ -33,14 +51,16 @@ def translated() -> Iterator[None]:
     except asyncpg.PostgresError as error:
         raise _of_state(error) from error
     except OtherServerError as error:
-        raise StoreUnavailable(str(error)) from error
+        raise StoreUnavailable(str(error), fault=error.fault) from error
     except (OSError, TimeoutError) as error:
-        raise StoreUnavailable(f"the database can't be reached: {first_line(error)}") from error
+        msg = f"the database can't be reached: {first_line(error)}"
+        raise StoreUnavailable(msg, fault=_fault_of(error)) from error
     except asyncpg.DataError as error:
         raise StoreError(f"the database can't hold a value: {first_line(error)}") from error
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         # Where a connection dies at a bad moment, the driver sometimes reports a fault of its own.
-        raise StoreUnavailable(f"the database can't be used: {first_line(error)}") from error
+        msg = f"the database can't be used: {first_line(error)}"
+        raise StoreUnavailable(msg, fault=StoreFault.UNREACHABLE) from error
 
 
 @contextlib.contextmanager
@@ -51,11 +71,11 @@ def in_doubt() -> Iterator[None]:
     except asyncpg.PostgresError as error:
         if not (error.sqlstate or "").startswith(_LOST):
             raise
-        raise StoreDoubtful(f"the database was lost: {first_line(error)}") from error
+        raise StoreDoubtful(f"the database was lost: {first_line(error)}", fault=_fault_of(error)) from error
     except asyncpg.DataError:
         raise
     except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        raise StoreDoubtful(f"the database was lost: {first_line(error)}") from error
+        raise StoreDoubtful(f"the database was lost: {first_line(error)}", fault=_fault_of(error)) from error
 
 
 def _of_state(error: asyncpg.PostgresError) -> StoreError:
@@ -63,8 +83,15 @@ def _of_state(error: asyncpg.PostgresError) -> StoreError:
     if state == _UNIQUE_VIOLATION:
         return Outdated("another row took the place of this one")
     if state[:2] in _UNAVAILABLE_CLASSES or state in _UNAVAILABLE_STATES:
-        return StoreUnavailable(f"the database can't be used: {first_line(error)}")
-    return StoreError(f"the database refused a statement: {first_line(error)}")
+        return StoreUnavailable(f"the database can't be used: {first_line(error)}", fault=_fault_of(error))
+    return StoreError(f"the database refused a statement: {first_line(error)}", fault=_fault_of(error))
+
+
+def _fault_of(error: Exception) -> StoreFault:
+    if isinstance(error, asyncpg.PostgresError):
+        state: str = error.sqlstate or ""
+        return _FAULTS.get(state) or _FAULTS.get(state[:2], StoreFault.OTHER)
+    return StoreFault.TIMEOUT if isinstance(error, TimeoutError) else StoreFault.UNREACHABLE
 
 
 def first_line(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Final
 
 from payrelay.clock import Clock
-from payrelay.errors import StoreError, StoreUnavailable
+from payrelay.errors import StoreError, StoreFault, StoreUnavailable
 from payrelay.store.engine.database import ServerWatcher
 from payrelay.store.engine.postgresql.connections import Connections
 from payrelay.store.engine.postgresql.faults import OtherServerError, translated
@@ -92,7 +92,8 @@ class HostLooks:
 class Watching:
     """Watches the servers for a pool, and replaces the pool where another server takes the writes.
 
-    ``connections`` are those to the server that is in use; there are none before ``connect``.
+    ``connections`` are those to the server that is in use; there are none before ``connect``. ``server_changes`` counts
+    how often another server took the writes.
     """
 
     connections: Connections
@@ -112,6 +113,8 @@ class Watching:
         self._settles_at_s = 0.0
         self._told: str | None = None
         self._reason = "no answer yet"
+        self._fault = StoreFault.UNREACHABLE
+        self.server_changes = 0
 
     async def connect(self, sighting: Sighting) -> None:
         """Makes the connections to a server. Raises what the driver raises, OtherServerError, StoreUnusable."""
@@ -151,14 +154,16 @@ class Watching:
         if self._watcher is None:
             return
         if not self._is_settled:
-            raise StoreUnavailable("another server takes the writes, and it is not compared yet; this was not stored")
+            msg = "another server takes the writes, and it is not compared yet; this was not stored"
+            raise StoreUnavailable(msg, fault=StoreFault.OTHER_SERVER)
         if self._watcher.behind is not None:
             raise StoreUnavailable(f"{self._watcher.behind}; this was not stored")
         self._require_fresh_now()
 
     def _require_fresh_now(self) -> None:
         if self._watcher is not None and not self._is_fresh():
-            raise StoreUnavailable(f"which server takes the writes can't be told now ({self._reason})")
+            msg = f"which server takes the writes can't be told now ({self._reason})"
+            raise StoreUnavailable(msg, fault=self._fault)
 
     def _is_fresh(self) -> bool:
         return self._clock.boot_s() - self._looked_at_s <= FRESH_S
@@ -170,9 +175,9 @@ class Watching:
                 with translated():
                     looked_at_s = await self._look(watcher)
             except StoreError as error:
-                self._reason = str(error)
+                self._reason, self._fault = str(error), error.fault
             except Exception as error:  # noqa: BLE001 - our own fault in one look must not end the looking
-                self._reason = repr(error)
+                self._reason, self._fault = repr(error), StoreFault.OTHER
             else:
                 self._looked_at_s = looked_at_s
                 async with self._looked:
@@ -183,7 +188,9 @@ class Watching:
         """Looks, and follows what was seen; gives the time, in ``boot_s``, from which on that is known."""
         verdict, sighting, began_s = await self._looks.judged(self.connections.sighting)
         if sighting is None:
-            raise OtherServerError(STALE_WORDS if verdict is Verdict.STALE else "no server takes writes")
+            if verdict is Verdict.STALE:
+                raise OtherServerError(STALE_WORDS)
+            raise OtherServerError("no server takes writes", fault=StoreFault.READ_ONLY)
         await self._follow(watcher, verdict, sighting)
         return began_s
 
@@ -229,6 +236,7 @@ class Watching:
     def _tell(self, watcher: ServerWatcher, before: str, sighting: Sighting) -> None:
         """Tells of another server, once for each time that one takes the writes."""
         if self._told != (words := _words_of(sighting)):
+            self.server_changes += 1
             watcher.server_changed(before, words)
             self._told = words
 

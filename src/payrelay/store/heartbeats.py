@@ -1,0 +1,70 @@
+"""The heartbeat of this process in the database: one small write, which shows whether the database takes writes.
+
+Rules:
+
+1. A heartbeat is one statement over the process's own row. It locks nothing that anybody else writes.
+2. A row that is gone, or older than this process was told, shows that the database went back or is another one.
+"""
+
+from typing import Final, NamedTuple
+
+from payrelay.store.engine.database import Database, Row, Statement, Unit, count_rows
+from payrelay.store.statements import heartbeats as statements
+
+KEPT_MS: Final = 7 * 86_400_000
+"""How long the row of a process is kept that was killed; longer than any machine is suspended by mistake."""
+
+
+class Beat(NamedTuple):
+    """A heartbeat that was stored.
+
+    Attributes:
+        at_ms: the time that was stored.
+        database_ms: the clock of the database's server; None for an embedded database, whose clock is ours.
+        is_own_lost: whether the heartbeat before it was gone or older than this process was told.
+    """
+
+    at_ms: int
+    database_ms: int | None
+    is_own_lost: bool
+
+
+class Heartbeats:
+    """Stores the heartbeats of one process, which has a name of its own."""
+
+    def __init__(self, database: Database, process: str) -> None:
+        self._database = database
+        self._process = process
+        self._told_ms: int | None = None
+
+    async def beat(self, now_ms: int) -> Beat:
+        """Stores a heartbeat; on disk when this returns. May be repeated. Raises StoreUnavailable.
+
+        A heartbeat whose end isn't known may be stored all the same, and is no sign that the database went back.
+        """
+        told_ms = self._told_ms
+        at_ms = now_ms if told_ms is None else max(now_ms, told_ms + 1)
+        if told_ms is not None and at_ms - told_ms > KEPT_MS:
+            told_ms = None  # another process may have deleted the row meanwhile, as it may
+        beat = await self._database.write(_beat(self._process, at_ms, told_ms))
+        self._told_ms = at_ms
+        return beat
+
+    async def end(self) -> None:
+        """Deletes the row of this process. May be repeated. Raises StoreUnavailable."""
+        self._told_ms = None
+        await self._database.write(count_rows(Statement(statements.END, (self._process,))))
+
+
+def _beat(process: str, at_ms: int, told_ms: int | None) -> Unit[Beat]:
+    if told_ms is not None:
+        rows = yield Statement(statements.BEAT, (process, at_ms, told_ms), is_whole=True)
+        if rows:
+            return Beat(at_ms, _clock_of(rows[0]), is_own_lost=False)
+    rows = yield Statement(statements.BEGIN, (process, at_ms))
+    yield Statement(statements.FORGET_OLD, (at_ms - KEPT_MS,))
+    return Beat(at_ms, _clock_of(rows[0]), is_own_lost=told_ms is not None)
+
+
+def _clock_of(row: Row) -> int | None:
+    return row[0] if isinstance(row[0], int) else None

@@ -1,0 +1,1 @@
+"""Tracing: what one request leads to, also minutes later, as one trace."""

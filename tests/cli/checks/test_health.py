@@ -1,0 +1,81 @@
+"""The command for health checks: what it says of a service, of a stranger and of silence."""
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.cli.commands import Run
+
+READY = b'{"status":"ready"}'
+BEHIND = b'{"status":"ready","effects":"refused","cause":"behind","reason":"the database may lack commits"}'
+FULL = b'{"status":"not_ready","cause":"disk_full","reason":"the disk of the database is full"}'
+
+Serve = Callable[[bytes], int]
+
+
+def reply(status: str, body: bytes) -> bytes:
+    """Writes a whole reply."""
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status.encode(), len(body), body)
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Answers the next connection with the given bytes, and gives the port; asks are kept open until the test ends."""
+    with ExitStack() as stack:
+
+        def served(raw: bytes) -> int:
+            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+            def answer() -> None:
+                connection, _ = listener.accept()
+                stack.callback(connection.close)
+                connection.recv(10_000)
+                connection.sendall(raw)
+
+            threading.Thread(target=answer, daemon=True).start()
+            port: int = listener.getsockname()[1]
+            return port
+
+        yield served
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "said"),
+    [
+        (reply("200 OK", READY), 0, "ready"),
+        (reply("200 OK", BEHIND), 0, "ready; effects are refused: the database may lack commits"),
+        (reply("503 Service Unavailable", FULL), 1, "not ready: the disk of the database is full"),
+        (reply("200 OK", b"<h1>Welcome to nginx!</h1>"), 1, "something answers there that is not Payrelay: HTTP 200"),
+        (reply("404 Not Found", b"[]"), 1, "something answers there that is not Payrelay: HTTP 404"),
+        (b"220 mail.example ESMTP\r\n", 1, "no answer from"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", 1, "no answer from"),
+    ],
+)
+def test_one_line_and_the_exit_code_tell(run: Run, serve: Serve, raw: bytes, code: int, said: str) -> None:
+    """A supervisor reads the code, and a person the line that it keeps."""
+    ran = run("health", "--port", str(serve(raw)), "--timeout", "0.5")
+
+    assert ran.code == code
+    assert said in ran.out + ran.err
+    assert len((ran.out + ran.err).splitlines()) == 1
+
+
+def test_nobody_there_is_not_ready(run: Run) -> None:
+    """A service that has not started yet, or has ended."""
+    ran = run("health", "--port", "1")
+    assert (ran.code, ran.out) == (1, "")
+
+
+@pytest.mark.process
+def test_it_loads_nothing_heavy() -> None:
+    """It runs every few seconds beside the service, and must not cost a start of the service each time."""
+    script = "import sys; from payrelay.cli.checks import health; print(*sys.modules)"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+    assert loaded & {"pydantic", "asyncpg", "aiohttp", "granian", "sqlite3", "uvloop", "prometheus_client"} == set()
