@@ -80,7 +80,7 @@ async def print_anchor() -> int:
 
 @app.command(
     "explain",
-    epilog=examples("payrelay audit explain --from 20261121T10Z --until 20261121T11Z --reason slow"),
+    epilog=examples("payrelay audit explain --from 20261121T10Z --until 20261121T11Z --reason NTP"),
 )
 @awaited
 async def explain(
