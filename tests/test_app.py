@@ -8,7 +8,7 @@ import pytest
 from tests.samples import OPERATION
 
 from payrelay.api.http.request_log import json_log
-from payrelay.app import common_of, opened_database, remove_database, running, seal_of
+from payrelay.app import opened_database, remove_database, running, seal_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
 from payrelay.core.outcomes import Evidence
@@ -154,7 +154,7 @@ def test_the_environment_chooses_the_gateways_address(environment: str) -> None:
     """Test money never meets the real gateway, unless somebody says so."""
     gateway = gateway_settings({"app_id": "x", "app_secret": "y", "environment": environment})
 
-    assert account_of(common_of("gateway", gateway), gateway).base_url == BASE_URLS[environment]
+    assert account_of(gateway.common("gateway"), gateway).base_url == BASE_URLS[environment]
 
 
 @pytest.mark.postgresql

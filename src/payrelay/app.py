@@ -59,7 +59,6 @@ from payrelay.runtime.recovery.server_changes import ServerChanges
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
     KEY_IS_MISSING,
-    GatewaySettings,
     Settings,
     child_environment,
     marks_beside,
@@ -598,7 +597,7 @@ async def opened_accounts(
     async with AsyncExitStack() as stack:
         accounts = {}
         for name, gateway in settings.gateways.items():
-            kind, common = kinds[gateway.kind], common_of(name, gateway)
+            kind, common = kinds[gateway.kind], gateway.common(name)
             resources = await _gateway_resources(common, clock, kind.identity(common, gateway), shared)
             if not shares_access_tokens:
                 resources = replace(resources, token_store=None)
@@ -622,7 +621,7 @@ async def opened_trial(
         raise SettingsError(f"no gateway account is called {name}")
     if gateway.kind not in TRIALS:
         raise SettingsError(f"there is no trial for gateways of the kind {gateway.kind}")
-    trial = TRIALS[gateway.kind](common_of(name, gateway), gateway, clock, pace)
+    trial = TRIALS[gateway.kind](gateway.common(name), gateway, clock, pace)
     try:
         yield trial
     finally:
@@ -648,19 +647,6 @@ async def _gateway_resources(
         rate_limiter=rate_limiter,
         token_store=token_store,
         date_seen=partial(shared.gateway_clocks.note, common.name),
-    )
-
-
-def common_of(name: str, gateway: GatewaySettings) -> CommonSettings:
-    """Returns the settings of an account that every kind of gateway has."""
-    return CommonSettings(
-        name=name,
-        environment=gateway.environment,
-        base_url=gateway.base_url,
-        limit=gateway.rate_limit,
-        timeout_s=gateway.timeout_s,
-        queue_s=gateway.queue_s,
-        timezone=gateway.timezone,
     )
 
 

@@ -255,3 +255,16 @@ async def test_a_lost_window_is_told_with_who_began_it_and_explains_noted_anchor
     assert (shown["summary"]["is_verified"], shown["summary"]["anchors_lost"]) == (False, [1])
     [gap] = shown["summary"]["lost_windows"]
     assert (gap["incarnation"], gap["operator"], gap["note"]) == (2, "dana", "disk died")
+
+
+def test_what_needs_no_explanation_gets_none(run: Run, file: Path) -> None:
+    """An explanation that nobody needs would stand in every later audit."""
+    typed = ("audit", "explain", "--from", "2026-11-21T10:00Z", "--until", "2026-11-21T11:00Z", "--reason", "slow")
+    ran = run(*typed, PAYRELAY_DATABASE_URL=f"sqlite:///{file}")
+    assert (ran.code, ran.err) == (2, "payrelay: no anchor needs an explanation\n")
+
+
+def test_an_explanation_says_when(run: Run, file: Path) -> None:
+    """Without a time, the wrong anchor might be explained."""
+    ran = run("audit", "explain", "--reason", "slow", PAYRELAY_DATABASE_URL=f"sqlite:///{file}")
+    assert (ran.code, "--from takes a time with its zone" in ran.err) == (2, True)

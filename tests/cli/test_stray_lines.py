@@ -112,7 +112,11 @@ def test_an_exception_that_cannot_be_raised_is_a_line() -> None:
         def __del__(self) -> None:
             fail()
 
-    [line] = written([Finalized()].clear)
+    def act() -> None:
+        held = [Finalized()]
+        held.clear()
+
+    [line] = written(act)
     assert (line["event"], line["errors"][0]["type"]) == ("unraisable", "ValueError")
 
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from payrelay.cli.session import read_settings
-from payrelay.cli.terminal.declaring import Json, awaited, examples, group
+from payrelay.cli.session import operator_from, read_settings, reason_from
+from payrelay.cli.terminal.declaring import By, Json, Reason, awaited, examples, group
 from payrelay.cli.terminal.messages import DONE, FAULTY, NOT_FOUND, UNCOVERED, CommandError, show, show_json
 from payrelay.clock import Clock
-from payrelay.core.moments import rfc3339
+from payrelay.core.moments import moment_of, rfc3339
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from payrelay.core.payments.audit_chain import AnchorExplanation
     from payrelay.core.recovery.incarnations import Incarnation, LostWindow
     from payrelay.flows.operators.audit import Audit, AuditFinding, Phase, Summary
     from payrelay.settings import Settings
@@ -75,6 +76,52 @@ async def print_anchor() -> int:
         raise CommandError("there is no anchor yet: a running service makes one each hour", NOT_FOUND)
     show(f"{rfc3339(newest.until_ms, 'seconds')} {newest.text}")
     return DONE
+
+
+@app.command(
+    "explain",
+    epilog=examples("payrelay audit explain --from 20261121T10Z --until 20261121T11Z --reason NTP"),
+)
+@awaited
+async def explain(
+    *,
+    since: Annotated[str, typer.Option("--from", metavar="TIME", help="The first wrong time.  [required]")] = "",
+    until: Annotated[str, typer.Option("--until", metavar="TIME", help="The last wrong time.  [required]")] = "",
+    reason: Reason = "",
+    by: By = None,
+) -> int:
+    """Explain entries that a wrong clock dated into the past.
+
+    It adds a signed line for each anchor, and changes nothing. It refuses where the audit finds anything else.
+    """
+    from payrelay.app import opened_trail
+    from payrelay.flows.operators.audit import find_explainable
+
+    settings, who, why = read_settings(), operator_from(by), reason_from(reason)
+    from_ms, until_ms = _time(since, "--from"), _time(until, "--until")
+    async with _audit(settings, {}) as audit, opened_trail(settings, Clock()) as trail:
+        explanations = await find_explainable(
+            audit, trail, from_ms=from_ms, until_ms=until_ms, operator=who, reason=why, at_ms=Clock().now_ms()
+        )
+        for each in explanations:
+            await trail.explain(each)
+            show(_explained(each))
+    if not explanations:
+        raise CommandError("no anchor needs an explanation", NOT_FOUND)
+    return DONE
+
+
+def _time(text: str, option: str) -> int:
+    try:
+        return moment_of(text)
+    except ValueError:
+        raise CommandError(f"{option} takes a time with its zone, such as 2026-11-21T10:00:00Z") from None
+
+
+def _explained(each: "AnchorExplanation") -> str:
+    entries = f"{each.present_entries - each.entries} entries came into its span later"
+    when = rfc3339(each.at_ms, "seconds")
+    return _printable(f"Anchor {each.number}: {entries}; explained at {when}, by {each.operator}: “{each.reason}”.")
 
 
 @asynccontextmanager
@@ -147,6 +194,7 @@ def _shown(summary: "Summary") -> dict[str, object]:
         for each in members.pop("incarnations")
         if each.lost is not None
     ]
+    members["explained"] = msgspec.to_builtins(summary.explained)
     return {"is_verified": summary.is_verified, **texts, **members, "lost_windows": gaps}
 
 
@@ -187,6 +235,7 @@ def _lost(incarnation: "Incarnation", lost: "LostWindow") -> str:
 def _gaps(summary: "Summary") -> list[str]:
     """Says what the audit can't see, or sees only from some time on."""
     lines = [_lost(each, each.lost) for each in summary.incarnations if each.lost is not None]
+    lines += map(_explained, summary.explained)
     if summary.anchors_lost:
         numbers = ", ".join(map(str, summary.anchors_lost))
         lines.append(

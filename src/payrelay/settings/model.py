@@ -29,7 +29,7 @@ from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret, secret_of
 from payrelay.errors import SettingsError
-from payrelay.gateways.gateway_kind import GatewayKind
+from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay.settings import parse
 
@@ -69,6 +69,18 @@ class GatewaySettings(BaseModel):
     def shop(self) -> Shop:
         """How the customers' pages of this account look."""
         return Shop(name=self.shop_name, logo=self.shop_logo, colour=self.shop_colour)
+
+    def common(self, name: str) -> CommonSettings:
+        """Returns the settings of the account of that name that every kind of gateway has."""
+        return CommonSettings(
+            name=name,
+            environment=self.environment,
+            base_url=self.base_url,
+            limit=self.rate_limit,
+            timeout_s=self.timeout_s,
+            queue_s=self.queue_s,
+            timezone=self.timezone,
+        )
 
 
 def model_of(kind: GatewayKind) -> type[GatewaySettings]:

@@ -48,6 +48,9 @@ _ENTRY: Final = "line"
 _ANSWER: Final = "answer"
 _ANCHOR: Final = "anchor"
 _BEFORE_CHAIN: Final = "before chain"
+_EXPLANATION: Final = "explanation"
+EXPLANATION_PREFIX: Final = "explained_anchor/"
+"""How the names of explanations begin in ``meta``."""
 
 
 class Link(NamedTuple):
@@ -91,6 +94,37 @@ def digest_of_values(values: tuple[Value, ...]) -> str:
     return hashlib.sha256(_pack((_ROW, values))).hexdigest()
 
 
+class AnchorExplanation(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's line that entries came into the span of an anchor after it was made, because a clock was wrong.
+
+    It holds for what the span has at this moment and for nothing else: a later change of the span is a finding again.
+
+    Attributes:
+        number: the number of the anchor.
+        anchor: the digest of the anchor as it was made.
+        entries: how many journal entries the anchor has.
+        present: the digest of what the span has now.
+        present_entries: how many journal entries the span has now.
+        at_ms: when it was explained; milliseconds since 1970, UTC.
+        operator: who explained it.
+        reason: the operator's own reason.
+    """
+
+    number: int
+    anchor: str
+    entries: int
+    present: str
+    present_entries: int
+    at_ms: int
+    operator: str
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """Its name in the store: a span that gets further entries may be explained once more."""
+        return f"{EXPLANATION_PREFIX}{self.number}/{self.present}"
+
+
 class ChainKey:
     """The key of the chain. It keeps the state of HMAC-SHA256 behind its key, which halves the cost of a hash."""
 
@@ -108,6 +142,10 @@ class ChainKey:
     def answer(self, operation_id: str, answer: bytes) -> str:
         """Gives the keyed digest of an answer before it is sealed; without the key it helps nobody guess answers."""
         return self._hash(_pack((_ANSWER, operation_id, answer)))
+
+    def explanation(self, text: bytes) -> str:
+        """Gives the keyed digest of an explanation, which signs it."""
+        return self._hash(_pack((_EXPLANATION, text)))
 
     def anchor(self, previous: str, span: AnchoredSpan) -> "AnchorDigest":
         """Begins the digest of an anchor; ``previous`` is the digest of the anchor before it."""

@@ -11,10 +11,11 @@ from typing import Final
 import msgspec
 
 from payrelay.core.moments import rfc3339
-from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_values
+from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, AnchorExplanation, digest_of_values
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.core.payments.operation import is_step
 from payrelay.core.recovery.incarnations import Incarnation
+from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 from payrelay.store.digests.rows import DIGESTED, OPERATIONS, RowDigests
 from payrelay.store.engine.database import Value
@@ -83,12 +84,14 @@ class Summary(msgspec.Struct, kw_only=True):
         anchored_until_ms, newest_anchor: up to when entries are anchored, and the newest anchor's number and digest;
             None without an anchor.
         incarnations: of the database, the oldest first: commits of their lost windows may be gone, with their rows.
+        explained: the explanations of anchors into whose spans entries came later.
         anchors_lost: the numbers of noted anchors that aren't here as they were noted, and may be among these commits.
     """
 
     chain_since_ms: int
     incarnations: tuple[Incarnation, ...] = ()
     anchors_lost: list[int] = []
+    explained: list[AnchorExplanation] = []
     operations: int = 0
     entries: int = 0
     anchors: int = 0
@@ -224,6 +227,7 @@ class Audit:
         self._noted = dict(noted)
         self._now_ms = now_ms
         self._earlier: Earlier | None = None
+        self._explained: dict[tuple[int, str, str], AnchorExplanation] = {}
         self._wrong_operations: set[str] = set()
         self._before_chain = trail.key.entries_before_chain()
         self.summary = Summary(chain_since_ms=chain_since_ms, incarnations=incarnations)
@@ -234,6 +238,11 @@ class Audit:
         May run beside servers; what they change meanwhile is no finding. Raises StoreError.
         """
         self._earlier = await self._trail.earlier()
+        explanations, forged = await self._trail.explanations()
+        self._explained = {(each.number, each.anchor, each.present): each for each in explanations}
+        for name in forged:
+            self.summary.findings += 1
+            yield AuditFinding(row=f"meta/{name}", text=WRONG_DIGEST)
         if self._earlier is not None:
             self.summary.trusted_since_ms, self.summary.rows_trusted = self._earlier.at_ms, self._earlier.rows
         for check in (self._anchors, self._operations, self._entries_before_chain, self._other_rows):
@@ -269,6 +278,10 @@ class Audit:
             return ["it doesn't begin where the anchor before it ends"]
         now = await self._trail.anchor(before.digest if before else "", each.span)
         if now == each:
+            return []
+        explanation = self._explained.get((each.number, each.digest, now.digest))
+        if explanation is not None and explanation.entries == each.entries:
+            self.summary.explained.append(explanation)
             return []
         found = f"; there are {now.entries} entries, and it has {each.entries}" if now.entries != each.entries else ""
         between = f"between {rfc3339(each.from_ms, 'seconds')} and {rfc3339(each.until_ms, 'seconds')}"
@@ -410,3 +423,61 @@ def _wrong_with_sealed(record: AuditRecord) -> list[tuple[int | None, str]]:
     elif record.answer_digest and not with_answer and all(entry.hash for entry in record.entries):
         wrong.append((None, "an answer is stored that came with no journal entry"))
     return wrong
+
+
+async def find_explainable(
+    audit: Audit, trail: Trail, *, from_ms: int, until_ms: int, operator: str, reason: str, at_ms: int
+) -> list[AnchorExplanation]:
+    """Audits everything, and makes the explanations of the anchors that are wrong by added entries; stores nothing.
+
+    ``from_ms`` and ``until_ms`` are the first and the last wrong time that the clock may have given to an entry. Raises
+    Refusal where the audit finds anything else, StoreError.
+
+    Only added entries are explained: a span with as many entries as its anchor, or fewer, was changed or lost some.
+    Every other finding comes first, so that a changed entry is never explained. An explanation holds for what the span
+    has now; what changes there later is found again.
+    """
+    findings = [finding async for finding in audit.findings()]
+    numbers = {finding.anchor for finding in findings}
+    _require(all(finding.anchor is not None for finding in findings), _first_other(findings))
+    explanations: list[AnchorExplanation] = []
+    previous = ""
+    async for each in trail.anchors():
+        if each.number in numbers:
+            now = await trail.anchor(previous, each.span)
+            _require_added(each, now, from_ms, until_ms)
+            explanations.append(
+                AnchorExplanation(
+                    number=each.number,
+                    anchor=each.digest,
+                    entries=each.entries,
+                    present=now.digest,
+                    present_entries=now.entries,
+                    at_ms=at_ms,
+                    operator=operator,
+                    reason=reason,
+                )
+            )
+        previous = each.digest
+    _require(len(explanations) == len(findings), "an anchor is missing, or is not the one that was noted")
+    return explanations
+
+
+def _first_other(findings: Sequence[AuditFinding]) -> str:
+    other = next((finding for finding in findings if finding.anchor is None), None)
+    return "" if other is None else f"the audit finds more: {other.operation_id or other.row}: {other.text}"
+
+
+def _require_added(each: Anchor, now: Anchor, from_ms: int, until_ms: int) -> None:
+    span = f"{rfc3339(each.from_ms, 'seconds')} to {rfc3339(each.until_ms, 'seconds')}"
+    is_named = each.from_ms < until_ms and each.until_ms > from_ms
+    _require(is_named, f"anchor {each.number} covers {span}, which is outside of the time that was named")
+    _require(
+        now.entries > each.entries,
+        f"anchor {each.number} has {each.entries} entries, its span has {now.entries}: some were changed or removed",
+    )
+
+
+def _require(is_right: bool, text: str) -> None:  # noqa: FBT001 - an assertion reads so
+    if not is_right:
+        raise Refusal(Code.CONFLICT, text)

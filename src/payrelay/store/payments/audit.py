@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey, Link
+from payrelay.core.payments.audit_chain import EXPLANATION_PREFIX, AnchoredSpan, AnchorExplanation, ChainKey, Link
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreUnusable
@@ -103,6 +103,11 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
+_DIGEST_DIGITS: Final = 64
+_BEHIND_PREFIX: Final = EXPLANATION_PREFIX[:-1] + chr(ord(EXPLANATION_PREFIX[-1]) + 1)
+"""The first name behind all names of explanations."""
+
+_decode_explanation: Final = msgspec.json.Decoder(AnchorExplanation).decode
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(Earlier).decode
 
@@ -219,6 +224,25 @@ class Trail:
     async def add(self, anchor: Anchor) -> bool:
         """Stores an anchor; False where another process was quicker."""
         statement = Statement(statements.ADD_ANCHOR, tuple(anchor), is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
+
+    async def explanations(self) -> tuple[list[AnchorExplanation], list[str]]:
+        """Reads the explanations of anchors, and the names of those that the key of the chain has not signed."""
+        right, wrong = list[AnchorExplanation](), list[str]()
+        for name, value in await self._rows(Statement(meta.META_BETWEEN, (EXPLANATION_PREFIX, _BEHIND_PREFIX))):
+            signature, text = blob_of(value)[:_DIGEST_DIGITS], blob_of(value)[_DIGEST_DIGITS:]
+            explanation = _decode_explanation(text) if self.key.explanation(text).encode() == signature else None
+            if explanation is not None and explanation.name == name:
+                right.append(explanation)
+            else:
+                wrong.append(str(name))
+        return right, wrong
+
+    async def explain(self, explanation: AnchorExplanation) -> bool:
+        """Adds an explanation, signed by the key of the chain; False where there is one of the same entries."""
+        text = _encode(explanation)
+        value = self.key.explanation(text).encode() + text
+        statement = Statement(meta.ADD_META, (explanation.name, value), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     async def time_of_entry(self, number: int, from_ms: int, until_ms: int) -> int | None:

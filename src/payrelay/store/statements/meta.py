@@ -9,6 +9,9 @@ from payrelay.store.engine.queries import query
 GET_META: Final = query("SELECT value FROM meta WHERE name = $1")
 """Reads one fact about the store."""
 
+META_BETWEEN: Final = query("SELECT name, value FROM meta WHERE name >= $1 AND name < $2 ORDER BY name")
+"""Reads the facts whose names lie between two texts."""
+
 LOCK_META: Final = query("SELECT value FROM meta WHERE name = $1 FOR UPDATE")
 """Reads one fact about the store, and locks it until the transaction ends."""
 
