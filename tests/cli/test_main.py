@@ -233,8 +233,6 @@ def test_a_group_without_a_command_is_answered_with_its_help(run: Run) -> None:
 @pytest.mark.process
 def test_a_service_without_tracing_loads_nothing_of_it() -> None:
     """Who traces nothing installs no library for it, and pays nothing."""
-    loaded = (
-        "import payrelay.server, payrelay.cli.program, sys; print([n for n in sys.modules if 'opentelemetry' in n])"
-    )
+    loaded = "import payrelay.server, payrelay.cli.program, sys; print('opentelemetry' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, timeout=60, check=True)
-    assert ran.stdout == "[]\n"
+    assert ran.stdout == "False\n"
