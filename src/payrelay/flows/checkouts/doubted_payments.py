@@ -7,8 +7,13 @@ from payrelay.core.checkouts.checkout_proof import may_be_paid_by
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.payment import Payment
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation
-from payrelay.core.recovery.lost_effects import may_have_charged
-from payrelay.core.recovery.lost_payments import first_lost_ms, may_be_of_lost_charge, newest_loss_since, unexplained
+from payrelay.core.recovery.lost_payments import (
+    first_lost_ms,
+    may_be_of_lost_charge,
+    may_have_made_payments,
+    newest_loss_since,
+    unexplained,
+)
 from payrelay.flows.access.ownership import contenders_of
 from payrelay.flows.relay import Relay
 
@@ -121,7 +126,7 @@ async def _could_be_charged(relay: Relay, merchant: str, identity: DatabaseIdent
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
     credentials = await relay.credentials.list()
     windows = [each.lost for each in identity.incarnations if each.lost is not None]
-    return any(may_have_charged(credentials, accounts, lost) for lost in windows)
+    return any(may_have_made_payments(credentials, accounts, lost) for lost in windows)
 
 
 def _sent_within_ms(relay: Relay, checkout: Checkout) -> int:
