@@ -5,15 +5,18 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 from tests.simulation.clients import Told
+from tests.simulation.excuses import is_ownerless, ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.hostility import PHONE_AMOUNT, PHONE_ORDERS, RIVAL
+from tests.simulation.losses import Loss
 from tests.simulation.network import Gateway
 
 from payrelay_simulator.money import cents_of
 
 SEARCHES_MAX: Final = 60
 """Of one order in one life. A schedule has some 25 slots in the days that a notification waits; each of a few occasions
-adds four, and each operation that is resolved has inquiries of its own."""
+adds four. What is asked for an operation doesn't count: its inquiries have a schedule and a budget of their own, and
+one that shows nothing of a payment that is known to exist is made again every quarter of an hour for a week."""
 
 
 class Judged(Protocol):
@@ -22,6 +25,7 @@ class Judged(Protocol):
     fate: Fate
     gateway: Gateway
     told: list[Told]
+    loss: Loss | None
 
     def blame(self, text: str) -> None:
         """Keeps what never should have happened."""
@@ -50,11 +54,12 @@ def judge_hostility(run: Judged) -> None:
 
 def _faults_of_owning(run: Judged) -> Iterator[str]:
     """A principal that has nothing of its own gets at nothing, by whatever id it was told."""
+    ownerless = ownerless_things(run.loss, run.gateway)
     for told in run.told:
         if told.ask.principal != RIVAL or told.heard is None:
             continue
         run.count(f"meddled: {told.heard.http_status}")
-        if told.heard.http_status in {200, 202}:
+        if told.heard.http_status in {200, 202} and not is_ownerless(told, run.loss, ownerless):
             yield f"{told.ask.method} {told.ask.path} of another principal was answered {told.heard.http_status}"
 
 
@@ -76,7 +81,11 @@ def _faults_of_phones(run: Judged) -> Iterator[str]:
 def _faults_of_searching(run: Judged) -> Iterator[str]:
     """However many pieces of news name an order, it is searched for as often as its own schedule says."""
     records = run.gateway.world.calls.records()
-    searches = Counter(record.order_id for record in records if record.endpoint == "search")
+    searches = Counter(
+        record.order_id
+        for record in records
+        if record.endpoint == "search" and record.number not in run.gateway.inquiry_numbers
+    )
     for order_id, number in searches.items():
         if number > SEARCHES_MAX:
             yield f"{order_id} was searched for {number} times"

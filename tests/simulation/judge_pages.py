@@ -10,6 +10,7 @@ import msgspec
 from tests.simulation.buyers import Paid
 from tests.simulation.clients import Told
 from tests.simulation.fate import Fate
+from tests.simulation.losses import Loss
 from tests.simulation.network import DAY_S, Gateway
 from tests.simulation.postman import Posted
 from tests.simulation.process import START_MS
@@ -37,8 +38,8 @@ _CAPTURED: Final = (
     "AND subject = 'authorization/' || token_hash"
 )
 _CALLS: Final = (
-    "SELECT id, order_id, amount_minor, created_at_ms FROM operations WHERE kind IN ('charge', 'authorization') "
-    "AND state NOT IN ('declined', 'refused', 'not_sent')"
+    "SELECT id, order_id, amount_minor, currency, created_at_ms FROM operations "
+    "WHERE kind IN ('charge', 'authorization') AND state NOT IN ('declined', 'refused', 'not_sent')"
 )
 _CUSTOMERS: Final = "SELECT id, order_id FROM customers WHERE order_id IS NOT NULL"
 _OWNED: Final = (
@@ -81,6 +82,7 @@ class Judged(Protocol):
     gateway: Gateway
     told: list[Told]
     auditor: sqlite3.Connection
+    loss: Loss | None
 
     def blame(self, text: str) -> None:
         """Keeps what never should have happened."""
@@ -101,7 +103,7 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
         _faults_of_signatures(run, checkouts),
         _faults_of_authorizations(run, checkouts, paid),
         _faults_of_owning(run, checkouts),
-        _faults_of_inbox(inbox, posted),
+        _faults_of_inbox(inbox, posted, run.loss),
         _faults_of_silence(run, checkouts, _arrived(posted, inbox), paid),
         _faults_of_ends(run, checkouts, paid),
         _faults_of_customers(run, checkouts, paid),
@@ -158,11 +160,11 @@ def _faults_of_signatures(run: Judged, checkouts: list[Checkout]) -> Iterator[st
     for checkout in checkouts:
         if checkout.kind != "preapproval" or checkout.customer_id is None:
             continue
-        text = _text(checkout.order_id, checkout.amount_minor)
+        text = _text(checkout.order_id, checkout.amount_minor, checkout.currency)
         others = [
             each.id
             for each in checkouts
-            if _text(each.order_id, each.amount_minor) == text
+            if _text(each.order_id, each.amount_minor, each.currency) == text
             and each.created_at_ms < checkout.updated_at_ms
             and (each.kind, each.order_id) != (checkout.kind, checkout.order_id)
         ]
@@ -172,12 +174,12 @@ def _faults_of_signatures(run: Judged, checkouts: list[Checkout]) -> Iterator[st
 
 
 def _has_text_of(checkout: Checkout, paid: list[Paid]) -> bool:
-    text = _text(checkout.order_id, checkout.amount_minor)
-    return any(_text(each.entry.order_id, each.entry.amount_cents) == text for each in paid)
+    text = _text(checkout.order_id, checkout.amount_minor, checkout.currency)
+    return any(_text(each.entry.order_id, each.entry.amount_cents, each.entry.currency) == text for each in paid)
 
 
-def _text(order_id: str, amount_minor: int | None) -> str:
-    return order_id + text_of(NOTHING_CENTS if amount_minor is None else amount_minor)
+def _text(order_id: str, amount_minor: int | None, currency: str) -> str:
+    return order_id + text_of(NOTHING_CENTS if amount_minor is None else amount_minor) + currency
 
 
 def _faults_of_authorizations(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
@@ -229,14 +231,14 @@ def _digest(posted: Posted) -> str:
     return hashlib.sha256(posted.body).hexdigest()
 
 
-def _faults_of_inbox(inbox: dict[str, Noted], posted: list[Posted]) -> Iterator[str]:
+def _faults_of_inbox(inbox: dict[str, Noted], posted: list[Posted], loss: Loss | None) -> Iterator[str]:
     """What was answered 200 is kept once and worked to an end; what a forger sent is refused."""
     for each in posted:
         noted, name = inbox.get(_digest(each)), f"a notification of {each.origin} for {each.fields['order_id']}"
         if each.origin == "forger":
             if each.http_status in {200, 202} or (noted is not None and noted.state != "refused"):
                 yield f"{name} was answered {each.http_status} and is {noted}"
-        elif each.http_status == 200 and noted is None:
+        elif each.http_status == 200 and noted is None and not (loss is not None and loss.is_told_of(each.heard_at_s)):
             yield f"{name} was answered 200 and is not there"
         elif each.http_status not in {None, 200, 503}:
             yield f"{name} was answered {each.http_status}"
@@ -341,8 +343,10 @@ def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid
     customers = run.auditor.execute(_CUSTOMERS).fetchall()
     # Who edits the form of an own approval approves it under another order.
     approvals = [each.entry for each in paid if each.kind == "preapproval"]
-    approved = {entry.order_id for entry in approvals} | {_text(each.order_id, each.amount_cents) for each in approvals}
-    texts = {each.customer_id: _text(each.order_id, each.amount_minor) for each in checkouts}
+    approved = {entry.order_id for entry in approvals} | {
+        _text(each.order_id, each.amount_cents, each.currency) for each in approvals
+    }
+    texts = {each.customer_id: _text(each.order_id, each.amount_minor, each.currency) for each in checkouts}
     for order_id, number in Counter(row[1] for row in customers).items():
         if number > 1:
             yield f"the approval of {order_id} made {number} customers"
@@ -366,7 +370,9 @@ def _faults_of_repeats(run: Judged) -> Iterator[str]:
     opened: dict[tuple[str, str, bytes], set[str]] = defaultdict(set)
     for told in run.told:
         ask, heard = told.ask, told.heard
-        if ask.path == "checkouts" and ask.key is not None and heard is not None and heard.http_status == 200:
+        is_opening = ask.path == "checkouts"
+        is_lost = run.loss is not None and run.loss.is_told_of(told.heard_at_s)
+        if is_opening and not is_lost and ask.key is not None and heard is not None and heard.http_status == 200:
             checkout_id = msgspec.json.decode(heard.body)["data"]["id"]
             opened[ask.principal, ask.key, ask.body].add(checkout_id)
     for (_, key, _), ids in opened.items():

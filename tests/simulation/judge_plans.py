@@ -8,8 +8,10 @@ from typing import Final, Protocol
 
 import msgspec
 from tests.simulation.clients import Ask, Told
+from tests.simulation.excuses import ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.loop import wait_seconds
+from tests.simulation.losses import Loss
 from tests.simulation.network import Gateway
 from tests.simulation.postman import Posted
 from tests.simulation.process import START_MS
@@ -26,11 +28,9 @@ WORDS: Final = {"ACTIVE": "active", "FAILED": "stopped", "CANCELLED": "stopped",
 READ_TRIES: Final = 3
 NOTED_WITHIN_S: Final = 10.0
 """What is read is answered first, and noted then."""
-_KNOWN: Final = """
-    SELECT subscription_id, coalesce(
-      principal, (SELECT principal FROM checkouts WHERE checkouts.order_id = subscriptions.order_id LIMIT 1), 'shop'
-    ) FROM subscriptions ORDER BY subscription_id"""
-"""With who may see each: who began it, or else who has its order for good."""
+_KNOWN: Final = "SELECT subscription_id, principal FROM subscriptions ORDER BY subscription_id"
+"""With who began each, where that is known."""
+_OF_ORDER: Final = "SELECT principal FROM checkouts WHERE order_id = ?"
 _INSTALLMENTS: Final = "SELECT payment FROM installments WHERE subscription_id = ? AND is_paid = 1"
 _EVENTS: Final = (
     "SELECT subject, type, data, at_ms FROM seen_events WHERE subject LIKE 'subscription:%' ORDER BY number"
@@ -73,6 +73,7 @@ class Judged(Protocol):
     gateway: Gateway
     auditor: sqlite3.Connection
     subscription_ids: list[str]
+    loss: Loss | None
 
     async def call(self, ask: Ask, patience_s: float) -> Told:
         """Asks as a client does."""
@@ -95,6 +96,7 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
             entries[str(entry.subscription_id)].append(entry)
     for fault in _faults_of_events(run, entries):
         run.blame(fault)
+    ownerless = ownerless_things(run.loss, run.gateway)
     applied = {row[0] for row in run.auditor.execute(_APPLIED)}
     for subscription_id, principal in run.auditor.execute(_KNOWN).fetchall():
         plan = run.gateway.world.state.subscriptions.get(int(subscription_id))
@@ -105,14 +107,26 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
         taken = [each for each in news if hashlib.sha256(each.body).hexdigest() in applied]
         paid = [entry for entry in entries[subscription_id] if entry.kind in PAID]
         run.count_up("installments", len(paid))
+        if subscription_id in ownerless:
+            continue
         if subscription_id in run.subscription_ids:  # nobody is notified of those that were there from the beginning
             continue
+        reader = principal or _owner_of_order(run, plan)
         for fault in (
             *_faults_of_installments(run, subscription_id, paid),
-            *_faults_of_standing(plan, await _shown(run, subscription_id, principal), paid, taken, news),
-            *await _faults_after_reading(run, plan, paid, principal),
+            *_faults_of_standing(plan, await _shown(run, subscription_id, reader), paid, taken, news),
+            *await _faults_after_reading(run, plan, paid, reader),
         ):
             run.blame(f"subscription {subscription_id} {fault}")
+
+
+def _owner_of_order(run: Judged, plan: Subscription) -> str:
+    """Gives who may read a plan that nobody is known to have begun: who has its order at the gateway, or else anybody.
+
+    The books may learn of the order only when the plan is read.
+    """
+    owner = run.auditor.execute(_OF_ORDER, (plan.order_id,)).fetchone()
+    return "shop" if owner is None else str(owner[0])
 
 
 def _faults_of_events(run: Judged, entries: dict[str, list[LedgerEntry]]) -> Iterator[str]:
@@ -175,9 +189,16 @@ def _faults_of_standing(
     if not len(told) <= shown.installments_paid <= len(paid):
         yield f"is shown with {shown.installments_paid} paid, told were {sorted(told)}, the ledger has {sorted(made)}"
     dates = [each.fields["item_rec_date_next"] for each in taken if _may_be_next(plan, each)]
+    # A date that was too far away on the day of the first delivery isn't believed when the same comes again later.
+    firsts = {each.body: each for each in reversed(taken)}.values()
+    dates_at_first = [each.fields["item_rec_date_next"] for each in firsts if _may_be_next(plan, each)]
     others = {each.fields.get("item_rec_date_next") for each in news if each.fields.get("payment_id") in made}
     noted = {date for date in others if date is not None and date > max(dates, default="")}
-    if shown.state == "active" and shown.next_on not in {max(dates, default=None), *noted}:
+    if shown.state == "active" and shown.next_on not in {
+        max(dates, default=None),
+        max(dates_at_first, default=None),
+        *noted,
+    }:
         yield f"is shown to go on on {shown.next_on}, and told was {sorted(dates)}"
     failed = {each.fields.get("payment_id", "") for each in taken if each.fields["status_code"] == "-2"} - made
     last = None if shown.last_failure is None else shown.last_failure.payment_id
