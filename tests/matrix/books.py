@@ -19,6 +19,8 @@ from payrelay.settings import Settings, read_settings
 from payrelay.store.payments.audit import Trail
 from payrelay.store.statements.pagination import PAGE_MAX
 
+BEGINNINGS = frozenset({State.ACCEPTED, State.SENDING, State.HELD})
+"""States in which an operation is stored first."""
 UNDER_WAY = frozenset({State.ACCEPTED, State.SENDING})
 """States that nothing is left in for long: whoever is in them is being worked on, or was and died."""
 
@@ -50,7 +52,7 @@ class Books:
             history = self.histories[operation.id]
             for before, entry in zip([None, *history[:-1]], history, strict=True):
                 if before is None:
-                    is_right = entry.version == 1 and entry.state in UNDER_WAY
+                    is_right = entry.version == 1 and entry.state in BEGINNINGS
                 else:
                     is_right = entry.version == before.version + 1 and entry.event is not None
                     is_right = is_right and TRANSITIONS.get((before.state, entry.event)) is entry.state  # type: ignore[arg-type]

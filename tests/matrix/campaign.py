@@ -10,17 +10,18 @@ from tests.matrix.cells import Cell
 from tests.matrix.errand_cells import ErrandCell
 from tests.matrix.gateway import Gateway, simulating
 from tests.matrix.journey import live_through
+from tests.matrix.recovery_cells import RecoveryCell
 from tests.matrix.result import Result
 from tests.matrix.stores import Store
 
 
 def live_all(
-    cells: Iterable[Cell | ErrandCell], stores: Mapping[str, Store], root: Path, *, at_once: int
+    cells: Iterable[Cell | ErrandCell | RecoveryCell], stores: Mapping[str, Store], root: Path, *, at_once: int
 ) -> Iterator[Result]:
     """Lives through the cells, so many at once, and gives the results as they come."""
     idle: queue.SimpleQueue[Gateway] = queue.SimpleQueue()
 
-    def live_one(cell: Cell | ErrandCell) -> Result:
+    def live_one(cell: Cell | ErrandCell | RecoveryCell) -> Result:
         gateway = idle.get()
         try:
             return live_through(cell, stores[cell.store], gateway, root)

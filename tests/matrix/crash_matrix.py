@@ -18,6 +18,7 @@ from tests.matrix.cells import Cell, Way, cells_of, rehearsals_of
 from tests.matrix.deeds import DEEDS, Deed
 from tests.matrix.errand_cells import ErrandCell, errand_cells_of, errand_rehearsals_of
 from tests.matrix.errands import ERRANDS
+from tests.matrix.recovery_cells import RecoveryCell, RecoveryWay, recovery_cells_of, recovery_rehearsals_of
 from tests.matrix.result import Result
 from tests.matrix.stores import Postgresql, Sqlite, Store
 from tests.postgresql_server import running_postgresql
@@ -51,13 +52,14 @@ def main() -> int:
     return 1 if any(result.failures for result in results) else 0
 
 
-def _all_on(store: str) -> list[Cell | ErrandCell]:
+def _all_on(store: str) -> list[Cell | ErrandCell | RecoveryCell]:
     own = (*errand_rehearsals_of(store), *errand_cells_of(store))
-    return [*rehearsals_of(store), *cells_of(store), *own]
+    recovering = (*recovery_rehearsals_of(store), *recovery_cells_of(store))
+    return [*rehearsals_of(store), *cells_of(store), *own, *recovering]
 
 
 def _lived(
-    cells: list[Cell | ErrandCell], stores: dict[str, Store], root: Path, at_once: int, console: Console
+    cells: list[Cell | ErrandCell | RecoveryCell], stores: dict[str, Store], root: Path, at_once: int, console: Console
 ) -> list[Result]:
     bar = Progress(
         TextColumn("cells"),
@@ -92,6 +94,11 @@ def _show(console: Console, results: list[Result], elapsed_s: float) -> None:
     for errand in ERRANDS:
         own = [each for each in deaths if isinstance(each.cell, ErrandCell) and each.cell.errand is errand]
         table.add_row(errand.name, *(_summed(each for each in own if each.cell.store == name) for name in STORES))
+    console.print(table)
+    table = Table("in a recovery", *STORES)
+    for way in RecoveryWay:
+        own = [each for each in deaths if isinstance(each.cell, RecoveryCell) and each.cell.way is way]
+        table.add_row(way, *(_summed(each for each in own if each.cell.store == name) for name in STORES))
     console.print(table)
 
 

@@ -17,6 +17,8 @@ from tests.matrix.deeds import Ask, Deed
 from tests.matrix.errand_cells import ErrandCell
 from tests.matrix.errand_journey import ErrandJourney, quiet_port, settings_on
 from tests.matrix.gateway import Gateway
+from tests.matrix.recovery_cells import RecoveryCell
+from tests.matrix.recovery_journey import RecoveryJourney
 from tests.matrix.result import Result
 from tests.matrix.service import NEVER, Service
 from tests.matrix.stores import Store, database_in
@@ -44,7 +46,7 @@ LIMIT: Final = "PAYRELAY_GATEWAYS__GATEWAY__RATE_LIMIT"
 TIMEOUT: Final = "PAYRELAY_GATEWAYS__GATEWAY__TIMEOUT_S"
 
 
-def live_through(cell: Cell | ErrandCell, store: Store, gateway: Gateway, root: Path) -> Result:
+def live_through(cell: Cell | ErrandCell | RecoveryCell, store: Store, gateway: Gateway, root: Path) -> Result:
     """Lives through a cell; the folder is kept where anything was not as promised."""
     began_s = time.monotonic()
     result = Result(cell=cell)
@@ -55,6 +57,9 @@ def live_through(cell: Cell | ErrandCell, store: Store, gateway: Gateway, root: 
             if isinstance(cell, ErrandCell):
                 own = gateway.account | {LIMIT: "off", TIMEOUT: TIMEOUT_S} | settings_on(quiet_port())
                 ErrandJourney(cell, gateway, Service(folder, environment | own), store.key, result).go()
+            elif isinstance(cell, RecoveryCell):
+                own = gateway.account | {LIMIT: "off", TIMEOUT: TIMEOUT_S}
+                RecoveryJourney(cell, gateway, Service(folder, environment | own), store, result).go()
             else:
                 own = settings_of(cell, gateway)
                 Journey(cell, gateway, Service(folder, environment | own), store.key, result).go()

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from tests.matrix.cells import Cell
 from tests.matrix.errand_cells import ErrandCell
+from tests.matrix.recovery_cells import RecoveryCell
 
 
 @dataclass(kw_only=True)
@@ -18,7 +19,7 @@ class Result:
         failures: what was not as promised.
     """
 
-    cell: Cell | ErrandCell
+    cell: Cell | ErrandCell | RecoveryCell
     state: str = ""
     effects: int = 0
     elapsed_s: float = 0.0

@@ -10,6 +10,7 @@ from tests.matrix.campaign import live_all
 from tests.matrix.cells import Cell, cells_of, rehearsals_of
 from tests.matrix.deeds import DEEDS
 from tests.matrix.errand_cells import ErrandCell, errand_cells_of, errand_rehearsals_of
+from tests.matrix.recovery_cells import RecoveryCell, recovery_cells_of, recovery_rehearsals_of
 from tests.matrix.stores import Postgresql, Sqlite, Store
 
 from payrelay.core.payments.operation import Kind
@@ -23,7 +24,7 @@ AnyCell = TypeVar("AnyCell")
 AT_ONCE = 12  # most of the time each of them waits
 
 
-def live_well(cells: Iterable[Cell | ErrandCell], stores: Mapping[str, Store], root: Path) -> None:
+def live_well(cells: Iterable[Cell | ErrandCell | RecoveryCell], stores: Mapping[str, Store], root: Path) -> None:
     """Lives through the cells; a failure names the cell, which ``make crash-matrix ONLY="…"`` repeats."""
     results = live_all(cells, stores, root, at_once=AT_ONCE)
     failed = [f"{result.cell}: {'; '.join(result.failures)}" for result in results if result.failures]
@@ -68,3 +69,14 @@ def test_every_errand_may_die_anywhere(tmp_path: Path, postgresql_server: "Postg
     stores: dict[str, Store] = {"sqlite": Sqlite(tmp_path), "postgresql": Postgresql(tmp_path, postgresql_server)}
     deaths = drawn(errand_cells_of("postgresql"), 6) + drawn(errand_cells_of("sqlite"), 6)
     live_well([*errand_rehearsals_of("sqlite"), *deaths], stores, tmp_path)
+
+
+@pytest.mark.postgresql
+def test_what_a_recovery_holds_adopts_and_decides_may_die_anywhere(
+    tmp_path: Path, postgresql_server: "PostgresqlServer"
+) -> None:
+    """The service and the operator's command are killed: nothing is done twice, and nothing held is forgotten."""
+    stores: dict[str, Store] = {"sqlite": Sqlite(tmp_path), "postgresql": Postgresql(tmp_path, postgresql_server)}
+    rehearsals = drawn(recovery_rehearsals_of("sqlite"), 3)
+    deaths = drawn(recovery_cells_of("postgresql"), 4) + drawn(recovery_cells_of("sqlite"), 4)
+    live_well([*rehearsals, *deaths], stores, tmp_path)

@@ -253,3 +253,9 @@ async def test_an_app_developers_javascript_waits_for_a_recovery_with_one_reques
     )
     (first_s, *first), (second_s, *second) = sent
     assert (answered["code"], first == second, second_s - first_s >= 2) == (202, True, True)
+
+
+async def test_who_presses_again_is_led_to_the_same_page(phone: Page, shop_address: str) -> None:
+    """A page whose answer was lost may be paid: another order would be a second subscription."""
+    first, again = [await (await phone.request.post(f"{shop_address}/club")).json() for _ in range(2)]
+    assert first == again

@@ -136,7 +136,11 @@ class Buyer(Client):
 
     async def _be_asked(self, kind: str, opened: dict[str, object]) -> None:
         """Goes through our page to the gateway's, does something there, and comes back, or not."""
-        page, form = urlsplit(str(opened["url"])).path, msgspec.convert(opened["form"], Form)
+        page = urlsplit(str(opened["url"])).path
+        if opened["form"] is None:  # commits were lost since it was opened: its page waits
+            await self._street.browse(page)
+            return
+        form = msgspec.convert(opened["form"], Form)
         if kind == "recurring" and self._random.random() < EDITED_SHARE:
             form = msgspec.structs.replace(form, fields=form.fields | {"recurrence": "2 Month"})
         if self._random.random() < 0.1:

@@ -92,7 +92,11 @@ class HostileBuyer(Buyer):
 
     async def _be_asked(self, kind: str, opened: dict[str, object]) -> None:  # noqa: ARG002, the form is edited
         """Edits the form, pays with it, and sends the news of that on with other values."""
-        page, form = urlsplit(str(opened["url"])).path, msgspec.convert(opened["form"], Form)
+        page = urlsplit(str(opened["url"])).path
+        if opened["form"] is None:  # commits were lost since it was opened: its page waits
+            await self._street.browse(page)
+            return
+        form = msgspec.convert(opened["form"], Form)
         await self._street.browse(page)
         await self._pause()
         for _ in range(self._random.choice((1, 1, 2))):

@@ -47,6 +47,13 @@ _OWNED: Final = (
     "AND kind NOT IN ('refund', 'release')"
 )
 _CHARGED_AFTER: Final = "SELECT id FROM operations WHERE customer_id = ? AND created_at_ms > ?"
+_OPERATORS_CALLED: Final = """
+    SELECT checkout_id, CAST(-version AS TEXT) FROM checkout_alerts WHERE version < 0
+    UNION
+    SELECT checkouts.id, notifications.payment_id FROM notifications
+    JOIN checkouts ON checkouts.merchant = notifications.merchant AND checkouts.order_id = notifications.order_id
+    WHERE notifications.state = 'needs_attention' AND notifications.why = 'may_be_lost'"""
+"""The checkouts and payments that only an operator can bring together, since commits were lost."""
 _ORDERS_CHARGED: Final = "SELECT DISTINCT order_id FROM operations WHERE order_id IS NOT NULL"
 
 
@@ -301,10 +308,12 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
 
     But for an order that was asked for as something else too: by the payment alone nobody can tell which of them it is.
     Nor of an order with two plans which of them was meant.
-    And but for a gateway that showed another payment than was made, when it was asked at the end.
+    And but for a gateway that showed another payment than was made, when it was asked at the end. Nor is one seen that
+    a lost charge may have made: an operator was called to it.
     """
     charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
     owned = {checkout.payment_id for checkout in checkouts}
+    called = set(run.auditor.execute(_OPERATORS_CALLED))
     taken_back = taken_back_by_banks(run.gateway)
     plans = Counter(each.entry.order_id for each in paid if each.entry.subscription_id is not None)
     for checkout in checkouts:
@@ -318,7 +327,7 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
         if any(other.kind != "payment" for other in others):
             continue
         for each in paid:
-            if each.entry.payment_id in taken_back:
+            if each.entry.payment_id in taken_back or (checkout.id, str(each.entry.payment_id)) in called:
                 continue
             # Who edits a form may have paid for an order before it was asked for.
             is_its = each.at_s >= (checkout.created_at_ms - START_MS) / 1000

@@ -2,14 +2,17 @@
 
 import msgspec
 import pytest
+from tests.flows.world import CREDENTIAL
 from tests.samples import PAYMENT
 
+from payrelay.core.access.credential import Scope
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.recovery.lost_payments import (
     first_lost_ms,
     may_be_of_lost_charge,
+    may_have_made_payments,
     newest_loss_since,
     unexplained,
 )
@@ -88,3 +91,28 @@ def test_a_payment_needs_an_explanation_unless_it_is_owned_given_back_or_older(
     """Order ids are not unique at the gateway, and money that is back asks for nothing."""
     payment = msgspec.structs.replace(PAYMENT, **{"at_ms": UNTIL_MS} | members)
     assert bool(unexplained([payment], SINCE_MS, frozenset({"7"}))) is is_unexplained
+
+
+@pytest.mark.parametrize(
+    ("members", "is_possible"),
+    [
+        ({"scopes": frozenset({Scope.PAYMENTS_CHARGE})}, True),
+        ({"scopes": frozenset({Scope.PAYMENTS_CAPTURE})}, True),
+        ({"scopes": frozenset({Scope.SUBSCRIPTIONS_RETRY})}, True),
+        ({"scopes": frozenset({Scope.CHECKOUTS_CREATE, Scope.PAYMENTS_REFUND})}, False),
+        ({"accounts": frozenset({"gateway"})}, True),
+        ({"accounts": frozenset({"other"})}, False),
+        ({"revoked_at_ms": SINCE_MS - 1}, False),
+        ({"revoked_at_ms": SINCE_MS}, True),
+        ({"expires_at_ms": SINCE_MS - 1}, False),
+        ({"expires_at_ms": SINCE_MS}, True),
+    ],
+)
+def test_a_payment_without_a_page_needs_a_key_that_was_valid_in_the_lost_window(
+    members: dict[str, object],
+    is_possible: bool,  # noqa: FBT001, a column of the table
+) -> None:
+    """A capture and a retry make payments of an order as a charge does."""
+    key = msgspec.structs.replace(CREDENTIAL, **members)
+    lost = LostWindow(since_ms=SINCE_MS, until_ms=UNTIL_MS)
+    assert may_have_made_payments([key], frozenset({"gateway"}), lost) is is_possible

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.flows.inbox_world import PAYMENT_ID, InboxWorld, body_of, inbox_world, payment_of
+from tests.flows.inbox_world import AUTHORIZATION_TOKEN, PAYMENT_ID, InboxWorld, body_of, inbox_world, payment_of
 from tests.flows.world import CREDENTIAL
 
 from payrelay.core.access.credential import Scope
+from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.notifications.notification import (
     LOST_WAITS_FOR_MS,
     NotificationReason,
@@ -121,3 +122,21 @@ async def test_a_payment_from_after_the_lost_time_is_its_checkouts_as_ever(world
     world.account.payments.append(payment_of(at_ms=world.clock.now_ms()))
     taken = await world.take(body_of())
     assert taken.reason is NotificationReason.CHECKOUT_FINISHED
+
+
+@pytest.mark.parametrize(
+    ("passed_ms", "reason"),
+    [(0, NotificationReason.OTHER_TEXT), (3_600_000, NotificationReason.CHECKOUT_NOTIFIED)],
+    ids=["while the lost time may not show", "after that"],
+)
+async def test_a_hold_that_a_lost_call_may_have_made_is_reported_for_no_page(
+    world: InboxWorld, passed_ms: int, reason: NotificationReason
+) -> None:
+    """The shop has the token of its own call; the page would tell the customer of a hold that nobody made there."""
+    await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    await world.relay.credentials.add(CREDENTIAL)
+    world.clock.passed_ms += 1_000
+    Recovering(world)
+    world.clock.passed_ms += passed_ms
+    taken = await world.take(body_of("3", authorization_token=AUTHORIZATION_TOKEN, payment_id=None))
+    assert taken.reason is reason

@@ -1,5 +1,6 @@
 """Checkouts from before a loss of commits: no form goes out until the gateway shows that nothing was paid meanwhile."""
 
+import json
 from dataclasses import replace
 from datetime import date
 
@@ -24,8 +25,10 @@ from payrelay.flows.checkouts.decide_after_loss import decide_checkout
 from payrelay.flows.checkouts.finish_checkout import end_checkouts
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.show_checkout import DOUBT_SENTENCE, show_checkout
+from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.operators.decidable import UndecidedError
 from payrelay.flows.relay import Relay
+from payrelay.store.alerts import Alert, AlertSubject
 
 DAY_S = 86_400
 PAID = msgspec.structs.replace(PAYMENT, at_ms=MOST_MS)
@@ -239,3 +242,28 @@ async def test_nothing_else_is_decided(lost: LostWorld) -> None:
     lost.world.clock.passed_ms += 2_000
     with pytest.raises(UndecidedError, match="nothing to decide"):
         await decide_checkout(relay, checkout, PageDecision.UNPAID, operator="d", reason="r")
+
+
+async def test_the_alert_names_the_payment_until_the_checkout_has_it(lost: LostWorld) -> None:
+    """Who gets it at night must see what to look for, and need not look once it is decided."""
+    relay, checkout = await _relay_and_page(lost)
+    await _let_charge(relay)
+    lost.account.shown.append((PAID, 0))
+    await visited(relay, checkout.id)
+    alert = Alert(
+        subject_id=checkout.id,
+        version=-int(PAID.payment_id),
+        created_at_ms=MOST_MS,
+        leased_until_ms=0,
+        attempts=0,
+        given_to=frozenset(),
+    )
+    message = json.loads(await MESSAGES[AlertSubject.CHECKOUT](relay, alert) or b"")
+    assert (message["kind"], message["payment_id"], message["subscription_id"]) == (
+        "checkout_payment_unknown",
+        PAID.payment_id,
+        None,
+    )
+    paid = {"operator": "dana", "reason": "portal", "payment_id": PAID.payment_id}
+    await decide_checkout(relay, checkout, PageDecision.PAID, **paid)
+    assert await MESSAGES[AlertSubject.CHECKOUT](relay, alert) is None

@@ -5,17 +5,23 @@ Rules:
 1. A checkout that was there before a recovery began may have been paid within the lost window. What said so is lost. So
    no form of it goes out until the gateway has had time to show its order, and shows no payment that nothing here owns.
 2. A record of the gateway's doesn't say whether a customer paid on a page or a client charged a card. A payment that a
-   lost charge may have made therefore completes no checkout for one payment: an operator decides.
+   lost charge may have made therefore completes no checkout for one payment: an operator decides. So does one that a
+   capture or a retry may have made.
 3. A subscription is its own proof. No charge begins one.
 4. The end of a recovery changes nothing of that, because it brings no row back.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
+from payrelay.core.access.credential import Credential, Scope
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
-from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation
+from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.recovery.lost_effects import is_within, sendings_of
+
+MAKING_PAYMENTS: Final = frozenset({Scope.PAYMENTS_CHARGE, Scope.PAYMENTS_CAPTURE, Scope.SUBSCRIPTIONS_RETRY})
+"""The scopes of the requests that make a payment without a page."""
 
 
 def newest_loss_since(created_at_ms: int, identity: DatabaseIdentity) -> Incarnation | None:
@@ -45,6 +51,17 @@ def may_be_of_lost_charge(payment: Payment, created_at_ms: int, identity: Databa
         and (created_at_ms < each.began_at_ms or payment.at_ms is None or payment.at_ms < created_at_ms)
         for each in identity.incarnations
         if each.lost is not None
+    )
+
+
+def may_have_made_payments(credentials: Iterable[Credential], accounts: frozenset[str], lost: LostWindow) -> bool:
+    """Tells whether a key was valid in a lost window with which one of these accounts could be charged or captured."""
+    return any(
+        not each.scopes.isdisjoint(MAKING_PAYMENTS)
+        and (each.accounts is None or not accounts.isdisjoint(each.accounts))
+        and (each.revoked_at_ms is None or each.revoked_at_ms >= lost.since_ms)
+        and (each.expires_at_ms is None or each.expires_at_ms >= lost.since_ms)
+        for each in credentials
     )
 
 

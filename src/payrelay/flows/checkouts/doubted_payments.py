@@ -7,8 +7,13 @@ from payrelay.core.checkouts.checkout_proof import may_be_paid_by
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.payment import Payment
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation
-from payrelay.core.recovery.lost_effects import may_have_charged
-from payrelay.core.recovery.lost_payments import first_lost_ms, may_be_of_lost_charge, newest_loss_since, unexplained
+from payrelay.core.recovery.lost_payments import (
+    first_lost_ms,
+    may_be_of_lost_charge,
+    may_have_made_payments,
+    newest_loss_since,
+    unexplained,
+)
 from payrelay.flows.access.ownership import contenders_of
 from payrelay.flows.relay import Relay
 
@@ -32,8 +37,7 @@ async def is_in_doubt(relay: Relay, checkout: Checkout) -> bool:
 
 def is_shown_by_now(relay: Relay, checkout: Checkout, loss: Incarnation) -> bool:
     """Tells whether the gateway has had time to show all that was begun before an incarnation that lost commits."""
-    until_ms = loss.began_at_ms if loss.lost is None else loss.lost.until_ms
-    return relay.clock.now_ms() >= until_ms + _sent_within_ms(relay, checkout) + relay.recovery_lag_s * 1000
+    return relay.clock.now_ms() >= _shown_from_ms(relay, checkout, loss)
 
 
 async def call_operator(relay: Relay, checkout: Checkout, payment_id: str) -> None:
@@ -100,6 +104,19 @@ async def is_unexplained(relay: Relay, checkout: Checkout, payments: Iterable[Pa
     return bool(unknown)
 
 
+async def may_be_of_lost_call(relay: Relay, checkout: Checkout, at_ms: int) -> bool:
+    """Tells whether a call for an authorization, whose operation is lost, may have been reported at a time.
+
+    The time is in ms since 1970, UTC. A report that comes once all of the lost window would show is of the page: until
+    then no form went out. Raises StoreError.
+    """
+    identity = await relay.lost_commits.identity()
+    loss = newest_loss_since(checkout.created_at_ms, identity)
+    if loss is None or at_ms >= _shown_from_ms(relay, checkout, loss):
+        return False
+    return await _could_be_charged(relay, checkout.merchant, identity)
+
+
 async def unexplained_among(
     relay: Relay, merchant: str, order_id: str, payments: Iterable[Payment], since_ms: int
 ) -> list[str]:
@@ -121,9 +138,14 @@ async def _could_be_charged(relay: Relay, merchant: str, identity: DatabaseIdent
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
     credentials = await relay.credentials.list()
     windows = [each.lost for each in identity.incarnations if each.lost is not None]
-    return any(may_have_charged(credentials, accounts, lost) for lost in windows)
+    return any(may_have_made_payments(credentials, accounts, lost) for lost in windows)
 
 
 def _sent_within_ms(relay: Relay, checkout: Checkout) -> int:
     account = relay.account_of(checkout.account, checkout.merchant)
     return sending_ms(0 if account is None else account.timeout_s)
+
+
+def _shown_from_ms(relay: Relay, checkout: Checkout, loss: Incarnation) -> int:
+    until_ms = loss.began_at_ms if loss.lost is None else loss.lost.until_ms
+    return until_ms + _sent_within_ms(relay, checkout) + relay.recovery_lag_s * 1000

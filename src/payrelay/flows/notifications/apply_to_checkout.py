@@ -70,7 +70,7 @@ async def _authorize(context: NotificationContext, checkout: Checkout) -> Notifi
     if content.authorization_token is None:
         return NotificationReason.INCOMPLETE
     is_accepted = context.notification.accepted_at_ms is not None  # an operator compared it with the gateway's portal
-    if not is_accepted and await other_than_hosted_authorization(context):
+    if not is_accepted and await other_than_hosted_authorization(context, checkout):
         return NotificationReason.OTHER_TEXT
     if not await context.accepts_token(NotificationKind.AUTHORIZATION, content.authorization_token):
         return NotificationReason.OTHER_TOKEN

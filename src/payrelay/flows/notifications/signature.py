@@ -6,6 +6,7 @@ A gateway that runs fields together before it signs them signs a text, and neith
 
 from typing import Final
 
+from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.checkouts.text_holders import (
     TextHolder,
     beside_approval,
@@ -15,6 +16,7 @@ from payrelay.core.checkouts.text_holders import (
 )
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.proof import MatchResult
+from payrelay.flows.checkouts.doubted_payments import may_be_of_lost_call
 from payrelay.flows.notifications.context import NotificationContext
 
 OTHERS_LOGGED_MAX: Final = 10
@@ -46,11 +48,13 @@ def other_than_approval(context: NotificationContext, holders: list[TextHolder])
     return _is_doubted(context, beside_approval(holders, context.content.order_id))
 
 
-async def other_than_hosted_authorization(context: NotificationContext) -> bool:
-    """Tells, and logs, whether the signature of a hosted authorization's notification also fits another order.
+async def other_than_hosted_authorization(context: NotificationContext, checkout: Checkout) -> bool:
+    """Tells, and logs, whether the signature of a hosted authorization's notification may be of something else.
 
-    Raises StoreError.
+    That is another order, and a call for an authorization of the same order whose operation is lost. Raises StoreError.
     """
+    if await may_be_of_lost_call(context.relay, checkout, context.notification.received_at_ms):
+        return True
     return _is_doubted(context, beside_hosted_authorization(await text_holders(context), context.content.order_id))
 
 
