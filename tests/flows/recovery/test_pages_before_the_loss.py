@@ -19,8 +19,8 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.checkouts.shown import Shown
 from payrelay.core.outcomes import Reading
-from payrelay.errors import Code
 from payrelay.core.recovery.held_decisions import PageDecision
+from payrelay.errors import Code
 from payrelay.flows.checkouts.decide_after_loss import decide_checkout
 from payrelay.flows.checkouts.finish_checkout import end_checkouts
 from payrelay.flows.checkouts.open_checkout import open_checkout
