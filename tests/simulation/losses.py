@@ -33,6 +33,8 @@ class LossFate:
             comes back with the database, or they are ``gone``.
         hides_s: how late the gateway shows the effects of the lost window.
         is_ended: whether an operator ends the recovery; otherwise it ends by itself.
+        is_stopped: whether an operator stops the processes before the copy takes the database's place; otherwise they
+            die.
     """
 
     copied_s: float
@@ -41,6 +43,7 @@ class LossFate:
     outside: Literal["kept", "older", "gone"]
     hides_s: float
     is_ended: bool
+    is_stopped: bool = False
 
     @classmethod
     def of(cls, draw: Random) -> "LossFate | None":
@@ -60,6 +63,7 @@ class LossFate:
             outside=draw.choice(("kept", "kept", "kept", "older", "gone")),
             hides_s=draw.choice((0.0, 0.0, 60.0, SHOWN_WITHIN_S)),
             is_ended=draw.random() < 0.7,
+            is_stopped=draw.random() < 0.3,
         )
 
     def is_lost_at(self, at_s: float) -> bool:

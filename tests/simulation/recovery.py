@@ -39,6 +39,8 @@ SHOWN_AFTER_S: Final = SEND_WITHIN_S + TIMEOUT_S + LAG_S
 TURN_S: Final = 300.0
 """How often the operator looks at what is held, while a recovery lasts."""
 TURNS_MAX: Final = 2_000
+STOPPED_WITHIN_S: Final = 40.0
+"""How long an operator waits for processes that were stopped."""
 PAUSE_MAX_S: Final = 4 * 3_600.0
 """Between two repeats of a request: six of them fit into the time for which one without a key is remembered."""
 TRIES_MAX: Final = 40
@@ -131,14 +133,17 @@ class Recovery:
         revoking = town.loop.create_task(self._revoke())
         await self._wait_until(fate.lost_s)
         revoking.cancel()
+        self._opened = town.loop.create_future()
+        if fate.is_stopped:
+            await self._stop_all()
         self._lose(image, older)
         if self._is_shown():
+            self._opened.set_result(None)
             town.count("lost commits: shown by marks")
             await wait_seconds(fate.begins_after_s)
             await self._insist(self._begin)
         else:
             town.count(f"lost commits: not shown, marks {fate.outside}")
-            self._opened = town.loop.create_future()
             await self._begin_alone()
             self._opened.set_result(None)
         self._asks = self._asked()
@@ -177,7 +182,7 @@ class Recovery:
         lost_checkouts = {id_: order_id for id_, order_id in checkouts.items() if id_ not in checkouts_left}
         town.loss = Loss(
             copied_s=fate.copied_s,
-            lost_s=fate.lost_s,
+            lost_s=town.loop.time(),
             operations=operations,
             checkout_ids=frozenset(lost_checkouts),
             order_ids=frozenset(lost_checkouts.values())
@@ -190,6 +195,17 @@ class Recovery:
         town.count("books that went back")
         for each in town.loss.operations.values():
             town.count(f"lost {each.kind}")
+
+    async def _stop_all(self) -> None:
+        """Stops all processes, which come to a clean end or are killed."""
+        for process in self._town.processes:
+            if process is not None:
+                process.stop()
+        until_s = self._town.loop.time() + STOPPED_WITHIN_S
+        while self._town.loop.time() < until_s and any(
+            process is not None and not process.owner.is_dead for process in self._town.processes
+        ):
+            await wait_seconds(0.5)
 
     def _is_shown(self) -> bool:
         """Tells whether a mark names what the database lacks: what was acknowledged at the very last, none may name."""
