@@ -38,8 +38,8 @@ _CAPTURED: Final = (
     "AND subject = 'authorization/' || token_hash"
 )
 _CALLS: Final = (
-    "SELECT id, order_id, amount_minor, created_at_ms FROM operations WHERE kind IN ('charge', 'authorization') "
-    "AND state NOT IN ('declined', 'refused', 'not_sent')"
+    "SELECT id, order_id, amount_minor, currency, created_at_ms FROM operations "
+    "WHERE kind IN ('charge', 'authorization') AND state NOT IN ('declined', 'refused', 'not_sent')"
 )
 _CUSTOMERS: Final = "SELECT id, order_id FROM customers WHERE order_id IS NOT NULL"
 _OWNED: Final = (
@@ -160,11 +160,11 @@ def _faults_of_signatures(run: Judged, checkouts: list[Checkout]) -> Iterator[st
     for checkout in checkouts:
         if checkout.kind != "preapproval" or checkout.customer_id is None:
             continue
-        text = _text(checkout.order_id, checkout.amount_minor)
+        text = _text(checkout.order_id, checkout.amount_minor, checkout.currency)
         others = [
             each.id
             for each in checkouts
-            if _text(each.order_id, each.amount_minor) == text
+            if _text(each.order_id, each.amount_minor, each.currency) == text
             and each.created_at_ms < checkout.updated_at_ms
             and (each.kind, each.order_id) != (checkout.kind, checkout.order_id)
         ]
@@ -174,12 +174,12 @@ def _faults_of_signatures(run: Judged, checkouts: list[Checkout]) -> Iterator[st
 
 
 def _has_text_of(checkout: Checkout, paid: list[Paid]) -> bool:
-    text = _text(checkout.order_id, checkout.amount_minor)
-    return any(_text(each.entry.order_id, each.entry.amount_cents) == text for each in paid)
+    text = _text(checkout.order_id, checkout.amount_minor, checkout.currency)
+    return any(_text(each.entry.order_id, each.entry.amount_cents, each.entry.currency) == text for each in paid)
 
 
-def _text(order_id: str, amount_minor: int | None) -> str:
-    return order_id + text_of(NOTHING_CENTS if amount_minor is None else amount_minor)
+def _text(order_id: str, amount_minor: int | None, currency: str) -> str:
+    return order_id + text_of(NOTHING_CENTS if amount_minor is None else amount_minor) + currency
 
 
 def _faults_of_authorizations(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
@@ -344,8 +344,10 @@ def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid
     customers = run.auditor.execute(_CUSTOMERS).fetchall()
     # Who edits the form of an own approval approves it under another order.
     approvals = [each.entry for each in paid if each.kind == "preapproval"]
-    approved = {entry.order_id for entry in approvals} | {_text(each.order_id, each.amount_cents) for each in approvals}
-    texts = {each.customer_id: _text(each.order_id, each.amount_minor) for each in checkouts}
+    approved = {entry.order_id for entry in approvals} | {
+        _text(each.order_id, each.amount_cents, each.currency) for each in approvals
+    }
+    texts = {each.customer_id: _text(each.order_id, each.amount_minor, each.currency) for each in checkouts}
     for order_id, number in Counter(row[1] for row in customers).items():
         if number > 1:
             yield f"the approval of {order_id} made {number} customers"

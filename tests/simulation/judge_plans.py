@@ -189,9 +189,16 @@ def _faults_of_standing(
     if not len(told) <= shown.installments_paid <= len(paid):
         yield f"is shown with {shown.installments_paid} paid, told were {sorted(told)}, the ledger has {sorted(made)}"
     dates = [each.fields["item_rec_date_next"] for each in taken if _may_be_next(plan, each)]
+    # A date that was too far away on the day of the first delivery isn't believed when the same comes again later.
+    firsts = {each.body: each for each in reversed(taken)}.values()
+    dates_at_first = [each.fields["item_rec_date_next"] for each in firsts if _may_be_next(plan, each)]
     others = {each.fields.get("item_rec_date_next") for each in news if each.fields.get("payment_id") in made}
     noted = {date for date in others if date is not None and date > max(dates, default="")}
-    if shown.state == "active" and shown.next_on not in {max(dates, default=None), *noted}:
+    if shown.state == "active" and shown.next_on not in {
+        max(dates, default=None),
+        max(dates_at_first, default=None),
+        *noted,
+    }:
         yield f"is shown to go on on {shown.next_on}, and told was {sorted(dates)}"
     failed = {each.fields.get("payment_id", "") for each in taken if each.fields["status_code"] == "-2"} - made
     last = None if shown.last_failure is None else shown.last_failure.payment_id

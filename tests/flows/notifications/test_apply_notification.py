@@ -17,6 +17,7 @@ from tests.flows.inbox_world import (
     inbox_world,
     payment_of,
 )
+from tests.flows.operators.test_decide import decision_on
 from tests.flows.world import CHARGE, asked
 
 from payrelay.core.calls import Capture, Void
@@ -33,6 +34,7 @@ from payrelay.flows.checkouts.finish_checkout import note_abandoned
 from payrelay.flows.customers.erase_customer import remove
 from payrelay.flows.notifications.replay_notification import replay
 from payrelay.flows.operators.audit import Audit
+from payrelay.flows.operators.decide import decide
 from payrelay.flows.operators.review import study
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.refund import refund
@@ -366,17 +368,23 @@ async def test_an_authorization_of_something_else_proves_nothing(world: InboxWor
 async def test_an_authorization_that_may_be_of_a_checkout_proves_no_operation(world: InboxWorld) -> None:
     """The customer authorized it on the page meanwhile: the lost operation would be called succeeded, and never was.
 
-    Nothing ever tells the two apart, so an operator must look.
+    Nothing ever tells the two apart, so an operator must look. Until then it counts for the checkout as little: who
+    captures it there would be told that the page was paid.
     """
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
-    taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
+    reported = body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN)
+    taken = await world.take(reported)
 
-    assert taken.reason is NotificationReason.CHECKOUT_NOTIFIED
+    assert taken.reason is NotificationReason.OPERATION_OPEN
+    assert (await world.checkout()).state is CheckoutState.OPEN
     stored = await world.relay.journal.get(operation.id)
     assert stored is not None
     assert stored.state is OperationState.NEEDS_ATTENTION
     assert (await world.relay.journal.history(operation.id))[-1].evidence.seen == MatchResult.TEXT_OF_ANOTHER
+    await decide(world.relay, decision_on(stored, OperationState.FAILED))
+    again = await world.take(reported + b"&custom_1=again")
+    assert again.reason is NotificationReason.CHECKOUT_NOTIFIED, "the call wasn't executed: it is the page's"
 
 
 async def test_an_authorization_of_another_operation_proves_nothing(world: InboxWorld) -> None:

@@ -16,8 +16,22 @@ from typing import Final
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, fitting_checkouts
-from payrelay.core.notifications.notification import NotificationKind, NotificationReason, ReportedStatus
-from payrelay.core.payments.operation import INQUIRED, PAYMENT_KINDS, Operation, OperationFilter, State
+from payrelay.core.notifications.notification import (
+    ExpectedAmount,
+    NotificationKind,
+    NotificationReason,
+    ReportedStatus,
+    differs,
+)
+from payrelay.core.payments.operation import (
+    INQUIRED,
+    OPEN_STATES,
+    PAYMENT_KINDS,
+    Kind,
+    Operation,
+    OperationFilter,
+    State,
+)
 from payrelay.core.secret import secret_hash
 from payrelay.flows.access.ownership import contenders_of
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
@@ -54,7 +68,7 @@ async def apply_notification(context: NotificationContext) -> NotificationReason
         return await _pass_on(context, operations, checkout)
     reason = await apply_to_operations(context, operations)
     if reason is not None and checkout is not None:
-        reason = await _reason_beside_checkout(context, reason, checkout)
+        reason = await _reason_beside_checkout(context, reason, checkout, operations)
     if reason is not None:
         return reason
     if checkout is None and operations and content.subscription_id is None:
@@ -98,12 +112,13 @@ async def _pass_on(
 
 
 async def _reason_beside_checkout(
-    context: NotificationContext, reason: NotificationReason, checkout: Checkout
+    context: NotificationContext, reason: NotificationReason, checkout: Checkout, operations: list[Operation]
 ) -> NotificationReason | None:
     """Decides whether a notification is about an operation where a checkout has the same order; None where it isn't.
 
     It is about an operation that owns the payment or the authorization. While an operation is open, a payment that the
-    checkout doesn't have may still belong to the operation: an inquiry that found nothing may find it later.
+    checkout doesn't have may still belong to the operation: an inquiry that found nothing may find it later. So may a
+    token while an authorization of the order is open: nothing shows whether it was authorized by the call or the page.
     """
     if reason in {
         NotificationReason.OPERATION_PROVED,
@@ -122,7 +137,16 @@ async def _reason_beside_checkout(
             return reason
         is_open = reason in _WHILE_OPEN
         return while_open if is_open and checkout.payment_id != payment_id else None
+    if token is not None and any(_may_have_token(context, each) for each in operations):
+        return while_open
     return None
+
+
+def _may_have_token(context: NotificationContext, operation: Operation) -> bool:
+    """Tells whether a reported authorization may be that of an operation whose outcome isn't known."""
+    expected = ExpectedAmount(amount_minor=operation.amount_minor, currency=operation.currency or "")
+    is_open = operation.kind is Kind.AUTHORIZATION and operation.state in OPEN_STATES
+    return is_open and not differs(context.content, expected)
 
 
 async def _beside_operations(context: NotificationContext, operations: list[Operation]) -> NotificationReason:
