@@ -38,7 +38,7 @@ def ownerless_things(loss: Loss | None, gateway: Gateway) -> frozenset[str]:
     """Gives what was made in the lost window, and the subscriptions of orders that are in no book, by their names."""
     if loss is None:
         return frozenset()
-    skew_s, names = gateway.fate.skew_s, set[object]()
+    skew_s, names = gateway.fate.skew_s, set[object](loss.order_ids)
     for entry in gateway.world.ledger.entries():
         at_s = (entry.at - STANDING_START).total_seconds() - skew_s
         if loss.copied_s <= at_s < loss.lost_s + STRAYS_S:

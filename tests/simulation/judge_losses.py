@@ -8,18 +8,17 @@ from typing import Final, Protocol
 import msgspec
 from tests.simulation.books import ENTRY_KINDS, NO_EFFECT, Book
 from tests.simulation.clients import Told
-from tests.simulation.excuses import is_resent
+from tests.simulation.excuses import is_ownerless, is_resent, ownerless_things
 from tests.simulation.fate import Fate
-from tests.simulation.losses import Loss
+from tests.simulation.losses import KNOWN_AFTER_S, Loss
 from tests.simulation.network import Gateway
 from tests.simulation.process import Heard
 from tests.simulation.recovery import Recovery
 
 from payrelay.core.payments.operation import Kind, State
+from payrelay.flows.access.ownership import TAKEN_SENTENCE
 from payrelay_simulator.ledger import LedgerEntry
 
-KNOWN_AFTER_S: Final = 2.0
-"""How soon every process knows that a key was revoked."""
 NOT_DENIED: Final = frozenset({State.SUCCEEDED, State.NEEDS_ATTENTION, State.HELD})
 """The states of an operation whose success was told, and whose newest rows are lost."""
 
@@ -109,6 +108,7 @@ def faults_of_loss(run: Judged) -> Iterator[str]:
 def _faults_of_changed_answers(run: Judged, loss: Loss) -> Iterator[str]:
     """What was told as done in the lost window is told as done by the same payment, or isn't told as known."""
     before: dict[object, Told] = {}
+    ownerless = ownerless_things(loss, run.gateway)
     for told in run.told:
         if told.ask.method == "GET" or told.heard is None:
             continue
@@ -120,7 +120,9 @@ def _faults_of_changed_answers(run: Judged, loss: Loss) -> Iterator[str]:
         first, now = _payment_in(earlier.heard), _payment_in(told.heard)
         if told.heard.http_status == 200 and first and now and first != now and not _are_alike(run, first, now):
             yield f"{told.request_id} {told.ask.path} was told payment {first} before the loss, and {now} after it"
-        if told.heard.http_status in {400, 402, 403, 404, 415, 422}:
+        is_taken = told.heard.http_status == 409 and TAKEN_SENTENCE.encode() in told.heard.body
+        is_denied = told.heard.http_status in {400, 402, 403, 404, 415, 422} or is_taken
+        if is_denied and not is_ownerless(told, loss, ownerless):
             yield f"{told.request_id} {told.ask.path} was done before the loss, and answered {told.heard} after it"
 
 
@@ -140,8 +142,9 @@ def _are_alike(run: Judged, first: int, other: int) -> bool:
 def _faults_of_lost_ids(run: Judged, loss: Loss) -> Iterator[str]:
     """An id that was given out in the lost window isn't denied while the recovery lasts."""
     paths = {f"operations/{each}" for each in loss.operations} | {f"checkouts/{each}" for each in loss.checkout_ids}
+    known_s = loss.known_s if loss.is_outlived else loss.lost_s
     for told in run.told:
-        is_lasting = told.at_s >= loss.lost_s and (loss.ended_s is None or told.heard_at_s < loss.ended_s)
+        is_lasting = told.at_s >= known_s and (loss.ended_s is None or told.heard_at_s < loss.ended_s)
         is_asked = told.ask.method == "GET" and told.ask.path in paths and is_lasting
         if is_asked and told.heard is not None and told.heard.http_status not in {429, 503}:
             yield f"{told.request_id} {told.ask.path} is lost, and was answered {told.heard.http_status}"
@@ -153,7 +156,7 @@ def _faults_of_revoked_key(run: Judged, loss: Loss) -> Iterator[str]:
     if fate is None or fate.outside != "kept" or revoked_s is None:
         return
     for told in run.told:
-        is_late = told.at_s > max(revoked_s, loss.lost_s) + KNOWN_AFTER_S
+        is_late = told.at_s > max(revoked_s + KNOWN_AFTER_S, loss.known_s)
         is_revoked = told.ask.credential == run.spare[1] and is_late
         if is_revoked and told.heard is not None and told.heard.http_status != 401:
             yield f"{told.request_id} came with a revoked key, and was answered {told.heard.http_status}"

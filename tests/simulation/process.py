@@ -32,6 +32,7 @@ from payrelay.core.database.schema_changes import ANY
 from payrelay.core.payments.operation import Operation
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
+from payrelay.errors import StoreError
 from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
@@ -147,6 +148,7 @@ class Process:
         self.owner = Owner(name)
         self.relay: Relay | None = None
         self.api: Api | None = None
+        self._database: storage.SimulatedDatabase | None = None
         self._stopping: asyncio.Future[None] = around.loop.create_future()
         self._woken: asyncio.Future[None] | None = None
         self._log = structlog.wrap_logger(None, processors=[self._heard])
@@ -171,7 +173,7 @@ class Process:
         """Starts, serves until it is stopped, and ends as the program does."""
         around = self._around
         async with AsyncExitStack() as stack:
-            database = self._opened()
+            database = self._database = self._opened()
             stack.push_async_callback(database.close)
             self.relay = await self._relay(database, stack)
             jobs = worker.JOBS if around.outside is None else await self._compared(self.relay, stack)
@@ -184,6 +186,27 @@ class Process:
             around.note("up", self.owner.name)
             await self._stopping
         self.owner.is_dead = True
+
+    def change_server(self, engine: Database) -> None:
+        """Goes on over another server of its database, once it has compared what it was told of."""
+        if self._database is None or self.relay is None:
+            self.owner.kill()  # it was about to start
+            return
+        self._database.change_server(engine)
+        self._around.loop.create_task(self._compare(self._database, self.relay), context=self.owner.context())
+
+    async def _compare(self, database: storage.SimulatedDatabase, relay: Relay) -> None:
+        while True:
+            try:
+                await relay.marks.compare()
+            except StoreError:
+                await wait_seconds(1.0)
+            else:
+                break
+        self._around.note("compared", self.owner.name, relay.lost_commits.behind is not None)
+        await wait_seconds(5.0)
+        database.compared()
+        self.wake()
 
     async def _compared(self, relay: Relay, stack: AsyncExitStack) -> tuple[worker.Job, ...]:
         """Compares what lies beside the database with it, keeps that from then on, and gives the worker's jobs."""

@@ -77,8 +77,8 @@ class LosingTown(Town, Protocol):
         """Gives the database's file as of now."""
         ...
 
-    def replace_database(self, image: bytes) -> None:
-        """Lets all processes die, and puts a file in the place of the database."""
+    def replace_database(self, image: bytes, *, is_outlived: bool) -> bool:
+        """Puts a file in the place of the database, and lets the processes die or go on; tells whether they go on."""
         ...
 
     def operators_database(self) -> Database:
@@ -148,7 +148,9 @@ class Recovery:
             self._opened.set_result(None)
         self._asks = self._asked()
         town.loop.create_task(self._decide_from_time_to_time())
-        await asyncio.gather(self._try_spare_key(), self._ask_for_lost(), *(self._repeat(ask, 6) for ask in self._asks))
+        repeats = [self._repeat(ask, 6) for ask in self._asks]
+        self._stir()
+        await asyncio.gather(self._ask_for_lost(0.0), self._ask_for_lost(3.0), *repeats)
 
     async def finish(self) -> None:
         """Lets clients repeat until all is told; then principals acknowledge, and the recovery ends."""
@@ -176,7 +178,7 @@ class Recovery:
         town, fate = self._town, self._fate
         before = _operations_in(town.auditor)
         checkouts = _checkouts_in(town.auditor)
-        town.replace_database(image)
+        is_outlived = town.replace_database(image, is_outlived=fate.is_outlived and not fate.is_stopped)
         left, checkouts_left = _operations_in(town.auditor), _checkouts_in(town.auditor)
         operations = {id_: each for id_, each in before.items() if id_ not in left}
         lost_checkouts = {id_: order_id for id_, order_id in checkouts.items() if id_ not in checkouts_left}
@@ -187,6 +189,7 @@ class Recovery:
             checkout_ids=frozenset(lost_checkouts),
             order_ids=frozenset(lost_checkouts.values())
             | {each.order_id for each in operations.values() if each.order_id is not None},
+            is_outlived=is_outlived,
             has_permits=town.auditor.execute("SELECT 1 FROM places").fetchone() is not None,
         )
         if town.outside is not None and fate.outside != "kept":
@@ -366,8 +369,16 @@ class Recovery:
             Ask(principal="shop", method="GET", path="recovery", body=b"", credential=self._town.spare[1]), 60.0
         )
 
-    async def _ask_for_lost(self) -> None:
-        """Asks for what was lost by its ids, which clients were told."""
+    def _stir(self) -> None:
+        """Has workers look at what has begun: their rounds in which nothing is due are left out here."""
+        for process in self._town.processes:
+            if process is not None:
+                process.wake()
+
+    async def _ask_for_lost(self, after_s: float) -> None:
+        """Asks for what was lost by its ids, which clients were told, and with a key that was revoked."""
+        await wait_seconds(after_s)
+        await self._try_spare_key()
         loss = self._town.loss
         ids = () if loss is None else (*(f"operations/{id_}" for id_ in loss.operations), *_paths(loss.checkout_ids))
         for path in ids:
