@@ -156,7 +156,7 @@ def _faults_of_revoked_key(run: Judged, loss: Loss) -> Iterator[str]:
     if fate is None or fate.outside != "kept" or revoked_s is None:
         return
     for told in run.told:
-        is_late = told.at_s > max(revoked_s + KNOWN_AFTER_S, loss.known_s)
+        is_late = told.at_s > max(revoked_s + KNOWN_AFTER_S, loss.redone_s)
         is_revoked = told.ask.credential == run.spare[1] and is_late
         if is_revoked and told.heard is not None and told.heard.http_status != 401:
             yield f"{told.request_id} came with a revoked key, and was answered {told.heard.http_status}"

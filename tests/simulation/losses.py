@@ -19,6 +19,8 @@ SHOWN_WITHIN_S: Final = LAG_S - 10.0
 """In such a life the gateway shows an effect of the lost window within that time."""
 KNOWN_AFTER_S: Final = 2.0
 """How soon every process knows that a key was revoked, that its server is another one, and that a recovery began."""
+REDONE_AFTER_S: Final = 30.0
+"""How soon a job has done again what was revoked, on a disk that takes its time."""
 STRAYS_S: Final = 60.0
 """How long after the loss a call of a dead process may still arrive."""
 
@@ -119,12 +121,17 @@ class Loss:
 
     @property
     def known_s(self) -> float:
-        """Since when every process that has gone on knows of the loss, and has done again what was revoked."""
+        """Since when every process that has gone on knows of the loss."""
         return self.lost_s if not self.is_outlived or self.began_s is None else self.began_s + KNOWN_AFTER_S
+
+    @property
+    def redone_s(self) -> float:
+        """Since when every process has done again what was revoked: at its start, or by a job where it has gone on."""
+        return self.lost_s if not self.is_outlived or self.began_s is None else self.began_s + REDONE_AFTER_S
 
     def is_new_at(self, at_s: float) -> bool:
         """Tells whether processes that have gone on are only getting to know of the recovery."""
-        return self.is_outlived and self.began_s is not None and at_s < self.known_s
+        return self.is_outlived and self.began_s is not None and at_s < self.redone_s
 
     def is_told_of(self, heard_at_s: float) -> bool:
         """Tells whether what was heard then may be in no book any more."""

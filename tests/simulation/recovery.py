@@ -15,7 +15,7 @@ import msgspec
 from tests.simulation.clients import Ask, Client, Told, Town
 from tests.simulation.hostility import PHONE_ORDERS, RIVAL
 from tests.simulation.loop import Crash, wait_seconds
-from tests.simulation.losses import LAG_S, Loss, LossFate, LostOperation
+from tests.simulation.losses import LAG_S, REDONE_AFTER_S, Loss, LossFate, LostOperation
 from tests.simulation.network import Gateway
 from tests.simulation.outside import Outside
 from tests.simulation.process import SEAL, START_MS, TIMEOUT_S, Process
@@ -150,7 +150,7 @@ class Recovery:
         town.loop.create_task(self._decide_from_time_to_time())
         repeats = [self._repeat(ask, 6) for ask in self._asks]
         self._stir()
-        await asyncio.gather(self._ask_for_lost(0.0), self._ask_for_lost(3.0), *repeats)
+        await asyncio.gather(self._ask_for_lost(0.0), self._ask_for_lost(REDONE_AFTER_S + 5.0), *repeats)
 
     async def finish(self) -> None:
         """Lets clients repeat until all is told; then principals acknowledge, and the recovery ends."""
