@@ -238,7 +238,9 @@ def _faults_of_answer(
     if heard.http_status >= 500 and heard.http_status not in NO_EFFECT:
         yield f"was answered {heard.http_status}: {heard.body!r}"
     own = by_request.get(told.request_id)
-    if own is not None and heard.http_status in NO_EFFECT and own.entries and not (own.is_hidden or is_done_once(own)):
+    # "Not sent" is said of this request alone, and not of an earlier try.
+    entries = [] if own is None else own.entries if heard.http_status not in {502, 503} else own.sent_entries
+    if own is not None and heard.http_status in NO_EFFECT and entries and not (own.is_hidden or is_done_once(own)):
         yield f"was answered {heard.http_status}, but {own} took effect"
     if heard.http_status == 200 and told.ask.path.startswith(("payments/", "subscriptions/")):
         book = books.get(heard.headers.get("payrelay-operation", ""))

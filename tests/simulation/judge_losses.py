@@ -91,7 +91,7 @@ def faults_of_lost_answer(told: Told, heard: Heard, books: dict[str, Book], loss
         yield f"was answered 200 for the lost {lost}"
     if is_done and lost is None and (book is None or book.operation.state not in NOT_DENIED):
         yield f"was answered 200 for {book}, and that is lost"
-    is_denied = heard.http_status in NO_EFFECT and book is not None and any(each.entries for each in book.arrivals)
+    is_denied = heard.http_status in NO_EFFECT and book is not None and bool(book.sent_entries)
     if book is not None and is_denied and not book.is_hidden and not is_resent(book, loss):
         yield f"was answered {heard.http_status} in the lost window, but {book} took effect"
 
@@ -155,8 +155,9 @@ def _faults_of_revoked_key(run: Judged, loss: Loss) -> Iterator[str]:
     fate, revoked_s = run.fate.loss, None if run.recovery is None else run.recovery.revoked_s
     if fate is None or fate.outside != "kept" or revoked_s is None:
         return
+    redone_s = max(revoked_s + KNOWN_AFTER_S, loss.redone_s) + sum(run.fate.stalls.values())
     for told in run.told:
-        is_late = told.at_s > max(revoked_s + KNOWN_AFTER_S, loss.redone_s)
+        is_late = told.at_s > redone_s
         is_revoked = told.ask.credential == run.spare[1] and is_late
         if is_revoked and told.heard is not None and told.heard.http_status != 401:
             yield f"{told.request_id} came with a revoked key, and was answered {told.heard.http_status}"
