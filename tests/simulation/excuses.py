@@ -3,27 +3,11 @@
 TODO: remove each with its fault.
 """
 
-from tests.simulation.books import Book
 from tests.simulation.clients import Told
 from tests.simulation.losses import STRAYS_S, Loss
 from tests.simulation.network import Gateway
 
-from payrelay.core.payments.operation import Kind, State
 from payrelay_simulator.clock import STANDING_START
-
-ONCE = frozenset({Kind.CAPTURE, Kind.CANCEL})
-"""What the gateway does only once."""
-
-
-def is_done_once(book: Book) -> bool:
-    """TODO: a capture or a cancellation that took effect in the lost window is refused at its repeat."""
-    return book.operation.kind in ONCE and book.operation.state is State.REFUSED and bool(book.earlier)
-
-
-def is_resent(book: Book, loss: Loss) -> bool:
-    """TODO: a capture or a cancellation goes out again that was being sent, and whose lost row says "not sent"."""
-    effects = [each for each in book.arrivals if each.entries]
-    return book.operation.kind in ONCE and all(each.at_s >= loss.lost_s for each in effects)
 
 
 def is_ownerless(told: Told, loss: Loss | None, things: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 import msgspec
 from tests.simulation.books import ENTRY_KINDS, NO_EFFECT, Book
 from tests.simulation.clients import Told
-from tests.simulation.excuses import is_ownerless, is_resent, ownerless_things
+from tests.simulation.excuses import is_ownerless, ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.losses import KNOWN_AFTER_S, Loss
 from tests.simulation.network import Gateway
@@ -92,7 +92,7 @@ def faults_of_lost_answer(told: Told, heard: Heard, books: dict[str, Book], loss
     if is_done and lost is None and (book is None or book.operation.state not in NOT_DENIED):
         yield f"was answered 200 for {book}, and that is lost"
     is_denied = heard.http_status in NO_EFFECT and book is not None and bool(book.sent_entries)
-    if book is not None and is_denied and not book.is_hidden and not is_resent(book, loss):
+    if book is not None and is_denied and not book.is_hidden:
         yield f"was answered {heard.http_status} in the lost window, but {book} took effect"
 
 
