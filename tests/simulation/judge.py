@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import msgspec
 from tests.simulation.books import NO_EFFECT, UNTOUCHED, Book
 from tests.simulation.clients import Ask, Told
-from tests.simulation.excuses import has_lost_budget, ownerless_things
+from tests.simulation.excuses import has_lost_budget, is_held_in_doubt, ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.judge_losses import (
     faults_of_loss,
@@ -240,6 +240,8 @@ def _faults_of_answer(
     own = by_request.get(told.request_id)
     # "Not sent" is said of this request alone, and not of an earlier try.
     entries = [] if own is None else own.entries if heard.http_status not in {502, 503} else own.sent_entries
+    if own is not None and heard.http_status == 503 and is_held_in_doubt(own):
+        entries = []
     if own is not None and heard.http_status in NO_EFFECT and entries and not own.is_hidden:
         yield f"was answered {heard.http_status}, but {own} took effect"
     if heard.http_status == 200 and told.ask.path.startswith(("payments/", "subscriptions/")):

@@ -37,8 +37,8 @@ class Judged(Protocol):
 def with_earlier_tries(books: dict[str, Book], loss: Loss | None, gateway: Gateway) -> dict[str, Book]:
     """Gives the books, each with what a lost try of the same request did to the money.
 
-    Of several operations of one request the last one has it that was not given up. An operation that succeeded without
-    a call of its own has what it names, where a lost operation did that.
+    Of several operations of one request the first one has it that was not given up, and each that succeeded without a
+    call of its own. Where no lost try of the same request did anything, such a one has what it names.
     """
     if loss is None:
         return books
@@ -47,13 +47,13 @@ def with_earlier_tries(books: dict[str, Book], loss: Loss | None, gateway: Gatew
         lost = loss.operations.get(arrival.operation_id or "")
         if lost is not None and arrival.entries:
             done[lost.claim] += arrival.entries
-    last: dict[tuple[str, str | None, str], Book] = {}
-    for book in books.values():
-        if book.operation.state is not State.NOT_SENT:
-            last[_claim_of(book)] = book
-    with_earlier = dict(books)
-    for claim, book in last.items():
-        with_earlier[book.operation.id] = replace(book, earlier=done.get(claim, []))
+    with_earlier, seen = dict(books), set[tuple[str, str | None, str]]()
+    for id_, book in books.items():
+        claim, is_given_up = _claim_of(book), book.operation.state is State.NOT_SENT
+        is_found = book.operation.state is State.SUCCEEDED and not book.entries
+        if not is_given_up and (claim not in seen or is_found):
+            with_earlier[id_] = replace(book, earlier=done.get(claim, []))
+            seen.add(claim)
     entries = [entry for each in done.values() for entry in each]
     for book in with_earlier.values():
         if book.operation.state is State.SUCCEEDED and not book.entries:

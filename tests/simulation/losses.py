@@ -7,7 +7,7 @@ import dataclasses
 from random import Random
 from typing import Final, Literal, NamedTuple
 
-from payrelay.core.payments.operation import JournalEntry
+from payrelay.core.payments.operation import SEND_WITHIN_S, JournalEntry
 
 START_MS: Final = 1_788_244_200_000
 """The simulated gateway's standing clock begins then."""
@@ -128,6 +128,10 @@ class Loss:
     def redone_s(self) -> float:
         """Since when every process has done again what was revoked: at its start, or by a job where it has gone on."""
         return self.lost_s if not self.is_outlived or self.began_s is None else self.began_s + REDONE_AFTER_S
+
+    def is_in_flight(self, operation_id: str | None, at_s: float) -> bool:
+        """Tells whether an operation was stored before the loss, and may go out now from a process that has gone on."""
+        return self.is_outlived and operation_id in self.operations and at_s <= self.lost_s + SEND_WITHIN_S
 
     def is_new_at(self, at_s: float) -> bool:
         """Tells whether processes that have gone on are only getting to know of the recovery."""

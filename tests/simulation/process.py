@@ -58,6 +58,8 @@ PUBLIC_URL: Final = "https://pay.simulated"
 KEY: Final = b"k" * 32
 SEAL: Final = Seal((KEY,))
 ACCOUNT: Final = "gateway"
+TORN: Final = "Cannot operate on a closed database"
+"""What a process is told whose server has just died."""
 MAINTENANCE_ROUNDS, MAINTENANCE_EVERY = 20, 10
 """What the program does as seldom as that is done here every so many rounds."""
 ALARMING: Final = frozenset(
@@ -309,7 +311,8 @@ def _rounds_of(job: worker.Job) -> int:
 
 
 def _is_expected(event: structlog.typing.EventDict) -> bool:
-    return "simulated" in str(event.get("reason"))
+    reason = str(event.get("reason"))
+    return "simulated" in reason or TORN in reason
 
 
 def _settings(path: Path, fate: Fate) -> Settings:

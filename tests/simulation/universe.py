@@ -210,7 +210,8 @@ class Universe:
         """Looks, at the moment of the writing, whether what is written is on disk."""
         row = self.auditor.execute(_STATE, (operation_id,)).fetchone()
         is_journaled = row is not None and (row[0] == "sending" or row[1] == "probing")
-        if not is_journaled:
+        is_lost = self.loss is not None and self.loss.is_in_flight(operation_id, self.loop.time())
+        if not is_journaled and not is_lost:
             self.blame(f"{endpoint} of {operation_id} is sent while its row says {row}")
 
     # What an operator does.
