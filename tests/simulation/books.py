@@ -45,7 +45,12 @@ class Book:
     @property
     def entries(self) -> list[LedgerEntry]:
         """What it did to the money."""
-        return [*self.earlier, *(entry for arrival in self.arrivals for entry in arrival.entries)]
+        return [*self.earlier, *self.sent_entries]
+
+    @property
+    def sent_entries(self) -> list[LedgerEntry]:
+        """What its own calls did to the money."""
+        return [entry for arrival in self.arrivals for entry in arrival.entries]
 
     @property
     def is_hidden(self) -> bool:

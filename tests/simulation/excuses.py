@@ -8,22 +8,13 @@ from tests.simulation.clients import Told
 from tests.simulation.losses import STRAYS_S, Loss
 from tests.simulation.network import Gateway
 
-from payrelay.core.payments.operation import Kind, State
+from payrelay.core.payments.operation import State
 from payrelay_simulator.clock import STANDING_START
 
-ONCE = frozenset({Kind.CAPTURE, Kind.CANCEL})
-"""What the gateway does only once."""
 
-
-def is_done_once(book: Book) -> bool:
-    """TODO: a capture or a cancellation that took effect in the lost window is refused at its repeat."""
-    return book.operation.kind in ONCE and book.operation.state is State.REFUSED and bool(book.earlier)
-
-
-def is_resent(book: Book, loss: Loss) -> bool:
-    """TODO: a capture or a cancellation goes out again that was being sent, and whose lost row says "not sent"."""
-    effects = [each for each in book.arrivals if each.entries]
-    return book.operation.kind in ONCE and all(each.at_s >= loss.lost_s for each in effects)
+def is_held_in_doubt(book: Book) -> bool:
+    """TODO: a request whose holding was stored in doubt is told "not sent", and an operator may have it sent later."""
+    return book.history[0].state is State.HELD
 
 
 def is_ownerless(told: Told, loss: Loss | None, things: frozenset[str]) -> bool:
@@ -38,7 +29,7 @@ def ownerless_things(loss: Loss | None, gateway: Gateway) -> frozenset[str]:
     """Gives what was made in the lost window, and the subscriptions of orders that are in no book, by their names."""
     if loss is None:
         return frozenset()
-    skew_s, names = gateway.fate.skew_s, set[object]()
+    skew_s, names = gateway.fate.skew_s, set[object](loss.order_ids)
     for entry in gateway.world.ledger.entries():
         at_s = (entry.at - STANDING_START).total_seconds() - skew_s
         if loss.copied_s <= at_s < loss.lost_s + STRAYS_S:

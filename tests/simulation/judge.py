@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import msgspec
 from tests.simulation.books import NO_EFFECT, UNTOUCHED, Book
 from tests.simulation.clients import Ask, Told
-from tests.simulation.excuses import has_lost_budget, is_done_once, ownerless_things
+from tests.simulation.excuses import has_lost_budget, is_held_in_doubt, ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.judge_losses import (
     faults_of_loss,
@@ -144,7 +144,7 @@ def _faults_of_effect(book: Book) -> Iterator[str]:
         yield f"took effect {len(entries)} times"
     if operation.state in STILL_OPEN:
         yield "is still open at the end"
-    if operation.state in UNTOUCHED and entries and not (book.is_hidden or is_done_once(book)):
+    if operation.state in UNTOUCHED and entries and not book.is_hidden:
         yield f"took effect all the same: {entries[0].kind} of {entries[0].amount_cents}"
     if operation.state is State.FAILED and operation.kind is Kind.CHARGE and entries:
         yield "shows itself after all, and was not opened again"
@@ -238,7 +238,11 @@ def _faults_of_answer(
     if heard.http_status >= 500 and heard.http_status not in NO_EFFECT:
         yield f"was answered {heard.http_status}: {heard.body!r}"
     own = by_request.get(told.request_id)
-    if own is not None and heard.http_status in NO_EFFECT and own.entries and not (own.is_hidden or is_done_once(own)):
+    # "Not sent" is said of this request alone, and not of an earlier try.
+    entries = [] if own is None else own.entries if heard.http_status not in {502, 503} else own.sent_entries
+    if own is not None and heard.http_status == 503 and is_held_in_doubt(own):
+        entries = []
+    if own is not None and heard.http_status in NO_EFFECT and entries and not own.is_hidden:
         yield f"was answered {heard.http_status}, but {own} took effect"
     if heard.http_status == 200 and told.ask.path.startswith(("payments/", "subscriptions/")):
         book = books.get(heard.headers.get("payrelay-operation", ""))

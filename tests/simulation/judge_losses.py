@@ -8,18 +8,17 @@ from typing import Final, Protocol
 import msgspec
 from tests.simulation.books import ENTRY_KINDS, NO_EFFECT, Book
 from tests.simulation.clients import Told
-from tests.simulation.excuses import is_resent
+from tests.simulation.excuses import is_ownerless, ownerless_things
 from tests.simulation.fate import Fate
-from tests.simulation.losses import Loss
+from tests.simulation.losses import KNOWN_AFTER_S, Loss
 from tests.simulation.network import Gateway
 from tests.simulation.process import Heard
 from tests.simulation.recovery import Recovery
 
 from payrelay.core.payments.operation import Kind, State
+from payrelay.flows.access.ownership import TAKEN_SENTENCE
 from payrelay_simulator.ledger import LedgerEntry
 
-KNOWN_AFTER_S: Final = 2.0
-"""How soon every process knows that a key was revoked."""
 NOT_DENIED: Final = frozenset({State.SUCCEEDED, State.NEEDS_ATTENTION, State.HELD})
 """The states of an operation whose success was told, and whose newest rows are lost."""
 
@@ -38,8 +37,8 @@ class Judged(Protocol):
 def with_earlier_tries(books: dict[str, Book], loss: Loss | None, gateway: Gateway) -> dict[str, Book]:
     """Gives the books, each with what a lost try of the same request did to the money.
 
-    Of several operations of one request the last one has it that was not given up. An operation that succeeded without
-    a call of its own has what it names, where a lost operation did that.
+    Of several operations of one request the first one has it that was not given up, and each that succeeded without a
+    call of its own. Where no lost try of the same request did anything, such a one has what it names.
     """
     if loss is None:
         return books
@@ -48,13 +47,13 @@ def with_earlier_tries(books: dict[str, Book], loss: Loss | None, gateway: Gatew
         lost = loss.operations.get(arrival.operation_id or "")
         if lost is not None and arrival.entries:
             done[lost.claim] += arrival.entries
-    last: dict[tuple[str, str | None, str], Book] = {}
-    for book in books.values():
-        if book.operation.state is not State.NOT_SENT:
-            last[_claim_of(book)] = book
-    with_earlier = dict(books)
-    for claim, book in last.items():
-        with_earlier[book.operation.id] = replace(book, earlier=done.get(claim, []))
+    with_earlier, seen = dict(books), set[tuple[str, str | None, str]]()
+    for id_, book in books.items():
+        claim, is_given_up = _claim_of(book), book.operation.state is State.NOT_SENT
+        is_found = book.operation.state is State.SUCCEEDED and not book.entries
+        if not is_given_up and (claim not in seen or is_found):
+            with_earlier[id_] = replace(book, earlier=done.get(claim, []))
+            seen.add(claim)
     entries = [entry for each in done.values() for entry in each]
     for book in with_earlier.values():
         if book.operation.state is State.SUCCEEDED and not book.entries:
@@ -92,8 +91,8 @@ def faults_of_lost_answer(told: Told, heard: Heard, books: dict[str, Book], loss
         yield f"was answered 200 for the lost {lost}"
     if is_done and lost is None and (book is None or book.operation.state not in NOT_DENIED):
         yield f"was answered 200 for {book}, and that is lost"
-    is_denied = heard.http_status in NO_EFFECT and book is not None and any(each.entries for each in book.arrivals)
-    if book is not None and is_denied and not book.is_hidden and not is_resent(book, loss):
+    is_denied = heard.http_status in NO_EFFECT and book is not None and bool(book.sent_entries)
+    if book is not None and is_denied and not book.is_hidden:
         yield f"was answered {heard.http_status} in the lost window, but {book} took effect"
 
 
@@ -109,6 +108,7 @@ def faults_of_loss(run: Judged) -> Iterator[str]:
 def _faults_of_changed_answers(run: Judged, loss: Loss) -> Iterator[str]:
     """What was told as done in the lost window is told as done by the same payment, or isn't told as known."""
     before: dict[object, Told] = {}
+    ownerless = ownerless_things(loss, run.gateway)
     for told in run.told:
         if told.ask.method == "GET" or told.heard is None:
             continue
@@ -120,7 +120,9 @@ def _faults_of_changed_answers(run: Judged, loss: Loss) -> Iterator[str]:
         first, now = _payment_in(earlier.heard), _payment_in(told.heard)
         if told.heard.http_status == 200 and first and now and first != now and not _are_alike(run, first, now):
             yield f"{told.request_id} {told.ask.path} was told payment {first} before the loss, and {now} after it"
-        if told.heard.http_status in {400, 402, 403, 404, 415, 422}:
+        is_taken = told.heard.http_status == 409 and TAKEN_SENTENCE.encode() in told.heard.body
+        is_denied = told.heard.http_status in {400, 402, 403, 404, 415, 422} or is_taken
+        if is_denied and not is_ownerless(told, loss, ownerless):
             yield f"{told.request_id} {told.ask.path} was done before the loss, and answered {told.heard} after it"
 
 
@@ -140,8 +142,9 @@ def _are_alike(run: Judged, first: int, other: int) -> bool:
 def _faults_of_lost_ids(run: Judged, loss: Loss) -> Iterator[str]:
     """An id that was given out in the lost window isn't denied while the recovery lasts."""
     paths = {f"operations/{each}" for each in loss.operations} | {f"checkouts/{each}" for each in loss.checkout_ids}
+    known_s = loss.known_s if loss.is_outlived else loss.lost_s
     for told in run.told:
-        is_lasting = told.at_s >= loss.lost_s and (loss.ended_s is None or told.heard_at_s < loss.ended_s)
+        is_lasting = told.at_s >= known_s and (loss.ended_s is None or told.heard_at_s < loss.ended_s)
         is_asked = told.ask.method == "GET" and told.ask.path in paths and is_lasting
         if is_asked and told.heard is not None and told.heard.http_status not in {429, 503}:
             yield f"{told.request_id} {told.ask.path} is lost, and was answered {told.heard.http_status}"
@@ -152,8 +155,9 @@ def _faults_of_revoked_key(run: Judged, loss: Loss) -> Iterator[str]:
     fate, revoked_s = run.fate.loss, None if run.recovery is None else run.recovery.revoked_s
     if fate is None or fate.outside != "kept" or revoked_s is None:
         return
+    redone_s = max(revoked_s + KNOWN_AFTER_S, loss.redone_s) + sum(run.fate.stalls.values())
     for told in run.told:
-        is_late = told.at_s > max(revoked_s, loss.lost_s) + KNOWN_AFTER_S
+        is_late = told.at_s > redone_s
         is_revoked = told.ask.credential == run.spare[1] and is_late
         if is_revoked and told.heard is not None and told.heard.http_status != 401:
             yield f"{told.request_id} came with a revoked key, and was answered {told.heard.http_status}"

@@ -15,6 +15,7 @@ from tests.simulation.network import DAY_S, Gateway
 from tests.simulation.postman import Posted
 from tests.simulation.process import START_MS
 
+from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.money import text_of
 
@@ -272,9 +273,11 @@ def _faults_of_silence(
         asked = [checkout for checkout in checkouts if checkout.order_id == order_id]
         if each.entry.payment_id in taken_back or order_id in charged:
             continue
-        if each.is_edited and any(noted.reason == "subscription_noted" for noted in in_time):
+        is_asked = bool(asked) or run.loss is None or order_id not in run.loss.order_ids
+        if each.is_edited and is_asked and any(noted.reason == "subscription_noted" for noted in in_time):
             yield f"{each} is on another schedule than was asked, and no operator is called: {in_time}"
-        if not in_time or not any(_fits(checkout, each) for checkout in asked):
+        fitting = [checkout for checkout in asked if _fits(checkout, each)]
+        if not in_time or all(_is_left_to_a_person(run.loss, checkout, each) for checkout in fitting):
             continue
         if any(noted.state == "needs_attention" for noted in in_time):
             continue
@@ -334,6 +337,13 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
             is_there = is_its and _fits(checkout, each) and each.visible_at_s + LAST_LOOK_S < ended_s
             if is_there and str(each.entry.payment_id) not in owned:
                 yield f"{checkout} ended although {each} could be seen"
+
+
+def _is_left_to_a_person(loss: Loss | None, checkout: Checkout, paid: Paid) -> bool:
+    """Tells whether a lost charge may as well have made the payment of a checkout that went through a loss."""
+    if loss is None or checkout.created_at_ms >= START_MS + loss.lost_s * 1000:
+        return False
+    return paid.at_s >= loss.copied_s - TOLERANCE_MS / 1000
 
 
 def taken_back_by_banks(gateway: Gateway) -> dict[int, LedgerEntry]:

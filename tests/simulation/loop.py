@@ -226,7 +226,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             if owner is OUTSIDE:
                 self._ready.appendleft(step)
             self._stand_still(self._now_s + self.stalls[self.steps])
-            if owner is OUTSIDE:
+            if owner is OUTSIDE or owner.is_dead:  # it may have been killed meanwhile
                 return
         self._do(step, owner)
 

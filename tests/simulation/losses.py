@@ -7,7 +7,7 @@ import dataclasses
 from random import Random
 from typing import Final, Literal, NamedTuple
 
-from payrelay.core.payments.operation import JournalEntry
+from payrelay.core.payments.operation import SEND_WITHIN_S, JournalEntry
 
 START_MS: Final = 1_788_244_200_000
 """The simulated gateway's standing clock begins then."""
@@ -17,6 +17,10 @@ LAG_S: Final = 600.0
 """How long the gateway may take to show an effect: what PAYRELAY_RECOVERY_LAG is by default."""
 SHOWN_WITHIN_S: Final = LAG_S - 10.0
 """In such a life the gateway shows an effect of the lost window within that time."""
+KNOWN_AFTER_S: Final = 2.0
+"""How soon every process knows that a key was revoked, that its server is another one, and that a recovery began."""
+REDONE_AFTER_S: Final = 30.0
+"""How soon a job has done again what was revoked, on a disk that takes its time."""
 STRAYS_S: Final = 60.0
 """How long after the loss a call of a dead process may still arrive."""
 
@@ -33,6 +37,9 @@ class LossFate:
             comes back with the database, or they are ``gone``.
         hides_s: how late the gateway shows the effects of the lost window.
         is_ended: whether an operator ends the recovery; otherwise it ends by itself.
+        is_outlived: whether processes that share a server go on over the one that takes its place.
+        is_stopped: whether an operator stops the processes before the copy takes the database's place; otherwise they
+            die.
     """
 
     copied_s: float
@@ -41,6 +48,8 @@ class LossFate:
     outside: Literal["kept", "older", "gone"]
     hides_s: float
     is_ended: bool
+    is_stopped: bool = False
+    is_outlived: bool = False
 
     @classmethod
     def of(cls, draw: Random) -> "LossFate | None":
@@ -60,6 +69,8 @@ class LossFate:
             outside=draw.choice(("kept", "kept", "kept", "older", "gone")),
             hides_s=draw.choice((0.0, 0.0, 60.0, SHOWN_WITHIN_S)),
             is_ended=draw.random() < 0.7,
+            is_stopped=draw.random() < 0.3,
+            is_outlived=draw.random() < 0.5,
         )
 
     def is_lost_at(self, at_s: float) -> bool:
@@ -94,6 +105,7 @@ class Loss:
         operations: those that were lost, by their ids.
         checkout_ids: of the checkouts that were lost.
         order_ids: of all these.
+        is_outlived: whether processes have gone on over the copy.
         has_permits: whether the copy knew of permits for calls to the gateway.
     """
 
@@ -102,9 +114,28 @@ class Loss:
     operations: dict[str, LostOperation]
     checkout_ids: frozenset[str]
     order_ids: frozenset[str]
+    is_outlived: bool
     has_permits: bool
     began_s: float | None = None
     ended_s: float | None = None
+
+    @property
+    def known_s(self) -> float:
+        """Since when every process that has gone on knows of the loss."""
+        return self.lost_s if not self.is_outlived or self.began_s is None else self.began_s + KNOWN_AFTER_S
+
+    @property
+    def redone_s(self) -> float:
+        """Since when every process has done again what was revoked: at its start, or by a job where it has gone on."""
+        return self.lost_s if not self.is_outlived or self.began_s is None else self.began_s + REDONE_AFTER_S
+
+    def is_in_flight(self, operation_id: str | None, at_s: float) -> bool:
+        """Tells whether an operation was stored before the loss, and may go out now from a process that has gone on."""
+        return self.is_outlived and operation_id in self.operations and at_s <= self.lost_s + SEND_WITHIN_S
+
+    def is_new_at(self, at_s: float) -> bool:
+        """Tells whether processes that have gone on are only getting to know of the recovery."""
+        return self.is_outlived and self.began_s is not None and at_s < self.redone_s
 
     def is_told_of(self, heard_at_s: float) -> bool:
         """Tells whether what was heard then may be in no book any more."""

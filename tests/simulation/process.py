@@ -33,6 +33,7 @@ from payrelay.core.database.schema_changes import ANY
 from payrelay.core.payments.operation import Operation
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
+from payrelay.errors import StoreError
 from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
@@ -58,6 +59,8 @@ PUBLIC_URL: Final = "https://pay.simulated"
 KEY: Final = b"k" * 32
 SEAL: Final = Seal((KEY,))
 ACCOUNT: Final = "gateway"
+TORN: Final = "Cannot operate on a closed database"
+"""What a process is told whose server has just died."""
 MAINTENANCE_ROUNDS, MAINTENANCE_EVERY = 20, 10
 """What the program does as seldom as that is done here every so many rounds."""
 ALARMING: Final = frozenset(
@@ -148,6 +151,7 @@ class Process:
         self.owner = Owner(name)
         self.relay: Relay | None = None
         self.api: Api | None = None
+        self._database: storage.SimulatedDatabase | None = None
         self._stopping: asyncio.Future[None] = around.loop.create_future()
         self._woken: asyncio.Future[None] | None = None
         self._log = structlog.wrap_logger(None, processors=[self._heard])
@@ -172,7 +176,7 @@ class Process:
         """Starts, serves until it is stopped, and ends as the program does."""
         around = self._around
         async with AsyncExitStack() as stack:
-            database = self._opened()
+            database = self._database = self._opened()
             stack.push_async_callback(database.close)
             self.relay = await self._relay(database, stack)
             jobs = worker.JOBS if around.outside is None else await self._compared(self.relay, stack)
@@ -185,6 +189,27 @@ class Process:
             around.note("up", self.owner.name)
             await self._stopping
         self.owner.is_dead = True
+
+    def change_server(self, engine: Database) -> None:
+        """Goes on over another server of its database, once it has compared what it was told of."""
+        if self._database is None or self.relay is None:
+            self.owner.kill()  # it was about to start
+            return
+        self._database.change_server(engine)
+        self._around.loop.create_task(self._compare(self._database, self.relay), context=self.owner.context())
+
+    async def _compare(self, database: storage.SimulatedDatabase, relay: Relay) -> None:
+        while True:
+            try:
+                await relay.marks.compare()
+            except StoreError:
+                await wait_seconds(1.0)
+            else:
+                break
+        self._around.note("compared", self.owner.name, relay.lost_commits.behind is not None)
+        await wait_seconds(5.0)
+        database.compared()
+        self.wake()
 
     async def _compared(self, relay: Relay, stack: AsyncExitStack) -> tuple[worker.Job, ...]:
         """Compares what lies beside the database with it, keeps that from then on, and gives the worker's jobs."""
@@ -287,7 +312,8 @@ def _rounds_of(job: worker.Job) -> int:
 
 
 def _is_expected(event: structlog.typing.EventDict) -> bool:
-    return "simulated" in str(event.get("reason"))
+    reason = str(event.get("reason"))
+    return "simulated" in reason or TORN in reason
 
 
 def _settings(path: Path, fate: Fate) -> Settings:

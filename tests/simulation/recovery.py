@@ -15,7 +15,7 @@ import msgspec
 from tests.simulation.clients import Ask, Client, Told, Town
 from tests.simulation.hostility import PHONE_ORDERS, RIVAL
 from tests.simulation.loop import Crash, wait_seconds
-from tests.simulation.losses import LAG_S, Loss, LossFate, LostOperation
+from tests.simulation.losses import LAG_S, REDONE_AFTER_S, Loss, LossFate, LostOperation
 from tests.simulation.network import Gateway
 from tests.simulation.outside import Outside
 from tests.simulation.process import SEAL, START_MS, TIMEOUT_S, Process
@@ -39,6 +39,8 @@ SHOWN_AFTER_S: Final = SEND_WITHIN_S + TIMEOUT_S + LAG_S
 TURN_S: Final = 300.0
 """How often the operator looks at what is held, while a recovery lasts."""
 TURNS_MAX: Final = 2_000
+STOPPED_WITHIN_S: Final = 40.0
+"""How long an operator waits for processes that were stopped."""
 PAUSE_MAX_S: Final = 4 * 3_600.0
 """Between two repeats of a request: six of them fit into the time for which one without a key is remembered."""
 TRIES_MAX: Final = 40
@@ -75,8 +77,8 @@ class LosingTown(Town, Protocol):
         """Gives the database's file as of now."""
         ...
 
-    def replace_database(self, image: bytes) -> None:
-        """Lets all processes die, and puts a file in the place of the database."""
+    def replace_database(self, image: bytes, *, is_outlived: bool) -> bool:
+        """Puts a file in the place of the database, and lets the processes die or go on; tells whether they go on."""
         ...
 
     def operators_database(self) -> Database:
@@ -131,19 +133,24 @@ class Recovery:
         revoking = town.loop.create_task(self._revoke())
         await self._wait_until(fate.lost_s)
         revoking.cancel()
+        self._opened = town.loop.create_future()
+        if fate.is_stopped:
+            await self._stop_all()
         self._lose(image, older)
         if self._is_shown():
+            self._opened.set_result(None)
             town.count("lost commits: shown by marks")
             await wait_seconds(fate.begins_after_s)
             await self._insist(self._begin)
         else:
             town.count(f"lost commits: not shown, marks {fate.outside}")
-            self._opened = town.loop.create_future()
             await self._begin_alone()
             self._opened.set_result(None)
         self._asks = self._asked()
         town.loop.create_task(self._decide_from_time_to_time())
-        await asyncio.gather(self._try_spare_key(), self._ask_for_lost(), *(self._repeat(ask, 6) for ask in self._asks))
+        repeats = [self._repeat(ask, 6) for ask in self._asks]
+        self._stir()
+        await asyncio.gather(self._ask_for_lost(0.0), self._ask_for_lost(REDONE_AFTER_S + 5.0), *repeats)
 
     async def finish(self) -> None:
         """Lets clients repeat until all is told; then principals acknowledge, and the recovery ends."""
@@ -171,17 +178,18 @@ class Recovery:
         town, fate = self._town, self._fate
         before = _operations_in(town.auditor)
         checkouts = _checkouts_in(town.auditor)
-        town.replace_database(image)
+        is_outlived = town.replace_database(image, is_outlived=fate.is_outlived and not fate.is_stopped)
         left, checkouts_left = _operations_in(town.auditor), _checkouts_in(town.auditor)
         operations = {id_: each for id_, each in before.items() if id_ not in left}
         lost_checkouts = {id_: order_id for id_, order_id in checkouts.items() if id_ not in checkouts_left}
         town.loss = Loss(
             copied_s=fate.copied_s,
-            lost_s=fate.lost_s,
+            lost_s=town.loop.time(),
             operations=operations,
             checkout_ids=frozenset(lost_checkouts),
             order_ids=frozenset(lost_checkouts.values())
             | {each.order_id for each in operations.values() if each.order_id is not None},
+            is_outlived=is_outlived,
             has_permits=town.auditor.execute("SELECT 1 FROM places").fetchone() is not None,
         )
         if town.outside is not None and fate.outside != "kept":
@@ -190,6 +198,17 @@ class Recovery:
         town.count("books that went back")
         for each in town.loss.operations.values():
             town.count(f"lost {each.kind}")
+
+    async def _stop_all(self) -> None:
+        """Stops all processes, which come to a clean end or are killed."""
+        for process in self._town.processes:
+            if process is not None:
+                process.stop()
+        until_s = self._town.loop.time() + STOPPED_WITHIN_S
+        while self._town.loop.time() < until_s and any(
+            process is not None and not process.owner.is_dead for process in self._town.processes
+        ):
+            await wait_seconds(0.5)
 
     def _is_shown(self) -> bool:
         """Tells whether a mark names what the database lacks: what was acknowledged at the very last, none may name."""
@@ -350,8 +369,16 @@ class Recovery:
             Ask(principal="shop", method="GET", path="recovery", body=b"", credential=self._town.spare[1]), 60.0
         )
 
-    async def _ask_for_lost(self) -> None:
-        """Asks for what was lost by its ids, which clients were told."""
+    def _stir(self) -> None:
+        """Has workers look at what has begun: their rounds in which nothing is due are left out here."""
+        for process in self._town.processes:
+            if process is not None:
+                process.wake()
+
+    async def _ask_for_lost(self, after_s: float) -> None:
+        """Asks for what was lost by its ids, which clients were told, and with a key that was revoked."""
+        await wait_seconds(after_s)
+        await self._try_spare_key()
         loss = self._town.loss
         ids = () if loss is None else (*(f"operations/{id_}" for id_ in loss.operations), *_paths(loss.checkout_ids))
         for path in ids:

@@ -127,6 +127,16 @@ class SimulatedDatabase:
         self._random = random
         self._fails = fails
         self._is_shared = is_shared
+        self._is_compared = True
+
+    def change_server(self, engine: Database) -> None:
+        """Goes on with another server; nothing is written there before ``compared`` is called."""
+        self._engine = engine
+        self._is_compared = False
+
+    def compared(self) -> None:
+        """Lets writes through again."""
+        self._is_compared = True
 
     async def write(self, unit: Unit[T]) -> T:
         """Carries it out, unless it fails; over a network it may have been done all the same."""
@@ -135,6 +145,8 @@ class SimulatedDatabase:
         is_failing = share > 0 and self._random.random() < share
         if is_failing and not (self._is_shared and self._random.random() < 0.5):
             raise StoreUnavailable("simulated: the disk is full")
+        if not self._is_compared:
+            raise StoreUnavailable("simulated: another server takes the writes")
         value = await (self._far(unit) if self._is_shared else self._engine.write(unit))
         self._owner.reach("after_write")
         if is_failing:

@@ -166,6 +166,8 @@ class Universe:
         due_ms: tuple[int | None, ...] = self.auditor.execute(_DUE, (int(TIMEOUT_S * 1000) + GRACE_MS + 1,)).fetchone()
         if self.fate.pages is not None:
             due_ms += self.auditor.execute(_DUE_OF_PAGES).fetchone()
+        if self.loss is not None and self.loss.is_new_at(self.loop.time()):
+            return self.loop.time()  # what a beginning recovery asks of a worker, no row tells
         latest_s = self.loop.time() + DAY_S
         return min(latest_s, *((at_ms - START_MS) / 1000 for at_ms in due_ms if at_ms is not None), latest_s)
 
@@ -208,7 +210,8 @@ class Universe:
         """Looks, at the moment of the writing, whether what is written is on disk."""
         row = self.auditor.execute(_STATE, (operation_id,)).fetchone()
         is_journaled = row is not None and (row[0] == "sending" or row[1] == "probing")
-        if not is_journaled:
+        is_lost = self.loss is not None and self.loss.is_in_flight(operation_id, self.loop.time())
+        if not is_journaled and not is_lost:
             self.blame(f"{endpoint} of {operation_id} is sent while its row says {row}")
 
     # What an operator does.
@@ -217,11 +220,15 @@ class Universe:
         """Gives the database's file as of now."""
         return self.auditor.serialize()
 
-    def replace_database(self, image: bytes) -> None:
-        """Lets all processes die, and puts a file in the place of the database."""
-        for process in self.processes:
-            if process is not None and not process.owner.is_dead:
-                process.owner.kill()
+    def replace_database(self, image: bytes, *, is_outlived: bool) -> bool:
+        """Puts a file in the place of the database, and tells whether processes go on over it.
+
+        All die, unless they share a server and are to go on over the one that takes its place.
+        """
+        up = [process for process in self.processes if process is not None and not process.owner.is_dead]
+        is_outlived &= self._server is not None
+        for process in () if is_outlived else up:
+            process.owner.kill()
         if self._server is not None:
             storage.tear(self._server)
         self.auditor.close()
@@ -230,6 +237,9 @@ class Universe:
         self.eyes = Witness(self.auditor)
         if self._server is not None:
             self.shared = self._server = self._new_server()
+            for process in up if is_outlived else ():
+                process.change_server(self._server)
+        return is_outlived
 
     def operators_database(self) -> Sqlite:
         """Opens the database beside no process."""
