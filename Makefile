@@ -117,6 +117,8 @@ lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(PIP) install uv
 	@$(LOCK) -o requirements/runtime.lock
 	@$(LOCK) --extra tracing -o requirements/tracing.lock
+	@$(LOCK_ALONE) -o requirements/service.lock
+	@$(LOCK) --group sbom -o requirements/sbom.lock
 	@$(LOCK) --group dev -o requirements/dev.lock
 	@$(LOCK) --group dev --group mutate -o requirements/mutate.lock
 	@$(LOCK) --group dev --group bench -o requirements/bench.lock
@@ -125,8 +127,8 @@ clean: ## remove what was made here: the environment, caches, the demo's data
 	@rm -rf $(VENV) mutants .payrelay .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-LOCK := $(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.11 \
-	--generate-hashes --no-header --quiet
+LOCK_ALONE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet
+LOCK := $(LOCK_ALONE) --group build
 
 $(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

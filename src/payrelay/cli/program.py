@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import logging
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -23,6 +24,15 @@ app.add_typer(schema)
 Host = Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")]
 Port = Annotated[
     int, typer.Option(metavar="NUMBER", help="The port to listen on; 0 takes any free one.", min=0, max=65_535)
+]
+ListenHost = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="The address to listen on, in place of the setting's.")
+]
+ListenPort = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER", help="The port, in place of the setting's; 0 takes any free one.", min=0, max=65_535
+    ),
 ]
 Shop = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A program to run beside it, such as examples/shop/shop.py.")
@@ -51,8 +61,8 @@ class Shell(StrEnum):
 @awaited
 async def serve(
     *,
-    host: Host = "127.0.0.1",
-    port: Port = 8080,
+    host: ListenHost = None,
+    port: ListenPort = None,
     log_format: Annotated[
         LogFormat, typer.Option(help="How log lines are written; auto is text on a terminal, and JSON elsewhere.")
     ] = LogFormat.AUTO,
@@ -65,9 +75,12 @@ async def serve(
     from payrelay import server
     from payrelay.cli.terminal.stray_lines import service_log
 
+    settings = read_settings()
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and sys.stdout.isatty())
-    with service_log(is_text=is_text) as log:
-        await server.serve(read_settings(), host, port, log, may_upgrade=upgrade)
+    listening = (settings.host if host is None else host, settings.port if port is None else port)
+    with service_log(is_text=is_text, level=level) as log:
+        await server.serve(settings, *listening, log, may_upgrade=upgrade)
     return DONE
 
 

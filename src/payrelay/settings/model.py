@@ -145,6 +145,12 @@ class Settings(BaseModel):
     """A secret because it may contain a password; print ``shown_database`` instead."""
     pool_size: Annotated[int, Field(ge=2, le=1000)] = 16
     """Connections to a shared database that the process may have."""
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    """The address of this machine that the service listens on."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8080
+    """The port that the service listens on; 0 for any free one."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least severe level that the service logs."""
     gateways: dict[
         Annotated[str, AfterValidator(parse.gateway_name)], Annotated[GatewaySettings, PlainValidator(gateway_settings)]
     ] = {}

@@ -6,7 +6,8 @@ Rules:
 2. A value comes from the environment or, where it isn't set there, from ``payrelay.toml`` (by equal names, nested).
    An empty variable counts as not set.
 3. Any setting may be given as a file: its name followed by ``_FILE``, with a path as its value.
-4. A name that is no setting is an error: a mistyped name must not be ignored.
+4. A name that is no setting is an error: a mistyped name must not be ignored. Variables that a cluster sets for its
+   services are told apart by their forms, and ignored.
 5. An error names the setting in its environment form, and never shows its value.
 """
 
@@ -21,6 +22,7 @@ from pydantic_core import ErrorDetails
 
 from payrelay.errors import SettingsError
 from payrelay.settings.file_modes import require_own
+from payrelay.settings.injected import is_injected
 from payrelay.settings.model import Settings
 from payrelay.settings.parse import PREFIX
 
@@ -75,7 +77,11 @@ def variable_name(location: tuple[int | str, ...]) -> str:
 
 
 def _variables(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name.startswith(PREFIX) and value}
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.startswith(PREFIX) and value and not is_injected(name, value)
+    }
 
 
 def _require_known(variables: Mapping[str, str]) -> None:

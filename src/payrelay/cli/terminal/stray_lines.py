@@ -49,12 +49,15 @@ class LibraryLines(logging.Handler):
 
 
 @contextmanager
-def service_log(*, is_text: bool) -> Iterator[FilteringBoundLogger]:
-    """Gives the log of a service on standard output: text for people, or JSON, into which everything goes."""
+def service_log(*, is_text: bool, level: int) -> Iterator[FilteringBoundLogger]:
+    """Gives the log of a service on standard output: text for people, or JSON, into which everything goes.
+
+    ``level`` is the least level of a line that is written, one of ``logging``.
+    """
     if is_text:
-        yield text_log(sys.stdout, Clock())
+        yield text_log(sys.stdout, Clock(), level)
         return
-    log = json_log(sys.stdout.buffer, Clock())
+    log = json_log(sys.stdout.buffer, Clock(), level)
     with in_one_log(log):
         yield log
 
