@@ -50,7 +50,7 @@ class Books:
             history = self.histories[operation.id]
             for before, entry in zip([None, *history[:-1]], history, strict=True):
                 if before is None:
-                    is_right = entry.version == 1 and entry.state in UNDER_WAY
+                    is_right = entry.version == 1 and entry.state in UNDER_WAY | {State.HELD}
                 else:
                     is_right = entry.version == before.version + 1 and entry.event is not None
                     is_right = is_right and TRANSITIONS.get((before.state, entry.event)) is entry.state  # type: ignore[arg-type]

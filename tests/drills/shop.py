@@ -1,0 +1,198 @@
+"""Clients of the service: they send, repeat what they have no answer for, and note everything that they were told."""
+
+import asyncio
+import json
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+import aiohttp
+from tests.drills.intentions import Deed, Intention
+from tests.scenarios.http_client import encode
+
+CLIENTS: Final = 8
+ANSWER_S_MAX: Final = 30.0
+AGAIN_AFTER_S: Final = 0.5
+"""A client's pause before it repeats."""
+UNHEARD_OF: Final = 7
+"""The answer to the first try of every seventh request is lost on the way to a client that shall not hear all."""
+
+
+class Meaning(StrEnum):
+    """What an answer says to a program."""
+
+    DONE = "done"
+    NEVER = "never"
+    """It is final, and says that this was not done."""
+    OPEN = "open"
+    PERSON = "person"
+    LATER = "later"
+    SILENCE = "silence"
+
+
+NEEDED: Final = {Deed.CAPTURE: "authorization_token", Deed.VOID: "authorization_token"}
+"""What an operation takes from the answer to its base; others take the payment."""
+FINAL: Final = frozenset({Meaning.DONE, Meaning.NEVER})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """One answer; a status of 0 is none.
+
+    Attributes:
+        data: what a success says.
+        operation_id: of the operation that the answer is about; empty where it names none.
+        elapsed_s: until it came.
+        at_s: when it came, by the monotonic clock.
+    """
+
+    status: int
+    code: str = ""
+    retry: str = ""
+    msg: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+    operation_id: str = ""
+    elapsed_s: float = 0.0
+    at_s: float = 0.0
+
+    @property
+    def meaning(self) -> Meaning:
+        """Gives what a program makes of it: by the status, and by ``retry``."""
+        if self.status == 0:
+            return Meaning.SILENCE
+        if self.status == 200:
+            return Meaning.DONE
+        if self.status == 202:
+            return Meaning.PERSON if self.code == "needs_attention" else Meaning.OPEN
+        return Meaning.NEVER if self.retry == "never" else Meaning.LATER
+
+
+@dataclass
+class Shop:
+    """One principal with many clients.
+
+    Attributes:
+        key: its API key.
+        ports: where the service listens; each request goes to the next one.
+        told: by an intention's name, everything that was heard of it, oldest first.
+        unknown_reads: operations that it was told of, and that the service later said not to know.
+    """
+
+    key: str
+    ports: list[int]
+    told: dict[str, list[Told]] = field(default_factory=lambda: defaultdict(list))
+    unknown_reads: list[str] = field(default_factory=list)
+    _bodies: dict[str, dict[str, object] | None] = field(default_factory=dict)
+    _sent: int = 0
+
+    def last(self, intention: Intention) -> Meaning:
+        """Gives what its newest answer means."""
+        heard = self.told.get(intention.name)
+        return heard[-1].meaning if heard else Meaning.SILENCE
+
+    def done(self, intention: Intention) -> Told | None:
+        """Gives the first success that was heard of it."""
+        return next((each for each in self.told.get(intention.name, ()) if each.meaning is Meaning.DONE), None)
+
+    async def bring(self, wanted: Iterable[Intention], *, within_s: float, loses_answers: bool = False) -> None:
+        """Sends each until it has a final answer or is a person's, and reads what it was told of; bounded in time."""
+        queue = deque(wanted)
+        end_s = time.monotonic() + within_s
+        timeout = aiohttp.ClientTimeout(total=ANSWER_S_MAX)
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as web:
+
+            async def work() -> None:
+                while queue and time.monotonic() < end_s:
+                    intention = queue.popleft()
+                    if not self._can_begin(intention):
+                        if self._is_hopeful(intention):
+                            queue.append(intention)
+                            await asyncio.sleep(0.05)  # a client's pause
+                        continue
+                    answer = await self._send(web, intention)
+                    is_lost = loses_answers and intention.name not in self.told and self._sent % UNHEARD_OF == 0
+                    if is_lost:
+                        answer = Told(status=0, at_s=answer.at_s)
+                    self.told[intention.name].append(answer)
+                    if answer.meaning not in FINAL | {Meaning.PERSON}:
+                        queue.append(intention)
+                        await asyncio.sleep(AGAIN_AFTER_S)  # a client's pause
+
+            await asyncio.gather(*(work() for _ in range(CLIENTS)))
+
+    async def read_all(self, operation_ids: Sequence[str]) -> None:
+        """Asks for each operation once; what is said not to be there, although it was told of, is noted."""
+        timeout = aiohttp.ClientTimeout(total=ANSWER_S_MAX)
+        async with aiohttp.ClientSession(timeout=timeout) as web:
+            statuses = [await self._read(web, operation_id) for operation_id in operation_ids]
+        self.unknown_reads += [each for each, status in zip(operation_ids, statuses, strict=True) if status == 404]
+
+    async def _read(self, web: aiohttp.ClientSession, operation_id: str) -> int:
+        address = f"http://127.0.0.1:{self._port()}/gateway/api/operations/{operation_id}"
+        try:
+            async with web.get(address, headers={"Authorization": f"Bearer {self.key}"}) as response:
+                return response.status
+        except (aiohttp.ClientError, TimeoutError):
+            return 0
+
+    def operation_ids(self) -> list[str]:
+        """Gives every operation that it was told of."""
+        return sorted({each.operation_id for heard in self.told.values() for each in heard if each.operation_id})
+
+    def _can_begin(self, intention: Intention) -> bool:
+        if intention.name in self._bodies or intention.base is None:
+            return True
+        answer = self.done(intention.base)
+        return answer is not None and NEEDED.get(intention.deed, "payment_id") in answer.data
+
+    def _is_hopeful(self, intention: Intention) -> bool:
+        """Tells whether what it acts on may still come by itself: not from a refusal, and not from a person."""
+        base = intention.base
+        return base is not None and self.last(base) not in FINAL | {Meaning.PERSON}
+
+    def _port(self) -> int:
+        self._sent += 1
+        return self.ports[self._sent % len(self.ports)]
+
+    async def _send(self, web: aiohttp.ClientSession, intention: Intention) -> Told:
+        """Sends it as it was sent before."""
+        if intention.name not in self._bodies:
+            base = None if intention.base is None else self.done(intention.base)
+            self._bodies[intention.name] = intention.body({} if base is None else base.data)
+        body = self._bodies[intention.name]
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        if intention.key is not None:
+            headers["Idempotency-Key"] = intention.key
+        address = f"http://127.0.0.1:{self._port()}/gateway/api/{intention.path}"
+        content = None if body is None else encode(body).encode()
+        began_s = time.monotonic()
+        try:
+            async with web.request(intention.method, address, data=content, headers=headers) as response:
+                text = await response.read()
+                location = response.headers.get("Payrelay-Operation", "")
+        except (aiohttp.ClientError, TimeoutError):
+            return Told(status=0, elapsed_s=time.monotonic() - began_s, at_s=time.monotonic())
+        return _told(response.status, text, location.rpartition("/")[2], began_s)
+
+
+def _told(status: int, text: bytes, operation_id: str, began_s: float) -> Told:
+    now_s = time.monotonic()
+    try:
+        document = json.loads(text)
+    except ValueError:  # not the service's: a proxy's page
+        document = {}
+    error = document.get("error") or {}
+    return Told(
+        status=status,
+        code=error.get("code", ""),
+        retry=error.get("retry", ""),
+        msg=str(document.get("msg", "")),
+        data=document.get("data") or {},
+        operation_id=error.get("operation_id") or operation_id,
+        elapsed_s=now_s - began_s,
+        at_s=now_s,
+    )
