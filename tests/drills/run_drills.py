@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from tests.drills import restores
+from tests.drills import backups, failovers, outages, restores, rollouts
 from tests.drills.row import HEADINGS, Row, markdown
 from tests.postgresql_server import ProgramsMissing
 
@@ -16,6 +16,20 @@ Drill = Callable[[int, int], Row]
 DRILLS: Final[dict[str, Drill]] = {
     "restore-sqlite": restores.restored_embedded,
     "restore-postgresql": restores.restored_postgresql,
+    "failover-asynchronous": failovers.asynchronous,
+    "failover-synchronous": failovers.synchronous,
+    "moved-writable": failovers.moved_writable,
+    "moved-read-only": failovers.moved_read_only,
+    "kill-service": outages.killed_service,
+    "kill-database": outages.killed_database,
+    "pause-service": outages.paused_service,
+    "pause-database": outages.paused_database,
+    "disk-full": outages.full_disk,
+    "connections": outages.exhausted_connections,
+    "rolling-restart": rollouts.rolling_restart,
+    "side-by-side": rollouts.side_by_side,
+    "backup-sqlite": backups.of_embedded,
+    "backup-postgresql": backups.of_postgresql,
 }
 OPERATIONS: Final = 100
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "drills.md"

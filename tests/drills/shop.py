@@ -97,9 +97,15 @@ class Shop:
         """Gives the first success that was heard of it."""
         return next((each for each in self.told.get(intention.name, ()) if each.meaning is Meaning.DONE), None)
 
-    async def bring(self, wanted: Iterable[Intention], *, within_s: float, loses_answers: bool = False) -> None:
-        """Sends each until it has a final answer or is a person's, and reads what it was told of; bounded in time."""
+    async def bring(
+        self, wanted: Iterable[Intention], *, within_s: float, lasts_s: float = 0.0, loses_answers: bool = False
+    ) -> None:
+        """Sends each until it has a final answer or is a person's, or until the time is over.
+
+        The first tries are spread over ``lasts_s``.
+        """
         queue = deque(wanted)
+        pause_s = lasts_s * CLIENTS / max(1, len(queue))
         end_s = time.monotonic() + within_s
         timeout = aiohttp.ClientTimeout(total=ANSWER_S_MAX)
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
@@ -120,7 +126,7 @@ class Shop:
                     self.told[intention.name].append(answer)
                     if answer.meaning not in FINAL | {Meaning.PERSON}:
                         queue.append(intention)
-                        await asyncio.sleep(AGAIN_AFTER_S)  # a client's pause
+                    await asyncio.sleep(pause_s if answer.meaning in FINAL else AGAIN_AFTER_S)  # a client's pause
 
             await asyncio.gather(*(work() for _ in range(CLIENTS)))
 

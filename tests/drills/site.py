@@ -4,8 +4,9 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -30,6 +31,18 @@ SETTINGS: Final = {
 DATABASE: Final = "drill"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Edition:
+    """A version of the service: how it is run, and the settings that it has more, and doesn't know."""
+
+    command: tuple[str, ...] = (str(PAYRELAY),)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    unknown: frozenset[str] = frozenset()
+
+
+THIS: Final = Edition()
+
+
 class CommandFailedError(Exception):
     """A command ended with an exit code other than 0; its text is what it said."""
 
@@ -43,12 +56,12 @@ class Site:
         self.environment = gateway.account | SETTINGS | {"PAYRELAY_MARK_PATH": str(folder / "marks")} | settings
         self.programs: list[Program] = []
 
-    def start(self, processes: int = 1) -> list[int]:
+    def start(self, processes: int = 1, edition: Edition = THIS) -> list[int]:
         """Starts so many processes more; gives the ports of all."""
         for _ in range(processes):
             home = self.folder / f"service-{len(self.programs)}"
             home.mkdir()
-            program = Program(home, self.environment)
+            program = Program(home, self._environment_of(edition), edition.command)
             self.programs.append(program)
             program.start()
         return self.ports
@@ -57,6 +70,10 @@ class Site:
     def ports(self) -> list[int]:
         """Where the processes listen."""
         return [program.port for program in self.programs]
+
+    def pids(self) -> list[int]:
+        """Gives the processes that run or ran last."""
+        return [program._process.pid for program in self.programs if program._process is not None]
 
     def kill(self) -> None:
         """Kills all processes, as a power cut does."""
@@ -73,16 +90,20 @@ class Site:
         for program in self.programs:
             program.start(program.port)
 
-    def new_shop(self) -> Shop:
+    def new_shop(self, edition: Edition = THIS) -> Shop:
         """Gives a principal with all scopes of a shop, before a process runs."""
-        return Shop(key=self.command("keys", "create", "--name", "shop").strip(), ports=[])
+        return Shop(key=self.command("keys", "create", "--name", "shop", edition=edition).strip(), ports=[])
 
-    def command(self, *arguments: str) -> str:
+    def _environment_of(self, edition: Edition) -> dict[str, str]:
+        known = {name: value for name, value in self.environment.items() if name not in edition.unknown}
+        return known | dict(edition.settings)
+
+    def command(self, *arguments: str, edition: Edition = THIS) -> str:
         """Runs a command as an operator; gives what it printed. Raises CommandFailedError."""
         done = subprocess.run(
-            [PAYRELAY, *arguments],
+            [*edition.command, *arguments],
             cwd=self.folder,
-            env=surroundings(self.environment),
+            env=surroundings(self._environment_of(edition)),
             capture_output=True,
             text=True,
             timeout=COMMAND_S_MAX,
