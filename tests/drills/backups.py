@@ -9,13 +9,13 @@ from typing import Final
 
 from tests.drills.intentions import Intention, Wishes
 from tests.drills.row import Row, p99_s
-from tests.drills.shop import Shop
+from tests.drills.shop import A_SECOND
 from tests.drills.site import Site, embedded_site, postgresql_site
 from tests.scenarios.program import PAYRELAY, surroundings
 
-LOAD_S: Final = 6.0
 SERVED_WITHIN_S: Final = 120.0
-BACKUPS_MAX: Final = 50
+MORE: Final = 8
+"""Charges at a time while the backup is made."""
 
 
 def of_embedded(operations: int, seed: int) -> Row:
@@ -31,36 +31,27 @@ def of_postgresql(operations: int, seed: int) -> Row:
 
 
 def _backed_up(name: str, site: Site, operations: int, seed: int) -> Row:
-    """Charges for a while without a backup, and for a while beside one after the other."""
+    """Charges for a while without a backup, and as long as a backup takes."""
     shop, wishes = site.new_shop(), Wishes(site.gateway, seed, "thing")
     charges = wishes.charges(operations)
-    alone, beside = charges[: operations // 2], charges[operations // 2 :]
     shop.ports = site.start()
-    asyncio.run(shop.bring(alone, within_s=SERVED_WITHIN_S, lasts_s=LOAD_S))
+    asyncio.run(shop.bring(charges, within_s=SERVED_WITHIN_S, lasts_s=operations / A_SECOND))
     p99_alone_s, began_s = p99_s(shop), time.monotonic()
-    times_s, peak_mb = asyncio.run(_charge_beside(site, shop, beside))
-    p99_beside_s = p99_s(shop, since_s=began_s)
+
+    async def go_on() -> tuple[list[Intention], float]:
+        made = asyncio.ensure_future(asyncio.to_thread(_back_up, site, "backup"))
+        more = await shop.bring_until(made, lambda: wishes.charges(MORE), within_s=SERVED_WITHIN_S)
+        return more, await made
+
+    more, peak_mb = asyncio.run(go_on())
+    lasted_s = time.monotonic() - began_s
+    size_mb = sum(each.stat().st_size for each in (site.folder / "backup").iterdir()) / 1_000_000
     notes = [
         f"p99 without a backup {_ms(p99_alone_s)}",
-        f"{len(times_s)} backups, the longest of {max(times_s):.1f} s, with {peak_mb:.0f} MB of memory at most",
+        f"a backup of {size_mb:.1f} MB took {lasted_s:.1f} s, and {peak_mb:.0f} MB of memory at most",
     ]
-    verdict = site.verdict(shop, charges)
-    return Row(name=name, operations=operations, verdict=verdict, p99_s=p99_beside_s, notes=notes)
-
-
-async def _charge_beside(site: Site, shop: Shop, charges: list[Intention]) -> tuple[list[float], float]:
-    """Charges while backups are made, one after the other; gives how long each took, and the most memory of one."""
-    clients = asyncio.ensure_future(shop.bring(charges, within_s=SERVED_WITHIN_S, lasts_s=LOAD_S))
-    times_s: list[float] = []
-    peak_mb = 0.0
-    for number in range(BACKUPS_MAX):
-        began_s = time.monotonic()
-        peak_mb = max(peak_mb, await asyncio.to_thread(_back_up, site, f"backup-{number}"))
-        times_s.append(time.monotonic() - began_s)
-        if clients.done():
-            break
-    await clients
-    return times_s, peak_mb
+    verdict = site.verdict(shop, everything := [*charges, *more])
+    return Row(name=name, operations=len(everything), verdict=verdict, p99_s=p99_s(shop, since_s=began_s), notes=notes)
 
 
 def _back_up(site: Site, folder: str) -> float:
@@ -68,7 +59,11 @@ def _back_up(site: Site, folder: str) -> float:
     command = [PAYRELAY, "backup", folder]
     peak_kb = 0
     with subprocess.Popen(
-        command, cwd=site.folder, env=surroundings(site.environment), stdout=subprocess.DEVNULL
+        command,
+        cwd=site.folder,
+        env=surroundings(site.environment),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     ) as process:
         status = Path(f"/proc/{process.pid}/status")
         while process.poll() is None:

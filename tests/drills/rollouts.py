@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.drills.intentions import Wishes
+from tests.drills.intentions import Intention, Wishes
 from tests.drills.row import Row, p99_s
 from tests.drills.shop import Shop
 from tests.drills.site import THIS, Edition, Site, postgresql_site
@@ -20,6 +20,8 @@ from tests.scenarios.waiting import until
 
 LOAD_S: Final = 25.0
 SERVED_WITHIN_S: Final = 120.0
+MORE: Final = 24
+"""Operations that clients want at a time while the exchange takes longer than that."""
 PROXIED: Final = 3
 CONFIGURATION: Final = """
 daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
@@ -88,19 +90,25 @@ def _rolled(name: str, site: Site, shop: Shop, size: tuple[int, Wishes], roll: C
     operations, wishes = size
     everything = wishes.draw(operations)
 
-    async def go_on() -> None:
-        clients = asyncio.ensure_future(shop.bring(everything, within_s=SERVED_WITHIN_S, lasts_s=LOAD_S))
-        await asyncio.to_thread(roll)
-        await clients
+    async def go_on() -> list[Intention]:
+        rolled = asyncio.ensure_future(asyncio.to_thread(roll))
+        await shop.bring(everything, within_s=SERVED_WITHIN_S, lasts_s=LOAD_S)
+        more = await shop.bring_until(rolled, lambda: wishes.draw(MORE), within_s=SERVED_WITHIN_S)
+        await rolled
+        return more
 
-    asyncio.run(go_on())
+    everything += asyncio.run(go_on())
     statuses = Counter(each.status for heard in shop.told.values() for each in heard)
     answers = ", ".join(f"{count} x {status or 'no answer'}" for status, count in sorted(statuses.items()))
     asyncio.run(shop.bring(wishes.shuffled(everything), within_s=SERVED_WITHIN_S))
     asyncio.run(shop.read_all(shop.operation_ids()))
     verdict = site.verdict(shop, everything)
     return Row(
-        name=name, operations=operations, verdict=verdict, p99_s=p99_s(shop), notes=[f"during the exchange: {answers}"]
+        name=name,
+        operations=len(everything),
+        verdict=verdict,
+        p99_s=p99_s(shop),
+        notes=[f"during the exchange: {answers}"],
     )
 
 

@@ -21,6 +21,7 @@ HEADINGS: Final = (
     "clients served after",
     "all after",
     "p99 of answers",
+    "machine's load",
 )
 SHOWN_MAX: Final = 10
 
@@ -68,6 +69,7 @@ class Row:
             "" if recovered is None else f"{recovered.clients_s:.0f} s",
             "" if recovered is None else f"{recovered.all_s:.0f} s",
             "" if self.p99_s is None else f"{self.p99_s * 1000:.0f} ms",
+            f"{self.load:.0f}",
         ]
 
     def complaints(self) -> list[str]:
@@ -86,11 +88,12 @@ class Row:
         return [*found, *(f"note: {note}" for note in self.notes)]
 
 
-def markdown(rows: Iterable[Row]) -> str:
-    """Writes the table as docs have it."""
-    lines = [f"| {' | '.join(HEADINGS)} |", f"|{' --- |' * len(HEADINGS)}"]
-    lines += [f"| {' | '.join(row.cells())} |" for row in rows]
-    return "\n".join(lines) + "\n"
+def markdown(rows: Iterable[Row], earlier: str, order: Sequence[str]) -> str:
+    """Writes the table as docs have it; rows that were not run now stay as they are in the earlier table."""
+    lines = {line.split(" | ")[0].removeprefix("| "): line for line in earlier.splitlines() if line.startswith("| ")}
+    lines |= {row.name: f"| {' | '.join(row.cells())} |" for row in rows}
+    head = [f"| {' | '.join(HEADINGS)} |", f"|{' --- |' * len(HEADINGS)}"]
+    return "\n".join([*head, *(lines[name] for name in order if name in lines)]) + "\n"
 
 
 def p99_s(shop: Shop, since_s: float = 0.0, until_s: float = float("inf")) -> float | None:

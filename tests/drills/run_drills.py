@@ -1,7 +1,6 @@
 """Runs the drills and prints their table: ``make drills [ONLY=name] [OPERATIONS=n]``."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +50,7 @@ def main() -> int:
             rows.append(_run(name, drill, given.operations, given.seed))
             _tell(console, rows[-1])
     if given.table:
-        _write(rows, given.operations)
+        _write(rows)
     return 0 if all(row.is_right for row in rows) else 1
 
 
@@ -64,21 +63,18 @@ def _run(name: str, drill: Drill, operations: int, seed: int) -> Row:
 
 def _tell(console: Console, row: Row) -> None:
     told = ", ".join(f"{heading} {cell}" for heading, cell in zip(HEADINGS[1:], row.cells()[1:], strict=True) if cell)
-    console.print(f"[bold]{row.name}[/]: {told}; load {row.load:.1f}", highlight=False)
+    console.print(f"[bold]{row.name}[/]: {told}", highlight=False)
     for each in row.complaints():
         console.print(f"  {each}", markup=False, highlight=False)
 
 
-def _write(rows: list[Row], operations: int) -> None:
-    """Puts the table into the page, between its two marks; rows that were not run now go."""
+def _write(rows: list[Row]) -> None:
+    """Puts the rows into the table of the page, between its two marks."""
     text = DOCUMENT.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    load = max((row.load for row in rows), default=0.0)
-    words = (
-        f"\nWith {operations} operations a drill, on {os.cpu_count()} processors, and a load of up to {load:.1f}.\n\n"
-    )
-    DOCUMENT.write_text(f"{before}{BEGIN}{words}{markdown(rows)}\n{END}{after}", encoding="utf-8")
+    earlier, _, after = rest.partition(END)
+    table = markdown(rows, earlier, list(DRILLS))
+    DOCUMENT.write_text(f"{before}{BEGIN}{table}{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -14,6 +14,8 @@ from tests.drills.intentions import Deed, Intention
 from tests.scenarios.http_client import encode
 
 CLIENTS: Final = 8
+A_SECOND: Final = 8
+"""Requests of a load that lasts as long as something else does."""
 ANSWER_S_MAX: Final = 30.0
 AGAIN_AFTER_S: Final = 0.5
 """A client's pause before it repeats."""
@@ -129,6 +131,17 @@ class Shop:
                     await asyncio.sleep(pause_s if answer.meaning in FINAL else AGAIN_AFTER_S)  # a client's pause
 
             await asyncio.gather(*(work() for _ in range(CLIENTS)))
+
+    async def bring_until(
+        self, finished: "asyncio.Future[Any]", draw: Callable[[], list[Intention]], *, within_s: float
+    ) -> list[Intention]:
+        """Brings what is drawn, again and again until something has finished; gives all that was drawn."""
+        drawn: list[Intention] = []
+        end_s = time.monotonic() + within_s
+        while not finished.done() and time.monotonic() < end_s:
+            drawn += (fresh := draw())
+            await self.bring(fresh, within_s=within_s, lasts_s=len(fresh) / A_SECOND)
+        return drawn
 
     async def read_all(self, operation_ids: Sequence[str]) -> None:
         """Asks for each operation once; what is said not to be there, although it was told of, is noted."""
