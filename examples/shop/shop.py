@@ -34,6 +34,8 @@ CLUB = ("Tea of the month", "1200.00")
 CURRENCY = "LKR"
 NEWS_MAX = 20
 ABOUT = ("order_id", "customer_id", "checkout_id", "subscription_id")
+FINISHED = ("checkout.completed", "checkout.failed", "checkout.cancelled", "checkout.expired")
+"""After these another page may be opened, for another order."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self' {payrelay}; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -59,6 +61,7 @@ class Shop:
         api: Payrelay, with the shop's key in every call.
         base: its address.
         shoppers: who asked for which order, checkout or customer.
+        pages: the order of each shopper's page that isn't finished, by shopper and what it is for.
         news: what each shopper was told lately, for a phone that was on another page meanwhile.
         open_pages: the phones that watch, by shopper.
         webhook: checks that news come from Payrelay; None until the endpoint is registered.
@@ -67,6 +70,7 @@ class Shop:
     api: aiohttp.ClientSession
     base: str
     shoppers: dict[str, str] = field(default_factory=dict)
+    pages: dict[tuple[str, str], str] = field(default_factory=dict)
     news: dict[str, deque[str]] = field(default_factory=dict)
     open_pages: dict[str, set["asyncio.Queue[str]"]] = field(default_factory=dict)
     webhook: Webhook | None = None
@@ -111,12 +115,17 @@ async def join_club(request: web.Request) -> web.Response:
 
 @routes.post("/orders")
 async def order(request: web.Request) -> web.Response:
-    """Takes an order, and gives the phone what it needs to pay it by itself: that order, and nothing else."""
+    """Takes an order, and gives the phone what it needs to pay it by itself: that order, and nothing else.
+
+    A phone that got no final answer names its order, and gets another token for it: a new order is a second charge.
+    """
     shop, shopper = _here(request)
     wanted = await request.json()
     _owned(request, wanted["customer"])
     items, amount = GOODS[wanted["goods"]]
-    order_id = f"shop-{secrets.token_hex(6)}"
+    order_id = wanted.get("order") or f"shop-{secrets.token_hex(6)}"
+    if wanted.get("order"):
+        _owned(request, order_id)
     shop.shoppers[order_id] = shopper
     bounds = {
         "customer_id": wanted["customer"],
@@ -153,6 +162,8 @@ async def take_news(request: web.Request) -> web.Response:
         return web.Response(status=401)
     data = news["data"]
     names = [str(data[name]) for name in ABOUT if data.get(name) is not None]
+    if news["type"] in FINISHED:
+        shop.pages = {page: order_id for page, order_id in shop.pages.items() if order_id != data["order_id"]}
     for shopper in {shop.shoppers[name] for name in names if name in shop.shoppers}:
         shop.shoppers |= dict.fromkeys(names, shopper)  # what is about the order is about its subscription too
         told = json.dumps(news)
@@ -192,15 +203,21 @@ async def page(request: web.Request) -> web.StreamResponse:
 
 
 async def _hosted(request: web.Request, what: str, wanted: dict[str, object]) -> web.Response:
-    """Asks for a page of the gateway's on which the customer approves or pays, and gives its address."""
+    """Asks for a page of the gateway's on which the customer approves or pays, and gives its address.
+
+    Until it is finished, the same order and key are sent: the customer may have paid on a page whose answer was lost.
+    """
     shop, shopper = _here(request)
-    order_id = f"{what}-{secrets.token_hex(6)}"
+    order_id = shop.pages.setdefault((shopper, what), f"{what}-{secrets.token_hex(6)}")
     shop.shoppers[order_id] = shopper
     home = f"{request.url.origin()}/"
     who = {"customer": PERSON, "customer_reference": shopper, "return_to": home, "cancel_to": home}
     asked = wanted | who | {"order_id": order_id, "currency": CURRENCY}
     checkout = await shop.call("POST", "/checkouts", asked, once=order_id)
     shop.shoppers[checkout["id"]] = shopper
+    if checkout["url"] is None:
+        del shop.pages[shopper, what]
+        raise web.HTTPConflict(text=f"That page is over: it is {checkout['state']}. Press again for another one.")
     return web.json_response({"url": checkout["url"]})
 
 

@@ -18,15 +18,16 @@ from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.clock import Clock
+from payrelay.core.access.credential import Scope
 from payrelay.core.database.database_url import embedded_file
 from payrelay.core.database.schema_changes import AS_IT_IS, MAKE, SchemaChanges
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
+from payrelay.core.recovery.marks import MarksShown
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError, StoreUnusable
 from payrelay.flows.access.stored_identity import stored_identity
-from payrelay.flows.backups.begin_in_draft import LostByMarks
 from payrelay.flows.backups.copy_database import CopyOrder, require_in_place
 from payrelay.flows.backups.restore import RestorePlace
 from payrelay.flows.operators.alert import tell_behind
@@ -278,6 +279,7 @@ async def opened_relay(
             owners=Owners(database, rows),
             principals=Principals(database, rows),
             recovery_lag_s=settings.recovery_lag,
+            can_apps_charge=settings.identity is not None and Scope.PAYMENTS_CHARGE in settings.identity.scopes,
         )
 
 
@@ -447,10 +449,9 @@ def backup_source(settings: Settings) -> BackupSource:
 def restore_place(settings: Settings) -> RestorePlace:
     """Returns what the command that restores works with."""
 
-    async def look_at_marks(database: Database, seal: Seal) -> LostByMarks:
+    async def look_at_marks(database: Database, seal: Seal) -> MarksShown:
         chain = await chain_key(database, seal, Clock())
-        shown = await inspect_marks(settings.marks_folder, database, seal, chain.secret)
-        return LostByMarks(shown.lost_since_ms, tuple(each.name for each in shown.missing))
+        return await inspect_marks(settings.marks_folder, database, seal, chain.secret)
 
     return RestorePlace(
         settings.database_url.reveal(),

@@ -16,6 +16,9 @@ from tests.cli.commands import GATEWAY, Run
         (("recover", "decide", "send", "--where", "age=x", "--reason", "x", "--yes"), "--where takes NAME=VALUE"),
         (("recover", "decide", "send", "--where", "since=x", "--reason", "x", "--yes"), "since= must be a time"),
         (("recover", "decide", "send", "--where", "kind=void", "--reason", "x", "--yes"), "no held operation"),
+        (("recover", "checkout", "paid", "chk_x", "--reason", "x", "--yes"), "--payment-id belongs to paid"),
+        (("recover", "checkout", "unpaid", "chk_x", "--payment-id", "1", "--reason", "x", "--yes"), "belongs to paid"),
+        (("recover", "checkout", "unpaid", "chk_x", "--reason", "x", "--yes"), "there is no checkout chk_x"),
     ],
 )
 def test_what_can_not_be_done_is_one_line(run: Run, arguments: tuple[str, ...], line: str) -> None:

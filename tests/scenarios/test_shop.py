@@ -1,9 +1,11 @@
 """The example as a newcomer has it: the demo with the shop beside it, in a real browser on a phone's screen."""
 
+import asyncio
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Page, Route, async_playwright, expect
 from tests.browser import OPTIONS, PATIENCE_MS, find_browser
 from tests.scenarios.program import PAYRELAY, surroundings
 from tests.scenarios.waiting import until
@@ -194,3 +196,60 @@ async def test_a_newcomer_receives_a_webhook(phone: Page, receiver: Path) -> Non
     await approve(phone)
 
     until(lambda: {"customer.created", "checkout.completed"} <= set(receiver.read_text().split()), "both events arrive")
+
+
+async def test_who_presses_again_without_an_answer_pays_the_same_order(phone: Page, demo: Demo) -> None:
+    """The answer was lost, and so may be the service's own row of it: another order would be a second charge."""
+    await approve(phone)
+    orders: list[str] = []
+    lost = asyncio.Event()
+
+    async def carried_out_and_lost(route: Route) -> None:
+        orders.append((route.request.post_data_json or {})["order_id"])
+        await route.fetch()
+        await route.abort()
+        lost.set()
+
+    await phone.route("**/payments/charge", carried_out_and_lost, times=1)
+    await phone.get_by_role("button", name="Pay Six cups").click()
+    await lost.wait()
+    await phone.reload()
+    await phone.get_by_role("button", name="Pay Six cups").click()
+    await news(phone, "Paid: Six cups")
+    listed = await phone.request.get(
+        f"{demo.service}/gateway/api/operations?order_id={orders[0]}", headers={"Authorization": f"Bearer {demo.key}"}
+    )
+    assert [each["state"] for each in (await listed.json())["data"]] == ["succeeded"]
+
+
+async def test_an_app_developers_javascript_waits_for_a_recovery_with_one_request(phone: Page, demo: Demo) -> None:
+    """503 says nothing of an earlier try, and 202 is an answer: the same request until then, no sooner than told."""
+    (code,) = re.findall(r"```javascript\n(.*?)```", (ROOT / "docs" / "apps.md").read_text(), re.DOTALL)
+    sent: list[tuple[float, str | None, str | None]] = []
+    error = {"code": "unavailable", "retry": "after", "request_id": "req_1"}
+    held = {"code": "needs_attention", "retry": "after", "request_id": "req_2"}
+    exposed = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "retry-after"}
+
+    async def recovering(route: Route) -> None:
+        key = await route.request.header_value("idempotency-key")
+        sent.append((time.monotonic(), key, route.request.post_data))
+        is_early = len(sent) == 1
+        told = {"status": -1, "msg": "later", "data": None, "error": error if is_early else held}
+        headers = exposed | ({"Retry-After": "2"} if is_early else {})
+        await route.fulfill(status=503 if is_early else 202, json=told, headers=headers)
+
+    await phone.route("**/payments/charge", recovering)
+    charge = {
+        "order_id": "A-1",
+        "amount": 1,
+        "currency": "LKR",
+        "customer_token": "x",
+        "type": "PAYMENT",
+        "items": "Tea",
+    }
+    address = f"{demo.service}/gateway/api"
+    answered = await phone.evaluate(
+        f"async ([address, charge]) => {{ {code}\n return await pay(address, 'prt_', charge); }}", [address, charge]
+    )
+    (first_s, *first), (second_s, *second) = sent
+    assert (answered["code"], first == second, second_s - first_s >= 2) == (202, True, True)

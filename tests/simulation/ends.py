@@ -1,6 +1,6 @@
 """After the verdict on what the program did by itself: a person decides what is left, and the audit looks at all."""
 
-from tests.simulation.judge import Book
+from tests.simulation.books import Book
 from tests.simulation.process import START_MS
 
 from payrelay.core.payments.operation import FINAL, State

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from tests.simulation.hostility import SWITCHED_ON, HostileFate
+from tests.simulation.losses import LossFate
 
 from payrelay_simulator.switches import Switches
 
@@ -119,6 +120,7 @@ class Fate:
         switches: how the gateway behaves where its documents are silent.
         pages: how it goes with the gateway's pages; None for a life without them.
         hostile: who means harm; None for a life in which nobody does.
+        loss: how the database goes back in time; None for a life in which it doesn't.
     """
 
     seed: int
@@ -141,6 +143,7 @@ class Fate:
     switches: Switches
     pages: PageFate | None
     hostile: HostileFate | None
+    loss: LossFate | None
 
     @classmethod
     def of(cls, seed: int, hostilities: frozenset[str] = SWITCHED_ON) -> "Fate":
@@ -169,6 +172,7 @@ class Fate:
             switches=_switches(draw, limit, pages),
             pages=pages,
             hostile=HostileFate.of(chance(seed, "hostility"), has_pages=pages is not None, switched_on=hostilities),
+            loss=LossFate.of(chance(seed, "loss")),
         )
 
     def chance(self, purpose: str) -> Random:

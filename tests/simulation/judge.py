@@ -3,47 +3,41 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Final, Protocol
 
 import msgspec
+from tests.simulation.books import NO_EFFECT, UNTOUCHED, Book
 from tests.simulation.clients import Ask, Told
+from tests.simulation.excuses import has_lost_budget, is_done_once, ownerless_things
 from tests.simulation.fate import Fate
+from tests.simulation.judge_losses import (
+    faults_of_loss,
+    faults_of_lost_answer,
+    kinds_of,
+    with_earlier_tries,
+)
 from tests.simulation.loop import SimulatedLoop
-from tests.simulation.network import DAY_S, Arrival, Gateway
-from tests.simulation.process import START_MS, Heard, Process
+from tests.simulation.losses import Loss
+from tests.simulation.network import DAY_S, Gateway
+from tests.simulation.process import Heard, Process
+from tests.simulation.recovery import Recovery
 
-from payrelay.core.calls import Charge, Effect
+from payrelay.core.calls import Charge
 from payrelay.core.payments.operation import (
     OPEN_STATES,
     TRANSITIONS,
     Event,
-    JournalEntry,
     Kind,
-    Operation,
     OperationFilter,
     State,
 )
-from payrelay.core.payments.proof import PROVED_ABSENT_AFTER_MS
 from payrelay_simulator.clock import STANDING_START
-from payrelay_simulator.ledger import LedgerEntry
 
-UNTOUCHED: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
-"""What is told as having taken no effect."""
+BEGINNINGS: Final = frozenset({State.ACCEPTED, State.SENDING, State.HELD})
 STILL_OPEN: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN})
 """What nothing may be in when settling has had its time."""
-ENTRY_KINDS: Final = {
-    Kind.CHARGE: "charge",
-    Kind.AUTHORIZATION: "authorization",
-    Kind.CAPTURE: "capture",
-    Kind.REFUND: "refund",
-    Kind.VOID: "release",
-    Kind.RETRY: "retry",
-    Kind.CANCEL: "cancel",
-}
-NO_EFFECT: Final = frozenset({400, 401, 402, 403, 404, 409, 415, 422, 429, 502, 503})
-"""An answer to a request with one of these says that this request has done nothing."""
 UNKEYED_REPEATS_MS: Final = 86_400_000
 """How long a success is the answer to an equal request without a key: what PAYRELAY_REPEAT_WINDOW is by default."""
 STORED_WITHIN_MS: Final = 5_000
@@ -67,6 +61,9 @@ class Judged(Protocol):
     told: list[Told]
     resolved_s: list[float]
     auditor: sqlite3.Connection
+    loss: Loss | None
+    recovery: Recovery | None
+    spare: tuple[str, str]
 
     async def call(self, ask: Ask, patience_s: float) -> Told:
         """Asks as a client does."""
@@ -81,36 +78,9 @@ class Judged(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Book:
-    """One operation: what our books say of it, and what really became of it."""
-
-    operation: Operation
-    history: list[JournalEntry]
-    call: Effect
-    arrivals: list[Arrival]
-
-    @property
-    def entries(self) -> list[LedgerEntry]:
-        """What it did to the money."""
-        return [entry for arrival in self.arrivals for entry in arrival.entries]
-
-    @property
-    def is_hidden(self) -> bool:
-        """True where what it did could not be seen for longer than any proof waits."""
-        sent_s = (self.operation.created_at_ms - START_MS) / 1000
-        return any(
-            arrival.entries and arrival.visible_at_s >= sent_s + PROVED_ABSENT_AFTER_MS / 1000
-            for arrival in self.arrivals
-        )
-
-    def __str__(self) -> str:
-        return f"{self.operation.kind} {self.operation.id} ({self.operation.state})"
-
-
 async def judge(run: Judged) -> dict[str, Book]:
     """Looks at everything, blames, and gives the books that it has looked at."""
-    books = await _books(run)
+    books = with_earlier_tries(await _books(run), run.loss, run.gateway)
     for book in books.values():
         for fault in (*_faults_of_history(book), *_faults_of_effect(book)):
             run.blame(f"{book}: {fault}")
@@ -121,9 +91,9 @@ async def judge(run: Judged) -> dict[str, Book]:
         run.blame(fault)
     by_request = {book.operation.request_id: book for book in books.values()}
     for told in run.told:
-        for fault in _faults_of_answer(told, books, by_request):
+        for fault in _faults_of_answer(told, books, by_request, run.loss):
             run.blame(f"{told.request_id} {told.ask.method} {told.ask.path}: {fault}")
-    for fault in (*_faults_of_reads(run), *_faults_of_alerts(run)):
+    for fault in (*_faults_of_reads(run), *_faults_of_alerts(run), *faults_of_loss(run)):
         run.blame(fault)
     await _replay(run, books)
     return books
@@ -159,7 +129,7 @@ def _faults_of_history(book: Book) -> Iterator[str]:
         if entry.at_ms < at_ms:
             yield f"line {number} is older than the one before it"
         if state is None:
-            if entry.state not in {State.ACCEPTED, State.SENDING}:
+            if entry.state not in BEGINNINGS:
                 yield f"begins as {entry.state}"
         elif entry.event is None or TRANSITIONS.get((state, entry.event)) is not entry.state:
             yield f"went from {state} by {entry.event} to {entry.state}"
@@ -174,7 +144,7 @@ def _faults_of_effect(book: Book) -> Iterator[str]:
         yield f"took effect {len(entries)} times"
     if operation.state in STILL_OPEN:
         yield "is still open at the end"
-    if operation.state in UNTOUCHED and entries and not book.is_hidden:
+    if operation.state in UNTOUCHED and entries and not (book.is_hidden or is_done_once(book)):
         yield f"took effect all the same: {entries[0].kind} of {entries[0].amount_cents}"
     if operation.state is State.FAILED and operation.kind is Kind.CHARGE and entries:
         yield "shows itself after all, and was not opened again"
@@ -190,7 +160,7 @@ def _faults_of_success(book: Book) -> Iterator[str]:
             yield "took no effect"
         return
     entry = entries[0]
-    if entry.kind != ENTRY_KINDS[operation.kind]:
+    if entry.kind not in kinds_of(book):
         yield f"did a {entry.kind}"
     if operation.amount_minor is not None and entry.amount_cents != operation.amount_minor:
         yield f"moved {entry.amount_cents} and not {operation.amount_minor}"
@@ -242,20 +212,33 @@ def _ended_ms(book: Book) -> int:
 
 def _faults_of_budget(run: Judged) -> Iterator[str]:
     records = run.gateway.world.calls.records()
-    blocked = [record for record in records if record.is_budget_blocked]
+    blocked = [
+        record
+        for record in records
+        if record.is_budget_blocked and not has_lost_budget(_at_s(run, record.at), run.loss)
+    ]
     if blocked:
         yield f"{len(blocked)} calls came over the gateway's budget, the first {blocked[0].endpoint} at {blocked[0].at}"
 
 
-def _faults_of_answer(told: Told, books: dict[str, Book], by_request: dict[str, Book]) -> Iterator[str]:
+def _at_s(run: Judged, at: datetime) -> float:
+    return (at - STANDING_START).total_seconds() - run.fate.skew_s
+
+
+def _faults_of_answer(
+    told: Told, books: dict[str, Book], by_request: dict[str, Book], loss: Loss | None
+) -> Iterator[str]:
     """What a client was told agrees with what was true, and stayed so."""
     heard = told.heard
     if heard is None or told.ask.method == "GET":
         return
+    if loss is not None and loss.is_told_of(told.heard_at_s):
+        yield from faults_of_lost_answer(told, heard, books, loss)
+        return
     if heard.http_status >= 500 and heard.http_status not in NO_EFFECT:
         yield f"was answered {heard.http_status}: {heard.body!r}"
     own = by_request.get(told.request_id)
-    if own is not None and heard.http_status in NO_EFFECT and own.entries and not own.is_hidden:
+    if own is not None and heard.http_status in NO_EFFECT and own.entries and not (own.is_hidden or is_done_once(own)):
         yield f"was answered {heard.http_status}, but {own} took effect"
     if heard.http_status == 200 and told.ask.path.startswith(("payments/", "subscriptions/")):
         book = books.get(heard.headers.get("payrelay-operation", ""))
@@ -276,10 +259,12 @@ def _faults_of_reads(run: Judged) -> Iterator[str]:
     """
     payments = run.gateway.world.state.payments
     paid: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
+    ownerless = ownerless_things(run.loss, run.gateway)
     for told in run.told:
         if told.ask.path == "payments/charge" and told.heard is not None and told.heard.http_status == 200:
             data = msgspec.json.decode(told.heard.body)["data"]
-            if isinstance(data["payment_id"], int) and data["payment_id"] in payments:
+            is_owned = str(data["payment_id"]) not in ownerless
+            if is_owned and isinstance(data["payment_id"], int) and data["payment_id"] in payments:
                 paid[data["order_id"]].append((told.heard_at_s, data["payment_id"], told.ask.principal))
     for told in run.told:
         if not told.ask.path.startswith("payments/") or told.ask.method != "GET" or told.heard is None:
@@ -320,7 +305,9 @@ async def _replay(run: Judged, books: dict[str, Book]) -> None:
             final[told.ask].append(told)
     now_s = run.loop.time()
     for ask, answers in final.items():
-        finished = [told.heard for told in answers if told.heard is not None and _is_frozen(told.heard, books)]
+        finished = [
+            told.heard for told in answers if told.heard is not None and _is_frozen(told, told.heard, books, run.loss)
+        ]
         if not finished or now_s - answers[-1].at_s > 29 * DAY_S:
             continue
         again = (await run.call(ask, 60.0)).heard
@@ -333,8 +320,10 @@ async def _replay(run: Judged, books: dict[str, Book]) -> None:
         run.blame("a repeat of what was finished was sent to the gateway")
 
 
-def _is_frozen(heard: Heard, books: dict[str, Book]) -> bool:
+def _is_frozen(told: Told, heard: Heard, books: dict[str, Book], loss: Loss | None) -> bool:
     book = books.get(heard.headers.get("payrelay-operation", ""))
+    if loss is not None and loss.is_told_of(told.heard_at_s) and book is not None and loss.is_after(book.history[-1]):
+        return False  # the answer is lost, and another one was found since
     return (
         book is not None
         and book.operation.state in {State.SUCCEEDED, State.DECLINED, State.REFUSED}

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 from tests.simulation.clients import Told
+from tests.simulation.excuses import is_ownerless, ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.hostility import PHONE_AMOUNT, PHONE_ORDERS, RIVAL
+from tests.simulation.losses import Loss
 from tests.simulation.network import Gateway
 
 from payrelay_simulator.money import cents_of
@@ -23,6 +25,7 @@ class Judged(Protocol):
     fate: Fate
     gateway: Gateway
     told: list[Told]
+    loss: Loss | None
 
     def blame(self, text: str) -> None:
         """Keeps what never should have happened."""
@@ -51,11 +54,12 @@ def judge_hostility(run: Judged) -> None:
 
 def _faults_of_owning(run: Judged) -> Iterator[str]:
     """A principal that has nothing of its own gets at nothing, by whatever id it was told."""
+    ownerless = ownerless_things(run.loss, run.gateway)
     for told in run.told:
         if told.ask.principal != RIVAL or told.heard is None:
             continue
         run.count(f"meddled: {told.heard.http_status}")
-        if told.heard.http_status in {200, 202}:
+        if told.heard.http_status in {200, 202} and not is_ownerless(told, run.loss, ownerless):
             yield f"{told.ask.method} {told.ask.path} of another principal was answered {told.heard.http_status}"
 
 

@@ -10,6 +10,7 @@ import msgspec
 from tests.simulation.buyers import Paid
 from tests.simulation.clients import Told
 from tests.simulation.fate import Fate
+from tests.simulation.losses import Loss
 from tests.simulation.network import DAY_S, Gateway
 from tests.simulation.postman import Posted
 from tests.simulation.process import START_MS
@@ -81,6 +82,7 @@ class Judged(Protocol):
     gateway: Gateway
     told: list[Told]
     auditor: sqlite3.Connection
+    loss: Loss | None
 
     def blame(self, text: str) -> None:
         """Keeps what never should have happened."""
@@ -101,7 +103,7 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
         _faults_of_signatures(run, checkouts),
         _faults_of_authorizations(run, checkouts, paid),
         _faults_of_owning(run, checkouts),
-        _faults_of_inbox(inbox, posted),
+        _faults_of_inbox(inbox, posted, run.loss),
         _faults_of_silence(run, checkouts, _arrived(posted, inbox), paid),
         _faults_of_ends(run, checkouts, paid),
         _faults_of_customers(run, checkouts, paid),
@@ -229,14 +231,14 @@ def _digest(posted: Posted) -> str:
     return hashlib.sha256(posted.body).hexdigest()
 
 
-def _faults_of_inbox(inbox: dict[str, Noted], posted: list[Posted]) -> Iterator[str]:
+def _faults_of_inbox(inbox: dict[str, Noted], posted: list[Posted], loss: Loss | None) -> Iterator[str]:
     """What was answered 200 is kept once and worked to an end; what a forger sent is refused."""
     for each in posted:
         noted, name = inbox.get(_digest(each)), f"a notification of {each.origin} for {each.fields['order_id']}"
         if each.origin == "forger":
             if each.http_status in {200, 202} or (noted is not None and noted.state != "refused"):
                 yield f"{name} was answered {each.http_status} and is {noted}"
-        elif each.http_status == 200 and noted is None:
+        elif each.http_status == 200 and noted is None and not (loss is not None and loss.is_told_of(each.heard_at_s)):
             yield f"{name} was answered 200 and is not there"
         elif each.http_status not in {None, 200, 503}:
             yield f"{name} was answered {each.http_status}"
@@ -368,7 +370,9 @@ def _faults_of_repeats(run: Judged) -> Iterator[str]:
     opened: dict[tuple[str, str, bytes], set[str]] = defaultdict(set)
     for told in run.told:
         ask, heard = told.ask, told.heard
-        if ask.path == "checkouts" and ask.key is not None and heard is not None and heard.http_status == 200:
+        is_opening = ask.path == "checkouts"
+        is_lost = run.loss is not None and run.loss.is_told_of(told.heard_at_s)
+        if is_opening and not is_lost and ask.key is not None and heard is not None and heard.http_status == 200:
             checkout_id = msgspec.json.decode(heard.body)["data"]["id"]
             opened[ask.principal, ask.key, ask.body].add(checkout_id)
     for (_, key, _), ids in opened.items():

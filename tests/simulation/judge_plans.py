@@ -8,8 +8,10 @@ from typing import Final, Protocol
 
 import msgspec
 from tests.simulation.clients import Ask, Told
+from tests.simulation.excuses import ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.loop import wait_seconds
+from tests.simulation.losses import Loss
 from tests.simulation.network import Gateway
 from tests.simulation.postman import Posted
 from tests.simulation.process import START_MS
@@ -71,6 +73,7 @@ class Judged(Protocol):
     gateway: Gateway
     auditor: sqlite3.Connection
     subscription_ids: list[str]
+    loss: Loss | None
 
     async def call(self, ask: Ask, patience_s: float) -> Told:
         """Asks as a client does."""
@@ -93,6 +96,7 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
             entries[str(entry.subscription_id)].append(entry)
     for fault in _faults_of_events(run, entries):
         run.blame(fault)
+    ownerless = ownerless_things(run.loss, run.gateway)
     applied = {row[0] for row in run.auditor.execute(_APPLIED)}
     for subscription_id, principal in run.auditor.execute(_KNOWN).fetchall():
         plan = run.gateway.world.state.subscriptions.get(int(subscription_id))
@@ -103,6 +107,8 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
         taken = [each for each in news if hashlib.sha256(each.body).hexdigest() in applied]
         paid = [entry for entry in entries[subscription_id] if entry.kind in PAID]
         run.count_up("installments", len(paid))
+        if subscription_id in ownerless:
+            continue
         if subscription_id in run.subscription_ids:  # nobody is notified of those that were there from the beginning
             continue
         reader = principal or _owner_of_order(run, plan)

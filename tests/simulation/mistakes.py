@@ -10,6 +10,7 @@ from multidict import CIMultiDict
 from tests.gateways.facade import GatewayFacade
 from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.hostility import CHEAP_MINOR
+from tests.simulation.mistakes_of_recovery import MISTAKES_OF_RECOVERY
 from tests.simulation.network import OPERATION, SimulatedNetwork
 from tests.simulation.process import ACCOUNT, SEAL, Parts
 
@@ -526,4 +527,5 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "a chargeback needs no record": lambda: Parts(change=_accusing),
     "a chargeback is told again": lambda: Parts(change=_talkative),
     "an installment is counted twice": lambda: Parts(change=_recounting),
+    **MISTAKES_OF_RECOVERY,
 }

@@ -7,9 +7,11 @@ from random import Random
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+import msgspec
 from multidict import CIMultiDict
 from tests.simulation.fate import Fate
 from tests.simulation.loop import OUTSIDE, Crash, Owner, SimulatedLoop, wait_seconds
+from tests.simulation.losses import SHOWN_WITHIN_S
 
 from payrelay.clock import Clock
 from payrelay.gateways.payhere.connections import EFFECT_REPLY_BYTES_MAX, Loss, LossCause, Reply
@@ -131,7 +133,7 @@ class Gateway:
         """Lets a call arrive, and its answer set out."""
         route = find(sent.call.method, sent.call.path)
         endpoint = route.endpoint if isinstance(route, Route) else "none"
-        fault, args = sent.fault or (None, Arguments())
+        fault, args = self._hidden(endpoint, sent.fault) or (None, Arguments())
         if fault is not None and fault in KINDS:
             self.world.faults.add_rules(Rule(fault=fault, args=args))
         outcome = self.world.handle(sent.call)
@@ -163,6 +165,17 @@ class Gateway:
             )
         if reply is not None:
             self.loop.call_later(delay_s, _settle, sent.answer, reply)
+
+    def _hidden(self, endpoint: str, drawn: tuple[str, Arguments] | None) -> tuple[str, Arguments] | None:
+        """Gives what befalls a call where commits get lost: then nothing is hidden for longer than the lag allows."""
+        loss, now_s = self.fate.loss, self.loop.time()
+        if loss is None or endpoint not in RECEIPTS or not loss.is_lost_at(now_s):
+            return drawn
+        if drawn is None:
+            return ("late_visibility", Arguments(wait_s=loss.hides_s)) if loss.hides_s else None
+        name, args = drawn
+        wait_s = min(args.wait_s or 60.0, SHOWN_WITHIN_S)
+        return (name, msgspec.structs.replace(args, wait_s=wait_s)) if name in {"late_visibility", "pending"} else drawn
 
     def _answer(self, outcome: Outcome, fault: str | None) -> tuple[Reply | Loss | None, float]:
         """Gives what comes back of an outcome, and after how long; None for nothing."""

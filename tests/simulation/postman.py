@@ -34,7 +34,7 @@ class Posted:
             ``elsewhere``, the gateway's of an order that nobody here knows; ``forger``; ``disguise``, one of the
             gateway's with an invented payment; ``split``, one whose signed text was read in another way.
         fields, body: what it says.
-        at_s: when it set out.
+        at_s, heard_at_s: when it set out, and when its answer came.
         http_status: what it was answered; None where no answer came back.
     """
 
@@ -42,6 +42,7 @@ class Posted:
     fields: Mapping[str, str]
     body: bytes
     at_s: float
+    heard_at_s: float
     http_status: int | None
 
 
@@ -218,6 +219,15 @@ class Postman:
         at_s, body = self._around.loop.time(), urlencode(fields).encode()
         heard = await self._around.post(body)
         http_status = None if heard is None else heard.http_status
-        self.posted.append(Posted(origin=origin, fields=fields, body=body, at_s=at_s, http_status=http_status))
+        self.posted.append(
+            Posted(
+                origin=origin,
+                fields=fields,
+                body=body,
+                at_s=at_s,
+                heard_at_s=self._around.loop.time(),
+                http_status=http_status,
+            )
+        )
         self._around.note("posted", origin, fields["order_id"], fields["status_code"], http_status)
         return heard

@@ -18,6 +18,7 @@ from tests.simulation import storage
 from tests.simulation.fate import Fate
 from tests.simulation.loop import OWNER, Owner, SimulatedLoop, wait_seconds
 from tests.simulation.network import OPERATION, Gateway, SimulatedNetwork
+from tests.simulation.outside import Outside, VirtualMarkFiles, VirtualRevocations
 from tests.simulation.receivers import Receivers, SimulatedSender
 
 from payrelay import worker
@@ -31,8 +32,10 @@ from payrelay.core.database.schema_changes import ANY
 from payrelay.core.payments.operation import Operation
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
+from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
+from payrelay.flows.revocations.reapply import reapply_in_new_incarnation
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.kind import PayHereKind
@@ -99,6 +102,7 @@ class Around(Protocol):
     shared: Database | None
     numbers: Random
     receivers: Receivers | None
+    outside: Outside | None
 
     def store_fault_share(self) -> float:
         """The share of writes that fail at this moment."""
@@ -170,14 +174,24 @@ class Process:
             database = self._opened()
             stack.push_async_callback(database.close)
             self.relay = await self._relay(database, stack)
-            await around.parts.recover(self.relay, is_sole_owner=around.shared is None)
+            jobs = worker.JOBS if around.outside is None else await self._compared(self.relay, stack)
+            if self.relay.lost_commits.behind is None:
+                await around.parts.recover(self.relay, is_sole_owner=around.shared is None)
             stack.push_async_callback(self.relay.background.finish, FINISH_S)
-            chores = tuple(worker.Job(_rounds_of(chore), chore.do) for chore in worker.JOBS)
+            chores = tuple(job._replace(rounds=_rounds_of(job)) for job in jobs)
             await stack.enter_async_context(worker.working(self.relay, self._pause, chores))
             self.api = Api(self._context(database, self.relay))
             around.note("up", self.owner.name)
             await self._stopping
         self.owner.is_dead = True
+
+    async def _compared(self, relay: Relay, stack: AsyncExitStack) -> tuple[worker.Job, ...]:
+        """Compares what lies beside the database with it, keeps that from then on, and gives the worker's jobs."""
+        await relay.marks.compare_files()
+        await tell_behind(relay)
+        await stack.enter_async_context(relay.marks.kept())
+        await reapply_in_new_incarnation(relay)
+        return (*worker.JOBS, worker.Job(2, reapply_in_new_incarnation))
 
     def _opened(self) -> storage.SimulatedDatabase:
         around = self._around
@@ -195,10 +209,11 @@ class Process:
             return around.parts.network(around.gateway, self.owner, around.clock, TIMEOUT_S)
 
         settings = _settings(around.path, around.fate)
+        resources = await resources_of(settings, database, around.clock, changes=ANY)
         relay = await stack.enter_async_context(
             opened_relay(
                 settings,
-                await resources_of(settings, database, around.clock, changes=ANY),
+                resources,
                 clock=around.clock,
                 log=self._log,
                 hooks=Hooks(reached=self._reached, operation_changed=self._changed),
@@ -208,8 +223,12 @@ class Process:
         if around.receivers is not None:
             relay.dispatch.sender = SimulatedSender(around.receivers, around.clock)
             relay.dispatch.chance = around.numbers.random
-        unlisted = RevocationList(None, b"")  # a life's database never goes back, and has no folder beside it
-        return around.parts.change(replace(relay, new_id=self._new_id, revocations=unlisted), database)
+        revocations = RevocationList(None, b"")  # where the database never goes back, nothing lies beside it
+        if around.outside is not None:
+            secret = resources.chain.secret
+            revocations = VirtualRevocations(around.outside, secret)
+            relay.marks._files = VirtualMarkFiles(around.outside, f"{self.owner.name}.mark", secret)
+        return around.parts.change(replace(relay, new_id=self._new_id, revocations=revocations), database)
 
     def _context(self, database: Database, relay: Relay) -> ApiContext:
         metrics = Metrics()

@@ -43,6 +43,13 @@ def copy_database(template: Path, path: Path) -> None:
     shutil.copyfile(template, path)
 
 
+def replace_database(path: Path, image: bytes) -> None:
+    """Puts a file in the place of a database that nobody has open any more."""
+    for suffix in FILES:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    path.write_bytes(image)
+
+
 def nothing() -> None:
     """Does nothing."""
 
@@ -93,6 +100,12 @@ def open_engine(path: Path, loop: SimulatedLoop, clock: Clock, disk: "Disk") -> 
 
     OWNER.get().at_death.append(drop)
     return Sqlite(connections, executor=SlowExecutor(loop, disk), loop=loop, lock=None, busy_s=2.0)
+
+
+def tear(engine: Sqlite) -> None:
+    """Ends a server of many processes as its machine's death does: what wasn't committed is undone."""
+    engine._reader.close()
+    engine._writer.close()
 
 
 class SimulatedDatabase:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 from tests.simulation.fate import Fate, PageFate
 from tests.simulation.hostility import ALL, SWITCHED_ON, HostileFate
+from tests.simulation.losses import SHOWN_WITHIN_S, LossFate
 from tests.simulation.mistakes import MISTAKES
 from tests.simulation.template import Template
 from tests.simulation.universe import run
@@ -37,6 +38,10 @@ SIGNS: Final = {
     "a chargeback needs no record": "kept as charged back, and no",
     "a chargeback is told again": "kept as charged back is",
     "an installment is counted twice": "among its paid installments",
+    "nothing lost is looked for": "took effect 2 times",
+    "a look needs no control": "took effect 2 times",
+    "a look comes too early": "took effect 2 times",
+    "an older mark is trusted": "took effect 2 times",
 }
 FALSE_NEWS: Final = PageFate(
     buyers=2,
@@ -52,6 +57,8 @@ FALSE_NEWS: Final = PageFate(
     chargeback_share=0.0,
 )
 NEWS: Final = replace(FALSE_NEWS, forged_share=0.0, late_share=0.3)
+LOST: Final = LossFate(copied_s=3.0, lost_s=60.0, begins_after_s=0.0, outside="kept", hides_s=0.0, is_ended=True)
+BUSY: Final = {"fault_share": 0.1, "clients": 4, "pages": None, "hostile": None}
 BENT: Final[dict[str, dict[str, Any]]] = {
     "phones' payments are not counted": {"hostile": HostileFate(phone_orders=1)},
     "another's payment is proof": {"is_narrow": True, "fault_share": 0.5, "spares_reads": True, "clients": 4},
@@ -74,6 +81,10 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
+    "nothing lost is looked for": {**BUSY, "loss": LOST},
+    "a look needs no control": {**BUSY, "loss": LOST, "blind_s": (55.0, 9_000.0)},
+    "a look comes too early": {**BUSY, "loss": replace(LOST, hides_s=SHOWN_WITHIN_S)},
+    "an older mark is trusted": {**BUSY, "loss": replace(LOST, outside="older")},
 }
 
 

@@ -17,7 +17,7 @@ SEEDS: Final = 50
 PARTS: Final = 10
 AT_PUSH: Final = 5
 """So many parts are lived at every push, the others at every landing."""
-REPEATED: Final = (3, 8, 13)
+REPEATED: Final = (3, 8, 13, 22)
 DIGESTS: Final = """
 from tests.simulation.template import Template
 from tests.simulation.universe import run

@@ -26,10 +26,13 @@ from tests.simulation.judge_hostility import judge_hostility
 from tests.simulation.judge_pages import judge_pages
 from tests.simulation.judge_plans import judge_plans
 from tests.simulation.loop import Endless, new_loop, wait_seconds
+from tests.simulation.losses import Loss
 from tests.simulation.network import DAY_S, Gateway
+from tests.simulation.outside import Outside
 from tests.simulation.postman import Postman
 from tests.simulation.process import ACCOUNT, START_MS, TIMEOUT_S, Heard, Parts, Process, SimulatedClock, serve
 from tests.simulation.receivers import ADDRESS, Receivers
+from tests.simulation.recovery import Recovery
 from tests.simulation.template import Template
 from tests.simulation.witness import Witness
 
@@ -37,6 +40,7 @@ from payrelay.clock import Clock
 from payrelay.errors import StoreError
 from payrelay.flows.payments.recover_after_crash import GRACE_MS
 from payrelay.store.engine.database import Database
+from payrelay.store.engine.sqlite import Sqlite
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock
 from payrelay_simulator.notifications import Notification
@@ -102,11 +106,15 @@ class Universe:
         self.parts = parts
         self.path: Path = template.folder / "run.db"
         self.keys = template.keys
+        self.spare = template.spare
         self.loop = new_loop(fate.chance("order") if fate.is_shuffled else None)
         self.loop.stalls = dict(fate.stalls)
         self.clock: Clock = SimulatedClock(self.loop)
         self.numbers: Random = fate.chance("ids")
         self.shared: Database | None = None
+        self._server: Sqlite | None = None
+        self.outside = None if fate.loss is None else Outside()
+        self.loss: Loss | None = None
         self.failures: list[str] = []
         self.trace: list[str] = []
         self.told: list[Told] = []
@@ -137,6 +145,7 @@ class Universe:
         if self.postman is not None and fate.hostile is not None:
             self.postman.turn_hostile(fate.chance("hostile postman"), fate.hostile)
         self.bank = None if pages is None else Bank(self, fate.chance("bank"), pages)
+        self.recovery = None if fate.loss is None else Recovery(self, fate.chance("recovery"), fate.loss)
 
     # What processes and the gateway's end ask.
 
@@ -201,6 +210,31 @@ class Universe:
         is_journaled = row is not None and (row[0] == "sending" or row[1] == "probing")
         if not is_journaled:
             self.blame(f"{endpoint} of {operation_id} is sent while its row says {row}")
+
+    # What an operator does.
+
+    def copy_of_database(self) -> bytes:
+        """Gives the database's file as of now."""
+        return self.auditor.serialize()
+
+    def replace_database(self, image: bytes) -> None:
+        """Lets all processes die, and puts a file in the place of the database."""
+        for process in self.processes:
+            if process is not None and not process.owner.is_dead:
+                process.owner.kill()
+        if self._server is not None:
+            storage.tear(self._server)
+        self.auditor.close()
+        storage.replace_database(self.path, image)
+        self.auditor = storage.open_auditor(self.path)
+        self.eyes = Witness(self.auditor)
+        if self._server is not None:
+            self.shared = self._server = self._new_server()
+
+    def operators_database(self) -> Sqlite:
+        """Opens the database beside no process."""
+        disk = storage.Disk(random=self.fate.chance("operator's disk"), longest_s=self.fate.commit_s)
+        return storage.open_engine(self.path, self.loop, self.clock, disk)
 
     # What clients ask.
 
@@ -287,19 +321,21 @@ class Universe:
         """Lives it from beginning to end."""
         self._plant()
         if self.fate.has_two:
-            disk = storage.Disk(random=self.fate.chance("disk"), longest_s=self.fate.commit_s, done=self.committed)
-            self.shared = storage.open_engine(self.path, self.loop, self.clock, disk)
+            self.shared = self._server = self._new_server()
         self.processes = [None] * (2 if self.fate.has_two else 1)
         keepers = [self.loop.create_task(self._keep(number)) for number in range(len(self.processes))]
         clients = [
             Client(number, self, self.fate.chance(f"client {number}"), is_narrow=self.fate.is_narrow).live()
             for number in range(self.fate.clients)
         ]
-        await asyncio.gather(*clients, *self._page_stories(), *self._hostile_stories())
+        losing = () if self.recovery is None else (self.recovery.live(),)
+        await asyncio.gather(*clients, *self._page_stories(), *self._hostile_stories(), *losing)
         self.are_clients_done = True
         self.note("clients are done")
         await wait_seconds(max(0.0, self.fate.chaos_s - self.loop.time()))
         await self._heal()
+        if self.recovery is not None:
+            await self.recovery.finish()
         await self._settle()
         if self.postman is not None and self.receivers is not None:
             judge_pages(self, self.postman.posted, self.paid)
@@ -320,6 +356,10 @@ class Universe:
         await asyncio.gather(*keepers)
         if self.shared is not None:
             await self.shared.close()
+
+    def _new_server(self) -> Sqlite:
+        disk = storage.Disk(random=self.fate.chance("disk"), longest_s=self.fate.commit_s, done=self.committed)
+        return storage.open_engine(self.path, self.loop, self.clock, disk)
 
     def _page_stories(self) -> list[Coroutine[None, None, None]]:
         """Gives what goes on beside, in a life with the gateway's pages."""
@@ -389,6 +429,8 @@ class Universe:
         life = 0
         while True:
             life += 1
+            if self.recovery is not None:
+                await self.recovery.may_start()
             process = Process(self, f"{number}.{life}")
             self.processes[number] = process
             ending = None if self.is_healed else self._take_ending(process)

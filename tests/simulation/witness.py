@@ -17,6 +17,9 @@ CREATE TABLE seen_events (
     number INTEGER PRIMARY KEY, id TEXT, subject TEXT, data TEXT, type TEXT, principal TEXT, at_ms INTEGER
 );
 CREATE INDEX seen_events_of ON seen_events (subject);
+CREATE TRIGGER see_new_operation AFTER INSERT ON operations WHEN new.state NOT IN ('accepted', 'sending')
+    BEGIN INSERT INTO seen_changes (subject, version, type)
+        VALUES ('operation:' || new.id, new.version, 'operation.' || new.state); END;
 CREATE TRIGGER see_operation AFTER UPDATE OF state ON operations
     WHEN new.state <> old.state AND new.state NOT IN ('accepted', 'sending')
     BEGIN INSERT INTO seen_changes (subject, version, type)

@@ -28,7 +28,7 @@ from payrelay.core.payments.idempotency import claim_of
 from payrelay.core.payments.operation import captured_guard
 from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Code
-from payrelay.flows.checkouts.open_checkout import secret_hash_of
+from payrelay.flows.checkouts.way_to_gateway import secret_hash_of
 from payrelay.gateways.payhere.account import Account, app_of, merchant_of, token_name_of
 from payrelay.store.data_keys.keys import DataKeys
 from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows

@@ -47,10 +47,12 @@ async function goToGateway(path) {
 // Sends the same again until there is an answer. Other errors say nothing of an earlier attempt, which may have been paid.
 async function untilAnswered(send) {
   let answered = {};
+  let pause = PAUSE_MS;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    if (attempt > 0) await new Promise((resume) => setTimeout(resume, PAUSE_MS));
+    if (attempt > 0) await new Promise((resume) => setTimeout(resume, pause));
     try {
       const answer = await send();
+      pause = Math.max(PAUSE_MS, 1000 * Number(answer.headers.get("Retry-After")));
       answered = { status: answer.status, told: await answer.json() };
       if (answer.ok || answered.told.error.retry === "never") break;
     } catch {
@@ -61,7 +63,12 @@ async function untilAnswered(send) {
 }
 
 async function pay(goods) {
-  const { address, token, charge } = await ask("POST", "orders", { goods, customer: card.id });
+  // An order without a final answer may be paid. It is asked for again, whatever the customer presses; a new one is not.
+  const kept = `unanswered-${goods}`;
+  const unanswered = JSON.parse(localStorage.getItem(kept));
+  const wanted = unanswered ?? { goods, customer: card.id };
+  const { address, token, charge } = await ask("POST", "orders", wanted);
+  localStorage.setItem(kept, JSON.stringify({ ...wanted, order: charge.order_id }));
   // The key makes it safe to send again: whatever happens on the way, the order is paid once.
   const send = () =>
     fetch(`${address}/payments/charge`, {
@@ -75,9 +82,10 @@ async function pay(goods) {
       body: JSON.stringify(charge),
     });
   const { status, told } = await untilAnswered(send);
+  if (status === 200 || told?.error.retry === "never") localStorage.removeItem(kept);
   if (status === 200) tell(`Paid: ${charge.items}, ${charge.currency} ${charge.amount.toFixed(2)}`, "good");
   else if (told?.error.retry === "never") tell(`${charge.items}: ${told.msg}`, "bad");
-  else tell(`${charge.items}: not known yet; it will be told here`, "open");
+  else tell(`${charge.items}: not known yet. Press again to ask; it is paid once`, "open");
 }
 
 function showCard() {

@@ -39,6 +39,7 @@ class Relay(Stores, RuntimeParts):
         public_url: Payrelay's address from outside, without a slash at its end; None where it isn't set.
         return_links: the apps' own links that a customer may be sent back to.
         recovery_lag_s: how long a gateway may take to show an effect, in seconds, after commits were lost.
+        can_apps_charge: whether tokens of an identity provider may charge.
         withdrawals: ids of operations that a background task is trying to withdraw.
         being_resolved: ids of operations that this process is resolving now, and whether each is out of turn.
         inquired_now: when an inquiry out of turn about an operation last began, by ``clock.boot_s``.
@@ -55,6 +56,7 @@ class Relay(Stores, RuntimeParts):
     public_url: str | None = None
     return_links: tuple[LinkRule, ...] = ()
     recovery_lag_s: int = 600
+    can_apps_charge: bool = False
     withdrawals: set[str] = field(default_factory=set)
     being_resolved: dict[str, bool] = field(default_factory=dict)
     inquired_now: dict[str, float] = field(default_factory=dict)

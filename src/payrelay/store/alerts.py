@@ -31,7 +31,8 @@ class AlertSubject(StrEnum):
     ENDPOINT = "endpoint"
     """An endpoint that was stopped."""
     CHECKOUT = "checkout"
-    """A checkout of whose order a subscription began that contradicts what was asked for."""
+    """A checkout of whose order a subscription began that contradicts what was asked for, or a payment is shown that
+    nothing explains since commits were lost."""
     ROW = "row"
     """A stored row whose digest is wrong, or the database as a whole where it is behind (BEHIND_ROW)."""
     ANCHOR = "anchor"
@@ -53,9 +54,9 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         subject_id, version: the operation or notification, and its version that came to need attention. Of an endpoint
-            it is the time of its stop, in milliseconds, and of a checkout the number of the subscription. Of a row it
-            is 1, and the row is named by its table and id. Of an anchor, named by its number and digest, it is the day
-            since 1970 on which it is told.
+            it is the time of its stop, in milliseconds. Of a checkout it is the number of the subscription, or minus
+            the number of the payment. Of a row it is 1, and the row is named by its table and id. Of an anchor, named
+            by its number and digest, it is the day since 1970 on which it is told.
         created_at_ms: the time of that change.
         leased_until_ms: no other process leases it before this time.
         attempts: how often it was tried before.

@@ -25,7 +25,7 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.payments.journal import Condition
 from payrelay.store.statements import checkouts as statements
-from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT
+from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT, ADD_PAYMENT_ALERT
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are read: more attempts than any customer makes."""
@@ -196,6 +196,16 @@ class Checkouts:
         of_subscription = (checkout.merchant, checkout.order_id, subscription_id)
         parameters = (checkout.id, int(subscription_id), at_ms, *of_subscription)
         statement = Statement(ADD_CHECKOUT_ALERT, parameters, is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
+
+    async def doubt_payment(self, checkout: Checkout, payment_id: str, *, at_ms: int) -> bool:
+        """Stores the alert that nothing here explains a payment of a checkout's order.
+
+        May be repeated. False where there is one, or a notification of the payment needs attention already.
+        """
+        of_payment = (checkout.merchant, checkout.order_id, payment_id)
+        parameters = (checkout.id, -int(payment_id), at_ms, *of_payment)
+        statement = Statement(ADD_PAYMENT_ALERT, parameters, is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     async def _one(self, statement: Statement) -> Checkout | None:

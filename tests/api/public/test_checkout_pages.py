@@ -26,7 +26,8 @@ from payrelay.flows.checkouts.finish_checkout import (
     finish_by_notification,
     forget_checkouts,
 )
-from payrelay.flows.checkouts.open_checkout import NewCheckout, link_to_gateway
+from payrelay.flows.checkouts.open_checkout import NewCheckout
+from payrelay.flows.checkouts.way_to_gateway import link_to_gateway
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm
 from payrelay.runtime.paused_accounts import PAUSES_KEPT_MS

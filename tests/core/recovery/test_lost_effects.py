@@ -1,5 +1,6 @@
 """What the gateway's records say of effects whose operations were lost."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -62,6 +63,13 @@ def charge_match(
         owned=owned,
         may_be_anothers=may_be_anothers,
     )
+
+
+def retry_match(
+    *payments: Payment, attributed: frozenset[str] = frozenset(), owned: frozenset[str] = frozenset()
+) -> Match:
+    """Judges the payments of a subscription."""
+    return match_for_lost_retry(WINDOW, payments, attributed=attributed, owned=owned)
 
 
 def test_a_lost_operation_ends_after_its_commit() -> None:
@@ -136,11 +144,19 @@ def test_a_payment_that_another_got_since_the_recovery_began_is_contested() -> N
 def test_a_new_installment_may_be_the_gateways_own() -> None:
     """Only the absence of any new one lets a retry go."""
     old = msgspec.structs.replace(NEXT, at_ms=1)
-    assert match_for_lost_retry(WINDOW, [], attributed=frozenset()).seen is MatchResult.NOTHING
-    assert match_for_lost_retry(WINDOW, [old], attributed=frozenset()).seen is MatchResult.ONLY_OTHERS
-    assert match_for_lost_retry(WINDOW, [PAYMENT], attributed=frozenset({"320"})).seen is MatchResult.ONLY_OTHERS
-    match = match_for_lost_retry(WINDOW, [old, PAYMENT], attributed=frozenset())
+    assert retry_match().seen is MatchResult.NOTHING
+    assert retry_match(old).seen is MatchResult.ONLY_OTHERS
+    assert retry_match(PAYMENT, attributed=frozenset({"320"})).seen is MatchResult.ONLY_OTHERS
+    match = retry_match(old, PAYMENT)
     assert match == Match(seen=MatchResult.MAY_BE_ANOTHERS, payments_compared=("321", "320"))
+
+
+@pytest.mark.parametrize("judge", [charge_match, retry_match])
+def test_what_came_after_the_window_is_a_persons_unless_it_is_owned(judge: Callable[..., Match]) -> None:
+    """The window ends where the recovery began, by a clock that may be slow: a lost payment may be dated after it."""
+    late = msgspec.structs.replace(PAYMENT, at_ms=WINDOW.ended_ms + TOLERANCE_MS + 1)
+    assert judge(late).seen is MatchResult.MAY_BE_ANOTHERS
+    assert judge(late, owned=frozenset({"320"})).seen is MatchResult.ONLY_OTHERS
 
 
 @pytest.mark.parametrize("seen", MatchResult)

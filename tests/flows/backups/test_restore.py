@@ -4,13 +4,15 @@ import json
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
 from tests.digests import put_first_check
 
 from payrelay.clock import Clock
 from payrelay.core.moments import moment_of, rfc3339
+from payrelay.core.recovery.marks import MarksShown, Missing
 from payrelay.errors import StoreUnusable
-from payrelay.flows.backups.begin_in_draft import LostByMarks
+from payrelay.flows.backups.begin_in_draft import NO_MARKS
 from payrelay.flows.backups.noted_anchors import noted_in
 from payrelay.flows.backups.restore import Restored, RestoreOrder, RestorePlace, restore
 from payrelay.flows.operators.audit import Phase
@@ -35,10 +37,10 @@ async def url(tmp_path: Path) -> str:
     return address
 
 
-async def restored(url: str, folder: Path, marks: LostByMarks | None) -> Restored:
+async def restored(url: str, folder: Path, marks: MarksShown | None) -> Restored:
     """Restores with high-water marks that show this much; with None they can't be compared with the backup."""
 
-    async def look(_database: Database, _seal: Seal) -> LostByMarks:
+    async def look(_database: Database, _seal: Seal) -> MarksShown:
         if marks is None:
             raise StoreUnusable("the identity of the database is missing from it")
         return marks
@@ -49,6 +51,12 @@ async def restored(url: str, folder: Path, marks: LostByMarks | None) -> Restore
     place = RestorePlace(url, lambda: SEAL, {}, None, look)
     order = RestoreOrder(folder, "payrelay.db", accepts_findings=False, operator="nimal", note="")
     return await restore(place, order, Clock(), lambda *_: None, progress)
+
+
+def lacking(since_ms: int, incarnation: int = 1) -> MarksShown:
+    """What marks show that name one operation more than the backup has."""
+    missing = (Missing("operation 1 in version 3", since_ms),)
+    return msgspec.structs.replace(NO_MARKS, missing=missing, lost_since_ms=since_ms, incarnation=incarnation)
 
 
 def set_back(folder: Path, by_ms: int) -> int:
@@ -62,20 +70,20 @@ def set_back(folder: Path, by_ms: int) -> int:
 async def test_all_since_the_backup_may_be_lost(url: str, tmp_path: Path) -> None:
     """A mark that names less than was lost must not make the time shorter: what came after it, no mark has."""
     made_at_ms = set_back(tmp_path / "backup", HOUR_MS)
-    late = LostByMarks(made_at_ms + HOUR_MS // 2, ("operation 1 in version 3",))
+    late = lacking(made_at_ms + HOUR_MS // 2)
     done = await restored(url, tmp_path / "backup", late)
 
     assert moment_of(done.lost_since) < made_at_ms
     assert moment_of(done.lost_until) >= made_at_ms + HOUR_MS
-    assert done.missing == late.missing
+    assert done.missing == (late.missing[0].name,)
 
 
 async def test_a_mark_that_names_more_than_the_manifest_is_believed(url: str, tmp_path: Path) -> None:
     """A manifest can be written by anybody who can write to backups, or by a clock that was wrong."""
     made_at_ms = set_back(tmp_path / "backup", 0)
-    early = LostByMarks(made_at_ms - HOUR_MS, ("operation 1 in version 3",))
+    early = lacking(made_at_ms - HOUR_MS)
 
-    assert moment_of((await restored(url, tmp_path / "backup", early)).lost_since) == early.since_ms
+    assert moment_of((await restored(url, tmp_path / "backup", early)).lost_since) == early.lost_since_ms
 
 
 async def test_a_backup_of_a_version_without_identities_is_restored(tmp_path: Path) -> None:
@@ -108,3 +116,11 @@ def test_a_line_that_was_cut_off_is_no_anchor(tmp_path: Path) -> None:
 
     assert [(each.number, each.at) for each in noted_in(path)] == [(7, "2026-11-21T10:00:00Z")]
     assert noted_in(tmp_path / "missing") == noted_in(None) == []
+
+
+async def test_no_number_of_an_incarnation_is_given_twice(url: str, tmp_path: Path) -> None:
+    """A backup doesn't know how often the database began anew after it; positions of events are told by the number."""
+    made_at_ms = set_back(tmp_path / "backup", HOUR_MS)
+    done = await restored(url, tmp_path / "backup", lacking(made_at_ms, incarnation=4))
+
+    assert done.incarnation == 5

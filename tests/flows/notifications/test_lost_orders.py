@@ -4,9 +4,12 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.flows.inbox_world import PAYMENT_ID, InboxWorld, body_of, inbox_world
+from tests.flows.inbox_world import PAYMENT_ID, InboxWorld, body_of, inbox_world, payment_of
+from tests.flows.world import CREDENTIAL
 
+from payrelay.core.access.credential import Scope
 from payrelay.core.notifications.notification import (
     LOST_WAITS_FOR_MS,
     NotificationReason,
@@ -85,3 +88,36 @@ async def test_a_failure_of_an_unknown_order_is_ignored_in_a_recovery_too(world:
 
     (taken,) = await world.all()
     assert taken.state is NotificationState.IGNORED
+
+
+@pytest.mark.parametrize(
+    ("scopes", "state", "reason"),
+    [
+        ({Scope.PAYMENTS_CHARGE}, NotificationState.NEEDS_ATTENTION, NotificationReason.MAY_BE_LOST),
+        ({Scope.CHECKOUTS_CREATE}, NotificationState.APPLIED, NotificationReason.CHECKOUT_FINISHED),
+    ],
+    ids=["a key could charge", "no key could charge"],
+)
+async def test_a_payment_of_the_lost_time_is_a_checkouts_where_no_charge_can_have_made_it(
+    world: InboxWorld, scopes: set[Scope], state: NotificationState, reason: NotificationReason
+) -> None:
+    """A charge of the order has the same signature, amount and text, and its row is lost: the shop has its answer."""
+    await world.open_checkout()
+    await world.relay.credentials.add(msgspec.structs.replace(CREDENTIAL, scopes=frozenset(scopes)))
+    world.clock.passed_ms += 1_000
+    Recovering(world)
+    world.account.payments.append(payment_of())
+    taken = await world.take(body_of())
+    assert (taken.state, taken.reason) == (state, reason)
+
+
+async def test_a_payment_from_after_the_lost_time_is_its_checkouts_as_ever(world: InboxWorld) -> None:
+    """All that was charged since then is in the database."""
+    await world.open_checkout()
+    await world.relay.credentials.add(CREDENTIAL)
+    world.clock.passed_ms += 1_000
+    Recovering(world)
+    world.clock.passed_ms += 3_600_000
+    world.account.payments.append(payment_of(at_ms=world.clock.now_ms()))
+    taken = await world.take(body_of())
+    assert taken.reason is NotificationReason.CHECKOUT_FINISHED

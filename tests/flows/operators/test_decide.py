@@ -210,6 +210,23 @@ async def test_a_hold_and_its_capture_are_about_one_payment(world: World) -> Non
     assert b'"items":"Tea"' in consequence.answer.body
 
 
+@pytest.mark.parametrize(("order_id", "is_shared"), [("A-1", True), ("A-9", False)])
+async def test_a_hold_whose_token_nobody_knows_shares_the_payment_of_its_capture(
+    world: World,
+    order_id: str,
+    is_shared: bool,  # noqa: FBT001
+) -> None:
+    """The row with the token was lost, and the client captured with it: the person must still be able to say so."""
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id="7", order_id=order_id))
+    await capture(world.relay, asked("k-0"), CAPTURE)
+    hold = decision_on(await begun(world, "authorization"), payment_id="7")
+
+    if is_shared:
+        assert (await decide(world.relay, hold)).operation.payment_id == "7"
+    else:
+        assert "payment 7 belongs to" in await refused(world, hold)
+
+
 @pytest.mark.parametrize("kind", [OutcomeKind.DECLINED, OutcomeKind.SUCCEEDED])
 async def test_what_took_no_payment_owns_none(world: World, kind: OutcomeKind) -> None:
     """A charge that was declined, or a refund of the payment, is no second owner of it."""

@@ -25,7 +25,7 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import OutcomeKind
+from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.proof import Control, MatchResult
@@ -35,6 +35,7 @@ from payrelay.flows.payments.refund import refund
 from payrelay.flows.recovery.clear_request import BEGUN_SENTENCE, TOO_EARLY_SENTENCE, UNSEEN_SENTENCE
 from payrelay.flows.recovery.unchanged import CHANGED_SENTENCE
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
+from payrelay.gateways.gateway import EffectCause
 from payrelay.runtime.recovery.control_queries import BAD_FOR_S, GOOD_FOR_S
 
 DEARER: Final = msgspec.structs.replace(CHARGE, amount_minor=CHARGE.amount_minor + 1)
@@ -224,22 +225,62 @@ async def test_the_second_request_for_an_order_does_not_charge_it_again(lost: Lo
     assert lost.account.effects == [CHARGE]
 
 
-async def test_payments_from_before_and_after_are_nobodys_lost_ones(lost: LostWorld) -> None:
-    """An order may be charged more than once. What was paid outside of the lost window, no lost operation paid."""
+async def test_a_payment_from_before_the_window_is_nobodys_lost_one(lost: LostWorld) -> None:
+    """An order may be charged more than once. What was paid before the lost window, no lost operation paid."""
     lost.account.execute(CHARGE, at_ms=LOST.since_ms - 300_001)
-    lost.account.execute(CHARGE, at_ms=LOST.until_ms + 40_000 + 300_001)
     lost.lose()
     assert (await lost.make(CHARGE)).http_status == 200
-    assert len(lost.account.effects) == 3
+    assert len(lost.account.effects) == 2
+
+
+async def test_a_payment_from_after_the_window_is_for_a_person(lost: LostWorld) -> None:
+    """The clock that said when the recovery began was slow: the payment may be that of the lost first try."""
+    lost.account.execute(CHARGE, at_ms=LOST.until_ms + 40_000 + 300_001)
+    lost.lose()
+    await require_held(lost, CHARGE)
+    assert len(lost.account.effects) == 1
+
+
+@pytest.mark.parametrize("cause", [EffectCause.ALREADY_CAPTURED, EffectCause.ALREADY_CANCELLED])
+async def test_what_was_done_in_the_lost_window_is_not_refused(lost: LostWorld, cause: EffectCause) -> None:
+    """The lost first try may have done it. A refusal would tell the client for good that nothing was done."""
+    lost.lose(now_ms=LOST.until_ms)
+    refusal = outcome_of(OutcomeKind.REFUSED)
+    lost.account.script.append(msgspec.structs.replace(refusal, evidence=Evidence(cause=cause)))
+    if cause is EffectCause.ALREADY_CAPTURED:
+        answer = await capture(lost.world.relay, asked("k-1"), CAPTURE)
+    else:
+        answer = await cancel_subscription(lost.world.relay, asked("k-1"), CANCEL)
+
+    assert (answer.http_status, (await lost.world.operation()).state) == (202, State.UNKNOWN)
+
+
+async def test_outside_of_a_recovery_it_is_refused(lost: LostWorld) -> None:
+    """Nothing is lost: somebody else captured it, and the client is told so."""
+    refusal = outcome_of(OutcomeKind.REFUSED)
+    cause = Evidence(cause=EffectCause.ALREADY_CAPTURED)
+    lost.account.script.append(msgspec.structs.replace(refusal, evidence=cause))
+    await capture(lost.world.relay, asked("k-1"), CAPTURE)
+
+    assert (await lost.world.operation()).state is State.REFUSED
 
 
 async def test_what_the_restored_rows_attribute_is_not_lost(lost: LostWorld) -> None:
     """The backup has the charge; its payment is no other request's, whose key is new."""
-    lost.world.clock.passed_ms = LOST.since_ms - START_MS
+    lost.world.clock.passed_ms = LOST.since_ms - 1 - START_MS
     await lost.make(CHARGE, "k-1")
     lost.lose()
     assert (await lost.make(CHARGE, "k-2")).http_status == 200
     assert lost.account.effects == [CHARGE, CHARGE]
+
+
+async def test_what_was_attributed_within_the_window_is_not_certain(lost: LostWorld) -> None:
+    """The database had gone back, and nobody knew: whatever it attributed then lacked the lost rows."""
+    lost.world.clock.passed_ms = LOST.since_ms + 1 - START_MS
+    await lost.make(CHARGE, "k-1")
+    lost.lose()
+    await require_held(lost, CHARGE, "k-2")
+    assert lost.account.effects == [CHARGE]
 
 
 @pytest.mark.parametrize("key", ["k-1", None])

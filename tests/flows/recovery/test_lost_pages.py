@@ -1,87 +1,96 @@
 """Opening a page while a recovery lasts: not before the gateway can show whether the order was paid on a lost one."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from tests.flows.hosted import hosting, new, opened
-from tests.flows.losing import Losing
+from tests.flows.recovery.lost_world import LOST, RECOVERING, LostWorld
 from tests.flows.vault import MERCHANT
-from tests.flows.world import START_MS, asked
+from tests.flows.world import asked
 from tests.samples import PAYMENT
 
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
-from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.payment import NoObservation, PaymentsSeen, PaymentStatus
+from payrelay.core.payments.payment import PaymentStatus
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.open_checkout import open_checkout
-from payrelay.flows.relay import Relay
 
 ASKED = new().payment
-PAID = msgspec.structs.replace(PAYMENT, order_id=ASKED.order_id, at_ms=START_MS)
+PAID = msgspec.structs.replace(PAYMENT, order_id=ASKED.order_id, at_ms=LOST.since_ms)
+ACKNOWLEDGED = msgspec.structs.replace(RECOVERING, acknowledged={"shop": LOST.until_ms})
 
 
-def _relay(losing: Losing) -> Relay:
-    return replace(hosting(losing.world), lost_commits=losing.world.relay.lost_commits)
-
-
-async def _refused(relay: Relay, **members: object) -> Refusal:
+async def _refused(lost: LostWorld, **members: object) -> Refusal:
+    relay = hosting(lost.world)
     with pytest.raises(Refusal) as refused:
         await open_checkout(relay, asked(), new(**members))
     assert await relay.checkouts.holder_of(MERCHANT, ASKED.order_id) is None
     return refused.value
 
 
-async def test_no_page_is_opened_before_the_gateway_can_show_a_payment_on_a_lost_one(losing: Losing) -> None:
+async def test_no_page_is_opened_before_the_gateway_can_show_a_payment_on_a_lost_one(lost: LostWorld) -> None:
     """The customer has just paid on a page that nobody knows of now, and would be asked to pay once more."""
-    relay = _relay(losing)
-    losing.lose()
-    refused = await _refused(relay)
-    assert (refused.code, refused.retry_after_s) == (Code.UNAVAILABLE, relay.recovery_lag_s - 1)
-    losing.world.clock.passed_ms += relay.recovery_lag_s * 1000
-    assert (await opened(relay)).order_id == ASKED.order_id
+    lag_s = hosting(lost.world).recovery_lag_s
+    lost.lose(now_ms=LOST.until_ms + 1_000)
+    refused = await _refused(lost)
+    assert (refused.code, refused.retry_after_s) == (Code.UNAVAILABLE, lag_s - 1)
+    lost.world.clock.passed_ms += lag_s * 1000
+    assert (await opened(hosting(lost.world))).order_id == ASKED.order_id
 
 
-async def test_an_order_that_was_paid_on_a_lost_page_gets_no_other_one(losing: Losing) -> None:
+async def test_an_order_that_was_paid_on_a_lost_page_gets_no_other_one(lost: LostWorld) -> None:
     """The shop asks for the second page because it has no answer about the first."""
-    relay = _relay(losing)
-    losing.lose()
-    losing.world.clock.passed_ms += relay.recovery_lag_s * 1000
-    losing.world.account.observations.append(PaymentsSeen(payments=(PAID,), evidence=Evidence()))
-    assert (await _refused(relay)).code is Code.CONFLICT
-    assert "order_paid_unknown" in losing.world.log_events
-    losing.world.account.observations.append(NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
-    assert (await _refused(relay)).code is Code.UNAVAILABLE
+    lost.lose()
+    lost.account.shown.append((PAID, 0))
+    assert (await _refused(lost)).code is Code.CONFLICT
+    assert "order_paid_unknown" in lost.world.log_events
+    lost.account.is_away = True
+    assert (await _refused(lost)).code is Code.UNAVAILABLE
+
+
+async def test_an_empty_search_opens_a_page_only_beside_a_good_control_query(lost: LostWorld) -> None:
+    """A search that finds nothing at all finds no payment on a lost page either."""
+    lost.lose()
+    lost.account.is_blind = True
+    assert (await _refused(lost)).code is Code.UNAVAILABLE
+    lost.account.is_blind = False
+    lost.world.clock.passed_ms += 60_000
+    assert (await opened(hosting(lost.world))).order_id == ASKED.order_id
+
+
+async def test_where_no_order_is_known_to_be_paid_an_acknowledgement_opens_the_page(lost: LostWorld) -> None:
+    """A new shop has nothing by which the search could show that it works."""
+    lost.account.merchant = "fedcba9876543210"
+    lost.lose()
+    refused = await _refused(lost)
+    assert (refused.code, "acknowledge" in str(refused)) == (Code.UNAVAILABLE, True)
+    lost.lose(incarnation=ACKNOWLEDGED)
+    lost.world.clock.passed_ms += 60_000
+    assert (await opened(hosting(lost.world))).order_id == ASKED.order_id
 
 
 @pytest.mark.parametrize(
     "payment",
     [
-        msgspec.structs.replace(PAID, at_ms=START_MS - 86_400_000),
+        msgspec.structs.replace(PAID, at_ms=LOST.since_ms - 86_400_000),
         msgspec.structs.replace(PAID, status=PaymentStatus.REFUNDED),
     ],
     ids=["from before the loss", "given back"],
 )
-async def test_a_payment_that_no_lost_page_explains_keeps_nobody_from_paying(losing: Losing, payment: object) -> None:
+async def test_a_payment_that_no_lost_page_explains_keeps_nobody_from_paying(lost: LostWorld, payment: object) -> None:
     """Order ids are not unique at the gateway."""
-    relay = _relay(losing)
-    losing.lose()
-    losing.world.clock.passed_ms += relay.recovery_lag_s * 1000
-    payments = (msgspec.convert(payment, type(PAID)),)
-    losing.world.account.observations.append(PaymentsSeen(payments=payments, evidence=Evidence()))
+    lost.lose()
+    lost.account.shown.append((msgspec.convert(payment, type(PAID)), 0))
 
-    assert (await opened(relay)).order_id == ASKED.order_id
+    assert (await opened(hosting(lost.world))).order_id == ASKED.order_id
 
 
-async def test_nobody_is_asked_of_what_no_payment_shows_or_who_has_acknowledged_the_loss(losing: Losing) -> None:
-    """A principal that has sent all of the lost time again opens its pages at once."""
-    relay = _relay(losing)
-    losing.lose()
-    losing.incarnations[-1] = msgspec.structs.replace(losing.incarnations[-1], acknowledged={"shop": START_MS})
-    losing.world.account.observations.append(PaymentsSeen(payments=(PAID,), evidence=Evidence()))
-    assert (await opened(relay)).order_id == ASKED.order_id
-    losing.incarnations[-1] = msgspec.structs.replace(losing.incarnations[-1], acknowledged={})
-    losing.world.clock.passed_ms += relay.recovery_lag_s * 1000
-    hold = new(kind=CheckoutKind.AUTHORIZATION, order_id="A-2")
-    assert (await opened(relay, hold)).kind is CheckoutKind.AUTHORIZATION
-    assert len(losing.world.account.observations) == 1
+@pytest.mark.parametrize("kind", [CheckoutKind.PAYMENT, CheckoutKind.AUTHORIZATION, CheckoutKind.PREAPPROVAL])
+async def test_who_has_acknowledged_the_loss_is_told_all_the_same_that_an_order_is_paid(
+    lost: LostWorld, kind: CheckoutKind
+) -> None:
+    """A principal has repeated what it sent, and knows nothing of what its customers did on a page that is lost.
+
+    A payment shows also of an authorization that was captured, and of an approval that charged an amount.
+    """
+    lost.lose(incarnation=ACKNOWLEDGED)
+    lost.account.shown.append((PAID, 0))
+    assert (await _refused(lost, kind=kind)).code is Code.CONFLICT

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from tests.flows.payments.test_refund import CAPTURE
 from tests.flows.recovery.lost_world import FIRST, HOUR_MS, LOOKED_MS, LOST, RECOVERING, LostWorld
+from tests.flows.subscriptions.test_cancel_subscription import CANCEL
 from tests.flows.subscriptions.test_retry_subscription import RETRY
 from tests.flows.world import CHARGE, START_MS, asked, outcome_of
 
@@ -17,6 +18,7 @@ from payrelay.core.payments.proof import MatchResult
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.resolution.resolve import resolve_one
+from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.gateways.gateway import EffectCause
 
 JUST_BEFORE_MS: Final = LOST.since_ms - 60_000
@@ -77,6 +79,23 @@ async def test_a_refund_that_shows_is_not_surely_the_older_one(
         lost.lose()
     await resolve_one(lost.world.relay, await lost.world.operation())
     assert (await lost.world.operation()).state is state
+
+
+@pytest.mark.parametrize("call", [CAPTURE, CANCEL])
+async def test_what_was_open_before_the_loss_is_not_sent_again(lost: LostWorld, call: Effect) -> None:
+    """Its lost row may have told the client that nothing was sent, and the client let the customer go."""
+    lost.world.clock.passed_ms = LONG_BEFORE_MS - START_MS
+    lost.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
+    if call is CAPTURE:
+        await capture(lost.world.relay, asked("k-1"), CAPTURE)
+    else:
+        await cancel_subscription(lost.world.relay, asked("k-1"), CANCEL)
+    sent = list(lost.account.effects)
+    lost.lose()
+    await resolve_one(lost.world.relay, await lost.world.operation())
+
+    assert lost.account.effects == sent
+    assert (await lost.world.operation()).state is State.NEEDS_ATTENTION
 
 
 @pytest.mark.parametrize(("is_lost", "state"), [(False, State.FAILED), (True, State.NEEDS_ATTENTION)])

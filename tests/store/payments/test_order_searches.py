@@ -128,6 +128,17 @@ async def test_the_sole_owner_frees_what_a_dead_process_had(searches: OrderSearc
     assert (await searches.take(*ORDER, (), now_ms=NOW_MS + 1)).is_given
 
 
+async def test_the_sole_owner_wakes_what_waits_for_a_dead_search(searches: OrderSearches, inbox: Inbox) -> None:
+    """Its lease would hide a chargeback for three minutes; what waits for another order keeps its time."""
+    await inbox.put(waiting(1), b"body")
+    await inbox.put(waiting(2, order_id="A-2"), b"body")
+    await searches.take(*ORDER, (), now_ms=NOW_MS)
+    await searches.expire_leases(NOW_MS + 1)
+
+    due = await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 9, orders=5, of_an_order=5)
+    assert [each.id for each in due] == ["ntf_0001"]
+
+
 async def test_an_operator_brings_the_next_slot_forward(searches: OrderSearches) -> None:
     """Whoever replays a notification has a reason, and shouldn't wait for hours."""
     taken = (await searches.take(*ORDER, (), now_ms=NOW_MS)).schedule

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from payrelay.cli.recovery.decide import decide_many
+from payrelay.cli.recovery.decide_checkout import decide_one_checkout
 from payrelay.cli.recovery.pages import held_in_words, status_json, status_lines
 from payrelay.cli.session import operator_from, read_settings, session
 from payrelay.cli.terminal.declaring import By, Json, Sure, awaited, examples, group
@@ -73,10 +74,12 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
     if since_ms is not None and since_ms > now_ms:
         raise CommandError("--lost-since is in the future")
     async with session(settings) as relay:
-        if since_ms is None:
-            try:
-                since_ms = (await relay.marks.shown()).lost_since_ms
-            except OSError as error:
+        number_above = 0
+        try:
+            marks = await relay.marks.shown()
+            since_ms, number_above = since_ms or marks.lost_since_ms, marks.incarnation
+        except OSError as error:
+            if since_ms is None:
                 raise CommandError(f"the marks can't be read ({error.strerror}): give --lost-since") from None
         if since_ms is None:
             raise CommandError(NO_MARK)
@@ -85,7 +88,14 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
             say(f"· {line}")
         if not is_sure and not is_confirmed("Begin the recovery?"):
             raise CommandError(UNDONE, REFUSED)
-        begun = await begin_recovery(relay.identities, relay.clock, lost_since_ms=since_ms, operator=who, note=note)
+        begun = await begin_recovery(
+            relay.identities,
+            relay.clock,
+            lost_since_ms=since_ms,
+            operator=who,
+            note=note,
+            number_above=number_above,
+        )
     say(f"The recovery has begun: incarnation {begun.number}. `payrelay recover status` shows where it stands.")
     return DONE
 
@@ -171,6 +181,13 @@ app.command(
         "payrelay recover decide send --where kind=void --reason portal",
     ),
 )(decide_many)
+app.command(
+    "checkout",
+    epilog=examples(
+        "payrelay recover checkout paid ID --payment-id 3200250 --reason portal",
+        "payrelay recover checkout unpaid ID --reason portal",
+    ),
+)(decide_one_checkout)
 
 
 def _time_from(text: str) -> int:

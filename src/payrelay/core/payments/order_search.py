@@ -5,9 +5,10 @@ Rules:
 1. A slot is one search, whose result answers everything that waits for the order. Between two slots nothing searches.
 2. The pauses between the slots grow. Most of what can be posted or clicked for an order brings no slot forward.
 3. An *occasion* begins the schedule anew, so that the next slot comes at once. It is a signed text that is new for the
-   order and of an amount that was asked for, the return of a checkout's customer, or the end of a checkout. Each counts
-   once. An order has OCCASIONS_MAX, of which NOTIFIED_MAX may be signed texts: whoever posts them takes no room from a
-   customer who returns, or from a checkout that ends.
+   order and of an amount that was asked for. It is also the return of a checkout's customer, the end of a checkout, and
+   the first look at a checkout after commits were lost. Each counts once. An order has OCCASIONS_MAX, of which
+   NOTIFIED_MAX may be signed texts: whoever posts them takes no room from a customer who returns, or from a checkout
+   that ends.
 4. A search whose process died is made again when its lease ends. A schedule ends a day after its last search.
 """
 
@@ -36,7 +37,7 @@ OCCASIONS_MAX: Final = 8
 """Occasions that begin a schedule anew. An order that is paid at the third attempt, in a second checkout, has six."""
 NOTIFIED_MAX: Final = 4
 """Signed texts among them: a success, a failure and a cancellation of one amount, and one of a second amount."""
-OURS: Final = ("returned", "ended")
+OURS: Final = ("returned", "ended", "recovered")
 """The first words of the occasions that Payrelay sees itself."""
 SCHEDULE_MS: Final = DAY_MS
 """How long after its last search an order's schedule counts. It is then forgotten, and the next search begins one."""

@@ -2,8 +2,9 @@
 
 Rules:
 
-1. A lost operation was sent within the lost window, or shortly after it. A payment dated outside of it is not its own.
-2. A payment is another's only where that was stored before the recovery began. What was attributed since may as well
+1. A lost operation was sent within the lost window, or shortly after it. A payment dated before it is not its own. One
+   dated after it, which nothing owns, is for a person: the end of the window is as good as two machines' clocks.
+2. A payment is another's only where that was stored before the lost window began. What was attributed since may as well
    be of a lost operation.
 3. A request whose effect may be there already is never sent. It gets the effect for its answer where one payment alone
    is left, fits in every part, and can be nobody else's. Otherwise a person decides.
@@ -60,6 +61,10 @@ def is_within(payment: Payment, window: SendingWindow) -> bool:
     return at_ms is None or window.began_ms - TOLERANCE_MS <= at_ms <= window.ended_ms + TOLERANCE_MS
 
 
+def _is_after(payment: Payment, window: SendingWindow) -> bool:
+    return payment.at_ms is not None and payment.at_ms > window.ended_ms + TOLERANCE_MS
+
+
 def match_for_lost_charge(
     call: Charge,
     operation: Operation,
@@ -73,11 +78,13 @@ def match_for_lost_charge(
     """Judges the payments of an order before a charge of it that may have been made by a lost operation.
 
     ``window`` is when that can have been sent. ``attributed`` has the ids of payments that belonged to others before
-    the recovery began, ``owned`` also of those that belong to others by now. ``may_be_anothers`` is true where
+    the lost window began, ``owned`` also of those that belong to others by now. ``may_be_anothers`` is true where
     something else of the order, or another principal, may have made the payment.
     """
     left = [each for each in payments if each.payment_id not in attributed and is_within(each, window)]
     ids = tuple(payment.payment_id for payment in payments)
+    if any(_is_after(each, window) and each.payment_id not in attributed | owned for each in payments):
+        return Match(seen=MatchResult.MAY_BE_ANOTHERS, payments_compared=ids)
     if not left:
         return Match(seen=MatchResult.ONLY_OTHERS if ids else MatchResult.NOTHING, payments_compared=ids)
     if len(left) > 1:
@@ -89,13 +96,17 @@ def match_for_lost_charge(
     return msgspec.structs.replace(match, payments_compared=ids)
 
 
-def match_for_lost_retry(window: SendingWindow, payments: Sequence[Payment], *, attributed: frozenset[str]) -> Match:
+def match_for_lost_retry(
+    window: SendingWindow, payments: Sequence[Payment], *, attributed: frozenset[str], owned: frozenset[str]
+) -> Match:
     """Judges the payments of a subscription before a retry of it that a lost operation may have made.
 
-    A new payment is never the retry's for certain, because the gateway also charges by itself.
+    ``attributed`` and ``owned`` are as for a charge. A new payment is never the retry's for certain, because the
+    gateway also charges by itself.
     """
     ids = tuple(payment.payment_id for payment in payments)
     left = [each for each in payments if each.payment_id not in attributed and is_within(each, window)]
+    left += [each for each in payments if each.payment_id not in attributed | owned and _is_after(each, window)]
     absent = MatchResult.ONLY_OTHERS if ids else MatchResult.NOTHING
     return Match(seen=MatchResult.MAY_BE_ANOTHERS if left else absent, payments_compared=ids)
 

@@ -113,6 +113,7 @@ class MarksShown(msgspec.Struct, frozen=True, kw_only=True):
         foreign: the files with marks of other databases.
         unusable: the files that are no marks, or forged ones; they show nothing.
         lost_since_ms: from when on commits may be lost; None where nothing is missing, and where that isn't known.
+        incarnation: the highest number of an incarnation of this database that a genuine mark names; 0 without one.
         found_before: why a process has found the database behind, in words; empty where none has.
     """
 
@@ -122,6 +123,7 @@ class MarksShown(msgspec.Struct, frozen=True, kw_only=True):
     foreign: tuple[str, ...]
     unusable: tuple[str, ...]
     lost_since_ms: int | None = None
+    incarnation: int = 0
     found_before: str = ""
 
     @property
@@ -211,6 +213,12 @@ def standing_of(read: ReadMark, identity: DatabaseIdentity) -> MarkStanding:
         if began.reason is Beginning.RECOVERED and is_later:
             return MarkStanding.RECOVERED
     return MarkStanding.COUNTS if is_own else MarkStanding.FOREIGN
+
+
+def incarnation_of(read: ReadMark, identity: DatabaseIdentity) -> int:
+    """Gives the incarnation that a genuine mark of this database names; 0 for any other mark."""
+    is_own = read.is_genuine and read.mark.database == identity.id
+    return read.mark.incarnation if is_own else 0
 
 
 def missing_incarnation(mark: Mark, identity: DatabaseIdentity) -> tuple[Missing, ...]:

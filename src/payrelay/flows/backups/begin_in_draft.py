@@ -1,10 +1,11 @@
 """Begins the recovery of a restored database, while nobody but the restore knows of it."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from payrelay.clock import Clock
 from payrelay.core.recovery.incarnations import Incarnation
+from payrelay.core.recovery.marks import MarksShown
 from payrelay.errors import StoreError, StoreUnusable
 from payrelay.flows.recovery.begin_recovery import begin_recovery
 from payrelay.store.backup.drafts import Draft
@@ -18,30 +19,19 @@ LOST_MARGIN_MS: Final = 5 * 60 * 1000
 """A commit may come so much later than the time in it, and the clocks of two machines may differ."""
 
 
-class LostByMarks(NamedTuple):
-    """What the high-water marks outside the database name, and a backup lacks.
-
-    Attributes:
-        since_ms: since when commits may be lost by that, in ms since 1970, UTC; None where nothing lacks.
-        missing: the commits in words, the oldest first.
-    """
-
-    since_ms: int | None = None
-    missing: tuple[str, ...] = ()
-
-
-LookAtMarks = Callable[[Database, Seal], Awaitable[LostByMarks]]
+NO_MARKS: Final = MarksShown(read=0, newest_at_ms=None, missing=(), foreign=(), unusable=())
+LookAtMarks = Callable[[Database, Seal], Awaitable[MarksShown]]
 """Compares the marks with a database that was not begun anew yet; raises StoreError, OSError."""
 
 
-async def no_marks(_database: Database, _seal: Seal) -> LostByMarks:
+async def no_marks(_database: Database, _seal: Seal) -> MarksShown:
     """Says that no mark names anything, where none are kept."""
-    return LostByMarks()
+    return NO_MARKS
 
 
 async def begin_in_draft(
     draft: Draft, backup: Backup, seal: Seal, clock: Clock, look_at_marks: LookAtMarks, *, operator: str, note: str
-) -> tuple[Incarnation, LostByMarks]:
+) -> tuple[Incarnation, MarksShown]:
     """Begins the recovery in a loaded draft; returns it with what the marks show.
 
     Raises StoreUnusable where the draft can't be opened with the key; StoreError, OSError.
@@ -51,15 +41,15 @@ async def begin_in_draft(
         _require_opened(seal, opened.key_check, backup)
         has_identity = IDENTITY_STEP in await finished_upgrades(opened.database, seal)
         # A mark names commits of a database by its identity, which one of an earlier version has not.
-        marks = await look_at_marks(opened.database, seal) if has_identity else LostByMarks()
+        marks = await look_at_marks(opened.database, seal) if has_identity else NO_MARKS
         since_ms = backup.made_at_ms - LOST_MARGIN_MS
         incarnation = await begin_recovery(
             await _identities(opened.database, seal, clock, has_identity=has_identity),
             clock,
-            lost_since_ms=since_ms if marks.since_ms is None else min(since_ms, marks.since_ms),
+            lost_since_ms=since_ms if marks.lost_since_ms is None else min(since_ms, marks.lost_since_ms),
             operator=operator,
             note=note,
-            number_above=number_above,
+            number_above=max(number_above, marks.incarnation),
         )
     return incarnation, marks
 

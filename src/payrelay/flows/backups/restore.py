@@ -138,7 +138,7 @@ async def restore(place: RestorePlace, order: RestoreOrder, clock: Clock, moved:
         needs_upgrade=checked.needs_upgrade,
         operations=checked.operations,
         findings=checked.findings,
-        missing=marks.missing,
+        missing=tuple(each.name for each in marks.missing),
         newest_noted_anchor=_text(noted[-1]) if noted else None,
         lost_anchors=checked.lost_anchors,
         anchors_moved_to=_set_anchors_aside(place.anchor_path, checked, clock),

@@ -25,6 +25,7 @@ from payrelay.core.payments.order_search import OURS
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import Outdated, Refusal, StoreError
+from payrelay.flows.checkouts.doubted_payments import doubted_since, is_shown_by_now
 from payrelay.flows.checkouts.search_for_checkout import NoObservationError, paid_by, search_for_checkout
 from payrelay.flows.order_search import OrderSearch, search_of
 from payrelay.flows.relay import Relay
@@ -39,7 +40,7 @@ ENDING_AT_ONCE_MAX: Final = 5
 LEASE_MS: Final = 240_000
 """Lease of an overdue checkout: longer than an inquiry with its three calls usually takes. A second inquiry beside it
 has the same result."""
-RETURNED, ENDED = OURS
+RETURNED, ENDED, RECOVERED = OURS
 """What happens to a checkout and begins the schedule of its order's searches anew."""
 FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 """How long the customer's data and the Idempotency-Key are kept after the outcome: as long as an operation's answer."""
@@ -95,10 +96,10 @@ async def end_by_search(relay: Relay, search: OrderSearch) -> None:
     """
     now_ms = relay.clock.now_ms() - LEASE_MS
     for checkout in await relay.checkouts.of_order(search.account.merchant, search.order_id):
-        if checkout.kind in SHOWN and checkout.is_overdue(now_ms):
+        if checkout.kind in SHOWN and checkout.is_overdue(now_ms) and not await _is_shown_later(relay, checkout):
             with suppress(NoObservationError):  # it stays open, and is leased again
                 result = await search_for_checkout(relay, checkout, search)
-                finished = checkout if result is None else await _completed(relay, checkout, result)
+                finished = checkout if result is None else await complete(relay, checkout, result)
                 if finished.is_open:
                     await expire(relay, finished)
 
@@ -236,12 +237,13 @@ async def _inquire_at_gateway(
         if needs_observation:
             raise
         return checkout
-    finished = checkout if result is None else await _completed(relay, checkout, result)
+    finished = checkout if result is None else await complete(relay, checkout, result)
     await search.end()
     return finished
 
 
-async def _completed(relay: Relay, checkout: Checkout, result: Result) -> Checkout:
+async def complete(relay: Relay, checkout: Checkout, result: Result) -> Checkout:
+    """Completes a checkout with what a search proved; returns it as stored then. Raises StoreError."""
     completed = await _apply_event(relay, checkout, CheckoutEvent.COMPLETED, result)
     if None not in (plans := {completed.subscription_id, result.subscription_id}) and len(plans) > 1:
         relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=result.payment_id)
@@ -251,6 +253,8 @@ async def _completed(relay: Relay, checkout: Checkout, result: Result) -> Checko
 async def _end(relay: Relay, checkout: Checkout) -> Checkout:
     """Ends a checkout, and returns it as stored then; as it was where it could not be ended."""
     try:
+        if await _is_shown_later(relay, checkout):
+            return checkout  # the worker leases it again
         if checkout.kind in SHOWN:
             # While the gateway is down, the checkout stays open: the worker leases it again every four minutes.
             needs_observation = relay.clock.now_ms() < checkout.expires_at_ms + INQUIRED_FOR_MS
@@ -259,3 +263,9 @@ async def _end(relay: Relay, checkout: Checkout) -> Checkout:
     except (StoreError, Refusal) as error:
         relay.log.warning("checkout_not_ended", checkout_id=checkout.id, reason=str(error))
         return checkout
+
+
+async def _is_shown_later(relay: Relay, checkout: Checkout) -> bool:
+    """Tells whether the gateway may yet show that the checkout was paid in commits that are lost."""
+    loss = await doubted_since(relay, checkout)
+    return loss is not None and not is_shown_by_now(relay, checkout, loss)

@@ -4,9 +4,7 @@ Opening sends nothing to the gateway. A repeat gets the same checkout again in i
 equal Idempotency-Key, or an equal request without a key within the repeat window.
 """
 
-import hashlib
 import secrets
-from datetime import date
 from typing import Final
 
 import msgspec
@@ -15,7 +13,6 @@ from payrelay.core.answers import REPLAYED, Answer, found
 from payrelay.core.checkouts.checkout import INQUIRY_MS_MIN, Checkout, CheckoutState, Details, is_within
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.checkouts.return_links import is_allowed
-from payrelay.core.moments import day_at
 from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
 from payrelay.flows.access.ownership import TAKEN_SENTENCE, is_shared_order, require_free_order
 from payrelay.flows.access.paying_apps import (
@@ -25,9 +22,9 @@ from payrelay.flows.access.paying_apps import (
 )
 from payrelay.flows.checkouts.finish_checkout import end_overdue, expire
 from payrelay.flows.checkouts.look_for_lost_page import require_no_lost_page
-from payrelay.flows.checkouts.show_checkout import OpenedCheckout, view
+from payrelay.flows.checkouts.way_to_gateway import opened_view, secret_hash_of, today_at
 from payrelay.flows.relay import Relay, Request
-from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect, Gateway, HostedPage, NoCheckout, ReturnUrls
+from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.hooks import FlowPoint
 
 SECRET_BYTES: Final = 24
@@ -74,12 +71,12 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     for _ in range(ATTEMPTS_MAX):
         earlier = await _earlier(relay, request, account, new)
         if earlier is not None:
-            answer = found(await _opened_view(relay, earlier))
+            answer = found(await opened_view(relay, earlier))
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
         condition = require_checkout_allowed(relay, request, new.payment)
         await relay.paused.require_open(request.account)
         await relay.lost_commits.require_effects_allowed()
-        await require_no_lost_page(relay, request, new.payment.kind, new.payment.order_id)
+        await require_no_lost_page(relay, request, new.payment.order_id)
         was_free = await require_free_order(relay, request, new.payment.order_id)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
@@ -92,39 +89,8 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
             await expire(relay, checkout)
             raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
         if is_added:
-            return found(await _opened_view(relay, checkout))
+            return found(await opened_view(relay, checkout))
     raise StoreUnavailable("the checkout could not be stored: other checkouts of the order were opened and ended")
-
-
-def secret_hash_of(secret: str) -> str:
-    """Returns the stored hash of a page's secret; the secret is random, so that the hash reveals nothing."""
-    return hashlib.sha256(b"payrelay checkout\0" + secret.encode()).hexdigest()
-
-
-def page_address(relay: Relay, checkout: Checkout, secret: str) -> str:
-    """Returns the address of a checkout's page."""
-    return f"{relay.public_url or ''}/{checkout.account}/checkouts/{checkout.id}/{secret}"
-
-
-async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) -> CheckoutForm | CheckoutRedirect:
-    """Returns the way to the gateway's page, as of today: a form to be posted, or an address.
-
-    What the gateway will sign once it gets the form is on disk when this returns, so every form passes through here.
-    Raises StoreError, and Refusal where the account offers none now, for example because its configuration has changed.
-    """
-    account = relay.account(checkout.account)
-    address = page_address(relay, checkout, details.secret)
-    returns = ReturnUrls(
-        return_url=f"{address}/return",
-        cancel_url=f"{address}/cancel",
-        notify_url=f"{relay.public_url or ''}/{checkout.account}/notifications",
-    )
-    page = HostedPage(checkout_id=checkout.id, payment=details.asked, returns=returns, today=_today(relay, account))
-    link = await account.checkout(page)
-    if isinstance(link, NoCheckout):
-        raise Refusal(link.code, link.msg)
-    await relay.signed_texts.keep_form(checkout, account.signed_texts(page), at_ms=relay.clock.now_ms())
-    return link
 
 
 def _require_configured(relay: Relay, account: Gateway) -> None:
@@ -170,16 +136,11 @@ def _require_allowed(relay: Relay, request: Request, account: Gateway, new: NewC
             for member, name in PLAN_NAMES.items()
             if member in unknown and getattr(plan, member) is not None
         ]
-    if plan is not None and plan.starts_on is not None and plan.starts_on < _today(relay, account):
+    if plan is not None and plan.starts_on is not None and plan.starts_on < today_at(relay, account):
         errors.append(FieldError("recurring_start_date", "must not be in the past"))
     if errors:
         msg = "; ".join(f"{error.path} {error.msg}" for error in errors)
         raise Refusal(Code.INVALID_REQUEST, msg, fields=tuple(errors))
-
-
-def _today(relay: Relay, account: Gateway) -> date:
-    """Returns today's date in the gateway's time zone."""
-    return day_at(relay.clock.now_ms(), account.timezone)
 
 
 async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewCheckout) -> bool:
@@ -275,20 +236,3 @@ def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, sec
         ends_at_ms=expires_at_ms,
         inquire_at_ms=now_ms + INQUIRY_MS_MIN,
     )
-
-
-async def _opened_view(relay: Relay, checkout: Checkout) -> OpenedCheckout:
-    """Returns a checkout with its address and its form, while it takes customers.
-
-    There is no form while the account is paused, or the database behind: it would lead to the gateway, and the page
-    waits meanwhile. There is also none where the gateway has an address instead: the hosted page leads there.
-    """
-    url, form = None, None
-    takes_customers = checkout.takes_customers(relay.clock.now_ms())
-    details = await relay.checkouts.details_of(checkout.id) if takes_customers else None
-    if details is not None:
-        url = page_address(relay, checkout, details.secret)
-        is_held = await relay.paused.is_paused(checkout.account) or await relay.lost_commits.is_behind()
-        link = None if is_held else await link_to_gateway(relay, checkout, details)
-        form = link if isinstance(link, CheckoutForm) else None
-    return OpenedCheckout(**msgspec.structs.asdict(view(checkout)), url=url, form=form)

@@ -10,7 +10,8 @@ Rules:
 3. A plan that begins on a later day has no payment yet. Its subscription is searched for at once. An active one has
    begun. One that began on its own first day must show its payment.
 4. A subscription that contradicts what was asked for completes nothing: an operator is called.
-5. The subscription and its events are stored before the checkout is completed; after a crash in between, both are done
+5. A payment for one checkout that a lost charge may have made completes nothing: an operator is called.
+6. The subscription and its events are stored before the checkout is completed; after a crash in between, both are done
    again. A notification that comes before, meanwhile or later adds only what it alone reports.
 """
 
@@ -25,14 +26,13 @@ from payrelay.core.checkouts.checkout_proof import (
     PlanRuling,
     begins_later,
     judge_plan,
-    may_be_paid_by,
     plans_of,
 )
 from payrelay.core.moments import day_at
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment
 from payrelay.errors import Code, Refusal
-from payrelay.flows.access.ownership import contenders_of
+from payrelay.flows.checkouts.doubted_payments import undoubted, unowned
 from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import FlowPoint
@@ -60,9 +60,25 @@ async def paid_by(relay: Relay, checkout: Checkout, payments: Iterable[Payment])
 
     Returns None where none of them proves it. Raises StoreError.
     """
-    unowned = await _unowned(relay, checkout, payments)
-    first = min(unowned, key=lambda payment: payment.at_ms or 0, default=None)
+    own = await undoubted(relay, checkout, await unowned(relay, checkout, payments))
+    first = min(own, key=lambda payment: payment.at_ms or 0, default=None)
     return None if first is None else Result(payment_id=first.payment_id)
+
+
+async def shows_no_plan(relay: Relay, checkout: Checkout, search: OrderSearch) -> bool:
+    """Tells whether the gateway surely shows no plan of a checkout's order; True where a payment would show it.
+
+    Only a plan that begins later has no payment. An empty list of subscriptions shows nothing. Raises StoreError.
+    """
+    details = await relay.checkouts.details_of(checkout.id)
+    if not begins_after(details, day_at(checkout.created_at_ms, search.account.timezone)):
+        return True
+    read = await search.read(AllSubscriptions(), for_id=checkout.id)
+    if isinstance(read, NoObservation):
+        return False
+    reading, asked_ms = read
+    shown = search.account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms) if not reading.code else ()
+    return bool(shown) and not plans_of(checkout, shown)
 
 
 async def doubt_plan(relay: Relay, checkout: Checkout, subscription_id: str) -> None:
@@ -138,7 +154,7 @@ async def _search_for_plan(relay: Relay, checkout: Checkout, gateway: _Inquiring
     details = await relay.checkouts.details_of(checkout.id)
     found: frozenset[str] | None = None
     if not begins_after(details, day_at(checkout.created_at_ms, gateway.timezone)):
-        paid = await _unowned(relay, checkout, await gateway.payments(PaymentsOfOrder(order_id=checkout.order_id)))
+        paid = await unowned(relay, checkout, await gateway.payments(PaymentsOfOrder(order_id=checkout.order_id)))
         found = frozenset(payment.payment_id for payment in paid)
     if found == frozenset():
         return None
@@ -157,7 +173,7 @@ async def _search_for_plan(relay: Relay, checkout: Checkout, gateway: _Inquiring
     if judged.ruling is not PlanRuling.AS_ASKED or is_another:
         return None
     # The owner of the payment is read again: it may have changed during the calls to the gateway.
-    is_owned = first is not None and not await _unowned(relay, checkout, [first])
+    is_owned = first is not None and not await unowned(relay, checkout, [first])
     if is_owned or await relay.checkouts.has_competing(checkout):
         return None
     await _note_subscription(relay, checkout, plan, installments)
@@ -172,20 +188,6 @@ async def _note_contradicting(relay: Relay, checkout: Checkout, plan: Fact, inst
         await _note_subscription(relay, checkout, plan, installments)
     else:
         await doubt_plan(relay, checkout, plan.subscription_id)
-
-
-async def _unowned(relay: Relay, checkout: Checkout, payments: Iterable[Payment]) -> tuple[Payment, ...]:
-    """Returns the payments that fit the checkout, and that belong to no operation and to no other checkout.
-
-    Without those that fit a checkout of another principal's too, which has no payment yet.
-    """
-    fitting = tuple(payment for payment in payments if may_be_paid_by(checkout, payment))
-    if not fitting:
-        return ()
-    others = await relay.checkouts.of_order(checkout.merchant, checkout.order_id)
-    contenders = await contenders_of(relay, checkout, (each for each in others if each.payment_id is None))
-    sure = tuple(each for each in fitting if not any(may_be_paid_by(other, each) for other in contenders))
-    return await relay.checkouts.unowned(checkout, sure) if sure else ()
 
 
 def _only_one(relay: Relay, checkout: Checkout, shown: Iterable[Fact]) -> Fact | None:

@@ -1,14 +1,23 @@
 """Shows a checkout to the principal that opened it: its state, and its payment, subscription or customer."""
 
+from typing import Final
+
 import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.checkouts.checkout import STATE_SENTENCES, Checkout, CheckoutKind, CheckoutState, is_within
 from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
+from payrelay.flows.checkouts.doubted_payments import is_in_doubt
 from payrelay.flows.checkouts.finish_checkout import inquire
+from payrelay.flows.checkouts.look_after_loss import look_after_loss
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import CheckoutForm
+
+DOUBT_SENTENCE: Final = (
+    "The database lost commits, and the customer may have paid in the lost time. The page waits until the gateway has"
+    " shown what was paid for the order."
+)
 
 
 class CheckoutView(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +51,7 @@ class OpenedCheckout(CheckoutView, frozen=True, kw_only=True):
 
 
 async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Answer:
-    """Answers with a checkout, after a status inquiry at the gateway where one is due.
+    """Answers with a checkout, after a status inquiry at the gateway where one is due, or a look after a loss.
 
     Raises Refusal (not_found) for a checkout that the caller may not see, unavailable where it may be lost; StoreError.
     """
@@ -56,9 +65,14 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
     if checkout is None or not is_visible:
         await relay.lost_commits.require_known(checkout_id, "checkout")
         raise Refusal(Code.NOT_FOUND, "there is no such checkout")
-    return found(view(await inquire(relay, checkout)))
+    if checkout.is_open and await is_in_doubt(relay, checkout):
+        checkout = await look_after_loss(relay, checkout)
+    else:
+        checkout = await inquire(relay, checkout)
+    return found(view(checkout, is_in_doubt=await is_in_doubt(relay, checkout)))
 
 
-def view(checkout: Checkout) -> CheckoutView:
-    """Returns a checkout as a client sees it."""
-    return view_of(checkout, CheckoutView, explanation=STATE_SENTENCES[checkout.state])
+def view(checkout: Checkout, *, is_in_doubt: bool = False) -> CheckoutView:
+    """Returns a checkout as a client sees it; ``is_in_doubt`` where commits were lost since it was opened."""
+    sentence = DOUBT_SENTENCE if checkout.is_open and is_in_doubt else STATE_SENTENCES[checkout.state]
+    return view_of(checkout, CheckoutView, explanation=sentence)

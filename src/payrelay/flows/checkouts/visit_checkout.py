@@ -10,8 +10,10 @@ import msgspec
 from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, Checkout, Details
 from payrelay.core.checkouts.return_links import with_outcome
 from payrelay.core.checkouts.shown import PASSED_ON, Shown, is_awaited, leads_on, shown_of, state_passed_on
+from payrelay.flows.checkouts.doubted_payments import is_in_doubt
 from payrelay.flows.checkouts.finish_checkout import RETURNED, end_overdue, inquire, note_abandoned
-from payrelay.flows.checkouts.open_checkout import link_to_gateway, secret_hash_of
+from payrelay.flows.checkouts.look_after_loss import look_after_loss
+from payrelay.flows.checkouts.way_to_gateway import link_to_gateway, secret_hash_of
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect
 
@@ -44,8 +46,9 @@ async def visit_checkout(relay: Relay, account: str, checkout_id: str, secret: s
     """Returns what a checkout's page shows; None where there is no such page.
 
     While the checkout takes customers, each visit gives an equal link to the gateway. A visit after the first one makes
-    a status inquiry where one is due, because the customer may have paid since. Raises StoreError, and Refusal where
-    the account's configuration has changed so that it offers no such link.
+    a status inquiry where one is due, because the customer may have paid since. Where commits were lost since the
+    checkout was opened, any visit looks at the gateway first. Raises StoreError, and Refusal where the account's
+    configuration has changed so that it offers no such link.
     """
     checkout = await _found(relay, account, checkout_id, secret)
     if checkout is None:
@@ -54,17 +57,21 @@ async def visit_checkout(relay: Relay, account: str, checkout_id: str, secret: s
     was_opened = checkout.opened_at_ms is not None
     if checkout.is_open and checkout.ends_at_ms <= now_ms:
         checkout = await end_overdue(relay, checkout)
+    elif checkout.is_open and await is_in_doubt(relay, checkout):
+        checkout = await look_after_loss(relay, checkout)
     elif was_opened or not checkout.takes_customers(now_ms):
         checkout = await inquire(relay, checkout)
     details = await relay.checkouts.details_of(checkout.id)
     shown = await _shown(relay, checkout)
     if shown is Shown.WAITING:
-        shown = await _open_page(relay, account, checkout, details)
+        shown = _open_page(relay, account, checkout, details)
     if shown is not Shown.FORM or details is None:
         return _visit(relay, checkout, details, shown)
+    link = await link_to_gateway(relay, checkout, details)
+    if link is None:
+        return _visit(relay, checkout, details, Shown.PAUSED)
     if not was_opened:
         await relay.checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
-    link = await link_to_gateway(relay, checkout, details)
     visit = _visit(relay, checkout, details, shown)
     return msgspec.structs.replace(visit, link_to_gateway=link, was_opened=was_opened)
 
@@ -103,13 +110,12 @@ async def _shown(relay: Relay, checkout: Checkout) -> Shown:
     return shown_of(checkout.state, [other.state for other in of_order if other.id != checkout.id])
 
 
-async def _open_page(relay: Relay, account: str, checkout: Checkout, details: Details | None) -> Shown:
-    """Tells whether the page of an open checkout leads to the gateway."""
+def _open_page(relay: Relay, account: str, checkout: Checkout, details: Details | None) -> Shown:
+    """Tells whether the page of an open checkout leads to the gateway, as far as its account and its time go."""
     is_offered = not relay.account(account).capabilities.unset_for_checkouts
     if details is None or not is_offered or not checkout.takes_customers(relay.clock.now_ms()):
         return Shown.CLOSED
-    is_held = await relay.paused.is_paused(account) or await relay.lost_commits.is_behind()
-    return Shown.PAUSED if is_held else Shown.FORM
+    return Shown.FORM
 
 
 def _visit(

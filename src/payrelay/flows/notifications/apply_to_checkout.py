@@ -12,7 +12,7 @@ from payrelay.core.payments.payment import Payment
 from payrelay.core.secret import secret_hash
 from payrelay.flows.checkouts.finish_checkout import finish_checkout
 from payrelay.flows.checkouts.search_for_checkout import doubt_plan
-from payrelay.flows.notifications.context import NotificationContext, shown_installment, shown_payment
+from payrelay.flows.notifications.context import NotificationContext, shown_installment, shown_payment_of
 from payrelay.flows.notifications.ingest_approval import ingest_approval
 from payrelay.flows.notifications.note_subscription import judge_subscription, note_subscription
 from payrelay.flows.notifications.signature import other_than_hosted_authorization
@@ -48,7 +48,7 @@ async def _pay(context: NotificationContext, checkout: Checkout) -> Notification
     payment_id = context.content.payment_id
     if checkout.state is CheckoutState.COMPLETED and payment_id is not None and payment_id == checkout.payment_id:
         return NotificationReason.CHECKOUT_FINISHED  # proved before: a repeat costs no call to the gateway
-    shown = await shown_payment(context)
+    shown = await shown_payment_of(context, checkout)
     if isinstance(shown, NotificationReason):
         return shown
     outcome = msgspec.structs.replace(context.checkout_outcome, payment_id=shown.payment_id)

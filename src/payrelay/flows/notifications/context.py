@@ -16,6 +16,7 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.payment import NoObservation, Observation, Payment, PaymentsSeen
 from payrelay.core.payments.proof import TOLERANCE_MS
+from payrelay.flows.checkouts.doubted_payments import may_be_of_charge
 from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import resolve_one
@@ -111,6 +112,17 @@ async def shown_payment(context: NotificationContext) -> Payment | NotificationR
     Raises StoreError.
     """
     return await _shown(context, PaymentsOfOrder(order_id=context.content.order_id))
+
+
+async def shown_payment_of(context: NotificationContext, checkout: Checkout) -> Payment | NotificationReason:
+    """Searches for the notification's payment as ``shown_payment``, as the payment of a checkout that asks for one.
+
+    MAY_BE_LOST where a charge that is lost may have made it: both have the same signature. Raises StoreError.
+    """
+    shown = await shown_payment(context)
+    if isinstance(shown, Payment) and await may_be_of_charge(context.relay, checkout, shown):
+        return NotificationReason.MAY_BE_LOST
+    return shown
 
 
 async def shown_installment(context: NotificationContext) -> Payment | NotificationReason:

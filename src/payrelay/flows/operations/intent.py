@@ -5,7 +5,6 @@ import msgspec
 from payrelay.core.calls import Effect
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
-from payrelay.core.payments.payment import Payment
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import ExpectedReply
 from payrelay.runtime.hooks import OperationPoint
@@ -26,7 +25,6 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
         evidence: what the gateway showed before the sending, for when the outcome has to be proved.
         sent: the call that is sent where it differs from ``call``; it is stored nowhere.
         customer_id: the stored customer whose handle the request named.
-        shown: the payments that the gateway has just shown of the call's subscription; None where it wasn't asked.
         recovery: the number of the incarnation in whose recovery the request was cleared; None outside of one.
     """
 
@@ -44,7 +42,6 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence = Evidence()
     sent: Effect | None = None
     customer_id: str | None = None
-    shown: tuple[Payment, ...] | None = None
     recovery: int | None = None
 
 

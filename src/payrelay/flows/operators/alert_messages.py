@@ -24,6 +24,10 @@ CONTRADICTED_SENTENCE: Final = (
     "A customer began another subscription than the checkout asked for, by its amount, its first payment or its"
     " schedule: look at it at the gateway, and cancel it there"
 )
+UNEXPLAINED_SENTENCE: Final = (
+    "The gateway shows a payment of the order that nothing here explains, since the database lost commits: find out"
+    " whether the customer paid on the page or a client charged a card, and decide by `payrelay recover checkout`"
+)
 ROW_SENTENCE: Final = (
     "The service treats this row as not existing: run `payrelay audit verify`, find out who wrote to the database, and"
     " bring the row back from a backup, or remove it"
@@ -139,7 +143,10 @@ class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
 
 
 class CheckoutMessage(AlertMessage, frozen=True, kw_only=True):
-    """An alert about a checkout whose subscription contradicts what was asked for."""
+    """An alert about a checkout whose subscription contradicts what was asked for.
+
+    Or, with ``payment_id`` in place of ``subscription_id``, about a payment of its order that nothing explains.
+    """
 
     kind: str = "checkout_contradicted"
     checkout_id: str
@@ -147,7 +154,8 @@ class CheckoutMessage(AlertMessage, frozen=True, kw_only=True):
     account: str
     principal: str
     order_id: str
-    subscription_id: str
+    subscription_id: str | None = None
+    payment_id: str | None = None
     amount: msgspec.Raw
     currency: str
     explanation: str
@@ -225,19 +233,25 @@ async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
     checkout = await relay.checkouts.get(alert.subject_id)
     if checkout is None:
         return None
-    is_other = checkout.subscription_id != str(alert.version)
-    if is_other and checkout.state is CheckoutState.COMPLETED:
-        return None  # by the subscription that was asked for
+    subscription_id = str(alert.version) if alert.version > 0 else None
+    payment_id = str(-alert.version) if alert.version < 0 else None
+    is_resolved = (
+        subscription_id != checkout.subscription_id if payment_id is None else payment_id == checkout.payment_id
+    )
+    if is_resolved and checkout.state is CheckoutState.COMPLETED:
+        return None  # by the subscription that was asked for, or by an operator
     message = CheckoutMessage(
+        kind="checkout_contradicted" if payment_id is None else "checkout_payment_unknown",
         alert=alert.id,
         raised_at=rfc3339(alert.created_at_ms),
-        why=CONTRADICTED_SENTENCE,
+        why=CONTRADICTED_SENTENCE if payment_id is None else UNEXPLAINED_SENTENCE,
         checkout_id=checkout.id,
         state=checkout.state,
         account=checkout.account,
         principal=checkout.principal,
         order_id=checkout.order_id,
-        subscription_id=str(alert.version),
+        subscription_id=subscription_id,
+        payment_id=payment_id,
         amount=amount_json(checkout.amount_minor),
         currency=checkout.currency,
         explanation=STATE_SENTENCES[checkout.state],

@@ -97,19 +97,31 @@ async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Oper
     """Finds another operation that a payment belongs to; an authorization and its capture share one payment."""
     candidates = await relay.journal.list(OperationFilter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
     for other in candidates:
-        is_authorization = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
-            f"authorization/{other.result_ref}" == operation.subject
-            or f"authorization/{operation.result_ref}" == other.subject
-        )
         if (
             other.id != operation.id
             and other.merchant == operation.merchant
             and other.kind in PAYMENT_KINDS
             and other.state not in WITHOUT_EFFECT
-            and not is_authorization
+            and not await _are_of_one_hold(relay, operation, other)
         ):
             return other
     return None
+
+
+async def _are_of_one_hold(relay: Relay, one: Operation, other: Operation) -> bool:
+    """Tells whether two operations are an authorization and its capture.
+
+    The token of an authorization whose reply was lost with its row is nowhere known. Its capture is then a capture of
+    its order, or of an order that isn't known, of a token that no other operation has.
+    """
+    if {one.kind, other.kind} != {Kind.CAPTURE, Kind.AUTHORIZATION}:
+        return False
+    authorization, capture = (one, other) if one.kind is Kind.AUTHORIZATION else (other, one)
+    if authorization.result_ref is not None:
+        return capture.subject == f"authorization/{authorization.result_ref}"
+    captured_token = capture.subject.removeprefix("authorization/")
+    is_of_order = capture.order_id in {None, authorization.order_id}
+    return is_of_order and await relay.journal.authorization_of(captured_token, authorization.merchant) is None
 
 
 def _lower(state: State) -> str:

@@ -30,7 +30,6 @@ from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import EVENT_OF_OUTCOME, SEND_WITHIN_S, Event, Operation, State
-from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.access.ownership import require_own
 from payrelay.flows.apply_change import OverruledError, apply
@@ -41,6 +40,7 @@ from payrelay.flows.operations.answer_repeat import (
     with_operation_headers,
 )
 from payrelay.flows.operations.intent import Intent, new_operation, store_new
+from payrelay.flows.operations.unknown_outcome import UNKNOWN_BY_OUR_FAULT, as_in_recovery
 from payrelay.flows.recovery.clear_request import clear, require_same_recovery
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
@@ -60,14 +60,6 @@ STORE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 30, 60, 60, 60, 60, 60)
 WITHDRAWALS_MAX: Final = 1_000
 """Rows that this process tries to withdraw at the same time: as many as may be at their commit when a database goes
 away. The rows of later requests were never stored, and must not pile up meanwhile."""
-
-
-UNKNOWN_BY_OUR_FAULT: Final = Outcome(
-    kind=OutcomeKind.UNKNOWN,
-    code=Code.OUTCOME_UNKNOWN,
-    msg=STATE_SENTENCES[State.UNKNOWN],
-    evidence=Evidence(cause="internal_error"),
-)
 
 
 Preparation = Callable[[Intent], Awaitable[Intent]]
@@ -320,6 +312,7 @@ class Attempt:
 
     async def _conclude(self, outcome: Outcome) -> Answer:
         """Stores the outcome in one transaction, and then answers; answers 202 while the outcome can't be stored."""
+        outcome = as_in_recovery(outcome, self._intent.recovery)
         answer = self._answer(outcome)
         try:
             return await self._store(outcome, answer)

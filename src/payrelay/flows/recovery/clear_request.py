@@ -72,7 +72,6 @@ async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str
             relay, request, intent, state=State.ACCEPTED, identified_by=identified_by, send_within_ms=0
         ),
         lost=incarnation.lost,
-        began_at_ms=incarnation.began_at_ms,
     )
     seen = await look(relay, tried)
     await relay.paused.require_open(request.account)  # the look may last longer than a pause takes to be known

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.calls import PaymentsOfOrder
+from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription, RetrySubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.payment import NoObservation, Observation, Payment, PaymentsSeen
@@ -47,16 +47,16 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def look(relay: Relay, tried: LostTry) -> Look:
-    """Asks the gateway what an earlier try did, unless its payments were just read, and judges the answer.
+    """Asks the gateway what an earlier try did, and judges the answer.
 
     Raises StoreError.
     """
-    operation, shown = tried.operation, tried.intent.shown
+    operation, call = tried.operation, tried.intent.call
     # Whatever is stored after this may have been sent after the gateway answered.
     standing = await relay.resolution.standing(operation)
     seen: Observation | None = None
-    if shown is not None:
-        seen = PaymentsSeen(payments=shown, evidence=Evidence())
+    if isinstance(call, RetrySubscription):
+        seen = await inquire(relay, tried.request, PaymentsOfSubscription(subscription_id=call.subscription_id))
     elif operation.order_id is not None:
         seen = await inquire(relay, tried.request, PaymentsOfOrder(order_id=operation.order_id))
     result, match, control = LookResult.HOLD, NO_ORDER, None
@@ -68,6 +68,8 @@ async def look(relay: Relay, tried: LostTry) -> Look:
         control = await control_beside(relay, tried, match)
         result = result_of(match, control)
     evidence = evidence_of(match, control, None if seen is None else seen.evidence)
-    if shown is not None:  # a lost reply to a retry is resolved by all payments that were there before
-        evidence = msgspec.structs.replace(evidence, payment_ids=tried.intent.evidence.payment_ids)
+    if isinstance(call, RetrySubscription) and isinstance(seen, PaymentsSeen):
+        # A lost reply to a retry is resolved by all payments that were there before.
+        ids = tuple(payment.payment_id for payment in seen.payments)
+        evidence = msgspec.structs.replace(evidence, payment_ids=ids)
     return Look(result=result, payment=match.payment, evidence=evidence, operation=operation, standing=standing)

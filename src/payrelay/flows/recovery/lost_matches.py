@@ -24,14 +24,13 @@ class LostTry(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         request: the request, and ``intent`` what it wants done.
         operation: its operation, as it would be stored.
-        lost: the time whose commits may be lost; the recovery from that began at ``began_at_ms`` (since 1970, UTC).
+        lost: the time whose commits may be lost.
     """
 
     request: Request
     intent: Intent
     operation: Operation
     lost: LostWindow
-    began_at_ms: int
 
 
 async def match_for_lost_try(relay: Relay, tried: LostTry, seen: PaymentsSeen) -> Match:
@@ -58,7 +57,7 @@ async def _charge(relay: Relay, tried: LostTry, call: Charge, seen: PaymentsSeen
         operation,
         _window(relay, tried),
         payments,
-        attributed=await relay.resolution.owned_before(operation, ids, tried.began_at_ms),
+        attributed=await relay.resolution.owned_before(operation, ids, tried.lost.since_ms),
         owned=await relay.resolution.owned_by_others(operation, ids),
         may_be_anothers=may_be_anothers,
     )
@@ -87,8 +86,9 @@ async def _refund(relay: Relay, tried: LostTry, call: Refund, seen: PaymentsSeen
 async def _retry(relay: Relay, tried: LostTry, seen: PaymentsSeen) -> Match:
     operation = tried.operation
     ids = tuple(payment.payment_id for payment in seen.payments)
-    attributed = await relay.resolution.owned_before(operation, ids, tried.began_at_ms)
-    return match_for_lost_retry(_window(relay, tried), seen.payments, attributed=attributed)
+    attributed = await relay.resolution.owned_before(operation, ids, tried.lost.since_ms)
+    owned = await relay.resolution.owned_by_others(operation, ids)
+    return match_for_lost_retry(_window(relay, tried), seen.payments, attributed=attributed, owned=owned)
 
 
 def _window(relay: Relay, tried: LostTry) -> SendingWindow:

@@ -13,6 +13,7 @@ from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEntry
 from payrelay.flows.resolution.authorization_of_capture import expected_reply
 from payrelay.flows.resolution.case import Case
+from payrelay.flows.resolution.lost_sendings import lost_sendings
 from payrelay.gateways.gateway import Sending
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.hooks import OperationPoint
@@ -21,6 +22,8 @@ SEND_WITHIN_S: Final = 10
 """From the journaling of a resending to the last moment at which it is made."""
 GRACE_S: Final = 5
 """Beyond that and the time-out, before a resending without a stored reply counts as lost."""
+COMMITS_LOST: Final = "commits_lost"
+"""Why an operation needs an operator whose later rows are lost."""
 SENDINGS_MAX: Final = 400
 """Resendings of one operation, four days of them, after which it needs an operator's attention. Each leaves up to two
 journal entries, of which only so many are read. A gateway that rejected it for days won't accept a later one."""
@@ -52,8 +55,12 @@ async def resend(
     """Journals a resending and makes it; ``store_outcome`` stores what its outcome says of the first sending.
 
     ``may_send`` is called once there is a permit, because an operator may have paused the account during the wait.
-    Nothing is sent, and nothing concluded, where the database has been found behind meanwhile.
+    Nothing is sent, and nothing concluded, where the database has been found behind meanwhile. Where rows were lost
+    since the operation began, an operator decides: a lost row may have told the client that nothing was sent.
     """
+    if await lost_sendings(case):
+        await case.unclear(Evidence(cause=COMMITS_LOST))
+        return
     if sum(entry.event is Event.RESENT_TO_RESOLVE for entry in case.history) >= SENDINGS_MAX:
         await case.unclear(Evidence())
         return

@@ -32,9 +32,8 @@ async def retry_subscription(relay: Relay, request: Request, call: RetrySubscrip
     )
 
     async def with_payments(intent: Intent) -> Intent:
-        shown = await payments_before(relay, request, call)
-        ids = tuple(payment.payment_id for payment in shown)
-        return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=ids), shown=shown)
+        ids = tuple(payment.payment_id for payment in await payments_before(relay, request, call))
+        return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=ids))
 
     return await carry_out(relay, request, intent, prepare=with_payments)
 

@@ -16,6 +16,7 @@ from payrelay.clock import Clock
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation, lost_since
 from payrelay.core.recovery.lost_ids import may_be_lost
 from payrelay.errors import Code, Refusal
+from payrelay.runtime.recovery.cleared_checkouts import ClearedCheckouts
 
 IDENTITY_KEPT_MS: Final = 1_000
 """How late a process may learn that a recovery has begun or ended."""
@@ -41,6 +42,8 @@ class LostCommits:
     """Says whether effects are allowed on this database, and which recovery they have to respect.
 
     ``read`` reads the identity of the database from it, and ``change`` changes it; None where nothing is stored.
+
+    ``cleared_checkouts`` are those that the gateway showed as not paid in a lost window.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class LostCommits:
         *,
         change: Change | None = None,
     ) -> None:
+        self.cleared_checkouts = ClearedCheckouts()
         self._read_identity = read
         self._change_identity = change
         self._clock = clock

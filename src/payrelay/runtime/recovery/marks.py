@@ -30,6 +30,7 @@ from payrelay.core.recovery.marks import (
     MarksShown,
     MarkStanding,
     Missing,
+    incarnation_of,
     lost_since_ms,
     missing_incarnation,
     reason_of,
@@ -196,4 +197,5 @@ async def shown_by(found: list[FoundFile], identity: DatabaseIdentity, rows: Mar
         foreign=tuple(foreign),
         unusable=tuple(unusable),
         lost_since_ms=since_ms,
+        incarnation=max((incarnation_of(each.content, identity) for each in found if each.content), default=0),
     )

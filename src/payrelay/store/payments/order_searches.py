@@ -85,11 +85,11 @@ class OrderSearches:
         await self._database.write(all_rows(statement))
 
     async def expire_leases(self, now_ms: int) -> None:
-        """Frees the slots whose searches a dead process had begun. Only for the sole owner of the store, at its start.
+        """Frees the slots whose searches a dead process had begun, and makes the notifications due that wait for them.
 
-        May be repeated.
+        Only for the sole owner of the store, at its start. Atomic; may be repeated.
         """
-        await self._database.write(all_rows(Statement(statements.EXPIRE_LEASES, (now_ms,), is_whole=True)))
+        await self._database.write(_expire(now_ms))
 
     async def forget(self, before_ms: int, limit: int) -> int:
         """Removes at most ``limit`` schedules whose last search was before a time; gives their number."""
@@ -116,6 +116,11 @@ def _end(taken: SearchSchedule, kept: str | None, now_ms: int) -> Unit[None]:
         yield Statement(statements.KEEP_READING, (*order, taken.asked_at_ms, kept))
         due_ms = now_ms
     yield Statement(statements.WAKE, (*order, taken.asked_at_ms, due_ms))
+
+
+def _expire(now_ms: int) -> Unit[None]:
+    yield Statement(statements.WAKE_INTERRUPTED, (now_ms,))
+    yield Statement(statements.EXPIRE_LEASES, (now_ms,))
 
 
 def _schedule_of(row: Row) -> SearchSchedule:

@@ -106,6 +106,20 @@ ADD_CHECKOUT_ALERT: Final = query(
 """Writes the alert that a subscription contradicts what its checkout asked for, once for each subscription. Gives no
 row where there is an alert, or a notification of the subscription needs attention already."""
 
+ADD_PAYMENT_ALERT: Final = query(
+    """
+    INSERT INTO checkout_alerts (checkout_id, version, created_at_ms, next_try_at_ms)
+    SELECT $1::text, $2::bigint, $3::bigint, $3::bigint
+    WHERE NOT EXISTS (
+        SELECT 1 FROM notifications
+        WHERE merchant = $4 AND order_id = $5 AND payment_id = $6 AND state = 'needs_attention'
+    )
+    ON CONFLICT DO NOTHING
+    RETURNING version""",
+)
+"""Writes the alert that nothing explains a payment of a checkout's order, once for each payment. Its version is minus
+the payment's number: that of a subscription is above 0."""
+
 FORGET_ENDPOINT_ALERTS: Final = query("DELETE FROM endpoint_alerts WHERE endpoint_id = $1")
 """Forgets the alerts about an endpoint."""
 

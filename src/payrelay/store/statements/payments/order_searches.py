@@ -60,6 +60,15 @@ BRING_FORWARD: Final = query(
 )
 """Makes the next slot due."""
 
+WAKE_INTERRUPTED: Final = query(
+    """
+    UPDATE notifications SET next_at_ms = $1::bigint
+    WHERE state = 'waiting' AND next_at_ms > $1::bigint AND (merchant, order_id) IN (
+        SELECT merchant, order_id FROM order_searches WHERE leased_until_ms > $1::bigint
+    )""",
+)
+"""Makes the notifications due for whose orders a process that has died was searching."""
+
 EXPIRE_LEASES: Final = query("UPDATE order_searches SET leased_until_ms = $1 WHERE leased_until_ms > $1")
 """Ends the leases of a process that has died."""
 

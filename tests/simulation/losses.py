@@ -1,0 +1,115 @@
+"""What a life loses whose database goes back in time, and what is known of that afterwards.
+
+Few lives lose anything. It is drawn from a sequence of its own, so that a life without a loss is as it was.
+"""
+
+import dataclasses
+from random import Random
+from typing import Final, Literal, NamedTuple
+
+from payrelay.core.payments.operation import JournalEntry
+
+START_MS: Final = 1_788_244_200_000
+"""The simulated gateway's standing clock begins then."""
+LOSS_SHARE: Final = 1 / 8
+"""Of the lives, those whose database goes back in time."""
+LAG_S: Final = 600.0
+"""How long the gateway may take to show an effect: what PAYRELAY_RECOVERY_LAG is by default."""
+SHOWN_WITHIN_S: Final = LAG_S - 10.0
+"""In such a life the gateway shows an effect of the lost window within that time."""
+STRAYS_S: Final = 60.0
+"""How long after the loss a call of a dead process may still arrive."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class LossFate:
+    """How the database goes back in time.
+
+    Attributes:
+        copied_s: when the copy is taken that takes the database's place.
+        lost_s: when it does.
+        begins_after_s: how long after that an operator begins the recovery, where the marks keep the effects back.
+        outside: what becomes of the marks and of the list of revocations: they are ``kept``, an ``older`` copy of them
+            comes back with the database, or they are ``gone``.
+        hides_s: how late the gateway shows the effects of the lost window.
+        is_ended: whether an operator ends the recovery; otherwise it ends by itself.
+    """
+
+    copied_s: float
+    lost_s: float
+    begins_after_s: float
+    outside: Literal["kept", "older", "gone"]
+    hides_s: float
+    is_ended: bool
+
+    @classmethod
+    def of(cls, draw: Random) -> "LossFate | None":
+        """Draws it; None for a life that loses nothing."""
+        if draw.random() >= LOSS_SHARE:
+            return None
+        return cls.drawn(draw)
+
+    @classmethod
+    def drawn(cls, draw: Random) -> "LossFate":
+        """Draws one of a life that loses something."""
+        copied_s = draw.choice((0.5, 2.0, 10.0, 30.0, 90.0)) * draw.uniform(0.3, 1.7)
+        return cls(
+            copied_s=copied_s,
+            lost_s=copied_s + draw.choice((3.0, 15.0, 40.0, 90.0, 400.0, 3_000.0)) * draw.uniform(0.5, 1.5),
+            begins_after_s=draw.choice((0.0, 5.0, 60.0, 600.0)),
+            outside=draw.choice(("kept", "kept", "kept", "older", "gone")),
+            hides_s=draw.choice((0.0, 0.0, 60.0, SHOWN_WITHIN_S)),
+            is_ended=draw.random() < 0.7,
+        )
+
+    def is_lost_at(self, at_s: float) -> bool:
+        """Tells whether what is committed, or arrives at the gateway, at that time may be in no book afterwards."""
+        return self.copied_s <= at_s < self.lost_s + STRAYS_S
+
+
+class LostOperation(NamedTuple):
+    """An operation that is in no book any more, as its row said at last."""
+
+    id: str
+    kind: str
+    state: str
+    principal: str
+    idempotency_key: str | None
+    fingerprint: str
+    request_id: str
+    order_id: str | None
+
+    @property
+    def claim(self) -> tuple[str, str | None, str]:
+        """What is equal in all that is one request to its client."""
+        return self.principal, self.idempotency_key, self.fingerprint
+
+
+@dataclasses.dataclass(kw_only=True, slots=True)
+class Loss:
+    """What was lost, and when the recovery from it began and ended; None where it hasn't yet.
+
+    Attributes:
+        copied_s, lost_s: the time whose commits are lost.
+        operations: those that were lost, by their ids.
+        checkout_ids: of the checkouts that were lost.
+        order_ids: of all these.
+        has_permits: whether the copy knew of permits for calls to the gateway.
+    """
+
+    copied_s: float
+    lost_s: float
+    operations: dict[str, LostOperation]
+    checkout_ids: frozenset[str]
+    order_ids: frozenset[str]
+    has_permits: bool
+    began_s: float | None = None
+    ended_s: float | None = None
+
+    def is_told_of(self, heard_at_s: float) -> bool:
+        """Tells whether what was heard then may be in no book any more."""
+        return self.copied_s <= heard_at_s <= self.lost_s
+
+    def is_after(self, entry: JournalEntry) -> bool:
+        """Tells whether an entry of a history was made after the loss."""
+        return entry.at_ms >= START_MS + self.lost_s * 1000

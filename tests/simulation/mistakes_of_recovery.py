@@ -1,0 +1,76 @@
+"""Mistakes that nobody made in what follows a loss of commits: each is one part in another's place."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+from tests.simulation.process import Parts
+
+from payrelay.clock import Clock
+from payrelay.core.payments.proof import Control
+from payrelay.core.recovery.incarnations import Incarnation
+from payrelay.flows.relay import Relay
+from payrelay.runtime.recovery.control_queries import ControlQueries
+from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.marks import Marks
+from payrelay.store.engine.database import Database
+
+
+class Heedless(LostCommits):
+    """Sends each request as a new one, whatever is under way."""
+
+    async def require_effects_allowed(self) -> Incarnation | None:
+        """Knows of no recovery."""
+        await super().require_effects_allowed()
+        return None
+
+
+class Trusting(LostCommits):
+    """Takes a database for whole where it has all that the marks name, however old they are."""
+
+    marks: Marks
+
+    async def require_effects_allowed(self) -> Incarnation | None:
+        """Knows of no recovery where no mark shows anything missing."""
+        current = await super().require_effects_allowed()
+        found = await self.marks._files.read()
+        named = [file.content.mark for file in found if file.content is not None]
+        is_whole = bool(named) and not any([await self.marks._rows.missing(mark) for mark in named])
+        return None if is_whole else current
+
+
+class Uncontrolled(ControlQueries):
+    """Takes every search for one that works."""
+
+    async def result(self, merchant: str, clock: Clock, make: Callable[[], Awaitable[Control]]) -> Control:  # noqa: ARG002
+        """Asks nothing."""
+        return Control.FOUND
+
+
+def _heedless(relay: Relay, _: Database) -> Relay:
+    lost_commits = Heedless.__new__(Heedless)
+    lost_commits.__dict__ = vars(relay.lost_commits)
+    return replace(relay, lost_commits=lost_commits)
+
+
+def _trusting(relay: Relay, _: Database) -> Relay:
+    lost_commits = Trusting.__new__(Trusting)
+    lost_commits.__dict__ = vars(relay.lost_commits)
+    lost_commits.marks = relay.marks
+    return replace(relay, lost_commits=lost_commits)
+
+
+def _uncontrolled(relay: Relay, _: Database) -> Relay:
+    return replace(relay, control_queries=Uncontrolled())
+
+
+def _hasty(relay: Relay, _: Database) -> Relay:
+    return replace(relay, recovery_lag_s=0)
+
+
+MISTAKES_OF_RECOVERY: Final[dict[str, Callable[[], Parts]]] = {
+    "nothing lost is looked for": lambda: Parts(change=_heedless),
+    "a look needs no control": lambda: Parts(change=_uncontrolled),
+    "a look comes too early": lambda: Parts(change=_hasty),
+    "an older mark is trusted": lambda: Parts(change=_trusting),
+}
