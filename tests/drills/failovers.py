@@ -90,9 +90,10 @@ def _failed_over(
 ) -> Row:
     """Tells one failover, from its load to its verdict; the standby is cut off before it where it is behind."""
     (operations, seed), site = size, pair.site
-    shop, wishes = site.new_shop(), Wishes(site.gateway, seed, "thing")
+    shop, wishes = site.new_shop(), Wishes(site.gateway, seed, "thing", with_pages=True)
     everything = wishes.draw(operations)
     before, during = everything[: operations // 3], everything[operations // 3 :]
+    shop.customers.hesitating |= wishes.hesitating
     shop.ports = site.start(PROCESSES)
     asyncio.run(shop.bring(before, within_s=BEFORE_S))
 
@@ -110,9 +111,11 @@ def _failed_over(
         return began_s
 
     began_s = asyncio.run(go_on())
+    answers = shop.answers()
     lost = begin_if_behind(site)
     recovered = recover(site, shop, wishes.shuffled(everything), began_s)
     notes = ["a recovery was begun" if lost else "no commit was missing, and no recovery was begun"]
+    notes.append(f"until then: {answers}")
     verdict = site.verdict(shop, everything)
     return Row(name=name, operations=operations, verdict=verdict, recovered=recovered, notes=notes)
 

@@ -26,9 +26,14 @@ class Deed(StrEnum):
     PARTIAL_REFUND = "partial refund"
     RETRY = "retry"
     CANCEL = "cancel"
+    CHECKOUT = "checkout"
 
 
-ENTRIES: Final = {deed: str(deed) for deed in Deed} | {Deed.VOID: "release", Deed.PARTIAL_REFUND: "refund"}
+ENTRIES: Final = {deed: str(deed) for deed in Deed} | {
+    Deed.VOID: "release",
+    Deed.PARTIAL_REFUND: "refund",
+    Deed.CHECKOUT: "charge",
+}
 """How the simulator's ledger calls the effect of each."""
 BASES: Final = {
     Deed.CAPTURE: Deed.AUTHORIZATION,
@@ -37,6 +42,15 @@ BASES: Final = {
     Deed.PARTIAL_REFUND: Deed.CHARGE,
 }
 """Those that act on what another operation made."""
+PAYER: Final = {
+    "first_name": "Saman",
+    "last_name": "Perera",
+    "email": "saman@example.com",
+    "phone": "+94771234567",
+    "address": "No. 1, Galle Road",
+    "city": "Colombo",
+    "country": "Sri Lanka",
+}
 CHARGES_OF_TEN: Final = 4
 """Of ten drawn operations so many are charges; the others are of the other kinds in turn."""
 
@@ -71,9 +85,15 @@ class Intention:
 
 
 class Wishes:
-    """Draws intentions; of one seed always the same ones."""
+    """Draws intentions; of one seed always the same ones.
 
-    def __init__(self, gateway: Gateway, seed: int, name: str) -> None:
+    Attributes:
+        hesitating: orders of checkouts whose customers don't pay at their first visit.
+    """
+
+    def __init__(self, gateway: Gateway, seed: int, name: str, *, with_pages: bool = False) -> None:
+        self._kinds = [each for each in Deed if each is not Deed.CHARGE and (with_pages or each is not Deed.CHECKOUT)]
+        self.hesitating: set[str] = set()
         self._gateway = gateway
         self._draws = random.Random(seed)  # noqa: S311 - a drill is drawn again from its seed
         self._name = name
@@ -108,6 +128,10 @@ class Wishes:
         method, path, body = "POST", "payments/charge", _charge(name, self._count)
         if deed is Deed.AUTHORIZATION:
             body = _charge(name, self._count, type="AUTHORIZE")
+        elif deed is Deed.CHECKOUT:
+            path, body = "checkouts", _page(name)
+            if self._count % 3 == 0:
+                self.hesitating.add(order_id)
         elif deed is Deed.CAPTURE:
             path, body = "payments/capture", _capture
         elif deed in {Deed.VOID, Deed.REFUND, Deed.PARTIAL_REFUND}:
@@ -116,15 +140,14 @@ class Wishes:
             subscription_id = self._subscription(name, "FAILED" if deed is Deed.RETRY else "ACTIVE")
             path, body = f"subscriptions/{subscription_id}", _nothing
             method, path = ("POST", f"{path}/retry") if deed is Deed.RETRY else ("DELETE", path)
-        key = None if self._draws.randrange(3) == 0 else f"key-{name}"
+        key = None if self._draws.randrange(3) == 0 and deed is not Deed.CHECKOUT else f"key-{name}"
         return Intention(
             name=name, deed=deed, order_id=order_id, method=method, path=path, body=body, key=key, base=base
         )
 
     def _others(self) -> Iterator[Deed]:
-        kinds = [deed for deed in Deed if deed is not Deed.CHARGE]
         while True:
-            yield from self._draws.sample(kinds, len(kinds))
+            yield from self._draws.sample(self._kinds, len(self._kinds))
 
     def _subscription(self, order_id: str, status: str) -> int:
         row = {"order_id": order_id, "customer_token": CUSTOMER_TOKEN, "amount": "20.00", "status": status}
@@ -135,6 +158,11 @@ class Wishes:
 def _charge(name: str, number: int, **members: object) -> Body:
     made = charge_body(name, items=f"thing {number}", amount=Raw(text=f"{100 + number % 900}.50"), **members)
     return lambda _told: made
+
+
+def _page(name: str) -> Body:
+    made = {"type": "payment", "order_id": name, "items": f"page of {name}", "currency": "LKR", "customer": PAYER}
+    return lambda _told: made | {"amount": Raw(text="1000.00")}
 
 
 def _capture(told: Json) -> dict[str, object]:

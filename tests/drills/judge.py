@@ -5,12 +5,12 @@ ledger says otherwise, however careful its words are.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tests.drills.intentions import Deed, Intention
-from tests.drills.shop import Meaning, Told
+from tests.drills.told import FINAL, Meaning, Told
 
 PERSONS_STATES: Final = frozenset({"held", "needs_attention"})
 
@@ -36,6 +36,7 @@ class Evidence:
         books: the operations in the end.
         findings: what the books' own audit finds wrong.
         unknown_reads: operations that a client was told of, and that were not found when it asked.
+        decided: names of checkouts that an operator decided about.
     """
 
     intentions: Sequence[Intention]
@@ -44,6 +45,7 @@ class Evidence:
     books: Sequence[BookEntry]
     findings: Sequence[str] = ()
     unknown_reads: Sequence[str] = ()
+    decided: Collection[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +95,11 @@ def judge(evidence: Evidence) -> Verdict:
         if len(done) > 1:
             verdict.doubles.extend([f"{name}: done {len(done)} times"] * (len(done) - 1))
         verdict.false_answers.extend(f"{name}: {why}" for why in _false_answers(intention, done, heard))
+        last = heard[-1].meaning if heard else Meaning.SILENCE
         was_accepted = done or any(each.meaning in {Meaning.DONE, Meaning.OPEN, Meaning.PERSON} for each in heard)
         is_known = intention.key in by_key or any(each.operation_id in by_id for each in heard)
+        is_known = is_known or (intention.deed is Deed.CHECKOUT and last in FINAL | {Meaning.PERSON})
         is_known = is_known or orders[_book_kind(intention.deed), intention.order_id] > 0
-        last = heard[-1].meaning if heard else Meaning.SILENCE
         if was_accepted and not is_known:
             verdict.lost.append(f"{name}: done {len(done)} times, last heard {last}, and not in the books")
         elif heard and last not in {Meaning.DONE, Meaning.NEVER, Meaning.PERSON}:
@@ -120,7 +123,8 @@ def _false_answers(intention: Intention, done: Sequence[Mapping[str, Any]], hear
     meanings = {each.meaning for each in heard}
     if Meaning.DONE in meanings and not done:
         yield "told as done, and was not done"
-    if Meaning.NEVER in meanings and done:
+    # A page is refused because its order may be paid, and an operator is called: that says nothing false.
+    if Meaning.NEVER in meanings and done and intention.deed is not Deed.CHECKOUT:
         refusal = next(each for each in heard if each.meaning is Meaning.NEVER)
         yield f"told as not done ({refusal.status} {refusal.code}: {refusal.msg}), and was done"
     if intention.deed is Deed.CHARGE and done:
@@ -137,6 +141,8 @@ def _went_to_a_person(
     entries = [by_id[each.operation_id] for each in heard if each.operation_id in by_id]
     if intention.key in by_key:
         entries.append(by_key[intention.key])
+    if intention.deed is Deed.CHECKOUT:
+        return intention.name in evidence.decided or (bool(heard) and heard[-1].meaning is Meaning.NEVER)
     in_books = any(PERSONS_STATES.intersection(entry.states) for entry in entries)
     return in_books or any(each.meaning is Meaning.PERSON for each in heard)
 

@@ -110,6 +110,7 @@ def _outage(name: str, site: Site, size: tuple[int, int], fail: Fault, *, proces
         return began_s
 
     began_s = asyncio.run(go_on())
+    answers = shop.answers()
     served_s = max(each.at_s for heard in shop.told.values() for each in heard) - began_s
     asyncio.run(shop.bring(wishes.shuffled(everything), within_s=SERVED_WITHIN_S))
     asyncio.run(shop.read_all(shop.operation_ids()))
@@ -119,6 +120,7 @@ def _outage(name: str, site: Site, size: tuple[int, int], fail: Fault, *, proces
         verdict=site.verdict(shop, everything),
         recovered=Recovered(clients_s=served_s, all_s=served_s),
         p99_s=p99_s(shop, began_s, began_s + served_s),
+        notes=[f"during the outage: {answers}"],
     )
 
 

@@ -51,9 +51,10 @@ def unrecovered_embedded(operations: int, seed: int) -> Row:
 
 
 def _restored(site: Site, database: str, name: str, operations: int, seed: int) -> Row:
-    shop, wishes = site.new_shop(), Wishes(site.gateway, seed, "thing")
+    shop, wishes = site.new_shop(), Wishes(site.gateway, seed, "thing", with_pages=True)
     before, lost = _halves(wishes, operations)
     shop.ports = site.start(1 if database != DATABASE else 2)
+    shop.customers.hesitating |= wishes.hesitating
     asyncio.run(shop.bring(before, within_s=BEFORE_S))
     site.command("backup", str(site.folder / "backup"))
     asyncio.run(_lose(site, shop, lost))

@@ -4,7 +4,6 @@ import asyncio
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,8 +97,7 @@ def _rolled(name: str, site: Site, shop: Shop, size: tuple[int, Wishes], roll: C
         return more
 
     everything += asyncio.run(go_on())
-    statuses = Counter(each.status for heard in shop.told.values() for each in heard)
-    answers = ", ".join(f"{count} x {status or 'no answer'}" for status, count in sorted(statuses.items()))
+    answers = shop.answers()
     asyncio.run(shop.bring(wishes.shuffled(everything), within_s=SERVED_WITHIN_S))
     asyncio.run(shop.read_all(shop.operation_ids()))
     verdict = site.verdict(shop, everything)

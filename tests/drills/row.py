@@ -7,7 +7,8 @@ from typing import Final
 
 from tests.drills.judge import Verdict
 from tests.drills.operator import Recovered
-from tests.drills.shop import Meaning, Shop
+from tests.drills.shop import Shop
+from tests.drills.told import Meaning
 
 HEADINGS: Final = (
     "drill",

@@ -1,19 +1,21 @@
 """Clients of the service: they send, repeat what they have no answer for, and note everything that they were told."""
 
 import asyncio
-import json
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Final
 
 import aiohttp
+from tests.drills.customers import Customers
 from tests.drills.intentions import Deed, Intention
+from tests.drills.told import FINAL, Meaning, Told, told_by
 from tests.scenarios.http_client import encode
 
 CLIENTS: Final = 8
+PAGE_TURNS_MAX: Final = 60
+"""A shop asks so often for one checkout, before it leaves it to an operator: half a minute."""
 A_SECOND: Final = 8
 """Requests of a load that lasts as long as something else does."""
 ANSWER_S_MAX: Final = 30.0
@@ -23,53 +25,8 @@ UNHEARD_OF: Final = 7
 """The answer to the first try of every seventh request is lost on the way to a client that shall not hear all."""
 
 
-class Meaning(StrEnum):
-    """What an answer says to a program."""
-
-    DONE = "done"
-    NEVER = "never"
-    """It is final, and says that this was not done."""
-    OPEN = "open"
-    PERSON = "person"
-    LATER = "later"
-    SILENCE = "silence"
-
-
 NEEDED: Final = {Deed.CAPTURE: "authorization_token", Deed.VOID: "authorization_token"}
 """What an operation takes from the answer to its base; others take the payment."""
-FINAL: Final = frozenset({Meaning.DONE, Meaning.NEVER})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Told:
-    """One answer; a status of 0 is none.
-
-    Attributes:
-        data: what a success says.
-        operation_id: of the operation that the answer is about; empty where it names none.
-        elapsed_s: until it came.
-        at_s: when it came, by the monotonic clock.
-    """
-
-    status: int
-    code: str = ""
-    retry: str = ""
-    msg: str = ""
-    data: dict[str, Any] = field(default_factory=dict)
-    operation_id: str = ""
-    elapsed_s: float = 0.0
-    at_s: float = 0.0
-
-    @property
-    def meaning(self) -> Meaning:
-        """Gives what a program makes of it: by the status, and by ``retry``."""
-        if self.status == 0:
-            return Meaning.SILENCE
-        if self.status == 200:
-            return Meaning.DONE
-        if self.status == 202:
-            return Meaning.PERSON if self.code == "needs_attention" else Meaning.OPEN
-        return Meaning.NEVER if self.retry == "never" else Meaning.LATER
 
 
 @dataclass
@@ -78,15 +35,19 @@ class Shop:
 
     Attributes:
         key: its API key.
+        customers: of its checkouts.
         ports: where the service listens; each request goes to the next one.
         told: by an intention's name, everything that was heard of it, oldest first.
         unknown_reads: operations that it was told of, and that the service later said not to know.
+        decided: the names of checkouts that an operator decided about.
     """
 
     key: str
     ports: list[int]
+    customers: Customers
     told: dict[str, list[Told]] = field(default_factory=lambda: defaultdict(list))
     unknown_reads: list[str] = field(default_factory=list)
+    decided: set[str] = field(default_factory=set)
     _bodies: dict[str, dict[str, object] | None] = field(default_factory=dict)
     _sent: int = 0
 
@@ -107,6 +68,7 @@ class Shop:
         The first tries are spread over ``lasts_s``.
         """
         queue = deque(wanted)
+        turns = Counter[str]()
         pause_s = lasts_s * CLIENTS / max(1, len(queue))
         end_s = time.monotonic() + within_s
         timeout = aiohttp.ClientTimeout(total=ANSWER_S_MAX)
@@ -126,7 +88,8 @@ class Shop:
                     if is_lost:
                         answer = Told(status=0, at_s=answer.at_s)
                     self.told[intention.name].append(answer)
-                    if answer.meaning not in FINAL | {Meaning.PERSON}:
+                    turns[intention.name] += 1
+                    if answer.meaning not in FINAL | {Meaning.PERSON} and self._is_due(intention, turns):
                         queue.append(intention)
                     await asyncio.sleep(pause_s if answer.meaning in FINAL else AGAIN_AFTER_S)  # a client's pause
 
@@ -162,6 +125,17 @@ class Shop:
         """Gives every operation that it was told of."""
         return sorted({each.operation_id for heard in self.told.values() for each in heard if each.operation_id})
 
+    def answers(self) -> str:
+        """Counts the statuses that were heard."""
+        statuses = Counter(each.status for heard in self.told.values() for each in heard)
+        return ", ".join(f"{count} x {status or 'no answer'}" for status, count in sorted(statuses.items()))
+
+    def _is_due(self, intention: Intention, turns: Counter[str]) -> bool:
+        """Tells whether it is asked again in this round: a page that its customer leaves alone is not, for ever."""
+        if intention.deed is not Deed.CHECKOUT:
+            return True
+        return intention.order_id not in self.customers.hesitating and turns[intention.name] < PAGE_TURNS_MAX
+
     def _can_begin(self, intention: Intention) -> bool:
         if intention.name in self._bodies or intention.base is None:
             return True
@@ -192,26 +166,10 @@ class Shop:
         try:
             async with web.request(intention.method, address, data=content, headers=headers) as response:
                 text = await response.read()
-                location = response.headers.get("Payrelay-Operation", "")
+                operation_id = response.headers.get("Payrelay-Operation", "")
         except (aiohttp.ClientError, TimeoutError):
             return Told(status=0, elapsed_s=time.monotonic() - began_s, at_s=time.monotonic())
-        return _told(response.status, text, location.rpartition("/")[2], began_s)
-
-
-def _told(status: int, text: bytes, operation_id: str, began_s: float) -> Told:
-    now_s = time.monotonic()
-    try:
-        document = json.loads(text)
-    except ValueError:  # not the service's: a proxy's page
-        document = {}
-    error = document.get("error") or {}
-    return Told(
-        status=status,
-        code=error.get("code", ""),
-        retry=error.get("retry", ""),
-        msg=str(document.get("msg", "")),
-        data=document.get("data") or {},
-        operation_id=error.get("operation_id") or operation_id,
-        elapsed_s=now_s - began_s,
-        at_s=now_s,
-    )
+        answer = told_by(response.status, text, operation_id, began_s)
+        if intention.deed is Deed.CHECKOUT:
+            return await self.customers.visit(web, intention.order_id, answer)
+        return answer

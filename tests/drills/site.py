@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from tests.drills.customers import Customers
 from tests.drills.intentions import Intention
 from tests.drills.judge import BookEntry, Evidence, Verdict, judge
 from tests.drills.shop import Shop
@@ -18,7 +19,7 @@ from tests.matrix.books import read_books
 from tests.matrix.gateway import Gateway, simulating
 from tests.matrix.stores import SEALING_KEY
 from tests.postgresql_server import PostgresqlServer, running_postgresql
-from tests.scenarios.program import PAYRELAY, Program, surroundings
+from tests.scenarios.program import PAYRELAY, Program, free_port, surroundings
 
 COMMAND_S_MAX: Final = 120.0
 SETTINGS: Final = {
@@ -53,7 +54,12 @@ class Site:
     def __init__(self, folder: Path, gateway: Gateway, settings: dict[str, str]) -> None:
         self.folder = folder
         self.gateway = gateway
-        self.environment = gateway.account | SETTINGS | {"PAYRELAY_MARK_PATH": str(folder / "marks")} | settings
+        self._public_port = free_port()
+        places = {
+            "PAYRELAY_MARK_PATH": str(folder / "marks"),
+            "PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{self._public_port}",
+        }
+        self.environment = gateway.account | SETTINGS | places | settings
         self.programs: list[Program] = []
 
     def start(self, processes: int = 1, edition: Edition = THIS) -> list[int]:
@@ -62,8 +68,8 @@ class Site:
             home = self.folder / f"service-{len(self.programs)}"
             home.mkdir()
             program = Program(home, self._environment_of(edition), edition.command)
+            program.start(None if self.programs else self._public_port)
             self.programs.append(program)
-            program.start()
         return self.ports
 
     @property
@@ -92,7 +98,8 @@ class Site:
 
     def new_shop(self, edition: Edition = THIS) -> Shop:
         """Gives a principal with all scopes of a shop, before a process runs."""
-        return Shop(key=self.command("keys", "create", "--name", "shop", edition=edition).strip(), ports=[])
+        key = self.command("keys", "create", "--name", "shop", edition=edition).strip()
+        return Shop(key=key, ports=[], customers=Customers(self.gateway))
 
     def _environment_of(self, edition: Edition) -> dict[str, str]:
         known = {name: value for name, value in self.environment.items() if name not in edition.unknown}
@@ -139,6 +146,7 @@ class Site:
                 books=books,
                 findings=findings,
                 unknown_reads=shop.unknown_reads,
+                decided=shop.decided,
             )
         )
 

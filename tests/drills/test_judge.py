@@ -7,7 +7,7 @@ import pytest
 from tests.drills.intentions import Deed, Intention
 from tests.drills.judge import BookEntry, Evidence, Verdict, judge
 from tests.drills.restores import unrecovered_embedded
-from tests.drills.shop import Told
+from tests.drills.told import Told
 
 WISH = Intention(
     name="thing", deed=Deed.CHARGE, order_id="thing", method="POST", path="payments/charge", body=dict, key="key-thing"
