@@ -56,7 +56,7 @@ def _backed_up(name: str, site: Site, operations: int, seed: int) -> Row:
 
 def _back_up(site: Site, folder: str) -> float:
     """Makes a backup; gives the most memory that it took, in megabytes."""
-    command = [PAYRELAY, "backup", folder]
+    command = [str(PAYRELAY), "backup", folder]
     peak_kb = 0
     with subprocess.Popen(
         command,

@@ -10,6 +10,7 @@ import aiohttp
 from tests.drills.told import Told
 from tests.matrix.gateway import Gateway
 
+TYPING_S: Final = 1.5
 FORM: Final = re.compile(r'<form id="continue"[^>]*action="http[^"]*"')
 FIELD: Final = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
 
@@ -56,6 +57,7 @@ class Customers:
             return
         if not FORM.search(page) or order_id in self.hesitating:
             return
+        await asyncio.sleep(TYPING_S)  # a card's number is typed; and the gateway dates payments by whole seconds
         fields = {unescape(name): unescape(value) for name, value in FIELD.findall(page)}
         await asyncio.to_thread(self.gateway.pay, "checkout", fields)
         self.paid.add(order_id)

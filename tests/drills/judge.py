@@ -98,7 +98,7 @@ def judge(evidence: Evidence) -> Verdict:
         last = heard[-1].meaning if heard else Meaning.SILENCE
         was_accepted = done or any(each.meaning in {Meaning.DONE, Meaning.OPEN, Meaning.PERSON} for each in heard)
         is_known = intention.key in by_key or any(each.operation_id in by_id for each in heard)
-        is_known = is_known or (intention.deed is Deed.CHECKOUT and last in FINAL | {Meaning.PERSON})
+        is_known = is_known or (intention.deed is Deed.CHECKOUT and last in FINAL | {Meaning.OPEN})
         is_known = is_known or orders[_book_kind(intention.deed), intention.order_id] > 0
         if was_accepted and not is_known:
             verdict.lost.append(f"{name}: done {len(done)} times, last heard {last}, and not in the books")
@@ -139,7 +139,7 @@ def _went_to_a_person(
 ) -> bool:
     heard = evidence.told.get(intention.name, ())
     entries = [by_id[each.operation_id] for each in heard if each.operation_id in by_id]
-    if intention.key in by_key:
+    if intention.key is not None and intention.key in by_key:
         entries.append(by_key[intention.key])
     if intention.deed is Deed.CHECKOUT:
         return intention.name in evidence.decided or (bool(heard) and heard[-1].meaning is Meaning.NEVER)

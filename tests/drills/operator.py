@@ -41,7 +41,9 @@ def recover(site: Site, shop: Shop, intentions: Sequence[Intention], began_s: fl
     all_s = time.monotonic() - began_s
     if site.recovery()["is_recovering"]:
         site.command("recover", "end", "--leave-held", "--yes")
-    asyncio.run(shop.bring(intentions, within_s=AFTER_DECISIONS_S))
+    # Its answer says never to a client: it asks a person, and does not send that again.
+    again = [each for each in intentions if shop.last(each) is not Meaning.NEVER]
+    asyncio.run(shop.bring(again, within_s=AFTER_DECISIONS_S))
     return Recovered(clients_s=clients_s, all_s=all_s)
 
 
@@ -91,6 +93,6 @@ def _held(
     by_key = {each.key: each for each in intentions if each.key is not None}
     by_id = {told.operation_id: each for each in intentions for told in shop.told.get(each.name, ())}
     for entry in books:
-        intention = by_key.get(entry.key) or by_id.get(entry.id)
+        intention = by_key.get(entry.key or "") or by_id.get(entry.id)
         if entry.states[-1] == "held" and intention is not None:
             yield entry, intention
