@@ -1,9 +1,9 @@
 """What clients want to be done once each: operations of all kinds, each with an order of its own in the ledger."""
 
-import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from random import Random
 from typing import Any, Final
 
 from tests.matrix.deeds import plant_customer
@@ -95,7 +95,7 @@ class Wishes:
         self._kinds = [each for each in Deed if each is not Deed.CHARGE and (with_pages or each is not Deed.CHECKOUT)]
         self.hesitating: set[str] = set()
         self._gateway = gateway
-        self._draws = random.Random(seed)  # noqa: S311 - a drill is drawn again from its seed
+        self._draws = Random(seed)  # noqa: S311 - a drill is drawn again from its seed
         self._name = name
         self._count = 0
         plant_customer(gateway)
