@@ -26,8 +26,8 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 	|| { cat $(VENV)/.deciding; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix storm mutate format \
-	simulate-faults bench lock clean
+.PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix storm drills mutate \
+	format simulate-faults bench lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -87,6 +87,13 @@ crash-matrix: $(VENV)/.dev ## kill the program at every stage of every operation
 
 storm: $(VENV)/.dev ## send 1,000 requests at one moment to three processes on PostgreSQL
 	@$(BIN)/python -m tests.matrix.storm
+
+# Each drill is a program over real servers; `make drills ONLY=restore OPERATIONS=1000` runs those with that in their name.
+# DRILLS_TABLE=1 writes what was measured into docs/drills.md.
+OPERATIONS ?= 100
+
+drills: $(VENV)/.dev ## restore, fail over, kill, pause and upgrade under load; the gateway's ledger judges
+	@$(BIN)/python -m tests.drills.run_drills --only "$(ONLY)" --operations $(OPERATIONS) $(if $(DRILLS_TABLE),--table)
 
 mutate: $(VENV)/.mutate ## change the core in every way, and count what the tests notice
 	@$(BIN)/mutmut run

@@ -36,7 +36,13 @@ settings.register_profile("campaign", settings.get_profile("gate"), derandomize=
 settings.load_profile("gate")
 
 GATES: Final = ("unit", "smoke", "story", "integration")
-GATE_OF: Final = {"scenarios": "story", "simulation": "story", "deploy": "story", "matrix": "integration"}
+GATE_OF: Final = {
+    "scenarios": "story",
+    "simulation": "story",
+    "deploy": "story",
+    "matrix": "integration",
+    "drills": "integration",
+}
 """Of folders with whole programs; of all others the tests are units. A mark puts a test elsewhere."""
 
 

@@ -65,6 +65,19 @@ class PostgresqlServer(NamedTuple):
         """Makes a standby take writes, on a timeline of its own; returns when it does."""
         self._control("promote")
 
+    def pids(self) -> list[int]:
+        """Gives all of its processes, those of its connections among them."""
+        return [int(path.parent.name) for path in _living(self.folder / "data")]
+
+    def ask(self, sql: str, database: str = "postgres") -> None:
+        """Carries out a statement."""
+        self.run("psql", "-h", str(self.folder), "-U", "payrelay", "-d", database, "-q", "-c", sql)
+
+    def set(self, name: str, value: str) -> None:
+        """Changes a setting of the running server, for good."""
+        self.ask(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.ask("SELECT pg_reload_conf()")
+
     def create(self, database: str, template: str = "template0") -> None:
         """Makes a database, as a copy of another one that nobody is connected to."""
         self.run("createdb", "-h", str(self.folder), "-U", "payrelay", "-T", template, database)

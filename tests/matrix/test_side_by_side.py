@@ -1,10 +1,7 @@
 """The version before and this one serve one database, under load: forward, and back again."""
 
 import asyncio
-import io
-import subprocess
 import sys
-import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import Final
@@ -16,17 +13,14 @@ from tests.matrix.gateway import Gateway, simulating
 from tests.matrix.load import Heard, callers, charging_on
 from tests.matrix.stores import SEALING_KEY
 from tests.matrix.verdict import faults_of
+from tests.matrix.version_before import VersionMissing, version_before
 from tests.needed import lacking
 from tests.postgresql_server import PostgresqlServer, ProgramsMissing, running_postgresql
-from tests.scenarios.program import PAYRELAY, Program, run, surroundings
+from tests.scenarios.program import PAYRELAY, Program, run
 from tests.scenarios.waiting import until
 
 pytestmark = pytest.mark.postgresql
 
-BEFORE: Final = "fb8b2e80bb78da19b3458ba4a33f7432fc09c960"
-"""The version before: the newest commit of it. After a release this is the release's commit. A migration that this
-commit can't work with, because it doesn't know what a name with ``since`` means, needs a newer one here."""
-ROOT: Final = Path(__file__).parents[2]
 CLIENTS: Final = 4
 CHARGES: Final = 40
 """Answers that are waited for at each stage."""
@@ -36,17 +30,10 @@ WITHIN_S: Final = 60.0
 @pytest.fixture
 def older(tmp_path: Path) -> dict[str, str]:
     """Puts the sources of the version before into a folder; gives the settings with which they are what is run."""
-    packed = subprocess.run(["git", "archive", BEFORE, "src"], cwd=ROOT, capture_output=True, check=False)
-    if packed.returncode:
-        lacking("the version before is not here: this is no git repository, or a shallow clone")
-    folder = tmp_path / "before"
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    settings = {"PYTHONPATH": str(folder / "src")}
-    asked = [sys.executable, "-c", "import payrelay; print(payrelay.__file__)"]
-    found = subprocess.run(asked, env=surroundings(settings), capture_output=True, text=True, check=True)
-    assert Path(found.stdout).is_relative_to(folder)
-    return settings
+    try:
+        return version_before(tmp_path / "before")
+    except VersionMissing as missing:
+        lacking(str(missing))
 
 
 class Fleet:
