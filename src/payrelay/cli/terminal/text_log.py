@@ -80,7 +80,8 @@ def _members(event: EventDict) -> Iterator[tuple[str, object]]:
             members.pop(name) for name in ("method", "route", "status", "duration_ms")
         )
         yield "event", f"{method} {route} {status} {duration_ms:.1f} ms"
-        yield from ((name, value) for name, value in members.items() if value is not None and value is not False)
+        absent = (None, False, msgspec.UNSET)
+        yield from ((name, value) for name, value in members.items() if not any(value is each for each in absent))
         return
     yield "event", event.pop("event")
     if event.pop("exc_info", None):
