@@ -64,6 +64,13 @@ def test_one_line_and_the_exit_code_tell(run: Run, serve: Serve, raw: bytes, cod
     assert len((ran.out + ran.err).splitlines()) == 1
 
 
+def test_the_port_is_the_setting_but_not_what_a_cluster_sets(run: Run) -> None:
+    """A service called payrelay gives every container of its namespace an address by the name of the setting."""
+    assert "no answer from 127.0.0.1:1:" in run("health", PAYRELAY_PORT="1").err
+    assert "no answer from 127.0.0.1:8080" in run("health", "--timeout", "0.5", PAYRELAY_PORT="tcp://10.0.0.1:80").err
+    assert "'0' is no port" in run("health", "--port", "0").err
+
+
 def test_nobody_there_is_not_ready(run: Run) -> None:
     """A service that has not started yet, or has ended."""
     ran = run("health", "--port", "1")

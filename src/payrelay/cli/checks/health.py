@@ -13,8 +13,21 @@ from payrelay.cli.terminal.messages import DONE, FAULTY, CommandError, show
 ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  nobody listens here
 """Addresses to listen on, which are no addresses to ask, with the ones of this machine."""
 BODY_BYTES_MAX: Final = 10_000
+PORT: Final = 8080
+PORT_MAX: Final = 65_535
+
+CLUSTERS: Final = ("tcp://", "udp://", "sctp://")
+"""How the value begins that a cluster gives PAYRELAY_PORT for a service of that name; it is no setting."""
 
 app = group()
+
+
+def _port_in(text: str) -> int:
+    if text.startswith(CLUSTERS):
+        return PORT
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= PORT_MAX):
+        raise typer.BadParameter(f"{text!r} is no port from 1 to {PORT_MAX}")
+    return int(text)
 
 
 @app.command(
@@ -26,8 +39,8 @@ def health(
         str, typer.Option(metavar="ADDRESS", help="Where it listens.", envvar="PAYRELAY_HOST")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(metavar="NUMBER", help="Its port.", envvar="PAYRELAY_PORT", min=1, max=65_535)
-    ] = 8080,
+        int, typer.Option(metavar="NUMBER", help="Its port.", envvar="PAYRELAY_PORT", parser=_port_in)
+    ] = PORT,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="The longest wait.", min=0.1, max=60)] = 4.0,
     live: Annotated[bool, typer.Option("--live", help="Ask only whether the process answers.")] = False,
 ) -> int:
