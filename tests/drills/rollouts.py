@@ -120,7 +120,7 @@ def _proxy(program: str, folder: Path, ports: Sequence[int]) -> Iterator[int]:
     """Runs nginx with its usual settings of a proxy while the context is open; gives its port."""
     folder.mkdir()
     port = free_port()
-    servers = " ".join(f"server 127.0.0.1:{each};" for each in ports)
+    servers = " ".join(f"server 127.0.0.1:{each} max_fails=0;" for each in ports)
     (folder / "nginx.conf").write_text(CONFIGURATION.format(folder=folder, servers=servers, port=port))
     command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

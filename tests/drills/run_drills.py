@@ -1,6 +1,7 @@
 """Runs the drills and prints their table: ``make drills [ONLY=name] [OPERATIONS=n]``."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="what the operations are drawn from")
     parser.add_argument("--table", action="store_true", help="write the table into docs/drills.md")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # whoever ends it leaves no server behind
     console = Console(width=200 if not sys.stdout.isatty() else None)
     rows: list[Row] = []
     for name, drill in DRILLS.items():

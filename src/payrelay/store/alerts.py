@@ -18,6 +18,8 @@ SERVER_ROW: Final = "servers/"
 """Begins the name of the row of an alert that another server took the writes; the words for that server follow."""
 BEHIND_ROW: Final = "incarnations/"
 """Begins the name of the row of an alert that the database is behind; the number of its incarnation follows."""
+ORDER_ROW: Final = "orders/"
+"""Begins the name of the row of an alert that nothing here explains a payment of an order; merchant and order follow."""
 _SEPARATOR: Final = ","
 
 

@@ -57,7 +57,8 @@ def test_a_checkout_goes_through_each_loss_that_a_recovery_tells_of_later(
         (UNTIL_MS + SENDING_MS + TOLERANCE_MS, 1_000, True),
         (UNTIL_MS + SENDING_MS + TOLERANCE_MS + 1, 1_000, False),
         (None, 1_000, True),
-        (UNTIL_MS, BEGAN_MS, True),
+        (UNTIL_MS - 1, BEGAN_MS, True),
+        (UNTIL_MS, BEGAN_MS, False),
         (BEGAN_MS + 1_000, BEGAN_MS + 500, False),
         (BEGAN_MS + 499, BEGAN_MS + 500, True),
     ],
@@ -67,7 +68,7 @@ def test_a_payment_of_a_lost_window_may_be_of_a_lost_charge(
     created_ms: int,
     is_in_doubt: bool,  # noqa: FBT001, a column of the table
 ) -> None:
-    """Between the lost window and its recovery clocks may differ; what came after a new page is that page's own."""
+    """Between the lost window and its recovery clocks may differ; what came in a new page's second or later is its own."""
     identity = DatabaseIdentity(id="0" * 32, incarnations=(FIRST, SECOND))
     payment = msgspec.structs.replace(PAYMENT, at_ms=at_ms)
     assert may_be_of_lost_charge(payment, created_ms, identity, SENDING_MS) is is_in_doubt

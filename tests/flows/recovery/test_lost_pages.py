@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from tests.flows.hosted import hosting, new, opened
-from tests.flows.recovery.lost_world import LOST, RECOVERING, LostWorld
+from tests.flows.recovery.lost_world import FIRST, LOOKED_MS, LOST, RECOVERING, LostWorld
 from tests.flows.vault import MERCHANT
 from tests.flows.world import asked
 from tests.samples import PAYMENT
@@ -44,6 +44,17 @@ async def test_an_order_that_was_paid_on_a_lost_page_gets_no_other_one(lost: Los
     assert "order_paid_unknown" in lost.world.log_events
     lost.account.is_away = True
     assert (await _refused(lost)).code is Code.UNAVAILABLE
+
+
+async def test_the_end_of_a_recovery_opens_no_page_for_what_it_did_not_explain(lost: LostWorld) -> None:
+    """The shop's repeat comes again later, and its customer would pay twice. What is given back frees the order."""
+    lost.lose()
+    lost.account.shown.append((PAID, 0))
+    await _refused(lost)
+    lost.recovery.incarnations = (FIRST, msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=LOOKED_MS))
+    assert (await _refused(lost)).code is Code.CONFLICT
+    lost.account.shown[-1] = (msgspec.structs.replace(PAID, status=PaymentStatus.REFUNDED), 0)
+    assert (await opened(hosting(lost.world))).order_id == ASKED.order_id
 
 
 async def test_an_empty_search_opens_a_page_only_beside_a_good_control_query(lost: LostWorld) -> None:

@@ -83,6 +83,11 @@ class DatabaseIdentity(msgspec.Struct, frozen=True, kw_only=True):
         """Whether commits of this database may be lost, in any of its incarnations."""
         return any(each.lost is not None for each in self.incarnations)
 
+    @property
+    def first_lost_ms(self) -> int | None:
+        """When the earliest lost window began, in ms since 1970, UTC; None where nothing was lost."""
+        return min((each.lost.since_ms for each in self.incarnations if each.lost is not None), default=None)
+
     def may_have_lost(self, at_ms: int) -> bool:
         """Whether a lost window began before a time (ms since 1970, UTC), and its recovery had not ended by then."""
         return any(

@@ -43,12 +43,16 @@ def may_be_of_lost_charge(payment: Payment, created_at_ms: int, identity: Databa
     """Tells whether a charge that is lost may have made a payment of a checkout's order.
 
     ``created_at_ms`` is when the checkout was opened. A checkout that was opened after the loss is in doubt only about
-    payments that are dated before it. ``sending_ms`` is the longest time from the commit of an intent to the end of its
-    call, in milliseconds.
+    payments that are dated before it, by the whole seconds in which the gateway dates. ``sending_ms`` is the longest
+    time from the commit of an intent to the end of its call, in milliseconds.
     """
     return any(
         is_within(payment, sendings_of(each.lost, sending_ms))
-        and (created_at_ms < each.began_at_ms or payment.at_ms is None or payment.at_ms < created_at_ms)
+        and (
+            created_at_ms < each.began_at_ms
+            or payment.at_ms is None
+            or payment.at_ms < created_at_ms - created_at_ms % 1000
+        )
         for each in identity.incarnations
         if each.lost is not None
     )

@@ -16,6 +16,7 @@ from payrelay.flows.recovery.queries import inquire
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.control_query import control_query
 from payrelay.gateways.gateway import Gateway
+from payrelay.store.alerts import ORDER_ROW
 
 TOO_EARLY_SENTENCE: Final = (
     "the database lost its newest checkouts, and the gateway may not show yet whether the order was paid on one of them"
@@ -40,28 +41,41 @@ async def require_no_lost_page(relay: Relay, request: Request, order_id: str) ->
 
     It is unavailable while the gateway can't show that, and conflict where it shows a payment that is of nothing here.
     An empty search needs a control query beside it. Where no order is known for that, the empty search counts for a
-    principal that has acknowledged the recovery. Outside of a recovery the gateway isn't asked. Raises StoreError.
+    principal that has acknowledged the recovery. Outside of a recovery the gateway is asked only about an order of
+    which it showed such a payment before: the recovery's end explains none. Raises StoreError.
     """
     incarnation = await relay.lost_commits.require_effects_allowed()
-    if incarnation is None or incarnation.lost is None:
+    name = f"{ORDER_ROW}{relay.account(request.account).merchant}/{order_id}"
+    if incarnation is None:
+        since_ms = (await relay.lost_commits.identity()).first_lost_ms
+        if since_ms is not None and await relay.journal.trail.has_reported(name):
+            await _require_explained(relay, request, order_id, since_ms)
+        return
+    if incarnation.lost is None:
         return
     wait_ms = incarnation.lost.until_ms + relay.recovery_lag_s * 1000 - relay.clock.now_ms()
     if wait_ms > 0:
         raise Refusal(Code.UNAVAILABLE, TOO_EARLY_SENTENCE, retry_after_s=-(-wait_ms // 1000))
+    await _require_explained(relay, request, order_id, incarnation.lost.since_ms)
+    control = await _control(relay, request, relay.account(request.account), order_id)
+    if control is Control.NOT_FOUND:
+        raise Refusal(Code.UNAVAILABLE, UNSEEN_SENTENCE, retry_after_s=UNSEEN_RETRY_AFTER_S)
+    if control is Control.NONE_KNOWN and request.principal not in incarnation.acknowledged:
+        raise Refusal(Code.UNAVAILABLE, UNPROVED_SENTENCE, retry_after_s=UNSEEN_RETRY_AFTER_S)
+
+
+async def _require_explained(relay: Relay, request: Request, order_id: str, since_ms: int) -> None:
+    """Raises Refusal where the gateway shows a payment since a time that is of nothing here, and calls an operator."""
     account = relay.account(request.account)
     observation = await inquire(relay, request, PaymentsOfOrder(order_id=order_id))
     if isinstance(observation, NoObservation):
         raise Refusal(Code.UNAVAILABLE, UNSEEN_SENTENCE, retry_after_s=UNSEEN_RETRY_AFTER_S)
     payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
-    unknown = await unexplained_among(relay, account.merchant, order_id, payments, incarnation.lost.since_ms)
+    unknown = await unexplained_among(relay, account.merchant, order_id, payments, since_ms)
     if unknown:
         relay.log.error("order_paid_unknown", account=account.name, order_id=order_id, payment_ids=unknown)
+        await relay.journal.trail.report(f"{ORDER_ROW}{account.merchant}/{order_id}", relay.clock.now_ms())
         raise Refusal(Code.CONFLICT, PAID_SENTENCE)
-    control = await _control(relay, request, account, order_id)
-    if control is Control.NOT_FOUND:
-        raise Refusal(Code.UNAVAILABLE, UNSEEN_SENTENCE, retry_after_s=UNSEEN_RETRY_AFTER_S)
-    if control is Control.NONE_KNOWN and request.principal not in incarnation.acknowledged:
-        raise Refusal(Code.UNAVAILABLE, UNPROVED_SENTENCE, retry_after_s=UNSEEN_RETRY_AFTER_S)
 
 
 async def _control(relay: Relay, request: Request, account: Gateway, order_id: str) -> Control:

@@ -14,7 +14,7 @@ from payrelay.core.payments.explanations import reason_phrase
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
 from payrelay.runtime.webhook_sender import host_of
-from payrelay.store.alerts import BEHIND_ROW, SERVER_ROW, Alert, AlertSubject
+from payrelay.store.alerts import BEHIND_ROW, ORDER_ROW, SERVER_ROW, Alert, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 STOPPED_SENTENCE: Final = (
@@ -43,6 +43,11 @@ SERVER_WHY: Final = "Another server takes the writes of the database: a standby 
 SERVER_EXPLANATION: Final = (
     "Each process compared the newest commits that it remembers; where one is missing, another alert says so. Make sure"
     " that the earlier server takes no more writes"
+)
+ORDER_WHY: Final = "The gateway shows a payment of an order that isn't known here, since the database lost commits"
+ORDER_EXPLANATION: Final = (
+    "A shop asked for a page of the order, and got none: the customer may have paid on a page that was lost. Tell the"
+    " shop that the order is paid, or refund the payment at the gateway. Until that, no page of the order is opened"
 )
 BEHIND_WHY: Final = "The database lacks commits that a process was told of: it may be a restored or promoted copy"
 BEHIND_EXPLANATION: Final = (
@@ -118,6 +123,15 @@ class BehindMessage(AlertMessage, frozen=True, kw_only=True):
 
     kind: str = "database_behind"
     incarnation: int
+    explanation: str
+
+
+class OrderMessage(AlertMessage, frozen=True, kw_only=True):
+    """An alert that the gateway shows a payment of an order which nothing explains since commits were lost."""
+
+    kind: str = "order_paid_unknown"
+    merchant: str
+    order_id: str
     explanation: str
 
 
@@ -282,6 +296,17 @@ async def _of_row(relay: Relay, alert: Alert) -> bytes:
             explanation=BEHIND_EXPLANATION,
         )
         return msgspec.json.encode(behind)
+    if alert.subject_id.startswith(ORDER_ROW):
+        merchant, _, order_id = alert.subject_id.removeprefix(ORDER_ROW).partition("/")
+        paid = OrderMessage(
+            alert=alert.id,
+            raised_at=rfc3339(alert.created_at_ms),
+            why=ORDER_WHY,
+            merchant=merchant,
+            order_id=order_id,
+            explanation=ORDER_EXPLANATION,
+        )
+        return msgspec.json.encode(paid)
     if alert.attempts == 0:
         relay.log.error("row_digest_wrong", row=alert.subject_id)
     message = RowMessage(

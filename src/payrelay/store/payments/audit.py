@@ -14,12 +14,12 @@ from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreUnusable
 from payrelay.store.digests.rows import ALERT_VERSION as ROW_ALERT_VERSION
-from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.operation_rows import answer_context, call_context, link_of
 from payrelay.store.statements import meta
-from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT, ADD_ROW_ALERT, TOLD_ON
+from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT, ADD_ROW_ALERT, GET_ROW_ALERT, TOLD_ON
 from payrelay.store.statements.payments import audit as statements
 
 PAGE: Final = 500
@@ -220,6 +220,10 @@ class Trail:
         """Stores an alert about a row, once for each name. Raises StoreUnavailable."""
         parameters = (row_name, ROW_ALERT_VERSION, now_ms, now_ms)
         await self._database.write(all_rows(Statement(ADD_ROW_ALERT, parameters, is_whole=True)))
+
+    async def has_reported(self, row_name: str) -> bool:
+        """Tells whether an alert was ever stored under a name. Raises StoreUnavailable."""
+        return await self._database.read(first_row(Statement(GET_ROW_ALERT, (row_name,)))) is not None
 
     async def add(self, anchor: Anchor) -> bool:
         """Stores an anchor; False where another process was quicker."""

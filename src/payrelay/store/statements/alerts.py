@@ -130,6 +130,9 @@ ADD_ROW_ALERT: Final = query(
 )
 """Writes the alert that a row was found without its digest; once for each row."""
 
+GET_ROW_ALERT: Final = query("SELECT row_name FROM row_alerts WHERE row_name = $1")
+"""Tells whether an alert was ever written under a name."""
+
 ADD_ANCHOR_ALERT: Final = query(
     """
     INSERT INTO anchor_alerts (anchor, version, created_at_ms, next_try_at_ms)
