@@ -68,7 +68,7 @@ def test_a_payment_of_a_lost_window_may_be_of_a_lost_charge(
     created_ms: int,
     is_in_doubt: bool,  # noqa: FBT001, a column of the table
 ) -> None:
-    """Between the lost window and its recovery clocks may differ; what came in a new page's second or later is its own."""
+    """Between the lost window and its recovery clocks may differ; what a new page sees in its own second is its own."""
     identity = DatabaseIdentity(id="0" * 32, incarnations=(FIRST, SECOND))
     payment = msgspec.structs.replace(PAYMENT, at_ms=at_ms)
     assert may_be_of_lost_charge(payment, created_ms, identity, SENDING_MS) is is_in_doubt
