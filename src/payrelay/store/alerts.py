@@ -19,7 +19,7 @@ SERVER_ROW: Final = "servers/"
 BEHIND_ROW: Final = "incarnations/"
 """Begins the name of the row of an alert that the database is behind; the number of its incarnation follows."""
 ORDER_ROW: Final = "orders/"
-"""Begins the name of the row of an alert that nothing here explains a payment of an order; merchant and order follow."""
+"""Begins the name of the row of an alert about a payment that nothing here explains; merchant and order follow."""
 _SEPARATOR: Final = ","
 
 
