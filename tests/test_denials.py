@@ -16,6 +16,7 @@ from tests.sources import ROOT
 from payrelay.core.outcomes import CODES_OF_KIND, OutcomeKind
 from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 from payrelay.errors import MEANINGS, Code
+from payrelay.flows.access.lost_owners import OWNER_SENTENCE
 from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE, SETTLING_SENTENCE
 
 SOURCES: Final = ROOT / "src" / "payrelay"
@@ -58,6 +59,7 @@ DENIALS: Final[dict[str, Known]] = {
     "the account is another merchant's now; this request was not sent": Known.NEVER_SENT,
     BEHIND_SENTENCE: Known.NEVER_SENT,
     SETTLING_SENTENCE: Known.NEVER_SENT,
+    OWNER_SENTENCE: Known.NEVER_SENT,
     "the database lost its newest operations, and the gateway may not show yet whether an earlier try of this request"
     " was carried out; this request was not sent": Known.NEVER_SENT,
     "the database lost its newest operations, and the gateway does not show now whether an earlier try of this request"

@@ -23,3 +23,15 @@ async def test_no_permit_is_given_for_a_window_after_a_recovery_has_begun(losing
     assert refused.grants == ()
     assert refused.next_in_s is not None
     assert BUDGETS_WAIT_MS - 1_000 <= refused.next_in_s * 1000 <= BUDGETS_WAIT_MS
+
+
+async def test_a_merchant_of_whom_no_row_is_left_waits_as_well(losing: Losing) -> None:
+    """The copy was made before the first call; the gateway has counted those that came after it."""
+    world = losing.world
+    await begin_store(world.database, SEAL, world.clock)
+    identities = IdentityStore(world.database, SEAL)
+    await begin_recovery(identities, world.clock, lost_since_ms=0, operator="dana", note="", merchants={MERCHANT})
+
+    assert (
+        await StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10).take([OURS], 1)
+    ).grants == ()

@@ -16,6 +16,7 @@ from tests.flows.recovery.lost_world import (
     MOST_MS,
     RECOVERING,
     LostWorld,
+    payment_of,
 )
 from tests.flows.subscriptions.test_cancel_subscription import CANCEL
 from tests.flows.subscriptions.test_retry_subscription import RETRY
@@ -30,6 +31,7 @@ from payrelay.core.payments.operation import Event, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.proof import Control, MatchResult
 from payrelay.errors import Code, Refusal
+from payrelay.flows.access.lost_owners import require_owned
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.recovery.clear_request import BEGUN_SENTENCE, TOO_EARLY_SENTENCE, UNSEEN_SENTENCE
@@ -37,6 +39,7 @@ from payrelay.flows.recovery.unchanged import CHANGED_SENTENCE
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.gateways.gateway import EffectCause
 from payrelay.runtime.recovery.control_queries import BAD_FOR_S, GOOD_FOR_S
+from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS
 
 DEARER: Final = msgspec.structs.replace(CHARGE, amount_minor=CHARGE.amount_minor + 1)
 AUTHORIZATION: Final = msgspec.structs.replace(CHARGE, authorize=True)
@@ -292,6 +295,41 @@ async def test_another_principal_gets_no_payment_that_may_be_foreign(lost: LostW
     lost.lose()
     await require_held(lost, CHARGE, key, principal="another shop")
     assert (await refused(lost, CHARGE, key)).code is Code.IN_PROGRESS
+
+
+async def test_an_order_that_another_took_in_the_recovery_is_not_denied_for_good(lost: LostWorld) -> None:
+    """The caller's own rows may be lost. Who is told to use another order id has the customer pay twice."""
+    lost.lose()
+    assert (await lost.make(CHARGE, "k-other", principal="another shop")).http_status == 200
+    answer = await refused(lost, CHARGE, "k-1")
+    assert (answer.code, answer.retry_after_s is not None) == (Code.UNAVAILABLE, True)
+    lost.recovery.incarnations = (FIRST, msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=LOOKED_MS))
+    lost.world.clock.passed_ms += IDENTITY_KEPT_MS
+    assert (await refused(lost, CHARGE, "k-1")).code is Code.CONFLICT
+
+
+async def test_an_order_that_another_had_before_the_loss_is_taken(lost: LostWorld) -> None:
+    """The rows that say so are there."""
+    lost.world.clock.passed_ms = LOST.since_ms - 1 - START_MS
+    await lost.make(CHARGE, "k-other", principal="another shop")
+    lost.lose()
+    assert (await refused(lost, CHARGE, "k-1")).code is Code.CONFLICT
+
+
+async def test_a_payment_of_the_window_is_shown_to_nobody_whose_it_may_not_be(lost: LostWorld) -> None:
+    """Its owner's row is lost. Alone with a key for the account, the caller must have made it."""
+    paid, relay = payment_of(CHARGE, "320027150500", MOST_MS), lost.world.relay
+    await relay.credentials.add(CREDENTIAL)
+    lost.lose()
+    await require_owned(relay, asked(), CHARGE.order_id, (paid,))
+    await relay.credentials.add(STRANGER)
+    with pytest.raises(Refusal) as caught:
+        await require_owned(relay, asked(), CHARGE.order_id, (paid,))
+    assert caught.value.code is Code.UNAVAILABLE
+    await require_owned(relay, asked(), CHARGE.order_id, (msgspec.structs.replace(paid, at_ms=1),))
+    lost.recovery.incarnations = (FIRST,)
+    lost.world.clock.passed_ms += IDENTITY_KEPT_MS
+    await require_owned(relay, asked(), CHARGE.order_id, (paid,))
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,14 @@ async def test_a_repeat_of_a_held_request_gets_the_same_answer(books: World) -> 
     assert books.account.sent == []
 
 
+async def test_what_may_be_held_is_told_as_held(world: World) -> None:
+    """The commit's end isn't known. Who reads "not sent" goes elsewhere, and an operator may have it sent later."""
+    world.steps.put("accepted", Raising(StoreDoubtful("the connection was lost")))
+
+    assert (await held(world)).http_status == 202
+    assert [each.state for each in await world.operations()] == [State.HELD]
+
+
 @pytest.mark.parametrize(("step", "states"), [("accept", []), ("accepted", [State.HELD])])
 async def test_a_crash_while_it_is_held_stores_all_or_nothing(world: World, step: str, states: list[State]) -> None:
     """The client repeats, and there is one operation, for which nothing was sent."""

@@ -95,6 +95,7 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
             operator=who,
             note=note,
             number_above=number_above,
+            merchants={account.merchant for account in relay.accounts.values()},
         )
     say(f"The recovery has begun: incarnation {begun.number}. `payrelay recover status` shows where it stands.")
     return DONE

@@ -18,6 +18,7 @@ from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubs
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
+from payrelay.flows.access.lost_owners import require_certain_owner
 from payrelay.flows.relay import OneThing, Relay, Request
 from payrelay.runtime.read_cache import CachedReading
 
@@ -57,12 +58,14 @@ async def require_own(relay: Relay, request: Request, subject: str) -> None:
     """Raises Refusal where the subject of an effect is foreign: conflict for an order, not_found for anything else.
 
     An order that another principal is charging at this moment is left to its guard, which tells when to try again.
-    ``subject`` is that of an operation. Raises StoreError.
+    ``subject`` is that of an operation. Also raises Refusal (unavailable) where an order's owner isn't certain, as in
+    ``flows.access.lost_owners``; StoreError.
     """
     noun, _, id_ = subject.partition("/")
     merchant, owners = relay.account(request.account).merchant, relay.owners
     if noun == "order":
         if await is_foreign(relay, request, (await owners.of_order(merchant, id_)).settled):
+            await require_certain_owner(relay, merchant, id_)
             raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
         return
     finders = {"payment": owners.of_payment, "authorization": owners.of_authorization, "subscription": owners.of_plan}
@@ -73,11 +76,13 @@ async def require_own(relay: Relay, request: Request, subject: str) -> None:
 async def require_free_order(relay: Relay, request: Request, order_id: str) -> bool:
     """Raises Refusal (conflict) where a checkout can't be opened for an order because the order is foreign.
 
-    Returns True where nobody owns the order, so that another principal may take it at the same moment. Raises
-    StoreError.
+    Returns True where nobody owns the order, so that another principal may take it at the same moment. Also raises
+    Refusal as ``require_own`` does; StoreError.
     """
-    owners = await relay.owners.of_order(relay.account(request.account).merchant, order_id)
+    merchant = relay.account(request.account).merchant
+    owners = await relay.owners.of_order(merchant, order_id)
     if await is_foreign(relay, request, owners.all):
+        await require_certain_owner(relay, merchant, order_id)
         raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
     return not owners.all
 
@@ -102,9 +107,12 @@ async def is_shared_order(relay: Relay, request: Request, order_id: str) -> bool
 
 
 async def is_foreign_order(relay: Relay, request: Request, order_id: str) -> bool:
-    """Tells whether an order is foreign to the caller. Raises StoreError."""
-    owners = await relay.owners.of_order(relay.account(request.account).merchant, order_id)
-    return await is_foreign(relay, request, owners.all)
+    """Tells whether an order is foreign to the caller. Raises Refusal as ``require_own`` does; StoreError."""
+    merchant = relay.account(request.account).merchant
+    if not await is_foreign(relay, request, (await relay.owners.of_order(merchant, order_id)).all):
+        return False
+    await require_certain_owner(relay, merchant, order_id)
+    return True
 
 
 async def is_foreign_plan(relay: Relay, request: Request, subscription_id: int) -> bool:

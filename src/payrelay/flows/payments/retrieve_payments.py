@@ -12,6 +12,7 @@ from payrelay.core.checkouts.checkout import is_within
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import OperationFilter
 from payrelay.errors import Code
+from payrelay.flows.access.lost_owners import require_owned
 from payrelay.flows.access.ownership import answer_as_unknown, foreign_among, is_foreign_order
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway
@@ -25,7 +26,8 @@ async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrde
 
     A foreign order is answered as an unknown one. Payments that are known to be foreign are left out. A credential for
     one customer isn't shown payments that are known to be another customer's either: two customers may have tried to
-    pay one order. Raises Refusal (not_found) for an unknown account, and StoreError.
+    pay one order. Raises Refusal (not_found) for an unknown account, and unavailable as ``flows.access.lost_owners``
+    does; StoreError.
     """
     if await is_foreign_order(relay, request, call.order_id):
         return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
@@ -34,8 +36,10 @@ async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrde
         # A payment that the gateway shows has an owner by now: its operation was stored before it was sent.
         if await is_foreign_order(relay, request, call.order_id):
             return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
+        account = relay.account(request.account)
+        await require_owned(relay, request, call.order_id, account.payments_in(cached.reading.raw_data or b"[]") or ())
         others = await _of_others(relay, request, call.order_id)
-        own = _without(relay.account(request.account), cached.reading, others)
+        own = _without(account, cached.reading, others)
         cached = msgspec.structs.replace(cached, reading=own)
     return cached.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
 

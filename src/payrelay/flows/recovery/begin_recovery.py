@@ -1,5 +1,6 @@
 """Begins a recovery: a new incarnation of the database, with the time whose commits may be lost."""
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -13,11 +14,19 @@ BUDGETS_WAIT_MS: Final = 60_000
 
 
 async def begin_recovery(
-    identities: IdentityStore, clock: Clock, *, lost_since_ms: int, operator: str, note: str, number_above: int = 0
+    identities: IdentityStore,
+    clock: Clock,
+    *,
+    lost_since_ms: int,
+    operator: str,
+    note: str,
+    number_above: int = 0,
+    merchants: Iterable[str] = (),
 ) -> Incarnation:
     """Begins an incarnation whose lost window reaches from ``lost_since_ms`` (since 1970, UTC) until now; returns it.
 
-    At once or not at all; before that, all budgets of calls are blocked for BUDGETS_WAIT_MS. Where a recovery is under
+    At once or not at all; before that, all budgets of calls are blocked for BUDGETS_WAIT_MS, also those of
+    ``merchants``, of which the database may know nothing any more. Where a recovery is under
     way, its lost window belongs to the new one, and what principals acknowledged before counts no more: they may have
     sent something since. Where another database took the place of this one, this one is served from again. The number
     is above ``number_above`` too: a restored backup doesn't know how many incarnations came after it, and no two may
@@ -25,7 +34,7 @@ async def begin_recovery(
     """
     now_ms = clock.now_ms()
     # Before any process may send anything again: nobody knows which permits were used in the lost window.
-    await identities.block_budgets(now_ms, BUDGETS_WAIT_MS)
+    await identities.block_budgets(now_ms, BUDGETS_WAIT_MS, merchants)
 
     def begun(identity: DatabaseIdentity) -> DatabaseIdentity:
         current = identity.current

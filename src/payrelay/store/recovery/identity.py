@@ -1,7 +1,7 @@
 """The identity of the database, sealed: made once, and changed when a recovery begins or ends."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -12,7 +12,7 @@ from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import meta as statements
-from payrelay.store.statements.gateways.budget import BLOCK_ALL_PERMITS
+from payrelay.store.statements.gateways.budget import BLOCK_ALL_PERMITS, BLOCK_PERMITS
 
 DATABASE_IDENTITY: Final = "database_identity"
 """Its name in ``meta``."""
@@ -54,12 +54,13 @@ class IdentityStore:
                 return identity
         raise Outdated("other processes went on changing the identity of the database")
 
-    async def block_budgets(self, now_ms: int, for_ms: int) -> None:
+    async def block_budgets(self, now_ms: int, for_ms: int, merchants: Iterable[str] = ()) -> None:
         """Keeps the permits of all budgets from all processes for a while. Raises StoreUnavailable.
 
-        PostgreSQL has the time itself; ``now_ms`` is that of the embedded database.
+        These are the budgets of the merchants that have any row, and of ``merchants``. PostgreSQL has the time itself;
+        ``now_ms`` is that of the embedded database.
         """
-        await self._database.write(all_rows(Statement(BLOCK_ALL_PERMITS, (for_ms, now_ms), is_whole=True)))
+        await self._database.write(_blocked(now_ms, for_ms, sorted(merchants)))
 
     async def add_first(self, at_ms: int) -> None:
         """Gives a database its identity, unless it has one; for an upgrade. Raises StoreUnavailable."""
@@ -84,3 +85,9 @@ def new_identity(seal: Seal, at_ms: int) -> bytes:
 def _value() -> Unit[bytes | None]:
     rows = yield Statement(statements.GET_META, (DATABASE_IDENTITY,))
     return blob_of(rows[0][0]) if rows else None
+
+
+def _blocked(now_ms: int, for_ms: int, merchants: list[str]) -> Unit[None]:
+    yield Statement(BLOCK_ALL_PERMITS, (for_ms, now_ms))
+    for merchant in merchants:
+        yield Statement(BLOCK_PERMITS, (merchant, for_ms, now_ms))

@@ -122,17 +122,20 @@ BLOCK_PERMITS: Final = query(
 )
 """Keeps all permits of a merchant's from being taken for a while."""
 
+_MERCHANTS: Final = (
+    "SELECT merchant FROM places UNION SELECT merchant FROM operations UNION SELECT merchant FROM checkouts"
+)
 BLOCK_ALL_PERMITS: Final = query(
     f"""
     INSERT INTO places (merchant, slot, free_at_ms)
-    SELECT DISTINCT merchant, -1, {SERVER_NOW_MS} + $1::bigint FROM places WHERE $2::bigint IS NOT NULL
+    SELECT merchant, -1, {SERVER_NOW_MS} + $1::bigint FROM ({_MERCHANTS}) AS known WHERE $2::bigint IS NOT NULL
     ON CONFLICT (merchant, slot) DO UPDATE SET free_at_ms = GREATEST(places.free_at_ms, excluded.free_at_ms)
     RETURNING merchant""",
     sqlite=(
-        """
-        INSERT INTO places (merchant, slot, free_at_ms) SELECT DISTINCT merchant, -1, $2 + $1 FROM places WHERE true
+        f"""
+        INSERT INTO places (merchant, slot, free_at_ms) SELECT merchant, -1, $2 + $1 FROM ({_MERCHANTS}) WHERE true
         ON CONFLICT (merchant, slot) DO UPDATE SET free_at_ms = max(places.free_at_ms, excluded.free_at_ms)
         RETURNING merchant""",
     ),
 )
-"""Keeps the permits of every merchant from being taken for a while."""
+"""Keeps the permits of every merchant that anything is known of from being taken for a while."""
