@@ -3,18 +3,11 @@
 TODO: remove each with its fault.
 """
 
-from tests.simulation.books import Book
 from tests.simulation.clients import Told
 from tests.simulation.losses import STRAYS_S, Loss
 from tests.simulation.network import Gateway
 
-from payrelay.core.payments.operation import State
 from payrelay_simulator.clock import STANDING_START
-
-
-def is_held_in_doubt(book: Book) -> bool:
-    """TODO: a request whose holding was stored in doubt is told "not sent", and an operator may have it sent later."""
-    return book.history[0].state is State.HELD
 
 
 def is_ownerless(told: Told, loss: Loss | None, things: frozenset[str]) -> bool:
@@ -37,8 +30,3 @@ def ownerless_things(loss: Loss | None, gateway: Gateway) -> frozenset[str]:
         elif entry.order_id in loss.order_ids:
             names.add(entry.subscription_id)
     return frozenset(str(name) for name in names if name)
-
-
-def has_lost_budget(at_s: float, loss: Loss | None) -> bool:
-    """TODO: the budget doesn't wait after a recovery has begun, where the restored database knew of no permit."""
-    return loss is not None and not loss.has_permits and loss.copied_s <= at_s

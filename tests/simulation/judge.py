@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import msgspec
 from tests.simulation.books import NO_EFFECT, UNTOUCHED, Book
 from tests.simulation.clients import Ask, Told
-from tests.simulation.excuses import has_lost_budget, is_held_in_doubt, ownerless_things
+from tests.simulation.excuses import ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.judge_losses import (
     faults_of_loss,
@@ -212,11 +212,7 @@ def _ended_ms(book: Book) -> int:
 
 def _faults_of_budget(run: Judged) -> Iterator[str]:
     records = run.gateway.world.calls.records()
-    blocked = [
-        record
-        for record in records
-        if record.is_budget_blocked and not has_lost_budget(_at_s(run, record.at), run.loss)
-    ]
+    blocked = [record for record in records if record.is_budget_blocked]
     if blocked:
         yield f"{len(blocked)} calls came over the gateway's budget, the first {blocked[0].endpoint} at {blocked[0].at}"
 
@@ -240,8 +236,6 @@ def _faults_of_answer(
     own = by_request.get(told.request_id)
     # "Not sent" is said of this request alone, and not of an earlier try.
     entries = [] if own is None else own.entries if heard.http_status not in {502, 503} else own.sent_entries
-    if own is not None and heard.http_status == 503 and is_held_in_doubt(own):
-        entries = []
     if own is not None and heard.http_status in NO_EFFECT and entries and not own.is_hidden:
         yield f"was answered {heard.http_status}, but {own} took effect"
     if heard.http_status == 200 and told.ask.path.startswith(("payments/", "subscriptions/")):

@@ -106,7 +106,6 @@ class Loss:
         checkout_ids: of the checkouts that were lost.
         order_ids: of all these.
         is_outlived: whether processes have gone on over the copy.
-        has_permits: whether the copy knew of permits for calls to the gateway.
     """
 
     copied_s: float
@@ -115,7 +114,6 @@ class Loss:
     checkout_ids: frozenset[str]
     order_ids: frozenset[str]
     is_outlived: bool
-    has_permits: bool
     began_s: float | None = None
     ended_s: float | None = None
 

@@ -39,7 +39,7 @@ from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.revocations.reapply import reapply_in_new_incarnation
 from payrelay.gateways.payhere.account import KIND as PAYHERE
-from payrelay.gateways.payhere.account import Account
+from payrelay.gateways.payhere.account import Account, merchant_of
 from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.runtime.hooks import Hooks, OperationPoint
 from payrelay.runtime.recovery.revocation_list import RevocationList
@@ -59,6 +59,7 @@ PUBLIC_URL: Final = "https://pay.simulated"
 KEY: Final = b"k" * 32
 SEAL: Final = Seal((KEY,))
 ACCOUNT: Final = "gateway"
+BASE_URL: Final = "https://gateway.simulated"
 TORN: Final = "Cannot operate on a closed database"
 """What a process is told whose server has just died."""
 MAINTENANCE_ROUNDS, MAINTENANCE_EVERY = 20, 10
@@ -311,6 +312,19 @@ def _rounds_of(job: worker.Job) -> int:
     return 1 if job.rounds < MAINTENANCE_ROUNDS else MAINTENANCE_EVERY
 
 
+MERCHANT: Final = merchant_of(
+    Account(
+        name=ACCOUNT,
+        environment="sandbox",
+        base_url=BASE_URL,
+        app_id=DEFAULT_MERCHANT.app_id,
+        app_secret=Secret(DEFAULT_MERCHANT.app_secret),
+        merchant_id=DEFAULT_MERCHANT.merchant_id,
+    )
+)
+"""The merchant as an operator's command knows it from the settings, whatever the database has."""
+
+
 def _is_expected(event: structlog.typing.EventDict) -> bool:
     reason = str(event.get("reason"))
     return "simulated" in reason or TORN in reason
@@ -322,7 +336,7 @@ def _settings(path: Path, fate: Fate) -> Settings:
     secret = {} if fate.pages is None else {"merchant_secret": DEFAULT_MERCHANT.merchant_secret}
     gateway = gateway_settings(
         {
-            "base_url": "https://gateway.simulated",
+            "base_url": BASE_URL,
             "app_id": DEFAULT_MERCHANT.app_id,
             "app_secret": DEFAULT_MERCHANT.app_secret,
             "merchant_id": DEFAULT_MERCHANT.merchant_id,

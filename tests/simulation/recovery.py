@@ -18,7 +18,7 @@ from tests.simulation.loop import Crash, wait_seconds
 from tests.simulation.losses import LAG_S, REDONE_AFTER_S, Loss, LossFate, LostOperation
 from tests.simulation.network import Gateway
 from tests.simulation.outside import Outside
-from tests.simulation.process import SEAL, START_MS, TIMEOUT_S, Process
+from tests.simulation.process import MERCHANT, SEAL, START_MS, TIMEOUT_S, Process
 
 from payrelay.clock import Clock
 from payrelay.core.payments.operation import PAYMENT_KINDS, SEND_WITHIN_S, Operation
@@ -190,7 +190,6 @@ class Recovery:
             order_ids=frozenset(lost_checkouts.values())
             | {each.order_id for each in operations.values() if each.order_id is not None},
             is_outlived=is_outlived,
-            has_permits=town.auditor.execute("SELECT 1 FROM places").fetchone() is not None,
         )
         if town.outside is not None and fate.outside != "kept":
             town.outside.become(older if fate.outside == "older" else Outside())
@@ -234,7 +233,12 @@ class Recovery:
     async def _begin_in(self, identities: IdentityStore, shown_ms: int | None) -> None:
         since_ms = START_MS + int(self._fate.copied_s * 1000) if shown_ms is None else shown_ms
         began = await begin_recovery(
-            identities, self._town.clock, lost_since_ms=since_ms, operator=OPERATOR, note="restored"
+            identities,
+            self._town.clock,
+            lost_since_ms=since_ms,
+            operator=OPERATOR,
+            note="restored",
+            merchants={MERCHANT},
         )
         self._until_s = (began.began_at_ms - START_MS) / 1000
         if self._town.loss is not None:
