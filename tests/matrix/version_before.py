@@ -9,7 +9,7 @@ from typing import Final
 
 from tests.scenarios.program import surroundings
 
-BEFORE: Final = "fb8b2e80bb78da19b3458ba4a33f7432fc09c960"
+BEFORE: Final = "1e441d369d909e475f72cd8bbd319cafabaa4634"
 """The version before: the newest commit of it. After a release this is the release's commit. A migration that this
 commit can't work with, because it doesn't know what a name with ``since`` means, needs a newer one here."""
 ROOT: Final = Path(__file__).parents[2]
