@@ -20,7 +20,8 @@ from payrelay.store.engine.postgresql.migrating import (
 
 pytestmark = pytest.mark.postgresql
 
-KNOWN = shipped("postgresql")
+KNOWN = [each for each in shipped("postgresql") if each.number <= 22]
+"""The migrations up to one that waits for its locks, because it changes a table that others read."""
 LAST = KNOWN[-1]
 ONLINE_LAST = Migration(
     LAST.number + 1,
@@ -49,10 +50,11 @@ def target(changes: SchemaChanges = ANY, *more: Migration) -> SchemaTarget:
 
 @pytest.fixture
 async def connection(empty_postgresql_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """Gives a session on a database that lacks the last migration, whose column is in ``places``."""
+    """Gives a session on a database that lacks the last of them, whose column is in ``places``, and all later ones."""
     await (await open_database(empty_postgresql_url, clock=Clock(), owner=True)).close()
     it = await asyncpg.connect(empty_postgresql_url)
-    await it.execute("ALTER TABLE places DROP COLUMN consumer; DELETE FROM schema_version WHERE number = 22")
+    await it.execute("DROP TABLE heartbeats; ALTER TABLE places DROP COLUMN consumer")
+    await it.execute("DELETE FROM schema_version WHERE number >= $1", LAST.number)
     yield it
     await it.close()
 
@@ -88,6 +90,7 @@ async def test_writes_go_on_beside_a_migration_that_a_dump_delays(
         upgrade = asyncio.create_task(bring_up_to_date(connection, target(SchemaChanges(tell=tell)), Clock()))
         slowest_s, number, end_s = 0.0, 0, asyncio.get_running_loop().time() + 2 * (LOCK_WAIT_S + PAUSE_S)
         while asyncio.get_running_loop().time() < end_s or not has_waited.is_set():
+            assert not upgrade.done(), "it waited for nothing"
             began_s = asyncio.get_running_loop().time()
             await writer.execute("INSERT INTO meta (name, value) VALUES ($1, '')", f"row {number}")
             await writer.execute("UPDATE places SET slot = slot")
@@ -122,7 +125,7 @@ async def test_processes_that_upgrade_at_once_run_each_migration_once(
     await asyncio.gather(*[bring_up_to_date(each, target(SchemaChanges(tell=told.append)), Clock()) for each in others])
 
     assert told.count(LAST.shown) == 1
-    assert await versions(connection) == [migration.number for migration in shipped("postgresql")]
+    assert await versions(connection) == [migration.number for migration in KNOWN]
     for each in others:
         await each.close()
 
