@@ -22,7 +22,8 @@ CLUSTERS: Final = ("tcp://", "udp://", "sctp://")
 app = group()
 
 
-def _port_in(text: str) -> int:
+def _port_in(given: str | int) -> int:
+    text = str(given)  # the number that stands for nothing given comes here too
     if text.startswith(CLUSTERS):
         return PORT
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= PORT_MAX):
