@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ class Callers:
 
     def __init__(self, web: aiohttp.ClientSession, ports: Sequence[int], key: str) -> None:
         self.ports = list(ports)
+        self.under_way: Counter[int] = Counter()
+        """How many requests each port has not answered yet."""
         self._web = web
         self._key = key
 
@@ -45,12 +48,15 @@ class Callers:
         address = f"http://127.0.0.1:{port}/gateway/api/{ask.path}"
         headers = {"Authorization": f"Bearer {self._key}", "Idempotency-Key": ask.key}
         headers["Content-Type"] = "application/json"
+        self.under_way[port] += 1
         try:
             content = None if ask.body is None else encode(ask.body).encode()
             async with self._web.request(ask.method, address, data=content, headers=headers) as response:
                 status, body = response.status, await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:
             return Heard(ask=ask, status=0, error=f"{type(error).__name__}: {error}")
+        finally:
+            self.under_way[port] -= 1
         return Heard(ask=ask, status=status, body=body, elapsed_s=time.monotonic() - began_s)
 
     async def charge_until(self, stop: asyncio.Event, number: int, heard: list[Heard]) -> None:

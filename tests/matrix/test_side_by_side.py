@@ -10,7 +10,7 @@ import pytest
 from tests.matrix.books import read_books
 from tests.matrix.deeds import plant_customer
 from tests.matrix.gateway import Gateway, simulating
-from tests.matrix.load import Heard, callers, charging_on
+from tests.matrix.load import Callers, Heard, callers, charging_on
 from tests.matrix.stores import SEALING_KEY
 from tests.matrix.verdict import faults_of
 from tests.matrix.version_before import VersionMissing, version_before
@@ -84,19 +84,20 @@ async def roll_forward_and_back(fleet: Fleet, key: str) -> list[Heard]:
         newer = await asyncio.to_thread(fleet.start, is_older=False)
         group.ports = [older.port, newer.port]
         await charged()
-        await exchange(group.ports, older, newer)
+        await exchange(group, older, newer)
         await charged()
         older = await asyncio.to_thread(fleet.start, is_older=True)
         group.ports = [newer.port, older.port]
         await charged()
-        await exchange(group.ports, newer, older)
+        await exchange(group, newer, older)
         await charged()
     return heard
 
 
-async def exchange(ports: list[int], leaving: Program, staying: Program) -> None:
-    """Sends nobody to a service any more, as a proxy does, and then stops it."""
-    ports[:] = [staying.port]
+async def exchange(group: Callers, leaving: Program, staying: Program) -> None:
+    """Sends nobody to a service any more, as a proxy does, and stops it once it has answered what it had."""
+    group.ports = [staying.port]
+    await asyncio.to_thread(until, lambda: not group.under_way[leaving.port], "the last answers", deadline_s=WITHIN_S)
     assert await asyncio.to_thread(leaving.stop) == 0
 
 
