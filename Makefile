@@ -26,8 +26,8 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 	|| { cat $(VENV)/.deciding; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix storm drills mutate \
-	format simulate-faults bench lock clean
+.PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills generators mutate \
+	fuzz try-image try-units format simulate-faults bench soak lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -75,12 +75,21 @@ DEPTH := 20
 
 campaign: ## look far deeper, for hours: laws, crash matrix, storm, many lives, mutants
 	@echo "The same again: make campaign SEED=$(SEED)"
-	@$(MAKE) --keep-going laws crash-matrix storm simulate-faults mutate SEEDS=20000 FROM=$(SEED) SEED=$(SEED)
+	@$(MAKE) --keep-going laws crash-matrix client-stories storm simulate-faults mutate SEEDS=20000 FROM=$(SEED) SEED=$(SEED)
 
 laws: $(VENV)/.dev ## try each law with DEPTH=20 times as many examples, from SEED on
 	@echo "The same again: make laws SEED=$(SEED) DEPTH=$(DEPTH)"
 	@TEST_SEED=$(SEED) TEST_DEPTH=$(DEPTH) TEST_FUZZ_SEED=$(SEED) $(PYTEST) \
 		-m "hypothesis or fuzz" --hypothesis-profile=campaign --hypothesis-seed=$(SEED)
+
+SECONDS := 60
+
+fuzz: $(VENV)/.fuzz ## feed the reader of the gateway's replies what reaches new code, for SECONDS=60
+	@mkdir -p $(VENV)/replies
+	@$(BIN)/python tests/gateways/http/fuzz_reply_reader.py -max_total_time=$(SECONDS) -max_len=4096 $(VENV)/replies
+
+client-stories: $(VENV)/.dev ## play every story with every client, with each fault at each place
+	@TEST_DEPTH=$(DEPTH) $(PYTEST) -m integration tests/clients
 
 crash-matrix: $(VENV)/.dev ## kill the program at every stage of every operation, on both databases
 	@$(BIN)/python -m tests.matrix.crash_matrix --stores $(STORES) --only "$(ONLY)"
@@ -89,11 +98,21 @@ storm: $(VENV)/.dev ## send 1,000 requests at one moment to three processes on P
 	@$(BIN)/python -m tests.matrix.storm
 
 # Each drill is a program over real servers; `make drills ONLY=restore OPERATIONS=1000` runs those with that in their name.
-# DRILLS_TABLE=1 writes what was measured into docs/drills.md.
+# MEGABYTES=2500 fills the database first that is backed up; DRILLS_TABLE=1 writes what was measured into docs/drills.md.
 OPERATIONS ?= 100
+MEGABYTES ?= 0
 
 drills: $(VENV)/.dev ## restore, fail over, kill, pause and upgrade under load; the gateway's ledger judges
-	@$(BIN)/python -m tests.drills.run_drills --only "$(ONLY)" --operations $(OPERATIONS) $(if $(DRILLS_TABLE),--table)
+	@$(BIN)/python -m tests.drills.run_drills --only "$(ONLY)" --operations $(OPERATIONS) --megabytes $(MEGABYTES) $(if $(DRILLS_TABLE),--table)
+
+# Both need root and some gigabytes of disk; what they install from Debian is named at their heads.
+try-image: ## build the image with buildah, and run it with podman as an unknown user
+	@tests/deploy/trials/image.sh
+
+try-units: ## boot a Debian with systemd, and type what docs/production says
+	@tests/deploy/trials/units.sh
+
+generators: $(VENV)/.generators ## install what makes clients of the API's description; needs node and npm
 
 mutate: $(VENV)/.mutate ## change the core in every way, and count what the tests notice
 	@$(BIN)/mutmut run
@@ -119,14 +138,24 @@ bench: $(VENV)/.bench ## measure, with the peers beside it
 	@$(BIN)/python bench/run.py
 	@$(BIN)/python bench/events.py
 	@$(BIN)/python bench/notifications.py
+	@$(BIN)/python bench/lists.py
+
+MINUTES ?= 60
+RATE ?= 25
+
+soak: $(VENV)/.bench ## let the service run for MINUTES=60 under RATE=25 charges a second, and tell whether its memory grows
+	@$(BIN)/python bench/soak.py --minutes $(MINUTES) --rate $(RATE)
 
 lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(PIP) install uv
 	@$(LOCK) -o requirements/runtime.lock
 	@$(LOCK) --extra tracing -o requirements/tracing.lock
 	@$(LOCK_ALONE) -o requirements/service.lock
+	@$(BIN)/uv pip compile requirements/generators.in --universal --python-version 3.11 --generate-hashes --no-header --quiet \
+		-o requirements/generators.lock
 	@$(LOCK) --group sbom -o requirements/sbom.lock
 	@$(LOCK) --group dev -o requirements/dev.lock
+	@$(LOCK) --group dev --group fuzz -o requirements/fuzz.lock
 	@$(LOCK) --group dev --group mutate -o requirements/mutate.lock
 	@$(LOCK) --group dev --group bench -o requirements/bench.lock
 
@@ -152,11 +181,23 @@ $(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/pip
 $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/pip
 	$(call install,dev)
 
+$(VENV)/.fuzz: requirements/fuzz.lock pyproject.toml | $(BIN)/pip
+	$(call install,fuzz)
+
 $(VENV)/.mutate: requirements/mutate.lock pyproject.toml | $(BIN)/pip
 	$(call install,mutate)
 
 $(VENV)/.bench: requirements/bench.lock pyproject.toml | $(BIN)/pip
 	$(call install,bench)
+
+# Both have requirements of their own, and so places of their own.
+$(VENV)/.generators: requirements/generators.lock tests/generated/package-lock.json | $(BIN)/pip
+	@$(PYTHON) -m venv $(VENV)/generators
+	@$(VENV)/generators/bin/pip --disable-pip-version-check --quiet install --require-hashes -r requirements/generators.lock
+	@mkdir -p $(VENV)/node
+	@cp tests/generated/package.json tests/generated/package-lock.json tests/generated/.npmrc $(VENV)/node/
+	@npm ci --ignore-scripts --silent --prefix $(VENV)/node
+	@touch $@
 
 define install
 @echo "Installing requirements/$(1).lock"

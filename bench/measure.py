@@ -132,9 +132,9 @@ def clocks(served: Served, gateway: Gateway) -> Clocks:
     return Clocks(
         wall_s=time.monotonic(),
         machine_s=_machine_busy_s(),
-        server_s=_tree_cpu_s(served.pid),
-        database_s=_tree_cpu_s(served.database_pid),
-        gateway_s=_tree_cpu_s(gateway.pid),
+        server_s=tree_cpu_s(served.pid),
+        database_s=tree_cpu_s(served.database_pid),
+        gateway_s=tree_cpu_s(gateway.pid),
         load_s=children.ru_utime + children.ru_stime + own.ru_utime + own.ru_stime,
     )
 
@@ -163,7 +163,7 @@ def _tree(pid: int | None) -> list[psutil.Process]:
     return [root, *root.children(recursive=True)]
 
 
-def _tree_cpu_s(pid: int | None) -> float:
+def tree_cpu_s(pid: int | None) -> float:
     """Gives user and system time of a process tree, children that have ended included."""
     total = 0.0
     for process in _tree(pid):

@@ -41,6 +41,7 @@ GATE_OF: Final = {
     "simulation": "story",
     "deploy": "story",
     "matrix": "integration",
+    "clients": "integration",
     "drills": "integration",
 }
 """Of folders with whole programs; of all others the tests are units. A mark puts a test elsewhere."""

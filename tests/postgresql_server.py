@@ -112,6 +112,22 @@ def running_postgresql() -> Iterator[PostgresqlServer]:
 
 
 @contextmanager
+def running_on_small_disk(mebibytes: int) -> Iterator[PostgresqlServer]:
+    """Runs a server on a disk of its own in memory, which a test may fill; raises ProgramsMissing."""
+    with _folder() as server:
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=0777", "payrelay-test", str(server.folder)]
+        if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+            raise ProgramsMissing("a disk in memory can't be made without root's rights")
+        try:
+            server.run("initdb", "-D", str(server.folder / "data"), "-U", "payrelay", "-A", "trust", "-E", "UTF8", "-N")
+            server.start()
+            yield server
+            server.stop()
+        finally:
+            subprocess.run(["umount", "--lazy", str(server.folder)], check=False)
+
+
+@contextmanager
 def running_standby(primary: PostgresqlServer) -> Iterator[PostgresqlServer]:
     """Runs a standby that follows a server, asynchronously, while the context is open."""
     with _folder() as server:

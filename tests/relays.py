@@ -48,8 +48,10 @@ from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.reconciliation.stores import reconciliation_stores
 from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.recovery.marked_rows import MarkedRows
+from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 
@@ -77,6 +79,7 @@ def relay_over(
         journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY, acknowledged=marks.note_operation),
         resolution=ResolutionStore(database, rows),
         known_payments=KnownPayments(database, rows),
+        reconciliation=reconciliation_stores(database, rows, CHAIN_KEY),
         accounts=accounts,
         clock=clock,
         retention=retention,
@@ -109,6 +112,7 @@ def relay_over(
         owners=Owners(database, rows),
         principals=Principals(database, rows),
         identities=IdentityStore(database, SEAL),
+        clearing=Clearing(database, SEAL, rows, Trail(database, SEAL, ChainKey(CHAIN_KEY))),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL, rows),

@@ -46,6 +46,14 @@ DENIALS: Final[dict[str, Known]] = {
     "nothing was restored": Known.HERE,
     " findings in the backup; nothing was restored": Known.HERE,
     "; nothing was touched": Known.HERE,
+    # The router and the console.
+    " can't be reached; nothing was sent to it": Known.NEVER_SENT,
+    "That was not done": Known.HERE,
+    # Commands about reports and about what is old.
+    ": nothing is stored of a file with a wrong line": Known.HERE,
+    "nothing is cleared while the database lacks commits or a recovery is under way": Known.HERE,
+    "Nothing is kept.": Known.SHOWN,
+    "nothing is known of an order ": Known.SHOWN,
     # Refusals of an effect.
     "the gateway's budget of calls is used up; this request was not sent": Known.NEVER_SENT,
     "the gateway is failing; this request was not sent": Known.NEVER_SENT,
@@ -60,6 +68,8 @@ DENIALS: Final[dict[str, Known]] = {
     BEHIND_SENTENCE: Known.NEVER_SENT,
     SETTLING_SENTENCE: Known.NEVER_SENT,
     OWNER_SENTENCE: Known.NEVER_SENT,
+    "has no known owner, and may be another principal's whose record is among the commits that the database lost; this"
+    " request was not sent": Known.NEVER_SENT,
     "the database lost its newest operations, and the gateway may not show yet whether an earlier try of this request"
     " was carried out; this request was not sent": Known.NEVER_SENT,
     "the database lost its newest operations, and the gateway does not show now whether an earlier try of this request"
@@ -104,6 +114,8 @@ DENIALS: Final[dict[str, Known]] = {
     "An operator decided not to send it; no byte of it left.": Known.NEVER_SENT,
     MEANINGS_OF_DECISIONS[HeldDecision.REFUSE]: Known.NEVER_SENT,
     # The rest.
+    "It did not happen": Known.HERE,  # what an operator is about to decide
+    "It was withdrawn; nothing was done.": Known.HERE,
     "Optional for a preapproval; without it, nothing is charged now.": Known.HERE,
     " of the ids name no stored event; nothing was sent": Known.HERE,
     "Verified: nothing was changed or removed.": Known.SHOWN,

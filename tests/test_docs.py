@@ -19,7 +19,18 @@ from payrelay.core.payments.operation import TRANSITIONS, State
 from payrelay.errors import Code
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.registry import KINDS
-from payrelay.settings import CONFIG_VARIABLE, EventSettings, IdentitySettings, Settings, model_of, variable_name
+from payrelay.settings import (
+    CONFIG_VARIABLE,
+    ConsoleSettings,
+    EventSettings,
+    IdentitySettings,
+    PartitionSettings,
+    ReconciliationSettings,
+    RetentionSettings,
+    Settings,
+    model_of,
+    variable_name,
+)
 
 ROOT: Final = Path(__file__).parent.parent
 DOCS: Final = ROOT / "docs"
@@ -27,10 +38,15 @@ PAGES: Final = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 GATEWAY_FIELDS: Final = [
     f"PAYRELAY_GATEWAYS__<NAME>__{field.upper()}" for field in model_of(KINDS[PAYHERE]).model_fields
 ]
+SECTIONS: Final = {"gateways", "events", "identity", "partitions", "reconciliation", "retention", "console"}
 SETTINGS: Final = [
-    *(variable_name((field,)) for field in Settings.model_fields if field not in {"gateways", "events", "identity"}),
+    *(f"PAYRELAY_PARTITIONS__<NAME>__{field.upper()}" for field in PartitionSettings.model_fields),
+    *(variable_name((field,)) for field in Settings.model_fields if field not in SECTIONS),
+    *(variable_name(("console", field)) for field in ConsoleSettings.model_fields),
     *(variable_name(("identity", field)) for field in IdentitySettings.model_fields),
     *(variable_name(("events", field)) for field in EventSettings.model_fields),
+    *(variable_name(("reconciliation", field)) for field in ReconciliationSettings.model_fields),
+    *(variable_name(("retention", field)) for field in RetentionSettings.model_fields),
 ]
 
 
@@ -120,6 +136,15 @@ def test_links_lead_to_headings(page: Path) -> None:
     assert [
         f"{to}#{heading}" for to, heading in targets if heading not in anchors(page.parent / to if to else page)
     ] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_call_with_a_body_says_what_it_is(page: Path) -> None:
+    """Whoever copies a call gets what the page says, and not 415: curl alone would call the body a form."""
+    commands_of_page = re.findall(r"^ *(?:\$ )?curl (?:.*\\\n)*.*$", page.read_text(), re.MULTILINE)
+    of_ours = [each for each in commands_of_page if "/api/" in each]
+
+    assert [each for each in of_ours if " -d " in each and "Content-Type: application/json" not in each] == []
 
 
 def anchors(page: Path) -> set[str]:

@@ -37,7 +37,7 @@ MODULES: Final[Mapping[str, list[str]]] = {
     term: re.findall(r"`([\w/]+\.py)`", text.partition("Code: ")[2]) for term, text in TERMS.items()
 }
 """Each term with the modules in which to begin reading, within ``src/payrelay``."""
-WITHOUT_MODULE: Final = frozenset({"app", "client", "order", "reconciliation", "settlement", "simulator"})
+WITHOUT_MODULE: Final = frozenset({"app", "client", "order", "settlement", "simulator"})
 """What is outside this package, or in all of it."""
 PUBLIC: Final[dict[str, Iterable[str]]] = {
     "kinds of an operation": Kind,

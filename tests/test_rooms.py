@@ -26,9 +26,11 @@ RANKS: Final = {
     "worker": 4,
     "app": 5,
     "app_backups": 6,
+    "app_commands": 6,
     "server": 6,
-    "cli": 7,
-    "__main__": 8,
+    "partitions": 7,
+    "cli": 8,
+    "__main__": 9,
 }
 """A layer imports from itself and from layers of a smaller rank; layers of equal rank don't know each other."""
 PACKAGE: Final = ""
@@ -46,12 +48,14 @@ FAN_OUT_MAX: Final = 12
 COMPOSERS: Final = {
     "payrelay.app",
     "payrelay.app_backups",
+    "payrelay.app_commands",
     "payrelay.flows.stores",
     "payrelay.worker",
+    "payrelay.console.routes",
     "payrelay.api.openapi.schemas",
 }
-"""The first two put everything together, and so name everything; the others list the stores, the jobs and the types of
-answers, and so name each."""
+"""The first three put everything together, and so name everything; the others list the stores, the jobs, the console's
+pages and the types of answers, and so name each."""
 FAN_OUT_MAX_OF: Final = {
     # Tells one effect from its claim to its answer: divided, no reader could see the order, on which all rests.
     "payrelay.flows.payments.carry_out": 17,
@@ -64,7 +68,7 @@ FAN_OUT_MAX_OF: Final = {
 
 REGISTRY: Final = "payrelay.gateways.registry"
 ADAPTERS: Final = ("payrelay.gateways.payhere",)
-DOORS: Final = {"api", "cli"}
+DOORS: Final = {"api", "cli", "console"}
 SQL: Final = re.compile(
     r"^\s*(SELECT|INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|WITH\s+\w+\s+AS)\b"
 )

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
@@ -13,23 +13,23 @@ from payrelay import worker
 from payrelay.api.app import Api
 from payrelay.api.auth.identity_settings import identity_token_reader
 from payrelay.api.connections.limits import limits_within
+from payrelay.api.console_door import ConsoleDoor
 from payrelay.api.context import ApiContext
 from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.store_gauges import StoreSources
 from payrelay.clock import Clock
+from payrelay.console.opening import Console, console_of
 from payrelay.core.access.credential import Scope
-from payrelay.core.database.schema_changes import AS_IT_IS, MAKE, SchemaChanges
-from payrelay.core.payments.audit_chain import ChainKey
+from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
-from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError, StoreUnusable
+from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.backups.copy_database import require_in_place
 from payrelay.flows.operators.alert import tell_behind
-from payrelay.flows.operators.audit import Audit, Progress
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
@@ -65,7 +65,7 @@ from payrelay.settings import (
     require_serving,
 )
 from payrelay.settings.file_modes import require_own
-from payrelay.store import Connecting, open_database, status_of, watch_server
+from payrelay.store import Connecting, free_bytes_of, open_database, status_of, watch_server
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -95,10 +95,11 @@ from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.reconciliation.stores import reconciliation_stores
 from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.recovery.last_server import LastServer
 from payrelay.store.recovery.marked_rows import MarkedRows
-from payrelay.store.seals import Seals
+from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 from payrelay.store.upgrades.begin import begin_store
@@ -123,12 +124,14 @@ class Service:
         relay: what the flows work with.
         credentials: the keys.
         recovered: how many operations of earlier processes were recovered at the start.
+        console: None where it is off.
     """
 
     api: Api
     relay: Relay
     credentials: Credentials
     recovered: int
+    console: Console | None = None
 
 
 @asynccontextmanager
@@ -178,8 +181,10 @@ async def running(
             log.warning("principals_undecided", text=text)
         if await is_file_left(shared.database):
             log.warning("file_not_cleared", text=FILE_IS_LEFT)
+        console = console_of(stack, settings.console, shared, relay, log)
         context = ApiContext(
             relay=relay,
+            console=ConsoleDoor.on(console, settings.console.address),
             credentials=relay.credentials,
             store_health=heartbeat,
             metrics=metrics,
@@ -200,11 +205,13 @@ async def running(
                 stack, await stored_identity(settings.identity, relay.principals, log), clock, log
             ),
         )
-        yield Service(api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered)
+        yield Service(
+            api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered, console=console
+        )
 
 
 def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:
-    heartbeats = Heartbeats(database, relay.new_id("process", relay.clock.now_ms()))
+    heartbeats = Heartbeats(database, relay.new_id("process", relay.clock.now_ms()), partial(free_bytes_of, database))
     return StoreHeartbeat(heartbeats, relay.clock, relay.log, compare=relay.marks.compare)
 
 
@@ -231,8 +238,8 @@ async def opened_relay(
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     identities = IdentityStore(database, seal)
     lost_commits = LostCommits(identities.read, clock, log, change=identities.change)
-    files = MarkFiles(settings.marks_folder, chain_secret)
-    marks = Marks(files, MarkedRows(database, _trail_of(shared)), lost_commits, clock, log)
+    files, marked = MarkFiles(settings.marks_folder, chain_secret), MarkedRows(database, trail_of(shared))
+    marks = Marks(files, marked, lost_commits, clock, log, commits_max=settings.pool_size)
     async with (
         opened_accounts(settings, clock, shared, kinds, spans=hooks.spans) as accounts,
         opened_dispatch(settings, shared, clock, log, hooks, lost_commits=lost_commits) as dispatch,
@@ -244,7 +251,10 @@ async def opened_relay(
             known_payments=KnownPayments(database, rows),
             accounts=accounts,
             clock=clock,
-            retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),
+            retention=_repeats_of(settings),
+            clearing=clearing_of(settings, shared),
+            reconciliation=reconciliation_stores(database, rows, chain_secret),
+            books_timezone=settings.reconciliation.timezone,
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
@@ -252,11 +262,7 @@ async def opened_relay(
             lost_commits=lost_commits,
             marks=marks,
             revocations=RevocationList(settings.marks_folder, chain_secret, log),
-            alerting=AlertChannels(
-                alerts=tuple(Alerts(database, about) for about in AlertSubject),
-                channels=alert_channels_of(settings),
-                anchors=AnchorsOutside(settings.anchor_path, is_told=settings.anchor_alerts),
-            ),
+            alerting=_alerting_of(settings, database),
             held_responses=held_responses,
             read_cache=ReadCache(
                 ReadingStore(database, seal, rows),
@@ -287,6 +293,19 @@ async def opened_relay(
         )
 
 
+def _alerting_of(settings: Settings, database: Database) -> AlertChannels:
+    return AlertChannels(
+        alerts=tuple(Alerts(database, about) for about in AlertSubject),
+        channels=alert_channels_of(settings),
+        anchors=AnchorsOutside(settings.anchor_path, is_told=settings.anchor_alerts),
+    )
+
+
+def _repeats_of(settings: Settings) -> Retention:
+    # A key stays taken after its answer is gone: whoever repeats a request then must not act again by it.
+    return Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000, are_keys_free_again=False)
+
+
 @asynccontextmanager
 async def opened_dispatch(
     settings: Settings,
@@ -310,6 +329,7 @@ async def opened_dispatch(
         incarnation=lost_commits.incarnation,
         counted=hooks.event_tried,
         passed=hooks.passed,
+        kept_ms=settings.retention.periods.events,
     )
     try:
         yield dispatch
@@ -398,49 +418,9 @@ async def _upgrade(settings: Settings, clock: Clock, changes: SchemaChanges) -> 
         await resources_of(settings, database, clock, changes=changes)
 
 
-class KeyStores(NamedTuple):
-    """What the commands about keys work with."""
-
-    credentials: Credentials
-    principals: Principals
-    revocations: RevocationList
-
-
-@asynccontextmanager
-async def opened_key_stores(settings: Settings, clock: Clock, *, may_make: bool = False) -> AsyncIterator[KeyStores]:
-    """Opens the database beside a running server, for the commands about keys; ``may_make`` a missing one."""
-    async with opened_resources(settings, clock, changes=MAKE if may_make else AS_IT_IS) as shared:
-        yield KeyStores(
-            Credentials(shared.database, shared.rows),
-            Principals(shared.database, shared.rows),
-            RevocationList(settings.marks_folder, shared.chain.secret),
-        )
-
-
-class PauseStores(NamedTuple):
-    """What the commands that pause work with; without the encryption key no list of revocations."""
-
-    pauses: Pauses
-    revocations: RevocationList | None
-
-
-@asynccontextmanager
-async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[PauseStores]:
-    """Opens the database beside a running server, for the commands that pause; they need no encryption key."""
-    async with opened_database(settings, clock) as database:
-        try:
-            secret = (await chain_key(database, configured_seal(settings), clock)).secret
-        except (SettingsError, StoreUnusable):
-            yield PauseStores(Pauses(database), None)
-        else:
-            yield PauseStores(Pauses(database), RevocationList(settings.marks_folder, secret))
-
-
-@asynccontextmanager
-async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
-    """Opens the database beside a running server, for the commands about sealed values."""
-    async with opened_resources(settings, clock, is_patient=True) as shared:
-        yield Seals(shared.database, shared.seal)
+def clearing_of(settings: Settings, shared: "SharedResources") -> Clearing:
+    """Makes what the clearing of old data works with."""
+    return Clearing(shared.database, shared.seal, shared.rows, trail_of(shared), periods=settings.retention.periods)
 
 
 def watch_writes(relay: Relay, database: Database) -> None:
@@ -457,39 +437,9 @@ def watch_writes(relay: Relay, database: Database) -> None:
     watch_server(database, changes)
 
 
-@asynccontextmanager
-async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
-    """Opens the keys of client tokens beside a running server, for the command that rotates them."""
-    async with opened_resources(settings, clock) as shared:
-        yield SigningKeys(shared.database, shared.seal, clock)
-
-
-@asynccontextmanager
-async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[Trail]:
-    """Opens the audit trail beside a running server, for the command that prints the newest anchor."""
-    async with opened_resources(settings, clock) as shared:
-        yield _trail_of(shared)
-
-
-@asynccontextmanager
-async def opened_audit(
-    settings: Settings, clock: Clock, progress: Progress, noted: Mapping[int, str]
-) -> AsyncIterator[Audit]:
-    """Opens the audit beside a running server; ``noted`` are digests of anchors by their numbers."""
-    async with opened_resources(settings, clock, is_patient=True) as shared:
-        yield Audit(
-            _trail_of(shared),
-            shared.chain.since_ms,
-            progress,
-            rows=shared.rows,
-            noted=noted,
-            now_ms=clock.now_ms(),
-            incarnations=(await IdentityStore(shared.database, shared.seal).read()).incarnations,
-        )
-
-
-def _trail_of(shared: "SharedResources") -> Trail:
-    return Trail(shared.database, shared.seal, ChainKey(shared.chain.secret))
+def trail_of(shared: "SharedResources") -> Trail:
+    """Makes the audit's view of the journal."""
+    return Trail.under(shared.database, shared.seal, shared.chain.secret)
 
 
 def remove_database(path: Path) -> None:
@@ -497,7 +447,7 @@ def remove_database(path: Path) -> None:
 
     Raises StoreUnusable where a process runs on it.
     """
-    lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path))
+    lock = OwnerLock.of_database(path)
     try:
         for suffix in ("", "-wal", "-shm", ".key"):
             path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
@@ -602,7 +552,7 @@ async def opened_accounts(
             if not shares_access_tokens:
                 resources = replace(resources, token_store=None)
             if spans is not None:
-                resources = replace(resources, trace_configs=(spans.client(names_path=True),))
+                resources = replace(resources, begin_span=spans.call)
             accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts

@@ -305,5 +305,13 @@ class OperationForged(RowForged):
         self.operation_id = operation_id
 
 
+class CallCleared(StoreError):
+    """The call of ``operation_id`` is no longer kept: its period of retention is over."""
+
+    def __init__(self, operation_id: str) -> None:
+        super().__init__(f"the call of {operation_id} is no longer kept")
+        self.operation_id = operation_id
+
+
 class IllegalTransition(PayrelayError):
     """An event came in a state in which the table of transitions does not allow it."""

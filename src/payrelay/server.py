@@ -10,6 +10,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api import serving
+from payrelay.api.console_door import ConsoleAddress
 from payrelay.app import running
 from payrelay.clock import Clock
 from payrelay.runtime.background import Background
@@ -58,7 +59,10 @@ async def serve(
                 gc.set_threshold(*COLLECT_AFTER)
 
             async with (
-                serving.metrics_served(service.api.metrics, settings.metrics_address),
+                serving.served_beside(service.api.metrics, settings.metrics_address),
+                serving.served_beside(
+                    ConsoleAddress.of(service.console, settings.trusted_proxies, log), settings.console.address
+                ),
                 announced_stop(stop, service.relay.background, log, settings.shutdown_delay) as end,
             ):
                 has_finished = await serving.serve(

@@ -21,7 +21,8 @@ from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.recovery.end_recovery import end_recovery_when_over
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import begin_due
-from payrelay.flows.revocations.reapply import reapply_in_new_incarnation
+from payrelay.flows.retention.clear import begin_clearing
+from payrelay.flows.revocations.reapply import begin_reapplying
 from payrelay.runtime import event_delivery
 
 EVERY_S: Final = 0.5
@@ -74,7 +75,7 @@ async def forget_events(relay: Relay) -> None:
 
 JOBS: Final = (
     Job(2, tell_behind),
-    Job(2, reapply_in_new_incarnation),
+    Job(1, begin_reapplying),
     Job(1, begin_due, waits_behind=True),
     Job(1, publish_events),
     Job(2, begin_alerts),
@@ -91,6 +92,7 @@ JOBS: Final = (
     Job(120, forget_client_tokens),
     Job(120, clear_residues),
     Job(120, end_recovery_when_over),
+    Job(1, begin_clearing, waits_behind=True),
 )
 
 

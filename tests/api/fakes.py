@@ -96,6 +96,10 @@ class LateDatabase:
         """Reads."""
         return await (await self._opened()).read(unit)
 
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Reads a list."""
+        return await (await self._opened()).read_page(unit)
+
     async def clear_files(self, table: str | None) -> bool:
         """Clears its files."""
         return await (await self._opened()).clear_files(table)

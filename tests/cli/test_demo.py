@@ -10,7 +10,7 @@ from tests.cli.commands import ended, program, read_until
 
 from payrelay.api.requests.router import Router
 from payrelay.api.routes.table import ROUTES
-from payrelay.cli.demo import samples
+from payrelay.cli.demo.run import samples
 from payrelay_simulator import Simulator, demo_world
 
 
@@ -24,6 +24,11 @@ def test_there_is_a_call_for_each_operation_of_the_interface() -> None:
     assert names == relayed
 
 
+def ended_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Types commands into a shell in a folder."""
+    return subprocess.run(["sh", "-c", commands], check=False, capture_output=True, text=True, timeout=60, cwd=folder)
+
+
 @pytest.mark.story
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the calls are curl's")
 def test_every_call_that_the_demo_prints_works_as_it_stands(tmp_path: Path) -> None:
@@ -35,6 +40,15 @@ def test_every_call_that_the_demo_prints_works_as_it_stands(tmp_path: Path) -> N
         for call in calls * 2:
             answered = subprocess.run(["sh", "-c", call], capture_output=True, text=True, check=True, timeout=30)
             assert json.loads(answered.stdout)["status"] == 1
+
+        commands = re.search(r"^export PAYRELAY_CONFIG.*? run --day \S+$", text, re.MULTILINE | re.DOTALL)
+        assert commands is not None
+        typed = ended_shell(commands[0], tmp_path)
+        assert typed.returncode == 1, "there are differences"
+        assert "only theirs" in typed.stdout
+        assert typed.stderr.count("0 refused") == 3
+        again = subprocess.run(["sh", "-c", calls[1]], capture_output=True, text=True, check=True, timeout=30)
+        assert json.loads(again.stdout)["status"] == 1, "commands beside it leave the demo its database"
 
         demo.send_signal(signal.SIGINT)
         _, err = demo.communicate(timeout=30)

@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import pytest
 from tests.cli.commands import GATEWAY, Run
 
@@ -36,3 +39,49 @@ def test_a_database_that_lost_nothing_says_so(run: Run) -> None:
 
     assert "incarnation 1" in ran.out
     assert "No commits are known to be lost.\nHeld: nothing.\n" in ran.out
+
+
+REPORT = """order_id,payment_id,amount,currency,status,date
+B-1,320025000001,2510.00,LKR,RECEIVED,{date}
+B-2,320025000002,100.00,LKR,REFUNDED,{date}
+"""
+
+
+@pytest.mark.usefixtures("upgraded_database")
+def test_a_report_is_fed_in_and_shown(run: Run, tmp_path: Path) -> None:
+    """What nothing here explains is named with its line, and ends with a code that a script notices."""
+    file = tmp_path / "payments.csv"
+    file.write_text(REPORT.format(date="2026-01-01T00:00:00Z"))
+    early = run("recover", "import-report", str(file), "--yes", **GATEWAY)
+    begun = run("recover", "--lost-since", "2025-12-31T00:00Z", "--yes", **GATEWAY)
+    fed = run("recover", "import-report", str(file), "--by", "ann", "--yes", **GATEWAY)
+    again = run("recover", "import-report", str(file), "--by", "ann", "--yes", "--json", **GATEWAY)
+    status = run("recover", "status", **GATEWAY)
+
+    assert (early.code, "no recovery is under way" in early.err, begun.code) == (1, True, 0)
+    assert fed.code == 1
+    assert fed.out.splitlines() == [
+        "line 2: payment 320025000001 of order B-1: nobodys",
+        "1 paid in the lost time, and of nothing here: a person must look.",
+        "1 of nothing here, and given back.",
+    ]
+    told = json.loads(again.out)
+    assert (told["is_known"], [each["verdict"] for each in told["payments"]]) == (True, ["nobodys", "given_back"])
+    assert status.out.count("Report of gateway") == 1
+    assert f"by ann, sha256:{told['digest']}: 1 given_back, 1 nobodys." in status.out
+
+
+@pytest.mark.usefixtures("upgraded_database")
+def test_a_report_with_a_wrong_line_is_not_fed_in(run: Run, tmp_path: Path) -> None:
+    """Each wrong line is told with its number and field; the good lines beside it count for nothing."""
+    file = tmp_path / "payments.csv"
+    file.write_text(REPORT.format(date="2026-01-01T00:00:00Z") + "B-3,7,x,LKR,paid,2026-01-01\n")
+    run("recover", "--lost-since", "2025-12-31T00:00Z", "--yes", **GATEWAY)
+    ran = run("recover", "import-report", str(file), "--yes", **GATEWAY)
+    missing = run("recover", "import-report", str(tmp_path / "none.csv"), "--yes", **GATEWAY)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "payments.csv: line 4: amount: must be a number" in ran.err
+    assert "payments.csv: line 4: status: must be one of" in ran.err
+    assert "Report of" not in run("recover", "status", **GATEWAY).out
+    assert (missing.code, "none.csv can't be read: No such file" in missing.err) == (2, True)

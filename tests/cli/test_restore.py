@@ -4,6 +4,7 @@ import base64
 import fcntl
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -15,6 +16,7 @@ from tests.cli.commands import Ran, Run
 
 from payrelay.clock import Clock
 from payrelay.core.seal_keys import parse_keys
+from payrelay.store.engine.migrations.files import shipped
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.recovery.identity import DATABASE_IDENTITY
 
@@ -226,7 +228,8 @@ def test_an_older_database_is_restored_and_then_upgraded(run: Run, backup: Path,
     manifest = json.loads((backup / "manifest.json").read_text())
     with closing(sqlite3.connect(backup / "payrelay.db")) as copy:
         copy.execute("DELETE FROM schema_version WHERE number = (SELECT max(number) FROM schema_version)")
-        copy.execute("DROP TABLE heartbeats")
+        for table in re.findall(r"CREATE TABLE (\w+)", shipped("sqlite")[-1].text):
+            copy.execute(f"DROP TABLE {table}")
         copy.commit()
     retold(backup, manifest)
     ran = in_place(run)

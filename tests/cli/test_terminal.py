@@ -185,7 +185,9 @@ def test_a_terminal_without_unicode_shows_escapes(tmp_path: Path) -> None:
 
 
 @pytest.mark.story
-@pytest.mark.parametrize(("typed", "completed"), [("op", "operations "), ("operations d", "decide "), ("sea", "seal ")])
+@pytest.mark.parametrize(
+    ("typed", "completed"), [("operati", "operations "), ("operations d", "decide "), ("sea", "seal ")]
+)
 def test_bash_completes_commands(tmp_path: Path, typed: str, completed: str) -> None:
     """A real bash on a real terminal, with the script that the program prints."""
     with on_a_terminal(tmp_path, "bash", "--norc", "--noprofile", "-i", PS1="ready> ") as (_, screen):

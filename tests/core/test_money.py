@@ -28,6 +28,24 @@ def test_a_third_decimal_is_refused_wherever_it_stands(amount_minor: int, zeros:
         minor_units(Decimal(decimal_text(amount_minor) + "0" * zeros + "1"))
 
 
+@given(st.integers(1, 10**12), st.integers(1, 200))
+def test_what_binary_fractions_made_of_an_amount_is_refused_with_what_was_meant(minor: int, count: int) -> None:
+    """0.1 added ten times is 0.9999999999999999: the developer is told, and nobody is charged by a guess."""
+    sum_ = Decimal(repr(sum([minor / 100 / count] * count)))
+    if -int(sum_.as_tuple().exponent) <= 2:
+        assert minor_units(sum_) == minor
+    else:
+        with pytest.raises(AmountError, match=f"; probably {decimal_text(minor)} was meant$"):
+            minor_units(sum_)
+
+
+@pytest.mark.parametrize("text", ["10.155", "10.101", "0.001", "0.0000000001", "1.0000000000000000000001"])
+def test_nothing_is_guessed_of_an_amount_that_no_calculation_made(text: str) -> None:
+    """A third decimal is a mistake of another kind, and there may be no amount beside it."""
+    with pytest.raises(AmountError, match=r"2 decimals$"):
+        minor_units(Decimal(text))
+
+
 @pytest.mark.parametrize("amount", [0, -1, Decimal(0), Decimal("-0.00"), Decimal("-1E+999999999")])
 def test_an_amount_is_greater_than_zero(amount: Decimal | int) -> None:
     """A charge of nothing or less is a mistake, and must not reach the gateway."""

@@ -14,6 +14,10 @@ from payrelay.settings import Settings, variable_name
 CHECK: Final = Path(sys.executable).parent / "check-jsonschema"
 CHART: Final = DEPLOY / "helm/payrelay"
 UNITS: Final = DEPLOY / "systemd"
+SERVICES: Final = sorted(path.name for path in UNITS.glob("*.service"))
+ROUTER: Final = "payrelay-router.service"
+"""It has neither secrets nor marks."""
+WITH_STORE: Final = [name for name in SERVICES if name != ROUTER]
 EXPOSURE_MAX: Final = 20
 """In tenths, of 100: systemd calls up to 2.0 well protected for a service with a network."""
 
@@ -66,6 +70,7 @@ def settings_named(value: object) -> set[str]:
         CHART / "templates/_helpers.tpl",
         UNITS / "payrelay@.service",
         UNITS / "payrelay.env",
+        UNITS / "payrelay-router.env",
     ],
     ids=lambda file: file.name,
 )
@@ -95,19 +100,20 @@ def test_what_compose_mounts_is_there() -> None:
 def units(tmp_path: Path) -> Path:
     """The units as they are installed, but for the program, which systemd looks for."""
     for unit in UNITS.glob("payrelay*.[st]*"):
-        text = unit.read_text().replace("/opt/payrelay/bin/payrelay", "/bin/true")
+        text = re.sub(r"/opt/payrelay/bin/payrelay|/usr/local/sbin/payrelay-\w+", "/bin/true", unit.read_text())
         (tmp_path / unit.name).write_text(text)
     return tmp_path
 
 
 def test_systemd_accepts_the_units(units: Path) -> None:
     """A line that systemd doesn't know is ignored with a warning, and then protects nothing."""
-    names = ("payrelay@1.service", "payrelay-upgrade.service", "payrelay.target")
+    names = sorted({path.name.replace("@.", "@1.") for path in units.iterdir()})
 
+    assert len(names) >= 7
     assert said_by(program("systemd-analyze"), "verify", "--man=no", *(units / name for name in names)) == ""
 
 
-@pytest.mark.parametrize("name", ["payrelay@.service", "payrelay-upgrade.service"])
+@pytest.mark.parametrize("name", SERVICES)
 def test_a_unit_is_shut_off_from_the_machine(units: Path, name: str) -> None:
     """Whoever gets into the process is to find nothing there: systemd itself counts what is still open."""
     plain = units / name.replace("@", "")
@@ -116,3 +122,37 @@ def test_a_unit_is_shut_off_from_the_machine(units: Path, name: str) -> None:
     said_by(
         program("systemd-analyze"), "security", "--offline=true", f"--threshold={EXPOSURE_MAX}", "--no-pager", plain
     )
+
+
+@pytest.mark.parametrize("name", WITH_STORE)
+def test_a_unit_brings_every_secret_that_the_settings_need(name: str) -> None:
+    """Each command reads all settings: one secret that is missing ended the upgrade of a new installation."""
+    text = (UNITS / name).read_text()
+    named = set(re.findall(r"^Environment=PAYRELAY_\w+_FILE=%d/([a-z-]+)$", text, re.MULTILINE))
+
+    assert named == {"database-url", "encryption-key", "app-secret", "merchant-secret"}
+    assert set(re.findall(r"^LoadCredential=([a-z-]+):", text, re.MULTILINE)) == named
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *(UNITS / name for name in WITH_STORE),
+        UNITS / "payrelay-admin",
+        DEPLOY / "compose/compose.yaml",
+        CHART / "templates/_helpers.tpl",
+    ],
+    ids=lambda file: file.name,
+)
+def test_every_package_keeps_marks(file: Path) -> None:
+    """Without marks, a start after a failover doesn't notice that commits are lost, and PostgreSQL has no default."""
+    assert re.search(r"PAYRELAY_MARK_PATH(=|: |\n +value: )(/var/lib|%S)/payrelay/marks\b", file.read_text())
+
+
+def test_prometheus_accepts_the_samples_for_one_machine() -> None:
+    """Prometheus that refuses its file at the start leaves an installation unwatched."""
+    said_by(program("promtool"), "check", "config", "--syntax-only", DEPLOY / "prometheus/machine.yml")
+    routes = yaml.safe_load((DEPLOY / "prometheus/alertmanager.yml").read_text())
+    named = {routes["route"]["receiver"], *(route["receiver"] for route in routes["route"]["routes"])}
+
+    assert named == {receiver["name"] for receiver in routes["receivers"]}

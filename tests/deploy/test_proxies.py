@@ -3,9 +3,12 @@
 import datetime as dt
 import http.client
 import json
+import socketserver
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,16 +65,18 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return chain, private
 
 
-def nginx_command(folder: Path, port: int, upstream: int) -> list[str]:
+def nginx_command(folder: Path, port: int, *upstreams: int) -> list[str]:
     """Puts the sample into a folder of a test's own: other ports and paths, and the same of everything else."""
     text = (DEPLOY / "nginx/payrelay.conf").read_text()
+    servers = "".join(f"    server 127.0.0.1:{each} max_fails=0;\n" for each in upstreams)
+    text = text.replace("    server 127.0.0.1:8081 max_fails=0;\n", servers)
     for number in (8082, 8083):
-        text = text.replace(f"    server 127.0.0.1:{number} max_fails=1 fail_timeout=5s;\n", "")
+        text = text.replace(f"    server 127.0.0.1:{number} max_fails=0;\n", "")
     text = text.replace("listen 443", f"listen 127.0.0.1:{port}").replace(
         "listen 80;", f"listen 127.0.0.1:{free_port()};"
     )
     text = "\n".join(line for line in text.splitlines() if "listen [::]" not in line)
-    text = text.replace("127.0.0.1:8081", f"127.0.0.1:{upstream}").replace("/etc/ssl/payrelay", str(folder))
+    text = text.replace("/etc/ssl/payrelay", str(folder))
     places = "".join(
         f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -83,7 +88,7 @@ def nginx_command(folder: Path, port: int, upstream: int) -> list[str]:
     return command
 
 
-def caddy_command(folder: Path, port: int, upstream: int) -> list[str]:
+def caddy_command(folder: Path, port: int, *upstreams: int) -> list[str]:
     """Puts the sample into a folder of a test's own, with a certificate of ours, which a test can't fetch."""
     text = (DEPLOY / "caddy/Caddyfile").read_text()
     text = text.replace(
@@ -94,7 +99,10 @@ def caddy_command(folder: Path, port: int, upstream: int) -> list[str]:
         f"https://localhost:{port}, https://{SITE}:{port} {{\n\tbind 127.0.0.1\n"
         f"\ttls {folder}/fullchain.pem {folder}/privkey.pem",
     )
-    text = text.replace("{$PAYRELAY_UPSTREAMS:127.0.0.1:8081 127.0.0.1:8082 127.0.0.1:8083}", f"127.0.0.1:{upstream}")
+    text = text.replace(
+        "{$PAYRELAY_UPSTREAMS:127.0.0.1:8081 127.0.0.1:8082 127.0.0.1:8083}",
+        " ".join(f"127.0.0.1:{each}" for each in upstreams),
+    )
     (folder / "Caddyfile").write_text(text)
     command = [program("caddy"), "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
     said_by(command[0], "validate", *command[2:])
@@ -130,6 +138,66 @@ def proxied(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             proxy.terminate()
             proxy.wait(STOP_S)
             service.stop()
+
+
+class Cutting(socketserver.StreamRequestHandler):
+    """Answers health checks; takes every other request in, and closes the connection without an answer."""
+
+    def handle(self) -> None:
+        """Reads one request."""
+        first = self.rfile.readline().decode()
+        headers = http.client.parse_headers(self.rfile)
+        body = self.rfile.read(int(headers.get("Content-Length", 0)))
+        if "/health/" in first:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        else:
+            self.server.taken.append(body)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def cutting() -> Iterator[tuple[int, list[bytes]]]:
+    """Runs an upstream that cuts requests off; gives its port, and the bodies that it took."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Cutting) as server:
+        taken: list[bytes] = []
+        server.taken = taken  # type: ignore[attr-defined]
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            yield server.server_address[1], taken
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_a_process_took_is_sent_to_no_other(tmp_path: Path, name: str) -> None:
+    """A charge without a key that goes to a second process too may be a second charge; a refused connection is none."""
+    program(name)
+    chain, _ = certificate(tmp_path)
+    port, trusted = free_port(), ssl.create_default_context(cafile=str(chain))
+    with cutting() as (one, first), cutting() as (other, second), (tmp_path / "proxy.log").open("ab") as log:
+        command = COMMANDS[name](tmp_path, port, free_port(), one, other)
+        with subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path) as proxy:
+            try:
+                until(lambda: posted(port, trusted, b"up?") is not None, "the proxy answers")
+                bodies = [f"charge {number}".encode() for number in range(6)]
+                statuses = {posted(port, trusted, body) for body in bodies}
+            finally:
+                proxy.terminate()
+    assert statuses == {http.HTTPStatus.BAD_GATEWAY}
+    assert sorted(body for body in [*first, *second] if body in bodies) == bodies
+
+
+def posted(port: int, trusted: ssl.SSLContext, body: bytes) -> int | None:
+    """Posts to the site; gives the status, or None where nobody listens."""
+    connection = http.client.HTTPSConnection("localhost", port, timeout=10, context=trusted)
+    try:
+        connection.request("POST", "/gateway/api/payments/charge", body, headers={"Host": SITE})
+        return connection.getresponse().status
+    except OSError:
+        return None
+    finally:
+        connection.close()
 
 
 def is_up(proxied: Proxied) -> bool:

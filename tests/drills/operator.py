@@ -35,6 +35,7 @@ def recover(site: Site, shop: Shop, intentions: Sequence[Intention], began_s: fl
     asyncio.run(shop.bring(intentions, within_s=RECOVERED_WITHIN_S))
     asyncio.run(shop.read_all(shop.operation_ids()))
     clients_s = time.monotonic() - began_s
+    site.watch.hold()
     decide(site, shop, intentions)
     decide_pages(site, shop, intentions)
     asyncio.run(shop.bring(intentions, within_s=AFTER_DECISIONS_S))

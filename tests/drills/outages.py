@@ -20,8 +20,8 @@ from tests.postgresql_server import PostgresqlServer, running_postgresql
 
 LOAD_S: Final = 6.0
 FAULT_AFTER_S: Final = 2.0
-LASTS_S: Final = 5.0
-"""How long a pause, a full disk or a shortage lasts: longer than the service's own time-out at the gateway."""
+LASTS_S: Final = 10.0
+"""How long a pause, a full disk or a shortage lasts: longer than the service waits for the gateway."""
 SERVED_WITHIN_S: Final = 120.0
 DISK_MB: Final = 32
 CONNECTIONS: Final = 40
@@ -34,6 +34,7 @@ def killed_service(operations: int, seed: int) -> Row:
 
         def fail() -> None:
             site.kill()
+            site.watch.hold()
             site.start_again()
 
         return _outage("kill-service", site, (operations, seed), fail)
@@ -45,7 +46,7 @@ def killed_database(operations: int, seed: int) -> Row:
 
         def fail() -> None:
             server.kill()
-            time.sleep(1)  # while it is down, clients hear that
+            site.watch.hold()  # while it is down, clients hear that
             server.start()
 
         return _outage("kill-database", site, (operations, seed), fail, processes=2)
@@ -54,13 +55,13 @@ def killed_database(operations: int, seed: int) -> Row:
 def paused_service(operations: int, seed: int) -> Row:
     """One of two processes stands still, as a virtual machine that is moved, and goes on."""
     with running_postgresql() as server, shared_site(server) as site:
-        return _outage("pause-service", site, (operations, seed), lambda: _pause([site.pids()[0]]), processes=2)
+        return _outage("pause-service", site, (operations, seed), lambda: _pause(site, [site.pids()[0]]), processes=2)
 
 
 def paused_database(operations: int, seed: int) -> Row:
     """All of PostgreSQL stands still, and goes on."""
     with running_postgresql() as server, shared_site(server) as site:
-        return _outage("pause-database", site, (operations, seed), lambda: _pause(server.pids()), processes=2)
+        return _outage("pause-database", site, (operations, seed), lambda: _pause(site, server.pids()), processes=2)
 
 
 def full_disk(operations: int, seed: int) -> Row:
@@ -78,6 +79,7 @@ def full_disk(operations: int, seed: int) -> Row:
                 while file.write(bytes(4096)):
                     pass
             time.sleep(LASTS_S)  # as long as nobody makes room
+            site.watch.hold()
             ballast.unlink()
 
         return _outage("disk-full", site, (operations, seed), fail)
@@ -88,7 +90,7 @@ def exhausted_connections(operations: int, seed: int) -> Row:
     with running_postgresql() as server, shared_site(server) as site:
         server.stop()
         server.start(f"max_connections={CONNECTIONS}")
-        fail = lambda: asyncio.run(_take_connections(server))  # noqa: E731 - a fault without arguments
+        fail = lambda: asyncio.run(_take_connections(site, server))  # noqa: E731 - a fault without arguments
         return _outage("connections", site, (operations, seed), fail, processes=2)
 
 
@@ -105,6 +107,7 @@ def _outage(name: str, site: Site, size: tuple[int, int], fail: Fault, *, proces
         )
         await asyncio.sleep(FAULT_AFTER_S)  # the load goes before the fault
         began_s = time.monotonic()
+        site.watch.begin()
         await asyncio.to_thread(fail)
         await clients
         return began_s
@@ -120,11 +123,12 @@ def _outage(name: str, site: Site, size: tuple[int, int], fail: Fault, *, proces
         verdict=site.verdict(shop, everything),
         recovered=Recovered(clients_s=served_s, all_s=served_s),
         p99_s=p99_s(shop, began_s, began_s + served_s),
+        told_by=site.watch.noticed(),
         notes=[f"during the outage: {answers}"],
     )
 
 
-def _pause(pids: list[int]) -> None:
+def _pause(site: Site, pids: list[int]) -> None:
     """Has processes stand still for a while; who has ended meanwhile is no matter."""
     for number in (signal.SIGSTOP, signal.SIGCONT):
         for pid in pids:
@@ -132,6 +136,7 @@ def _pause(pids: list[int]) -> None:
                 os.kill(pid, number)
         if number is signal.SIGSTOP:
             time.sleep(LASTS_S)  # the pause is what is drilled
+            site.watch.hold()
 
 
 @contextmanager
@@ -147,7 +152,7 @@ def _small_disk() -> Iterator[Path]:
         folder.rmdir()
 
 
-async def _take_connections(server: PostgresqlServer) -> None:
+async def _take_connections(site: Site, server: PostgresqlServer) -> None:
     """Takes every connection that is free, and those that the service has; gives all back after a while."""
     taken = await _taken(server)
     await taken[0].execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", DATABASE)
@@ -155,6 +160,7 @@ async def _take_connections(server: PostgresqlServer) -> None:
     while time.monotonic() < end_s:
         taken += await _taken(server)
         await asyncio.sleep(0.05)  # the service tries again at any time
+    site.watch.hold()
     for connection in taken:
         await connection.close()
 

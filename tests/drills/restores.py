@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tests.drills.intentions import Intention, Wishes
 from tests.drills.operator import recover
 from tests.drills.row import Row
-from tests.drills.shop import Shop
+from tests.drills.shop import Shop, patience_s
 from tests.drills.site import DATABASE, Site, embedded_site, postgresql_site
 from tests.scenarios.waiting import until
 
@@ -59,11 +59,13 @@ def _restored(site: Site, database: str, name: str, operations: int, seed: int) 
     site.command("backup", str(site.folder / "backup"))
     asyncio.run(_lose(site, shop, lost))
     began_s = time.monotonic()
+    site.watch.begin()
     site.command("restore", str(site.folder / "backup"), "--replace", database, "--note", "a drill", "--yes")
     site.start_again()
     everything = wishes.shuffled([*before, *lost])
     recovered = recover(site, shop, everything, began_s)
-    return Row(name=name, operations=operations, verdict=site.verdict(shop, everything), recovered=recovered)
+    verdict, told_by = site.verdict(shop, everything), site.watch.noticed()
+    return Row(name=name, operations=operations, verdict=verdict, recovered=recovered, told_by=told_by)
 
 
 def _halves(wishes: Wishes, operations: int) -> tuple[list[Intention], list[Intention]]:
@@ -76,12 +78,12 @@ def _halves(wishes: Wishes, operations: int) -> tuple[list[Intention], list[Inte
 async def _lose(site: Site, shop: Shop, lost: Sequence[Intention]) -> None:
     """Lets clients go on, and kills the service when most of them have been answered."""
     clients = asyncio.ensure_future(shop.bring(lost, within_s=LOST_S, loses_answers=True))
-    enough = len(lost) * 9 // 10
+    enough, limit_s = len(lost) * 9 // 10, patience_s(KILLED_WITHIN_S, len(lost))
 
     def are_enough() -> bool:
         return clients.done() or sum(each.name in shop.told for each in lost) >= enough
 
-    await asyncio.to_thread(until, are_enough, "most of them were answered", deadline_s=KILLED_WITHIN_S)
+    await asyncio.to_thread(until, are_enough, "most of them were answered", deadline_s=limit_s)
     await asyncio.to_thread(site.kill)
     clients.cancel()
     await asyncio.gather(clients, return_exceptions=True)

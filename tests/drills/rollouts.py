@@ -14,7 +14,7 @@ from tests.drills.row import Row, p99_s
 from tests.drills.shop import Shop
 from tests.drills.site import THIS, Edition, Site, postgresql_site
 from tests.matrix.version_before import VersionMissing, version_before
-from tests.scenarios.program import Program, free_port
+from tests.scenarios.program import free_port
 from tests.scenarios.waiting import until
 
 LOAD_S: Final = 25.0
@@ -73,7 +73,7 @@ def side_by_side(operations: int, seed: int) -> Row:
             site.start(edition=edition)
             ports.append(site.programs[-1].port)
             ports.remove(leaving.port)
-            _stop(leaving)
+            site.retire(leaving)
 
         def roll() -> None:
             site.command("db", "upgrade")
@@ -106,13 +106,10 @@ def _rolled(name: str, site: Site, shop: Shop, size: tuple[int, Wishes], roll: C
         operations=len(everything),
         verdict=verdict,
         p99_s=p99_s(shop),
+        harms=False,
+        told_by=site.watch.noticed(),
         notes=[f"during the exchange: {answers}"],
     )
-
-
-def _stop(program: Program) -> None:
-    code = program.stop()
-    assert code == 0, program.log()
 
 
 @contextmanager

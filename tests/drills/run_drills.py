@@ -12,11 +12,12 @@ from tests.drills import backups, failovers, outages, restores, rollouts
 from tests.drills.row import HEADINGS, Row, markdown
 from tests.postgresql_server import ProgramsMissing
 
-Drill = Callable[[int, int], Row]
+Drill = Callable[..., Row]
 DRILLS: Final[dict[str, Drill]] = {
     "restore-sqlite": restores.restored_embedded,
     "restore-postgresql": restores.restored_postgresql,
     "failover-asynchronous": failovers.asynchronous,
+    "failover-paused": failovers.paused,
     "failover-synchronous": failovers.synchronous,
     "moved-writable": failovers.moved_writable,
     "moved-read-only": failovers.moved_read_only,
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="drills in whose name this occurs")
     parser.add_argument("--operations", type=int, default=OPERATIONS, help="of each drill")
     parser.add_argument("--seed", type=int, default=1, help="what the operations are drawn from")
+    parser.add_argument("--megabytes", type=int, default=0, help="in the database that is backed up, beforehand")
     parser.add_argument("--table", action="store_true", help="write the table into docs/drills.md")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # whoever ends it leaves no server behind
@@ -49,16 +51,17 @@ def main() -> int:
     rows: list[Row] = []
     for name, drill in DRILLS.items():
         if given.only in name:
-            rows.append(_run(name, drill, given.operations, given.seed))
+            rows.append(_run(name, drill, given))
             _tell(console, rows[-1])
     if given.table:
         _write(rows)
     return 0 if all(row.is_right for row in rows) else 1
 
 
-def _run(name: str, drill: Drill, operations: int, seed: int) -> Row:
+def _run(name: str, drill: Drill, given: argparse.Namespace) -> Row:
+    more = {"megabytes": given.megabytes} if name.startswith("backup") else {}
     try:
-        return drill(operations, seed)
+        return drill(given.operations, given.seed, **more)
     except ProgramsMissing as missing:
         return Row(name=name, skipped=str(missing))
 

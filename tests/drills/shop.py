@@ -21,12 +21,19 @@ A_SECOND: Final = 8
 ANSWER_S_MAX: Final = 30.0
 AGAIN_AFTER_S: Final = 0.5
 """A client's pause before it repeats."""
+SLOWEST_A_SECOND: Final = 4
+"""Requests that a busy machine answers in a second at least."""
 UNHEARD_OF: Final = 7
 """The answer to the first try of every seventh request is lost on the way to a client that shall not hear all."""
 
 
 NEEDED: Final = {Deed.CAPTURE: "authorization_token", Deed.VOID: "authorization_token"}
 """What an operation takes from the answer to its base; others take the payment."""
+
+
+def patience_s(within_s: float, requests: int) -> float:
+    """Gives how long so many requests may take: ``within_s``, or longer where they are many."""
+    return max(within_s, requests / SLOWEST_A_SECOND)
 
 
 @dataclass
@@ -65,12 +72,12 @@ class Shop:
     ) -> None:
         """Sends each until it has a final answer or is a person's, or until the time is over.
 
-        The first tries are spread over ``lasts_s``.
+        The first tries are spread over ``lasts_s``. Many requests have more time than ``within_s``.
         """
         queue = deque(wanted)
         turns = Counter[str]()
         pause_s = lasts_s * CLIENTS / max(1, len(queue))
-        end_s = time.monotonic() + within_s
+        end_s = time.monotonic() + patience_s(within_s, len(queue))
         timeout = aiohttp.ClientTimeout(total=ANSWER_S_MAX)
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as web:

@@ -15,6 +15,7 @@ from tests.drills.customers import Customers
 from tests.drills.intentions import Intention
 from tests.drills.judge import BookEntry, Evidence, Verdict, judge
 from tests.drills.shop import Shop
+from tests.drills.watch.watch import Watch, watching
 from tests.matrix.books import read_books
 from tests.matrix.gateway import Gateway, simulating
 from tests.matrix.stores import SEALING_KEY
@@ -22,6 +23,7 @@ from tests.postgresql_server import PostgresqlServer, running_postgresql
 from tests.scenarios.program import PAYRELAY, Program, free_port, surroundings
 
 COMMAND_S_MAX: Final = 120.0
+START_S_MAX: Final = 60.0
 SETTINGS: Final = {
     "PAYRELAY_GATEWAYS__GATEWAY__RATE_LIMIT": "off",
     "PAYRELAY_GATEWAYS__GATEWAY__TIMEOUT_S": "2",
@@ -51,26 +53,39 @@ class CommandFailedError(Exception):
 class Site:
     """A service of one or more processes on one database, with all that belongs to it."""
 
-    def __init__(self, folder: Path, gateway: Gateway, settings: dict[str, str]) -> None:
+    def __init__(self, folder: Path, gateway: Gateway, watch: Watch) -> None:
         self.folder = folder
         self.gateway = gateway
+        self.watch = watch
         self._public_port = free_port()
         places = {
             "PAYRELAY_MARK_PATH": str(folder / "marks"),
             "PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{self._public_port}",
         }
-        self.environment = gateway.account | SETTINGS | places | settings
+        self.environment = gateway.account | SETTINGS | places
         self.programs: list[Program] = []
+        self._retired: list[Program] = []
 
     def start(self, processes: int = 1, edition: Edition = THIS) -> list[int]:
         """Starts so many processes more; gives the ports of all."""
         for _ in range(processes):
             home = self.folder / f"service-{len(self.programs)}"
             home.mkdir()
-            program = Program(home, self._environment_of(edition), edition.command)
+            program = Program(home, self._environment_of(edition), edition.command, start_within_s=START_S_MAX)
             program.start(None if self.programs else self._public_port)
             self.programs.append(program)
+        self._watch()
         return self.ports
+
+    def retire(self, program: Program) -> None:
+        """Stops a process for good: nobody watches it any more."""
+        self._retired.append(program)
+        self._watch()
+        code = program.stop()
+        assert code == 0, program.log()
+
+    def _watch(self) -> None:
+        self.watch.targets([each.port for each in self.programs if each not in self._retired])
 
     @property
     def ports(self) -> list[int]:
@@ -159,7 +174,7 @@ class Site:
 @contextmanager
 def embedded_site(settings: dict[str, str] | None = None, folder: Path | None = None) -> Iterator[Site]:
     """Gives a site on an embedded database, in a folder of its own where none is named."""
-    with _site({}, folder) as site:
+    with _site(folder) as site:
         place = f"sqlite:///{site.folder}/payrelay.db"
         site.environment |= {"PAYRELAY_DATABASE_URL": place} | (settings or {})
         yield site
@@ -168,7 +183,7 @@ def embedded_site(settings: dict[str, str] | None = None, folder: Path | None = 
 @contextmanager
 def shared_site(server: PostgresqlServer, settings: dict[str, str] | None = None) -> Iterator[Site]:
     """Gives a site on a PostgreSQL server whose address is a link, so that it can move."""
-    with _site({}, None) as site:
+    with _site(None) as site:
         server.create(DATABASE)
         lead(site, server)
         address = f"postgresql://payrelay@/{DATABASE}?host={quote(str(site.folder / 'address'))}"
@@ -191,12 +206,12 @@ def postgresql_site(settings: dict[str, str] | None = None) -> Iterator[Site]:
 
 
 @contextmanager
-def _site(settings: dict[str, str], folder: Path | None) -> Iterator[Site]:
+def _site(folder: Path | None) -> Iterator[Site]:
     with ExitStack() as stack:
         place = folder or Path(tempfile.mkdtemp(prefix="payrelay-drill-"))
         stack.callback(shutil.rmtree, place, ignore_errors=True)
         # A socket's path is short, and the server's own user must reach it by the link.
         place.chmod(0o755)
-        site = Site(place, stack.enter_context(simulating()), settings)
+        site = Site(place, stack.enter_context(simulating()), stack.enter_context(watching()))
         stack.callback(site.kill)
         yield site

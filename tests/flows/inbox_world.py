@@ -210,6 +210,10 @@ class SteppingDatabase:
         """Reads."""
         return await self._inner.read(unit)
 
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Reads a list."""
+        return await self._inner.read_page(unit)
+
     async def clear_files(self, table: str | None) -> bool:
         """Clears its files."""
         return await self._inner.clear_files(table)

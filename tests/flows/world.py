@@ -237,7 +237,11 @@ class ScriptedAccount(StillGateway):
         """Carries out what the script says, and keeps to what an adapter promises about its permit."""
         self.sent.append(sending)
         self.expected.append(expected)
-        newest = await self._journal.list(OperationFilter(), before=None, limit=1)
+        try:
+            newest = await self._journal.list(OperationFilter(), before=None, limit=1)
+        except asyncio.CancelledError:
+            sending.permit.release_unused()
+            raise
         self.states_when_sent += [operation.state for operation in newest]
         await self._steps.reach("effect")
         if self.has_dead_token:
@@ -364,9 +368,9 @@ class World:
         """Gives a charge of another order."""
         return msgspec.structs.replace(CHARGE, order_id=f"A-{number}")
 
-    async def resolve(self, kind: OutcomeKind) -> None:
-        """Resolves the newest operation, as another process or an operator would."""
-        row = await self.operation()
+    async def resolve(self, kind: OutcomeKind, row: Operation | None = None) -> None:
+        """Resolves an operation, as another process or an operator would: the newest, unless one is given."""
+        row = row or await self.operation()
         event = EVENT_OF_OUTCOME[kind]
         resolved, entry = advance(
             row, event, at_ms=self.clock.now_ms(), retention=self.relay.retention, evidence=Evidence(cause="resolved")

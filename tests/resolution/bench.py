@@ -10,7 +10,6 @@ from typing import Any, Final, Self
 from urllib.parse import urlencode, urlsplit
 
 import structlog
-from multidict import CIMultiDict
 from tests.flows.world import asked
 from tests.resolution.table import Fault
 from tests.simulation.network import NOTHING_FOUND
@@ -31,10 +30,9 @@ from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
+from payrelay.gateways.http.exchange import CallHeaders, Loss, LossCause, OutgoingRequest, Reply
 from payrelay.gateways.payhere.account import KIND as PAYHERE
-from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.kind import PayHereKind
-from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, gateway_settings
 from payrelay.store import open_database
@@ -136,8 +134,8 @@ class Way:
 
     async def exchange(
         self,
-        request: WireRequest,
-        headers: CIMultiDict[str],
+        request: OutgoingRequest,
+        headers: CallHeaders,
         *,
         send_by_s: float | None = None,  # noqa: ARG002, it is sent at once
     ) -> Reply | Loss:
@@ -427,14 +425,14 @@ def settings_of(path: Path, rate_limit: str = "off") -> Settings:
     )
 
 
-def call_of(request: WireRequest, headers: CIMultiDict[str]) -> Call:
+def call_of(request: OutgoingRequest, headers: CallHeaders) -> Call:
     """Gives a request as it comes to the gateway."""
     parts = urlsplit(request.path)
     return Call(
         method=request.method,
         path=parts.path,
         query=parts.query,
-        authorization=headers.get("Authorization"),
-        content_type=headers.get("Content-Type", ""),
+        authorization=headers.authorization,
+        content_type=headers.content_type,
         body=request.body or b"",
     )

@@ -7,7 +7,6 @@ from typing import Final
 import msgspec
 import pytest
 import structlog
-from multidict import CIMultiDict
 from tests.flows.world import asked
 from tests.resolution.bench import call_of, dropped, settings_of
 from tests.simulation.loop import SimulatedLoop, new_loop, wait_seconds
@@ -20,10 +19,9 @@ from payrelay.core.database.schema_changes import ANY
 from payrelay.core.payments.operation import Operation, State
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import begin_due
+from payrelay.gateways.http.exchange import CallHeaders, Loss, LossCause, OutgoingRequest, Reply
 from payrelay.gateways.payhere.account import KIND as PAYHERE
-from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.kind import PayHereKind
-from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay.runtime.hooks import Hooks, OperationPoint
 from payrelay.store import open_database
 from payrelay.store.engine.sqlite import InlineExecutor
@@ -84,8 +82,8 @@ class LossyWay:
 
     async def exchange(
         self,
-        request: WireRequest,
-        headers: CIMultiDict[str],
+        request: OutgoingRequest,
+        headers: CallHeaders,
         *,
         send_by_s: float | None = None,  # noqa: ARG002, there is always time
     ) -> Reply | Loss:

@@ -38,13 +38,11 @@ def fitting(body: dict[str, Any]) -> dict[str, Any]:
     for name in ("return_to", "cancel_to"):
         if isinstance(body.get(name), str) and LINK.fullmatch(body[name]):
             changed[name] = "myshop://done"
-    day, fee = body.get("recurring_start_date"), body.get("startup_fee")
+    day = body.get("recurring_start_date")
     if isinstance(day, str) and DAY.fullmatch(day) and "00" not in day.split("-"):
         changed["recurring_start_date"] = "2099-12-24"
     if all(isinstance(body.get(name), str) and PERIOD.fullmatch(body[name]) for name in ("recurrence", "duration")):
         changed["duration"] = "Forever"
-    if isinstance(fee, int | float) and not isinstance(fee, bool) and -AMOUNT_MAX <= fee < 0:
-        changed["startup_fee"] = max(round(-fee, 2), 0.01)
     return changed
 
 
@@ -55,6 +53,8 @@ def written_out(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON v
         return fitting(members) if "customer" in members else members
     if isinstance(value, list):
         return [written_out(entry, name) for entry in value]
+    if name == "startup_fee" and isinstance(value, int | float) and -AMOUNT_MAX <= value < 0:
+        return written_out(-value, name)  # or nothing may be left to be paid first
     if isinstance(value, float) and name in AMOUNTS and 0 < value <= AMOUNT_MAX:
         return max(round(value, 2), 0.01)
     if isinstance(value, float) and name in {"payment_id", "quantity"} and value.is_integer():

@@ -19,6 +19,7 @@ from payrelay_simulator import Merchant
 
 PAYRELAY = Path(sys.executable).parent / "payrelay"
 ENCRYPTION_KEY_NAME = "PAYRELAY_ENCRYPTION_KEY"
+STARTED_WITHIN_S = 60.0  # a start reads the whole program: beside much other work that takes long
 KEPT = ("PATH", "PYTHONPATH", "HOME", "LANG", "TMPDIR")
 
 
@@ -75,11 +76,20 @@ def surroundings(environment: dict[str, str]) -> dict[str, str]:
 
 
 class Program:
-    """One `payrelay serve` in a folder of its own."""
+    """One `payrelay serve`, or `payrelay route`, in a folder of its own."""
 
-    def __init__(self, folder: Path, environment: dict[str, str], command: Sequence[str | Path] = (PAYRELAY,)) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        environment: dict[str, str],
+        command: Sequence[str | Path] = (PAYRELAY,),
+        verb: str = "serve",
+        *,
+        start_within_s: float = STARTED_WITHIN_S,
+    ) -> None:
         self.folder = folder
-        self._command = command
+        self._start_within_s = start_within_s
+        self._command = (*command, verb)
         self.environment = {
             "PAYRELAY_DATABASE_URL": f"sqlite:///{folder}/payrelay.db",
             "PAYRELAY_METRICS_NETWORKS": "127.0.0.1",
@@ -93,14 +103,14 @@ class Program:
         self.port = port or free_port()
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._command, "serve", "--host", "127.0.0.1", "--port", str(self.port)],
+                [*self._command, "--host", "127.0.0.1", "--port", str(self.port)],
                 cwd=self.folder,
                 env=surroundings(self.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
-        until(self._is_ready_or_dead, "the program is ready")
+        until(self._is_ready_or_dead, "the program is ready", deadline_s=self._start_within_s)
         assert self._process.poll() is None, f"the program ended at its start: {self.log()}"
         return self
 

@@ -1,53 +1,19 @@
 """The first minute of somebody new: the demo starts, and every call that it prints works as printed."""
 
-import http.client
-import json
 import re
 import shlex
-import signal
-import subprocess
+import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from http.cookiejar import CookieJar
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
+from tests.scenarios.demo import Demo, running_demo
 from tests.scenarios.http_client import Client, Reply
-from tests.scenarios.program import PAYRELAY, surroundings
 from tests.scenarios.stories import assert_envelope
-from tests.scenarios.waiting import until
 
 OPERATIONS = 9
-LAST_WORDS = "ends the"
-
-
-@dataclass(frozen=True)
-class Demo:
-    """What the demo printed."""
-
-    text: str
-
-    @property
-    def key(self) -> str:
-        """The key for the calls."""
-        return str(re.findall(r"prk_\w+", self.text)[0])
-
-    @property
-    def calls(self) -> list[str]:
-        """The commands to copy."""
-        return re.findall(r"^curl (?:.*\\\n)*.*$", self.text, re.MULTILINE)
-
-    def ledger(self) -> Any:  # noqa: ANN401 - any JSON value
-        """What really happened to the money, by the simulator."""
-        (address,) = re.findall(r"http://\S+/_sim/", self.text)
-        split = urlsplit(address)
-        connection = http.client.HTTPConnection(split.netloc, timeout=10)
-        try:
-            connection.request("GET", f"{split.path}ledger")
-            return json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
 
 
 def play(command: str) -> Reply:
@@ -66,19 +32,8 @@ def play(command: str) -> Reply:
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[Demo]:
     """A running demo in a folder of its own."""
-    printed = tmp_path / "printed"
-    with printed.open("wb") as output, (tmp_path / "errors").open("wb") as errors:
-        process = subprocess.Popen(
-            [PAYRELAY, "demo", "--port", "0"], cwd=tmp_path, env=surroundings({}), stdout=output, stderr=errors
-        )
-    until(lambda: LAST_WORDS in printed.read_text() or process.poll() is not None, "the demo stands")
-    try:
-        yield Demo(printed.read_text())
-    finally:
-        process.send_signal(signal.SIGINT)
-        code = process.wait(15)
-    assert code == 0, (tmp_path / "errors").read_text()
-    assert "Traceback" not in (tmp_path / "errors").read_text()
+    with running_demo(tmp_path) as demo:
+        yield demo
 
 
 @pytest.mark.smoke
@@ -93,3 +48,23 @@ def test_each_printed_call_works_and_can_be_repeated(demo: Demo) -> None:
     for command in demo.calls:
         assert play(command).status == 200, command
     assert demo.ledger() == before
+
+
+@pytest.mark.smoke
+def test_the_console_of_the_demo_shows_a_payment(demo: Demo) -> None:
+    """With the address, the name and the password that it prints: a newcomer sees what support sees."""
+    charge = next(command for command in demo.calls if "demo-charge-1" in command)
+    assert play(charge).status == 200
+    (address,) = re.findall(r"(http://\S+)/console/", demo.text)
+    ((email, password),) = re.findall(r"sign in as (\S+) with the password (\S+)", demo.text)
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+
+    def page(path: str, form: dict[str, str] | None = None) -> str:
+        data = None if form is None else urlencode(form).encode()
+        with browser.open(address + path, data, timeout=15) as answer:
+            return str(answer.read().decode())
+
+    (token,) = re.findall(r'name="token" value="(\w+)"', page("/console/sign-in"))
+    assert "Start" in page("/console/sign-in", {"token": token, "email": email, "password": password})
+    assert "found by order id" in page("/console/find?q=DemoOrder3")
+    assert "The gateway answered that it was done." in page("/console/orders/gateway/DemoOrder3")

@@ -45,7 +45,7 @@ class Reader:
 
     async def unfold(self, name: str) -> Locator:
         """Opens an operation's form."""
-        operation = self.page.locator(f"#operations-gateway-{name}")
+        operation = self.page.locator(f'[id^="operations-"][id$="-{name}"]')
         await operation.locator(".opblock-summary-control").click()
         await operation.locator("button.execute").wait_for()
         return operation

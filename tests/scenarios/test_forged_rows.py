@@ -20,7 +20,7 @@ from tests.scenarios.gateway_double import GatewayDouble
 from tests.upgrades.books import VERSIONS, Books, copy_database, read_books
 from tests.upgrades.service import Opened, opened, settings_over
 
-from payrelay.app import opened_key_stores
+from payrelay.app_commands import opened_key_stores
 from payrelay.core.access.credential import ID_LENGTH, SECRET_LENGTH, compose_key, hash_of
 from payrelay.core.customers.customer import CustomerFilter
 from payrelay.core.seal_keys import parse_keys

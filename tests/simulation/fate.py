@@ -42,6 +42,10 @@ PAGES_SHARE: Final = 1 / 3
 """Of the lives, those in which customers are asked on the gateway's pages: each of them costs more than another one."""
 
 
+CLEARING_SHARE: Final = 0.3
+"""Of lives in which the clearing goes on meanwhile."""
+
+
 def chance(seed: int, purpose: str) -> Random:
     """Gives a sequence of its own for each purpose, so that one doesn't disturb another."""
     return Random(f"{seed}:{purpose}")  # noqa: S311, it has to be the same each time
@@ -121,6 +125,7 @@ class Fate:
         pages: how it goes with the gateway's pages; None for a life without them.
         hostile: who means harm; None for a life in which nobody does.
         loss: how the database goes back in time; None for a life in which it doesn't.
+        clears: whether calls of operations that are final are cleared at once.
     """
 
     seed: int
@@ -144,6 +149,7 @@ class Fate:
     pages: PageFate | None
     hostile: HostileFate | None
     loss: LossFate | None
+    clears: bool = False
 
     @classmethod
     def of(cls, seed: int, hostilities: frozenset[str] = SWITCHED_ON) -> "Fate":
@@ -153,6 +159,7 @@ class Fate:
         pages = PageFate.of(of_pages) if of_pages.random() < PAGES_SHARE else None
         return cls(
             seed=seed,
+            clears=chance(seed, "clearing").random() < CLEARING_SHARE,
             is_shuffled=draw.random() < 0.5,
             has_two=draw.random() < 0.25,
             limit=limit,

@@ -10,7 +10,6 @@ from typing import Final, Protocol
 import msgspec
 from tests.simulation.books import NO_EFFECT, UNTOUCHED, Book
 from tests.simulation.clients import Ask, Told
-from tests.simulation.excuses import ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.judge_losses import (
     faults_of_loss,
@@ -24,7 +23,7 @@ from tests.simulation.network import DAY_S, Gateway
 from tests.simulation.process import Heard, Process
 from tests.simulation.recovery import Recovery
 
-from payrelay.core.calls import Charge
+from payrelay.core.calls import Charge, Effect
 from payrelay.core.payments.operation import (
     OPEN_STATES,
     TRANSITIONS,
@@ -64,6 +63,7 @@ class Judged(Protocol):
     loss: Loss | None
     recovery: Recovery | None
     spare: tuple[str, str]
+    calls: dict[str, Effect]
 
     async def call(self, ask: Ask, patience_s: float) -> Told:
         """Asks as a client does."""
@@ -112,7 +112,7 @@ async def _books(run: Judged) -> dict[str, Book]:
         operation.id: Book(
             operation=operation,
             history=await relay.journal.history(operation.id),
-            call=await relay.journal.call_of(operation.id),
+            call=run.calls.get(operation.id) or await relay.journal.call_of(operation.id),
             arrivals=by_operation[operation.id],
         )
         for operation in reversed(operations)
@@ -253,16 +253,14 @@ def _faults_of_answer(
 def _faults_of_reads(run: Judged) -> Iterator[str]:
     """Who was told that an order is paid finds the payment from then on, as soon as the gateway shows it.
 
-    No other principal ever finds it.
+    No other principal ever finds it, unless a recovery has ended in which its owner didn't come back.
     """
     payments = run.gateway.world.state.payments
     paid: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
-    ownerless = ownerless_things(run.loss, run.gateway)
     for told in run.told:
         if told.ask.path == "payments/charge" and told.heard is not None and told.heard.http_status == 200:
             data = msgspec.json.decode(told.heard.body)["data"]
-            is_owned = str(data["payment_id"]) not in ownerless
-            if is_owned and isinstance(data["payment_id"], int) and data["payment_id"] in payments:
+            if isinstance(data["payment_id"], int) and data["payment_id"] in payments:
                 paid[data["order_id"]].append((told.heard_at_s, data["payment_id"], told.ask.principal))
     for told in run.told:
         if not told.ask.path.startswith("payments/") or told.ask.method != "GET" or told.heard is None:
@@ -275,7 +273,9 @@ def _faults_of_reads(run: Judged) -> Iterator[str]:
             yield f"{told.request_id} {told.ask.path} shows payments that there are none of: {shown}"
         for heard_at_s, payment_id, principal in paid[told.ask.path.removeprefix("payments/")]:
             if principal != told.ask.principal:
-                if payment_id in shown:
+                if payment_id in shown and not (
+                    run.loss is not None and run.loss.has_opened(heard_at_s, told.heard_at_s)
+                ):
                     yield f"{told.request_id} {told.ask.path} shows {payment_id} of another principal"
                 continue
             payment = payments[payment_id]

@@ -11,6 +11,7 @@ import msgspec
 from tests.simulation.clients import Ask, Told
 from tests.simulation.fate import Fate
 from tests.simulation.judge_pages import LAST_TRIES_S, WAITS_FOR_S, taken_back_by_banks
+from tests.simulation.losses import Loss
 from tests.simulation.network import Gateway
 from tests.simulation.postman import CHARGED_BACK, Posted
 from tests.simulation.process import START_MS
@@ -64,6 +65,7 @@ class Judged(Protocol):
     fate: Fate
     gateway: Gateway
     auditor: sqlite3.Connection
+    loss: Loss | None
 
     async def call(self, ask: Ask, patience_s: float) -> Told:
         """Asks as a client does."""
@@ -146,6 +148,8 @@ def _faults_of_silence(run: Judged, kept: dict[str, Kept], news: list[Posted]) -
         if owner is None or not _was_in_time(run, each, owner.since_s, taken[int(payment_id)]):
             continue
         why = inbox.get(hashlib.sha256(each.body).hexdigest())
+        if run.loss is not None and _is_excused_by(run.loss, each, why, owner.since_s):
+            continue
         if not is_shown:
             if why != "needs_attention":
                 yield f"the chargeback of {payment_id}, told at {each.at_s}, is {why}, and no record shows it"
@@ -153,6 +157,13 @@ def _faults_of_silence(run: Judged, kept: dict[str, Kept], news: list[Posted]) -
             yield f"the chargeback of {payment_id}, told at {each.at_s}, is {why}, and its payment is known: {owner}"
         elif its.principal not in owner.principals or (owner.operations and its.operation_id not in owner.operations):
             yield f"{its} is not kept with what made its payment: {owner}"
+
+
+def _is_excused_by(loss: Loss, posted: Posted, why: str | None, since_s: float) -> bool:
+    """Tells whether the row that took it in is lost, or an operator was called to it while its payment was lost."""
+    if why is None:
+        return loss.is_told_of(posted.heard_at_s)
+    return why == "needs_attention" and loss.lost_s <= posted.at_s < since_s
 
 
 def _known(run: Judged) -> dict[str, Known]:

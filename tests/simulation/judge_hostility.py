@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 from tests.simulation.clients import Told
-from tests.simulation.excuses import is_ownerless, ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.hostility import PHONE_AMOUNT, PHONE_ORDERS, RIVAL
 from tests.simulation.losses import Loss
@@ -57,12 +56,11 @@ def judge_hostility(run: Judged) -> None:
 
 def _faults_of_owning(run: Judged) -> Iterator[str]:
     """A principal that has nothing of its own gets at nothing, by whatever id it was told."""
-    ownerless = ownerless_things(run.loss, run.gateway)
     for told in run.told:
         if told.ask.principal != RIVAL or told.heard is None:
             continue
         run.count(f"meddled: {told.heard.http_status}")
-        if told.heard.http_status in {200, 202} and not is_ownerless(told, run.loss, ownerless):
+        if told.heard.http_status in {200, 202}:
             yield f"{told.ask.method} {told.ask.path} of another principal was answered {told.heard.http_status}"
 
 

@@ -8,7 +8,6 @@ from typing import Final, Protocol
 import msgspec
 from tests.simulation.books import ENTRY_KINDS, NO_EFFECT, Book
 from tests.simulation.clients import Told
-from tests.simulation.excuses import is_ownerless, ownerless_things
 from tests.simulation.fate import Fate
 from tests.simulation.losses import KNOWN_AFTER_S, Loss
 from tests.simulation.network import Gateway
@@ -108,7 +107,6 @@ def faults_of_loss(run: Judged) -> Iterator[str]:
 def _faults_of_changed_answers(run: Judged, loss: Loss) -> Iterator[str]:
     """What was told as done in the lost window is told as done by the same payment, or isn't told as known."""
     before: dict[object, Told] = {}
-    ownerless = ownerless_things(loss, run.gateway)
     for told in run.told:
         if told.ask.method == "GET" or told.heard is None:
             continue
@@ -122,7 +120,7 @@ def _faults_of_changed_answers(run: Judged, loss: Loss) -> Iterator[str]:
             yield f"{told.request_id} {told.ask.path} was told payment {first} before the loss, and {now} after it"
         is_taken = told.heard.http_status == 409 and TAKEN_SENTENCE.encode() in told.heard.body
         is_denied = told.heard.http_status in {400, 402, 403, 404, 415, 422} or is_taken
-        if is_denied and not is_ownerless(told, loss, ownerless):
+        if is_denied:
             yield f"{told.request_id} {told.ask.path} was done before the loss, and answered {told.heard} after it"
 
 

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 import msgspec
 from tests.simulation.clients import Ask, Told
-from tests.simulation.excuses import ownerless_things
 from tests.simulation.fate import Fate
+from tests.simulation.hostility import RIVAL
 from tests.simulation.loop import wait_seconds
 from tests.simulation.losses import Loss
 from tests.simulation.network import Gateway
@@ -96,7 +96,6 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
             entries[str(entry.subscription_id)].append(entry)
     for fault in _faults_of_events(run, entries):
         run.blame(fault)
-    ownerless = ownerless_things(run.loss, run.gateway)
     applied = {row[0] for row in run.auditor.execute(_APPLIED)}
     for subscription_id, principal in run.auditor.execute(_KNOWN).fetchall():
         plan = run.gateway.world.state.subscriptions.get(int(subscription_id))
@@ -107,11 +106,14 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
         taken = [each for each in news if hashlib.sha256(each.body).hexdigest() in applied]
         paid = [entry for entry in entries[subscription_id] if entry.kind in PAID]
         run.count_up("installments", len(paid))
-        if subscription_id in ownerless:
-            continue
         if subscription_id in run.subscription_ids:  # nobody is notified of those that were there from the beginning
             continue
-        reader = principal or _owner_of_order(run, plan)
+        owner = principal or _owner_of_order(run, plan)
+        if owner is None and run.loss is not None and run.loss.ended_s is None:
+            if not await _is_reserved(run, subscription_id):
+                run.blame(f"subscription {subscription_id} has no known owner, and is open to all")
+            continue
+        reader = owner or "shop"
         for fault in (
             *_faults_of_installments(run, subscription_id, paid),
             *_faults_of_standing(plan, await _shown(run, subscription_id, reader), paid, taken, news),
@@ -120,13 +122,24 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
             run.blame(f"subscription {subscription_id} {fault}")
 
 
-def _owner_of_order(run: Judged, plan: Subscription) -> str:
-    """Gives who may read a plan that nobody is known to have begun: who has its order at the gateway, or else anybody.
+def _owner_of_order(run: Judged, plan: Subscription) -> str | None:
+    """Gives who has the order of a plan that nobody is known to have begun; None where nobody is known to have it.
 
     The books may learn of the order only when the plan is read.
     """
     owner = run.auditor.execute(_OF_ORDER, (plan.order_id,)).fetchone()
-    return "shop" if owner is None else str(owner[0])
+    return None if owner is None else str(owner[0])
+
+
+async def _is_reserved(run: Judged, subscription_id: str) -> bool:
+    """Tells whether nobody is shown a subscription whose maker may be lost."""
+    asks = [
+        Ask(principal=principal, method="GET", path=f"{path}/{subscription_id}", body=b"")
+        for principal in ("shop", "app", RIVAL)
+        for path in ("subscriptions", "subscription-states")
+    ]
+    heard = [(await run.call(ask, 60.0)).heard for ask in asks]
+    return not any(each is not None and each.http_status == 200 for each in heard)
 
 
 def _faults_of_events(run: Judged, entries: dict[str, list[LedgerEntry]]) -> Iterator[str]:

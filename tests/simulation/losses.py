@@ -139,6 +139,10 @@ class Loss:
         """Tells whether what was heard then may be in no book any more."""
         return self.copied_s <= heard_at_s <= self.lost_s
 
+    def has_opened(self, told_at_s: float, asked_at_s: float) -> bool:
+        """Tells whether what was told of may have lost its owner, and the end of the recovery has opened it to all."""
+        return self.is_told_of(told_at_s) and self.ended_s is not None and asked_at_s >= self.ended_s
+
     def is_after(self, entry: JournalEntry) -> bool:
         """Tells whether an entry of a history was made after the loss."""
         return entry.at_ms >= START_MS + self.lost_s * 1000

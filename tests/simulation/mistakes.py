@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 import msgspec
-from multidict import CIMultiDict
 from tests.gateways.facade import GatewayFacade
 from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.hostility import CHEAP_MINOR
+from tests.simulation.mistakes_of_clearing import MISTAKES_OF_CLEARING
 from tests.simulation.mistakes_of_recovery import MISTAKES_OF_RECOVERY
 from tests.simulation.network import OPERATION, SimulatedNetwork
 from tests.simulation.process import ACCOUNT, SEAL, Parts
@@ -36,10 +36,9 @@ from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
+from payrelay.gateways.http.exchange import CallHeaders, Loss, LossCause, OutgoingRequest, Reply
 from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
-from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay.store.access.owners import Owners
 from payrelay.store.chargebacks import Chargeback, Chargebacks
 from payrelay.store.checkouts import Checkouts
@@ -197,7 +196,7 @@ class Optimist(SimulatedNetwork):
     """Takes silence for a sign that nothing was sent."""
 
     async def exchange(
-        self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
+        self, request: OutgoingRequest, headers: CallHeaders, *, send_by_s: float | None = None
     ) -> Reply | Loss:
         """Says so."""
         outcome = await super().exchange(request, headers, send_by_s=send_by_s)
@@ -306,8 +305,8 @@ class Accusing(GatewayFacade):
         seen = await super().inquire(call, until_s=until_s, priority=priority, requester=requester)
         if not isinstance(seen, PaymentsSeen):
             return seen
-        backs = await self._inbox.list(NotificationFilter(kind=NotificationKind.CHARGEBACK), before=None, limit=100)
-        accused = {each.payment_id for each in backs}
+        told = await self._inbox.list(NotificationFilter(), before=None, limit=1_000)
+        accused = {each.payment_id for each in told if each.kind is NotificationKind.CHARGEBACK}
         payments = tuple(
             msgspec.structs.replace(each, status=PaymentStatus.CHARGED_BACK) if each.payment_id in accused else each
             for each in seen.payments
@@ -528,4 +527,5 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "a chargeback is told again": lambda: Parts(change=_talkative),
     "an installment is counted twice": lambda: Parts(change=_recounting),
     **MISTAKES_OF_RECOVERY,
+    **MISTAKES_OF_CLEARING,
 }

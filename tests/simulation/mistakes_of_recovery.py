@@ -7,12 +7,14 @@ from typing import Final
 from tests.simulation.process import Parts
 
 from payrelay.clock import Clock
+from payrelay.core.access.credential import Credential
 from payrelay.core.payments.proof import Control
 from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.flows.relay import Relay
 from payrelay.runtime.recovery.control_queries import ControlQueries
 from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.runtime.recovery.marks import Marks
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Database
 
 
@@ -47,6 +49,18 @@ class Uncontrolled(ControlQueries):
         return Control.FOUND
 
 
+class Solitary(Credentials):
+    """Takes whoever asks for the only one who could make anything."""
+
+    async def list(self) -> list[Credential]:
+        """Knows of no keys."""
+        return []
+
+
+def _solitary(relay: Relay, database: Database) -> Relay:
+    return replace(relay, credentials=Solitary(database, relay.credentials._rows))
+
+
 def _heedless(relay: Relay, _: Database) -> Relay:
     lost_commits = Heedless.__new__(Heedless)
     lost_commits.__dict__ = vars(relay.lost_commits)
@@ -72,5 +86,6 @@ MISTAKES_OF_RECOVERY: Final[dict[str, Callable[[], Parts]]] = {
     "nothing lost is looked for": lambda: Parts(change=_heedless),
     "a look needs no control": lambda: Parts(change=_uncontrolled),
     "a look comes too early": lambda: Parts(change=_hasty),
+    "what has lost its owner is open to all": lambda: Parts(change=_solitary),
     "an older mark is trusted": lambda: Parts(change=_trusting),
 }

@@ -8,14 +8,13 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
-from multidict import CIMultiDict
 from tests.simulation.fate import Fate
 from tests.simulation.loop import OUTSIDE, Crash, Owner, SimulatedLoop, wait_seconds
 from tests.simulation.losses import SHOWN_WITHIN_S
 
 from payrelay.clock import Clock
-from payrelay.gateways.payhere.connections import EFFECT_REPLY_BYTES_MAX, Loss, LossCause, Reply
-from payrelay.gateways.payhere.wire.requests import WireRequest
+from payrelay.gateways.http.exchange import CallHeaders, Loss, LossCause, OutgoingRequest, Reply
+from payrelay.gateways.payhere.connections import EFFECT_REPLY_BYTES_MAX
 from payrelay_simulator.faults import KINDS, RECEIPTS, Arguments, Rule
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.routes import Route, find
@@ -243,7 +242,7 @@ class SimulatedNetwork:
         self._is_closed = True
 
     async def exchange(
-        self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
+        self, request: OutgoingRequest, headers: CallHeaders, *, send_by_s: float | None = None
     ) -> Reply | Loss:
         """Sends one call; what has been written arrives, whatever becomes of us."""
         self._owner.reach("before_send")
@@ -269,7 +268,7 @@ class SimulatedNetwork:
         return await self._wait(answer, until_s)
 
     def _write(
-        self, request: WireRequest, headers: CIMultiDict[str], fault: tuple[str, Arguments] | None
+        self, request: OutgoingRequest, headers: CallHeaders, fault: tuple[str, Arguments] | None
     ) -> "asyncio.Future[Reply | Loss]":
         loop, name = self._gateway.loop, None if fault is None else fault[0]
         answer: asyncio.Future[Reply | Loss] = loop.create_future()
@@ -289,18 +288,18 @@ class SimulatedNetwork:
         return answer.result() if answer.done() else Loss(is_sent=True, cause=LossCause.TIMEOUT)
 
 
-def _endpoint(request: WireRequest) -> str:
+def _endpoint(request: OutgoingRequest) -> str:
     route = find(request.method, urlsplit(request.path).path)
     return route.endpoint if isinstance(route, Route) else "none"
 
 
-def _call(request: WireRequest, headers: CIMultiDict[str]) -> Call:
+def _call(request: OutgoingRequest, headers: CallHeaders) -> Call:
     path, _, query = request.path.partition("?")
     return Call(
         method=request.method,
         path=path,
         query=query,
-        authorization=headers.get("Authorization"),
-        content_type=headers.get("Content-Type", ""),
+        authorization=headers.authorization,
+        content_type=headers.content_type,
         body=request.body or b"",
     )

@@ -21,6 +21,7 @@ from tests.simulation.loop import OWNER, Owner, SimulatedLoop, wait_seconds
 from tests.simulation.network import OPERATION, Gateway, SimulatedNetwork
 from tests.simulation.outside import Outside, VirtualMarkFiles, VirtualRevocations
 from tests.simulation.receivers import Receivers, SimulatedSender
+from tests.simulation.remembering import remembering
 
 from payrelay import worker
 from payrelay.api.app import Api
@@ -29,8 +30,10 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.app import opened_relay, resources_of
 from payrelay.clock import Clock
+from payrelay.core.calls import Effect
 from payrelay.core.database.schema_changes import ANY
 from payrelay.core.payments.operation import Operation
+from payrelay.core.retention import Periods
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.errors import StoreError
@@ -62,6 +65,9 @@ ACCOUNT: Final = "gateway"
 BASE_URL: Final = "https://gateway.simulated"
 TORN: Final = "Cannot operate on a closed database"
 """What a process is told whose server has just died."""
+NEVER: Final = Periods(answers=None, calls=None, histories=None, notifications=None, events=None)
+SHORT: Final = NEVER._replace(calls=1)
+"""In lives in which the clearing goes on meanwhile: the judge reads answers, histories and notifications at the end."""
 MAINTENANCE_ROUNDS, MAINTENANCE_EVERY = 20, 10
 """What the program does as seldom as that is done here every so many rounds."""
 ALARMING: Final = frozenset(
@@ -108,6 +114,7 @@ class Around(Protocol):
     numbers: Random
     receivers: Receivers | None
     outside: Outside | None
+    calls: dict[str, Effect]
 
     def store_fault_share(self) -> float:
         """The share of writes that fail at this moment."""
@@ -255,6 +262,8 @@ class Process:
             secret = resources.chain.secret
             revocations = VirtualRevocations(around.outside, secret)
             relay.marks._files = VirtualMarkFiles(around.outside, f"{self.owner.name}.mark", secret)
+        relay.clearing.periods = SHORT if around.fate.clears else NEVER
+        relay = replace(relay, clearing=remembering(relay, around.calls))
         return around.parts.change(replace(relay, new_id=self._new_id, revocations=revocations), database)
 
     def _context(self, database: Database, relay: Relay) -> ApiContext:

@@ -95,15 +95,17 @@ def open_engine(path: Path, loop: SimulatedLoop, clock: Clock, disk: "Disk") -> 
     connections.writer.execute("PRAGMA synchronous = OFF")
 
     def drop() -> None:
+        connections.lists.close()
         connections.reader.close()
         connections.writer.close()
 
     OWNER.get().at_death.append(drop)
-    return Sqlite(connections, executor=SlowExecutor(loop, disk), loop=loop, lock=None, busy_s=2.0)
+    return Sqlite(connections, executor=SlowExecutor(loop, disk), loop=loop, lock=None, busy_s=2.0, list_timeout_s=None)
 
 
 def tear(engine: Sqlite) -> None:
     """Ends a server of many processes as its machine's death does: what wasn't committed is undone."""
+    engine._list_connection.close()
     engine._reader.close()
     engine._writer.close()
 
@@ -160,6 +162,10 @@ class SimulatedDatabase:
         if self._is_shared:
             await wait_seconds(self._random.uniform(0, SHARED_LATENCY_S))
         return await self._engine.read(unit)
+
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Reads a list, as everything else."""
+        return await self.read(unit)
 
     async def clear_files(self, table: str | None) -> bool:
         """Clears its files, unless its process is dead."""

@@ -42,6 +42,9 @@ SIGNS: Final = {
     "a look needs no control": "took effect 2 times",
     "a look comes too early": "took effect 2 times",
     "an older mark is trusted": "took effect 2 times",
+    "what has lost its owner is open to all": "of another principal was answered",
+    "what is open is cleared": "is no longer kept",
+    "guards are cleared": "the operation is not as this entry, its newest, left it",
 }
 FALSE_NEWS: Final = PageFate(
     buyers=2,
@@ -81,10 +84,13 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
+    "what is open is cleared": {**BUSY, "clears": True},
+    "guards are cleared": {**BUSY, "clears": True},
     "nothing lost is looked for": {**BUSY, "loss": LOST},
     "a look needs no control": {**BUSY, "loss": LOST, "blind_s": (55.0, 9_000.0)},
     "a look comes too early": {**BUSY, "loss": replace(LOST, hides_s=SHOWN_WITHIN_S)},
     "an older mark is trusted": {**BUSY, "loss": replace(LOST, outside="older")},
+    "what has lost its owner is open to all": {**BUSY, "loss": LOST, "hostile": HostileFate(meddlers=2)},
 }
 
 

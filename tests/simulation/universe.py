@@ -33,10 +33,12 @@ from tests.simulation.postman import Postman
 from tests.simulation.process import ACCOUNT, START_MS, TIMEOUT_S, Heard, Parts, Process, SimulatedClock, serve
 from tests.simulation.receivers import ADDRESS, Receivers
 from tests.simulation.recovery import Recovery
+from tests.simulation.retention import clear_everything_old, repeat_all
 from tests.simulation.template import Template
 from tests.simulation.witness import Witness
 
 from payrelay.clock import Clock
+from payrelay.core.calls import Effect
 from payrelay.errors import StoreError
 from payrelay.flows.payments.recover_after_crash import GRACE_MS
 from payrelay.store.engine.database import Database
@@ -116,6 +118,7 @@ class Universe:
         self.outside = None if fate.loss is None else Outside()
         self.loss: Loss | None = None
         self.failures: list[str] = []
+        self.calls: dict[str, Effect] = {}
         self.trace: list[str] = []
         self.told: list[Told] = []
         self.payment_ids: list[str] = []
@@ -358,6 +361,11 @@ class Universe:
         relay = next(process.relay for process in self.processes if process is not None)
         if relay is not None:
             for fault in (*await decide_all(relay, books), *await audit(relay)):
+                self.blame(fault)
+            for fault in (*await clear_everything_old(relay, self.auditor), *await audit(relay)):
+                self.blame(fault)
+            # What was lost with commits, and acknowledged, is new when it comes again.
+            for fault in await repeat_all(self.told if self.loss is None else [], self.call, self.auditor):
                 self.blame(fault)
         self.is_over = True
         for process in self.processes:

@@ -177,7 +177,7 @@ class _Late:
     def __init__(self, database: Database, owner: str) -> None:
         self._database = database
         self._owner = owner
-        self.read, self.write = database.read, database.write
+        self.read, self.read_page, self.write = database.read, database.read_page, database.write
         self.ping, self.close = database.ping, database.close
 
     async def clear_files(self, table: str | None) -> bool:
@@ -330,7 +330,7 @@ class _Full:
     """A database on a disk that has no room for a second copy of its file."""
 
     def __init__(self, database: Database) -> None:
-        self.read, self.write = database.read, database.write
+        self.read, self.read_page, self.write = database.read, database.read_page, database.write
         self.ping, self.close = database.ping, database.close
 
     async def clear_files(self, table: str | None) -> bool:

@@ -1,9 +1,15 @@
+from contextlib import suppress
+
 import pytest
+from tests.needed import lacking
+from tests.postgresql_server import ProgramsMissing, running_on_small_disk
 
 from payrelay.clock import Clock
+from payrelay.errors import StoreFault, StoreUnavailable
+from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Statement, Unit, Value
 from payrelay.store.engine.queries import query
-from payrelay.store.heartbeats import KEPT_MS, Heartbeats
+from payrelay.store.heartbeats import KEPT_MS, ROOM_BYTES, Heartbeats
 
 NOW_MS = 1_800_000_000_000
 
@@ -89,3 +95,36 @@ async def test_a_server_tells_its_clock(database: Database, request: pytest.Fixt
         assert all(each is not None and abs(each - now_ms) < 60_000 for each in told)
     else:
         assert told == [None, None]
+
+
+async def test_a_file_without_room_beside_it_is_not_ready(database: Database) -> None:
+    """SQLite writes over its own log as long as nothing grows, and would look well on a full disk."""
+    heartbeats = Heartbeats(database, "process_1", lambda: ROOM_BYTES - 1)
+
+    with pytest.raises(StoreUnavailable) as raised:
+        await heartbeats.beat(NOW_MS)
+
+    assert raised.value.fault is StoreFault.DISK_FULL
+
+
+@pytest.mark.integration
+async def test_a_server_whose_disk_is_full_is_noticed_without_any_load() -> None:
+    """A row that is written over needs no room: a full disk showed as ready until the first operation failed."""
+    try:
+        with running_on_small_disk(160) as server:
+            database = await open_database(server.url(), clock=Clock(), owner=True)
+            heartbeats = Heartbeats(database, "process_1")
+            await heartbeats.beat(NOW_MS)
+            filler = server.folder / "filler"
+            with suppress(OSError), filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(1 << 16))
+            with pytest.raises(StoreUnavailable) as raised:
+                await heartbeats.beat(NOW_MS + 1)
+            filler.unlink()
+
+            assert raised.value.fault is StoreFault.DISK_FULL
+            assert not (await heartbeats.beat(NOW_MS + 2)).is_own_lost
+            await database.close()
+    except ProgramsMissing as missing:
+        lacking(str(missing))

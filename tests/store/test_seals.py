@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from tests.digests import digests_of, put_first_check
 from tests.store.conftest import Book
+from tests.store.console.samples import operators_of, with_everything
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER, TOKEN
 from tests.store.test_inbox import BODY, NOTIFICATION
@@ -88,6 +89,7 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     inbox = Inbox(database, seal, digests_of(database))
     await inbox.put(NOTIFICATION, BODY)
     await inbox.accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, TOKEN, at_ms=1)
+    await with_everything(operators_of(database, seal))
     endpoints = Endpoints(database, seal, digests_of(database))
     await endpoints.add(ENDPOINT, Secret("older"))
     await endpoints.rotate("end_1", Secret("newest"), older_ends_at_ms=2, now_ms=1)
@@ -273,6 +275,10 @@ class _Racing:
             unit.close()
             raise Outdated("somebody else wrote it")
         return await self._database.write(unit)
+
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Reads a list."""
+        return await self._database.read_page(unit)
 
     async def clear_files(self, table: str | None) -> bool:
         """Clears its files."""

@@ -54,7 +54,7 @@ class _CutOff:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.read, self.clear_files = database.read, database.clear_files
+        self.read, self.read_page, self.clear_files = database.read, database.read_page, database.clear_files
         self.ping, self.close = database.ping, database.close
 
     async def write(self, unit: Unit[T]) -> T:

@@ -18,7 +18,8 @@ from tests.upgrades.books import VERSIONS, Asked, Books, copy_database, effects_
 from tests.upgrades.make_books import post, send
 from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, StillClock, opened, settings_over
 
-from payrelay.app import opened_key_stores, opened_resources, running
+from payrelay.app import opened_resources, running
+from payrelay.app_commands import opened_key_stores
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, without_signatures
 from payrelay.core.checkouts.checkout import Checkout

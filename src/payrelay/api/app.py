@@ -28,6 +28,8 @@ from payrelay.api.public.open_pages import OpenPages
 
 API_SEGMENT: Final = b"api"
 """The segment that follows the name of an account."""
+CONSOLE_SEGMENT: Final = b"console"
+"""The first segment of the console's paths, where it is served here."""
 HEADERS_BYTES: Final = 512
 """About the size of an answer's headers."""
 
@@ -49,6 +51,7 @@ class Api:
         self._routes = AccountRoutes(context.routes, context.relay, self._admission, context.body_timeout_s)
         self._pages = OpenPages(context.relay, context.pages(), context.body_timeout_s, context.shops)
         self.metrics = context.metrics_page()
+        self._console = context.console
         self._under_way: set[asyncio.Task[object] | None] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,6 +111,8 @@ class Api:
         scope = visit.scope
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         segments = raw_path.split(b"/")
+        if self._console is not None and segments[1:2] == [CONSOLE_SEGMENT]:
+            return await safely_answered(visit, self._console.answered(visit), self._log)
         if segments[2:3] != [API_SEGMENT]:
             return await safely_answered(visit, self._pages.answered(visit, raw_path, segments), self._log)
         visit.page_headers = self._browsers.headers_for(visit.headers)

@@ -13,7 +13,7 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.health import HealthSource
 from payrelay.api.openapi.document import describe_api
-from payrelay.api.public.site import MetricsAddress, Pages
+from payrelay.api.public.site import FurtherPages, MetricsAddress, Pages
 from payrelay.api.requests.route import Route
 from payrelay.api.routes.table import ROUTES
 from payrelay.core.checkouts.shop import Shop
@@ -41,6 +41,7 @@ class ApiContext:
         body_timeout_s: how long a body may take to arrive.
         limits: how many connections one caller may have.
         routes: the table of routes; tests may pass another one.
+        console: the console, where it is served on this address.
     """
 
     relay: Relay
@@ -59,6 +60,7 @@ class ApiContext:
     body_timeout_s: float = BODY_TIMEOUT_S
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     routes: tuple[Route, ...] = field(default=ROUTES)
+    console: FurtherPages | None = None
 
     def metrics_page(self) -> MetricsAddress:
         """Makes what answers on the metrics' own address."""
@@ -70,7 +72,7 @@ class ApiContext:
             store_health=self.store_health,
             exposition=self.exposition,
             metrics_networks=() if self.has_metrics_address else self.metrics_networks,
-            describe=partial(describe_api, self.routes, self.environments),
+            describe=partial(describe_api, self.routes, self.environments, self.relay.public_url),
             lost_commits=self.relay.lost_commits,
             is_stopping=lambda: self.relay.background.is_stopping,
         )

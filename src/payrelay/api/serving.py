@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, Protocol
 
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
@@ -18,7 +18,9 @@ from granian.server.embed import Server
 from payrelay.api.app import Api
 from payrelay.api.connections.limiter import limit_connections
 from payrelay.api.connections.sockets import AcceptedSockets
+from payrelay.api.console_door import ConsoleAddress
 from payrelay.api.http.capacity import connections_max, files_max
+from payrelay.api.http.incoming_request import Receive, Scope, Send
 from payrelay.api.public.site import MetricsAddress
 from payrelay.errors import SettingsError
 
@@ -28,14 +30,21 @@ HEADERS_BYTES_MAX: Final = 16_384
 """For the request line and all headers: a key has some 80 bytes, a path with an order id at most 800."""
 BACKLOG: Final = 1024
 """Connections that wait in the kernel until the server accepts them."""
-METRICS_CONNECTIONS_MAX: Final = 64
-"""Connections at once on the metrics' own address, on which only collectors of metrics come."""
+CONNECTIONS_BESIDE_MAX: Final = 64
+"""Connections at once on the metrics' own address, and on the console's: collectors come there, and a few people."""
 UNREAD_BYTES_KEPT: Final = 131_072
 """What the kernel keeps of an answer until the client reads it, for each connection."""
 LAST_ANSWERS_S: Final = 1.0
 """The time for answering requests that have not finished by the end of the drain."""
 
 Started = Callable[[str, int], None]
+
+
+class Application(Protocol):
+    """An ASGI callable."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
 
 
 class _Server(Server):
@@ -45,7 +54,7 @@ class _Server(Server):
     started on one port by mistake would each get half of the requests. And the port behind 0 would not be known.
     """
 
-    def __init__(self, app: Api | MetricsAddress, listener: socket.socket, places: int) -> None:
+    def __init__(self, app: Application, listener: socket.socket, places: int) -> None:
         super().__init__(
             app,
             interface=Interfaces.ASGINL,
@@ -102,24 +111,31 @@ async def serve(
     limiting = asyncio.ensure_future(
         limit_connections(app.connections, sockets, places=connections_max(files_max()), note=app.lines.closed)
     )
-    stopping = asyncio.ensure_future(stop.wait())
     try:
         # Connections that come before the server accepts them wait in the backlog.
         if on_started is not None:
             address = listener.getsockname()
             on_started(address[0], address[1])
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if serving.done():
-            serving.result()
-            raise RuntimeError("the HTTP server ended by itself")
+        await _until_stopped(serving, stop)
     finally:
-        stopping.cancel()
         listener.close()
         app.answer_held_responses()
         has_finished = await _drained(app, server, serving, drain_s)
         limiting.cancel()
         app.lines.log_counts()
     return has_finished
+
+
+async def _until_stopped(serving: asyncio.Future[None], stop: asyncio.Event) -> None:
+    """Waits for the stop; raises what ended the server, or RuntimeError, where it ended first."""
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+    if serving.done():
+        serving.result()
+        raise RuntimeError("the HTTP server ended by itself")
 
 
 async def _drained(app: Api, server: Server, serving: asyncio.Future[None], drain_s: float) -> bool:
@@ -137,17 +153,51 @@ async def _drained(app: Api, server: Server, serving: asyncio.Future[None], drai
     return False
 
 
+async def serve_plainly(
+    app: Application,
+    host: str,
+    port: int,
+    *,
+    stop: asyncio.Event,
+    drain_s: float,
+    on_started: Started,
+) -> bool:
+    """Serves any ASGI callable until ``stop`` is set; then lets the requests under way finish for ``drain_s``.
+
+    The kernel's limits hold, and none for a single client: this is for a program behind a proxy of one's own.
+
+    Returns True when all requests have finished. Raises SettingsError where the process can't listen on the address.
+    """
+    listener = listener_on(host, port)
+    server = _Server(app, listener, connections_max(files_max()))
+    serving = asyncio.ensure_future(server.serve())
+    try:
+        address = listener.getsockname()
+        on_started(address[0], address[1])
+        await _until_stopped(serving, stop)
+    finally:
+        listener.close()
+        server.stop()  # type: ignore[no-untyped-call]
+        _, unfinished = await asyncio.wait({serving}, timeout=drain_s)
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
+    return not unfinished
+
+
 @asynccontextmanager
-async def metrics_served(page: MetricsAddress, address: tuple[str, int] | None) -> AsyncIterator[None]:
-    """Serves the metrics on an address of their own while the context is open; nothing where the address is None.
+async def served_beside(
+    page: MetricsAddress | ConsoleAddress | None, address: tuple[str, int] | None
+) -> AsyncIterator[None]:
+    """Serves the metrics or the console on an address of its own while the context is open; nothing without one.
 
     Raises SettingsError that names the address, where the process can't listen on it.
     """
-    if address is None:
+    if page is None or address is None:
         yield
         return
     listener = listener_on(*address)
-    server = _Server(page, listener, METRICS_CONNECTIONS_MAX)
+    server = _Server(page, listener, CONNECTIONS_BESIDE_MAX)
     serving = asyncio.ensure_future(server.serve())
     try:
         yield

@@ -25,7 +25,7 @@ async def pause(account: AccountName, *, reason: Reason = "", by: By = None) -> 
 
     Reads and the resolution of open operations go on.
     """
-    from payrelay.app import opened_pauses
+    from payrelay.app_commands import opened_pauses
     from payrelay.flows.operators.pause_account import in_words, pause_account
 
     settings = read_settings()
@@ -48,7 +48,7 @@ async def pause(account: AccountName, *, reason: Reason = "", by: By = None) -> 
 @awaited
 async def resume(account: AccountName) -> int:
     """Let a paused account go on."""
-    from payrelay.app import opened_pauses
+    from payrelay.app_commands import opened_pauses
     from payrelay.flows.operators.pause_account import resume_account
 
     settings = read_settings()

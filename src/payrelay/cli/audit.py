@@ -68,7 +68,7 @@ async def verify(
 @awaited
 async def print_anchor() -> int:
     """Print the newest anchor, to be kept outside the database."""
-    from payrelay.app import opened_trail
+    from payrelay.app_commands import opened_trail
 
     async with opened_trail(read_settings(), Clock()) as trail:
         newest = await trail.last_anchor()
@@ -94,7 +94,7 @@ async def explain(
 
     It adds a signed line for each anchor, and changes nothing. It refuses where the audit finds anything else.
     """
-    from payrelay.app import opened_trail
+    from payrelay.app_commands import opened_trail
     from payrelay.flows.operators.audit import find_explainable
 
     settings, who, why = read_settings(), operator_from(by), reason_from(reason)
@@ -127,7 +127,7 @@ def _explained(each: "AnchorExplanation") -> str:
 @asynccontextmanager
 async def _audit(settings: "Settings", noted: dict[int, str]) -> "AsyncIterator[Audit]":
     """Opens the database, which a server may be using at the same time, with a progress bar on a terminal."""
-    from payrelay.app import opened_audit
+    from payrelay.app_commands import opened_audit
     from payrelay.cli.terminal.pages import Page, progress_bar
 
     with progress_bar(Page(stderr=True)) as bar:
@@ -180,7 +180,9 @@ class ProgressBars:
 def _shown(summary: "Summary") -> dict[str, object]:
     """Gives the summary for programs; times are texts, as everywhere outside the database."""
     members = msgspec.structs.asdict(summary)
-    times = {name: members.pop(f"{name}_ms") for name in ("chain_since", "trusted_since", "anchored_until")}
+    times = {
+        name: members.pop(f"{name}_ms") for name in ("chain_since", "trusted_since", "anchored_until", "cleared_until")
+    }
     texts = {name: None if at_ms is None else rfc3339(at_ms, "seconds") for name, at_ms in times.items()}
     gaps = [
         {
@@ -218,6 +220,8 @@ def _summary_lines(summary: "Summary") -> list[str]:
         lines.append(
             f"The newest anchor, up to {rfc3339(summary.anchored_until_ms, 'seconds')}, is {summary.newest_anchor}."
         )
+    if summary.newest_act is not None:
+        lines.append(f"{summary.acts} acts of operators; the newest is {summary.newest_act}.")
     if summary.findings:
         return [*lines, f"{summary.findings} findings."]
     if summary.is_verified:
@@ -247,6 +251,13 @@ def _gaps(summary: "Summary") -> list[str]:
         lines.append(
             f"{summary.rows_trusted} rows and {summary.entries_before_chain} journal entries are from before the"
             f" upgrade of {when}, and are compared with what they were then."
+        )
+    if summary.cleared_until_ms is not None:
+        until = rfc3339(summary.cleared_until_ms, "seconds")
+        lines.append(
+            f"Cleared, as their periods of retention were over: {summary.entries_cleared} journal entries of"
+            f" {summary.histories_cleared} operations, {summary.answers_cleared} answers,"
+            f" {summary.calls_cleared} calls, of operations up to {until}. What is left of them is compared."
         )
     if summary.operations_before_chain:
         count = summary.operations_before_chain

@@ -16,7 +16,7 @@ async def rotate_key() -> int:
 
     Tokens of the previous key stay valid until they end.
     """
-    from payrelay.app import opened_signing_keys
+    from payrelay.app_commands import opened_signing_keys
 
     async with opened_signing_keys(read_settings(), Clock()) as keys:
         try:

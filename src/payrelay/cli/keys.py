@@ -49,7 +49,7 @@ async def create(
     expires: Annotated[str | None, typer.Option(metavar="SPAN", help="When it ends, from now, such as 30d.")] = None,
 ) -> int:
     """Make a key, and print it."""
-    from payrelay.app import opened_key_stores
+    from payrelay.app_commands import opened_key_stores
     from payrelay.flows.access.issue_key import KeyRequest, issue_key
 
     settings = read_settings()
@@ -79,7 +79,7 @@ async def create(
 @awaited
 async def list_all(*, as_json: Json = False) -> int:
     """List the keys, without their secrets."""
-    from payrelay.app import opened_key_stores
+    from payrelay.app_commands import opened_key_stores
     from payrelay.cli.terminal.pages import Page, table
     from payrelay.flows.access.issue_key import list_keys
 
@@ -97,7 +97,7 @@ async def list_all(*, as_json: Json = False) -> int:
 @awaited
 async def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]) -> int:
     """End a key."""
-    from payrelay.app import opened_key_stores
+    from payrelay.app_commands import opened_key_stores
     from payrelay.flows.access.issue_key import revoke_key
 
     async with opened_key_stores(read_settings(), Clock()) as stores:

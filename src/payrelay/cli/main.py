@@ -33,6 +33,7 @@ from payrelay.errors import Refusal, SettingsError, StoreError
 FILES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "serve": "program",
+        "route": "program",
         "demo": "program",
         "simulate": "program",
         "check": "check",
@@ -51,9 +52,12 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "events": "endpoints",
         "keys": "keys",
         "principals": "principals",
+        "operators": "console.operators",
         "client-tokens": "client_tokens",
         "seal": "seal",
         "audit": "audit",
+        "reconcile": "reconciliation.reconcile",
+        "retention": "storage.retention",
         "backup": "backups.backup",
         "restore": "backups.restore",
         "db": "program",

@@ -157,7 +157,7 @@ def _count(group: Group) -> str:
     )
 
 
-def _asked(operation: Operation, call: Effect, now_ms: int) -> Iterator[tuple[str, str]]:
+def _asked(operation: Operation, call: Effect | None, now_ms: int) -> Iterator[tuple[str, str]]:
     yield "what", request_phrase(operation)
     match call:
         case Charge(items=words) | Capture(description=words) | Refund(description=words) | Void(description=words):

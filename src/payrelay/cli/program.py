@@ -79,8 +79,35 @@ async def serve(
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and sys.stdout.isatty())
     listening = (settings.host if host is None else host, settings.port if port is None else port)
+    settings = settings.model_copy(update={"host": listening[0]})
     with service_log(is_text=is_text, level=level) as log:
         await server.serve(settings, *listening, log, may_upgrade=upgrade)
+    return DONE
+
+
+@app.command(epilog=examples("payrelay route", "payrelay route --port 8080 --log-format json"))
+@awaited
+async def route(
+    *,
+    host: ListenHost = None,
+    port: ListenPort = None,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="How log lines are written; auto is text on a terminal, and JSON elsewhere.")
+    ] = LogFormat.AUTO,
+) -> int:
+    """Route requests to the partitions that have their accounts.
+
+    It stores nothing, and needs no database: the settings of the partitions are enough.
+    """
+    from payrelay.cli.terminal.stray_lines import service_log
+    from payrelay.partitions import route as router
+
+    settings = read_settings()
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and sys.stdout.isatty())
+    listening = (settings.host if host is None else host, settings.port if port is None else port)
+    with service_log(is_text=is_text, level=level) as log:
+        await router.route(settings, *listening, log)
     return DONE
 
 
@@ -91,7 +118,7 @@ async def demo(host: Host = "127.0.0.1", port: Port = 8080, shop: Shop = None) -
 
     It prints the addresses, a key and calls to copy.
     """
-    from payrelay.cli.demo import run_demo
+    from payrelay.cli.demo.run import run_demo
 
     if shop is not None and not shop.is_file():
         raise CommandError(f"{shop}: there is no such program")

@@ -24,7 +24,7 @@ app = group("seal", "What is sealed at rest, and with which key.")
 @awaited
 async def show_status(*, as_json: Json = False) -> int:
     """Tell how many values each key seals."""
-    from payrelay.app import opened_seals
+    from payrelay.app_commands import opened_seals
     from payrelay.cli.terminal.pages import show_result
     from payrelay.flows.operators.rotate_seal import seal_status
 
@@ -37,7 +37,7 @@ async def show_status(*, as_json: Json = False) -> int:
 @awaited
 async def rotate() -> int:
     """Seal everything with the first key, while the service runs."""
-    from payrelay.app import opened_seals
+    from payrelay.app_commands import opened_seals
     from payrelay.cli.terminal.pages import Page, progress_bar
     from payrelay.flows.operators.rotate_seal import rotate_seal
 

@@ -63,6 +63,11 @@ def found(data: object, msg: str = "OK") -> Answer:
     return succeeded(_encode(msg), _encode(data))
 
 
+def found_page(data: object, next_cursor: str | None) -> Answer:
+    """Answers 200 with one page of a list, and the ``cursor`` of the next page; None where there is none."""
+    return Answer(http_status=200, body=_envelope(1, _encode("OK"), _encode(data), next_cursor=_encode(next_cursor)))
+
+
 def of_reading(reading: Reading, trace: Trace, *, data_when_missing: bytes = _JSON_NULL) -> Answer:
     """Answers a read with its result, or with why it failed."""
     if reading.code is None:
@@ -165,6 +170,9 @@ def _hidden(raw_value: bytes) -> bytes:
     return raw_value
 
 
-def _envelope(status: int, raw_msg: bytes, raw_data: bytes, raw_error: bytes | None = None) -> bytes:
+def _envelope(
+    status: int, raw_msg: bytes, raw_data: bytes, raw_error: bytes | None = None, *, next_cursor: bytes | None = None
+) -> bytes:
     error = b"" if raw_error is None else b',"error":' + raw_error
-    return b'{"status":%d,"msg":%b,"data":%b%b}' % (status, raw_msg, raw_data, error)
+    cursor = b"" if next_cursor is None else b',"next_cursor":' + next_cursor
+    return b'{"status":%d,"msg":%b,"data":%b%b%b}' % (status, raw_msg, raw_data, error, cursor)

@@ -11,6 +11,12 @@ import msgspec
 MINOR_PER_UNIT: Final = 100
 AMOUNT_MINOR_MAX: Final = 99_999_999_999_999
 """The largest amount, 999,999,999,999.99: far above any card limit, and it fits every database's 64-bit integer."""
+_FLOAT_DIGITS_MAX: Final = 20
+"""A binary fraction of 64 bits is written with 17 digits."""
+_NOISE_LEAST: Final = Decimal("1e-4")
+_NOISE_MAX: Final = Decimal("0.2")
+_NOISE_PART: Final = Decimal("1e-12")
+"""How far calculating with binary fractions leads away from whole hundredths, in hundredths."""
 _AMOUNT_MAX: Final = Decimal(AMOUNT_MINOR_MAX).scaleb(-2)
 
 
@@ -48,8 +54,23 @@ def _hundredths(amount: Decimal) -> int:
     # A tail longer than the number itself can't be zero. The check comes first, or 1E-999999 would make a huge power.
     hundredths, tail = (0, number) if -shift > len(digits) else divmod(number, int(10**-shift))
     if tail:
-        raise AmountError("must have at most 2 decimals")
+        meant = _meant(amount)
+        hint = "" if meant is None else f"; probably {decimal_text(meant)} was meant"
+        raise AmountError(f"must have at most 2 decimals{hint}")
     return hundredths
+
+
+def _meant(amount: Decimal) -> int | None:
+    """Gives the hundredths beside an amount that binary fractions have made of them; None where there are none.
+
+    10.1 times 3 is 30.299999999999997 in most languages. It is not accepted: who calculates so may be wrong by more.
+    """
+    if len(amount.as_tuple().digits) > _FLOAT_DIGITS_MAX:
+        return None
+    scaled = amount.scaleb(2)
+    nearest = scaled.to_integral_value()
+    is_noise = abs(scaled - nearest) <= min(_NOISE_MAX, max(_NOISE_LEAST, scaled * _NOISE_PART))
+    return int(nearest) if is_noise and nearest > 0 else None
 
 
 def amount_json(amount_minor: int | None) -> msgspec.Raw:
@@ -61,3 +82,11 @@ def decimal_text(amount_minor: int) -> str:
     """Writes hundredths as a decimal with two digits after the point: 34567 is ``345.67``, -50 is ``-0.50``."""
     units, hundredths = divmod(abs(amount_minor), MINOR_PER_UNIT)
     return f"{'-' if amount_minor < 0 else ''}{units}.{hundredths:02d}"
+
+
+def amount_text(amount_minor: int | None, currency: str | None) -> str | None:
+    """Writes an amount with its currency for people, such as ``1,250.00 LKR``; None where there is no amount."""
+    if amount_minor is None:
+        return None
+    units, _, hundredths = decimal_text(amount_minor).partition(".")
+    return f"{int(units):,}.{hundredths} {currency or '(currency not known)'}"

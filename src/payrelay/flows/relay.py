@@ -13,7 +13,7 @@ from payrelay.core.access.credential import Credential
 from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.checkouts.return_links import LinkRule
 from payrelay.core.notifications.notification import Notification
-from payrelay.core.outcomes import Reading
+from payrelay.core.outcomes import Evidence, Reading
 from payrelay.core.payments.operation import Retention
 from payrelay.errors import Code, Refusal
 from payrelay.flows.runtime_parts import RuntimeParts
@@ -40,6 +40,7 @@ class Relay(Stores, RuntimeParts):
         return_links: the apps' own links that a customer may be sent back to.
         recovery_lag_s: how long a gateway may take to show an effect, in seconds, after commits were lost.
         can_apps_charge: whether tokens of an identity provider may charge.
+        books_timezone: the time zone in which the days of the books end; None for each gateway's own.
         withdrawals: ids of operations that a background task is trying to withdraw.
         being_resolved: ids of operations that this process is resolving now, and whether each is out of turn.
         inquired_now: when an inquiry out of turn about an operation last began, by ``clock.boot_s``.
@@ -57,6 +58,7 @@ class Relay(Stores, RuntimeParts):
     return_links: tuple[LinkRule, ...] = ()
     recovery_lag_s: int = 600
     can_apps_charge: bool = False
+    books_timezone: str | None = None
     withdrawals: set[str] = field(default_factory=set)
     being_resolved: dict[str, bool] = field(default_factory=dict)
     inquired_now: dict[str, float] = field(default_factory=dict)
@@ -110,6 +112,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         request_id: names this request in logs and answers.
         idempotency_key: unquoted; None where the client sent none.
         is_insisting: the client accepts only a new answer to a read, and no cached one.
+        operator, reason: who acts for the caller in the console, and why; None where the caller itself does.
     """
 
     account: str
@@ -117,6 +120,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str
     idempotency_key: str | None = None
     is_insisting: bool = False
+    operator: str | None = None
+    reason: str | None = None
+
+    def signed(self, evidence: Evidence) -> Evidence:
+        """Adds to the evidence of an operation's first entry which operator acts, and why."""
+        if self.operator is None:
+            return evidence
+        return msgspec.structs.replace(evidence, operator=self.operator, reason=self.reason)
 
     @property
     def principal(self) -> str:

@@ -16,7 +16,9 @@ from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.reconciliation.stores import ReconciliationStores
 from payrelay.store.recovery.identity import IdentityStore
+from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 
@@ -42,6 +44,8 @@ class Stores:
         owners: who owns a payment, an authorization, a plan or an order.
         principals: the names and groups of principals.
         identities: the identity of the database.
+        clearing: clears old data.
+        reconciliation: our books, statements, and differences between them.
     """
 
     journal: Journal
@@ -61,3 +65,5 @@ class Stores:
     owners: Owners
     principals: Principals
     identities: IdentityStore
+    clearing: Clearing
+    reconciliation: ReconciliationStores

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-import aiohttp
 import msgspec
 from pydantic import BaseModel
 
 from payrelay.clock import Clock
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.gateways.gateway import Gateway
+from payrelay.gateways.http.pool import BeginSpan
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.token_store import TokenStore
 
@@ -63,8 +63,7 @@ class GatewayResources:
         token_store: gives the store in which processes share an access token, by the token's name. None where they
             share nothing.
         date_seen: gets the Date header of each reply, so that a clock that is wrong is noticed.
-        trace_configs: record the requests of an HTTP client to the gateway, and add a header; none where nothing is
-            traced.
+        begin_span: records the calls to the gateway; None where nothing is traced.
     """
 
     clock: Clock
@@ -72,7 +71,7 @@ class GatewayResources:
     rate_limiter: RateLimiter
     token_store: Callable[[str], TokenStore] | None
     date_seen: Callable[[str], None] | None = None
-    trace_configs: tuple[aiohttp.TraceConfig, ...] = ()
+    begin_span: BeginSpan | None = None
 
 
 class GatewayKind(Protocol):

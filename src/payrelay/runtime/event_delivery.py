@@ -93,6 +93,7 @@ class Dispatch:
         passed: a hook that gets each crash point of events, with the endpoint's id, or an empty text.
         chance: gives a number from 0 to 1 for the jitter.
         attempts_max: attempts at once, except that each endpoint may have NARROW.
+        kept_ms: how long events are kept; None for ever.
     """
 
     feed: Feed
@@ -107,6 +108,7 @@ class Dispatch:
     passed: Callable[[FlowPoint, str], None] = no_hook
     chance: Callable[[], float] = random.random
     attempts_max: int = ATTEMPTS_AT_ONCE_MAX
+    kept_ms: int | None = KEPT_MS
     workers: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     is_closing: bool = False
     waking: asyncio.TimerHandle | None = None
@@ -171,8 +173,9 @@ async def _publish(dispatch: Dispatch) -> bool:
 
 
 async def forget_events(dispatch: Dispatch) -> None:
-    """Deletes at most FORGOTTEN_MAX events that are older than KEPT_MS, with their deliveries. Raises StoreError."""
-    await dispatch.feed.forget(dispatch.clock.now_ms() - KEPT_MS, FORGOTTEN_MAX)
+    """Deletes at most FORGOTTEN_MAX events older than ``kept_ms``, with their deliveries. Raises StoreError."""
+    if dispatch.kept_ms is not None:
+        await dispatch.feed.forget(dispatch.clock.now_ms() - dispatch.kept_ms, FORGOTTEN_MAX)
 
 
 async def _safely(dispatch: Dispatch) -> None:

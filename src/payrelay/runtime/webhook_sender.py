@@ -182,8 +182,7 @@ class WebhookSender:
                 timeout=aiohttp.ClientTimeout(total=self._limit_s),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
-                # Its path may be a secret of the receiver.
-                trace_configs=None if self._spans is None else [self._spans.client(names_path=False)],
+                trace_configs=None if self._spans is None else [self._spans.client()],
             )
         return self._session
 

@@ -20,20 +20,22 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
-from payrelay.core.access.client_token import USUAL_SCOPES
-from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.return_links import LinkRule
 from payrelay.core.checkouts.shop import Logo, Rgb, Shop
 from payrelay.core.database.database_url import embedded_file
-from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret, secret_of
 from payrelay.errors import SettingsError
 from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay.settings import parse
+from payrelay.settings.console import ConsoleSettings, problem_of_console
+from payrelay.settings.identity import IdentitySettings
+from payrelay.settings.sections import EventSettings, ReconciliationSettings, RetentionSettings
 
 ORIGINS_MAX: Final = 100
+ADDRESSES_MAX: Final = 32
+"""Of one partition; a load balancer has one."""
 KEY_IS_MISSING: Final = "PAYRELAY_ENCRYPTION_KEY is missing; it is required with postgresql://"
 
 _POSTGRESQL: Final = "postgresql://"
@@ -106,34 +108,20 @@ def gateway_settings(value: object) -> GatewaySettings:
     return _MODELS[name].model_validate({**KINDS[name].defaults, **fields} if isinstance(value, dict) else value)
 
 
-class EventSettings(BaseModel):
-    """The settings for the delivery of events."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
-
-    allowed_hosts: Annotated[AllowedDestinations, PlainValidator(parse.allowed_hosts)] = AllowedDestinations()
-    """Destinations that events may be sent to although they are not public, or not over https."""
-
-
-class IdentitySettings(BaseModel):
-    """An identity provider whose tokens the API accepts; see ``core.access.identity_provider.IdentityProvider``."""
+class PartitionSettings(BaseModel):
+    """A partition: an installation with a database of its own, and the accounts that it serves."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    jwks_url: Annotated[str, AfterValidator(parse.private_address_with_query)]
-    """The address of its keys."""
-    issuer: Annotated[str, Field(min_length=1)]
-    audience: Annotated[str, Field(min_length=1)]
-    principal: Annotated[str, Field(min_length=1)]
-    """The principal whose customers the bearers are: the name of a backend's key."""
-    customer_claim: Annotated[str, Field(min_length=1)] = "sub"
-    customer_claim_is: Literal["reference", "customer"] = "reference"
-    order_claim: Annotated[str, Field(min_length=1)] | None = None
-    amount_claim: Annotated[str, Field(min_length=1)] | None = None
-    currency_claim: Annotated[str, Field(min_length=1)] | None = None
-    scopes: Annotated[frozenset[Scope], PlainValidator(parse.client_scopes)] = USUAL_SCOPES
-    accounts: Annotated[frozenset[str], BeforeValidator(parse.parts)] = frozenset()
-    """The accounts that its tokens may use; empty for all."""
+    address: Annotated[
+        tuple[Annotated[str, AfterValidator(parse.web_address)], ...],
+        BeforeValidator(parse.parts),
+        Field(min_length=1, max_length=ADDRESSES_MAX),
+    ]
+    """Where the router reaches it: the addresses of its processes, or of its load balancer."""
+    accounts: Annotated[
+        frozenset[Annotated[str, AfterValidator(parse.gateway_name)]], BeforeValidator(parse.parts), Field(min_length=1)
+    ]
 
 
 class Settings(BaseModel):
@@ -155,6 +143,9 @@ class Settings(BaseModel):
         Annotated[str, AfterValidator(parse.gateway_name)], Annotated[GatewaySettings, PlainValidator(gateway_settings)]
     ] = {}
     identity: IdentitySettings | None = None
+    partition: Annotated[str, AfterValidator(parse.gateway_name)] | None = None
+    """The partition that this installation is; None for the router, and where there are no partitions."""
+    partitions: dict[Annotated[str, AfterValidator(parse.gateway_name)], PartitionSettings] = {}
     repeat_window: Annotated[int, PlainValidator(parse.repeat_window_s)] = 86_400
     """Seconds; 0 for none."""
     recovery_lag: Annotated[int, PlainValidator(parse.recovery_lag_s)] = 600
@@ -192,6 +183,9 @@ class Settings(BaseModel):
     tracing: bool = False
     """Whether spans are recorded, and sent where OpenTelemetry's own variables say."""
     events: EventSettings = EventSettings()
+    console: ConsoleSettings = ConsoleSettings()
+    retention: RetentionSettings = RetentionSettings()
+    reconciliation: ReconciliationSettings = ReconciliationSettings()
     return_links: Annotated[tuple[LinkRule, ...], PlainValidator(parse.link_rules)] = ()
     """The apps' links that a customer may be sent back to."""
 
@@ -232,6 +226,9 @@ def marks_beside(database: Path) -> Path:
 
 def require_serving(settings: Settings) -> None:
     """Raises SettingsError where a setting is missing or wrong that only the server needs."""
+    if settings.partitions and settings.partition is None:
+        names = ", ".join(sorted(settings.partitions))
+        raise SettingsError(f"{parse.PREFIX}PARTITION is missing: which of {names} is this installation?")
     if not settings.gateways:
         raise SettingsError(
             "no gateway is configured: set PAYRELAY_GATEWAYS__GATEWAY__APP_ID and"
@@ -239,6 +236,9 @@ def require_serving(settings: Settings) -> None:
         )
     if settings.embedded_path is None and settings.encryption_key is None:
         raise SettingsError(KEY_IS_MISSING)
+    problem = problem_of_console(settings.console, settings.host, frozenset(settings.gateways))
+    if problem is not None:
+        raise SettingsError(problem)
     if settings.identity is not None:
         for name in sorted(settings.identity.accounts - settings.gateways.keys()):
             raise SettingsError(f"{parse.PREFIX}IDENTITY__ACCOUNTS names {name}, but no gateway has that name")

@@ -25,6 +25,7 @@ from payrelay.settings.file_modes import require_own
 from payrelay.settings.injected import is_injected
 from payrelay.settings.model import Settings
 from payrelay.settings.parse import PREFIX
+from payrelay.settings.partitions import of_this_partition
 
 CONFIG_VARIABLE: Final = "PAYRELAY_CONFIG"
 """The variable that names the configuration file; the only one that is not itself a setting."""
@@ -44,7 +45,10 @@ _FILE_SUFFIX: Final = "_file"
 _GATEWAYS: Final = "gateways"
 _EVENTS: Final = "events"
 _IDENTITY: Final = "identity"
-_NESTED: Final = {_GATEWAYS, _EVENTS, _IDENTITY}
+_CONSOLE: Final = "console"
+_PARTITIONS: Final = "partitions"
+_RETENTION: Final = "retention"
+_NESTED: Final = {_GATEWAYS, _EVENTS, _IDENTITY, _PARTITIONS, _RETENTION, _CONSOLE}
 
 _Tree = dict[str, object]
 
@@ -59,9 +63,10 @@ def read_settings(environ: Mapping[str, str] | None = None, directory: Path | No
     _require_known(variables)
     tree = _merged(_read_config(config_path), _with_files(_nested(variables), ()))
     try:
-        return Settings.model_validate(tree)
+        settings = Settings.model_validate(tree)
     except ValidationError as error:
         raise SettingsError(_one_line(error.errors(include_input=False))) from None
+    return of_this_partition(settings)
 
 
 def child_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -88,11 +93,11 @@ def _require_known(variables: Mapping[str, str]) -> None:
     """Raises SettingsError for a variable that can't be a setting; fields of a gateway are checked with its values."""
     for name in variables:
         first, *rest = name.removeprefix(PREFIX).lower().split(_DELIMITER)
-        is_gateway = first == _GATEWAYS and len(rest) == 2  # noqa: PLR2004  a name and a field
+        is_gateway = first in {_GATEWAYS, _PARTITIONS} and len(rest) == 2  # noqa: PLR2004  a name and a field
         is_of_events = first == _EVENTS and [name.removesuffix(_FILE_SUFFIX) for name in rest] == ["allowed_hosts"]
-        is_identity = first == _IDENTITY and len(rest) == 1
+        has_fields = first in {_IDENTITY, _RETENTION, _CONSOLE} and len(rest) == 1
         is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - _NESTED and not rest
-        if not (is_gateway or is_of_events or is_identity or is_plain):
+        if not (is_gateway or is_of_events or has_fields or is_plain):
             raise SettingsError(f"{name} is not a setting")
 
 

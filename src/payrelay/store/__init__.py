@@ -9,6 +9,6 @@ Rules of this layer:
 """
 
 from payrelay.store.engine.postgresql.database import Connecting
-from payrelay.store.opening import open_database, status_of, watch_server
+from payrelay.store.opening import free_bytes_of, open_database, status_of, watch_server
 
-__all__ = ["Connecting", "open_database", "status_of", "watch_server"]
+__all__ = ["Connecting", "free_bytes_of", "open_database", "status_of", "watch_server"]

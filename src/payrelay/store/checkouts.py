@@ -115,7 +115,7 @@ class Checkouts:
 
     async def list(self, filters: CheckoutFilter, *, before: str | None, limit: int) -> _Checkouts:
         """Reads one page, newest first: at most ``limit`` checkouts with ids below ``before``."""
-        return await self._many(statements.list_page(filters, before=before, limit=limit))
+        return await self._trusted(await statements.list_page(self._database, filters, before=before, limit=limit))
 
     async def of_authorization(self, merchant: str, order_id: str, token_hash: str) -> _Checkouts:
         """Finds the checkouts of an order whose authorization has the token with this hash."""

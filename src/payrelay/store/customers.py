@@ -40,7 +40,7 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements import customers as statements
 from payrelay.store.statements.data_keys import KEY_OF
-from payrelay.store.statements.pagination import columns_of, page_of
+from payrelay.store.statements.pagination import columns_of, read_page
 
 _LOOKUP_KEY_OF: Final = b"payrelay customers lookup"
 _MEMBERS: Final = (
@@ -68,6 +68,12 @@ _decode_names: Final = msgspec.msgpack.Decoder(_Names).decode
 
 
 _Customers: TypeAlias = list[Customer]
+
+
+def state_of(customer_id: str) -> Unit[CustomerState | None]:
+    """Reads the state of a customer within another unit of work; None where there is none."""
+    row = yield from first_row(Statement(statements.STATE_OF_CUSTOMER, (customer_id,)))
+    return None if row is None else CustomerState(str(row[0]))
 
 
 class Customers:
@@ -154,8 +160,7 @@ class Customers:
             equal["reference_hash"] = self._hash("reference", filters.reference)
         found: _Customers = []
         while (left := limit - len(found)) > 0:
-            page = page_of(statements.LIST_CUSTOMERS, equal, before=before, limit=left)
-            rows = await self._database.read(all_rows(page))
+            rows = await read_page(self._database, statements.LIST_CUSTOMERS, equal, before=before, limit=left)
             found += await self._trusted(rows)
             if len(rows) < left:
                 break

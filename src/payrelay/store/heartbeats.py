@@ -3,16 +3,23 @@
 Rules:
 
 1. A heartbeat is one statement over the process's own row. It locks nothing that anybody else writes.
-2. A row that is gone, or older than this process was told, shows that the database went back or is another one.
+2. A row that is written over needs no room: PostgreSQL takes it on a full disk, too. So a heartbeat also asks whether a
+   table could grow.
+3. A row that is gone, or older than this process was told, shows that the database went back or is another one.
 """
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from payrelay.errors import StoreFault, StoreUnavailable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, count_rows
 from payrelay.store.statements import heartbeats as statements
 
 KEPT_MS: Final = 7 * 86_400_000
 """How long the row of a process is kept that was killed; longer than any machine is suspended by mistake."""
+
+ROOM_BYTES: Final = 1 << 20
+"""What must be free on the disk: far more than one operation stores."""
 
 
 class Beat(NamedTuple):
@@ -30,15 +37,21 @@ class Beat(NamedTuple):
 
 
 class Heartbeats:
-    """Stores the heartbeats of one process, which has a name of its own."""
+    """Stores the heartbeats of one process, which has a name of its own.
 
-    def __init__(self, database: Database, process: str) -> None:
+    ``free_bytes`` gives the room beside an embedded database; None where only the server knows, and is asked.
+    """
+
+    def __init__(self, database: Database, process: str, free_bytes: Callable[[], int | None] = lambda: None) -> None:
         self._database = database
         self._process = process
+        self._free_bytes = free_bytes
         self._told_ms: int | None = None
 
     async def beat(self, now_ms: int) -> Beat:
-        """Stores a heartbeat; on disk when this returns. May be repeated. Raises StoreUnavailable.
+        """Stores a heartbeat; on disk when this returns. May be repeated.
+
+        Raises StoreUnavailable, also where it was stored and the disk has no ROOM_BYTES left.
 
         A heartbeat whose end isn't known may be stored all the same, and is no sign that the database went back.
         """
@@ -48,7 +61,15 @@ class Heartbeats:
             told_ms = None  # another process may have deleted the row meanwhile, as it may
         beat = await self._database.write(_beat(self._process, at_ms, told_ms))
         self._told_ms = at_ms
+        await self._require_room()
         return beat
+
+    async def _require_room(self) -> None:
+        free = self._free_bytes()
+        if free is None:
+            await self._database.write(_filling())
+        elif free < ROOM_BYTES:
+            raise StoreUnavailable("the disk of the database is full", fault=StoreFault.DISK_FULL)
 
     async def end(self) -> None:
         """Deletes the row of this process. May be repeated. Raises StoreUnavailable."""
@@ -64,6 +85,11 @@ def _beat(process: str, at_ms: int, told_ms: int | None) -> Unit[Beat]:
     rows = yield Statement(statements.BEGIN, (process, at_ms))
     yield Statement(statements.FORGET_OLD, (at_ms - KEPT_MS,))
     return Beat(at_ms, _clock_of(rows[0]), is_own_lost=told_ms is not None)
+
+
+def _filling() -> Unit[None]:
+    yield Statement(statements.LITTLE_MEMORY, ())
+    yield Statement(statements.FILL, ())
 
 
 def _clock_of(row: Row) -> int | None:

@@ -31,7 +31,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import inbox as statements
-from payrelay.store.statements.pagination import columns_of, page_of
+from payrelay.store.statements.pagination import columns_of, read_page
 from payrelay.store.statements.payments.operations import INVALIDATE
 
 REFUSED_MAX: Final = 1_000
@@ -126,8 +126,9 @@ class Inbox:
 
     async def list(self, filters: NotificationFilter, *, before: str | None, limit: int) -> _Notifications:
         """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
-        page = page_of(statements.LIST_NOTIFICATIONS, columns_of(filters), before=before, limit=limit)
-        return await self._trusted(await self._database.read(all_rows(page)))
+        listing = statements.LIST_NOTIFICATIONS
+        rows = await read_page(self._database, listing, columns_of(filters), before=before, limit=limit)
+        return await self._trusted(rows)
 
     async def next_due_ms(self) -> int | None:
         """Gives the time at which the next notification is due; None where none waits."""

@@ -14,9 +14,11 @@ from payrelay.store.engine import sqlite_file
 from payrelay.store.engine.database import Database, ServerWatcher
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.postgresql.database import Connecting, Postgresql, open_postgresql
-from payrelay.store.engine.sqlite import Sqlite
+from payrelay.store.engine.postgresql.sessions import PATIENT_TIMEOUT_S
+from payrelay.store.engine.sqlite import InlineExecutor, Sqlite
 
 USUAL: Final = Connecting()
+PATIENT: Final = Connecting(is_patient=True, list_timeout_s=PATIENT_TIMEOUT_S)
 
 
 async def open_database(
@@ -39,7 +41,7 @@ async def open_database(
         changes: whether a missing database is made, and an old schema brought up to date. What may not be is refused.
         executor: for SQLite, runs slow steps, one at a time; None for a thread of its own. It is shut down at the end.
         busy_s: for SQLite, how long a write waits for another process.
-        connecting: for PostgreSQL, how long is waited, and for what.
+        connecting: how long is waited, and for what; of this, SQLite needs how long a list may take.
 
     Raises SettingsError for a URL of another kind, StoreUnusable where an operator must act, StoreUnavailable where the
     database is there but busy. No message shows a password.
@@ -49,7 +51,7 @@ async def open_database(
         return await open_postgresql(url, clock=clock, changes=changes, connecting=connecting)
     path = Path(name)
     sqlite_file.require_folder(path, may_make=changes.may_make)
-    lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None
+    lock = OwnerLock.of_database(path) if owner else None
     with contextlib.ExitStack() as undo:
         if lock is not None:
             undo.callback(lock.release)
@@ -57,7 +59,13 @@ async def open_database(
         undo.pop_all()
     writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
     return Sqlite(
-        connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s, folder=path.parent
+        connections,
+        executor=writer,
+        loop=asyncio.get_running_loop(),
+        lock=lock,
+        busy_s=busy_s,
+        folder=path.parent,
+        list_timeout_s=None if isinstance(executor, InlineExecutor) else connecting.list_timeout_s,
     )
 
 
@@ -75,6 +83,12 @@ def status_of(database: Database) -> StoreStatus | None:
     return database.status() if isinstance(database, Sqlite | Postgresql) else None
 
 
+def free_bytes_of(database: Database) -> int | None:
+    """Gives the room on the disk beside an embedded database; None with a server, which alone knows."""
+    status = status_of(database)
+    return None if status is None else status.disk_free_bytes
+
+
 async def open_to_read_all(url: str, clock: Clock) -> Database:
     """Opens a database as it is, for a command that reads whole tables for as long as that takes; else as above."""
-    return await open_database(url, clock=clock, owner=False, changes=AS_IT_IS, connecting=Connecting(is_patient=True))
+    return await open_database(url, clock=clock, owner=False, changes=AS_IT_IS, connecting=PATIENT)

@@ -69,6 +69,10 @@ def _access_token_context(account: str) -> bytes:
     return f"access_token/{account}".encode()
 
 
+def _totp_context(operator_id: str) -> bytes:
+    return f"operator_totp/{operator_id}".encode()
+
+
 def _accepted_token_context(merchant: str, order_id: str, kind: str) -> bytes:
     return inbox.token_context(merchant, order_id, NotificationKind(kind))
 
@@ -88,6 +92,7 @@ SEALED: Final[tuple[SealedColumn, ...]] = (
     SealedColumn("endpoints", "sealed_older", ("id",), endpoints.secret_context),
     SealedColumn("access_tokens", "sealed_token", ("account",), _access_token_context),
     SealedColumn("readings", "sealed", ("merchant", "subject"), readings.context_of, readings.owner_of),
+    SealedColumn("operators", "sealed_totp", ("id",), _totp_context),
     _META,
 )
 """Every sealed column of the schema, in the order in which they are sealed anew."""

@@ -9,10 +9,11 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, kind_of_payment, merged
 from payrelay.errors import Outdated
 from payrelay.store.digests.rows import INSTALLMENTS, SUBSCRIPTIONS, RowDigests
-from payrelay.store.engine.database import Database, Statement, Unit, all_rows
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.statements import subscriptions as statements
+from payrelay.store.statements.pagination import columns_of
 
 FACTS_MAX: Final = 200
 """Facts of one unit of work."""
@@ -98,16 +99,19 @@ class Subscriptions:
 
         With ``principals``, only those whose principal is one of them or isn't known.
         """
-        page = Statement(statements.LIST_SUBSCRIPTIONS, (merchant, after, min(limit, PAGE_MAX)))
+        limit = min(limit, PAGE_MAX)
+        pages = [Statement(statements.LIST_SUBSCRIPTIONS, (merchant, after, limit))]
         if principals is not None:
-            names = msgspec.json.encode(sorted(principals)).decode()
-            page = Statement(statements.LIST_OWN_SUBSCRIPTIONS, (*page.parameters, names))
-        return await self._database.read(_page(page))
+            place = pages[0].parameters
+            pages = [Statement(statements.LIST_OF_PRINCIPAL, (*place, principal)) for principal in sorted(principals)]
+            pages.append(Statement(statements.LIST_OF_NOBODY, place))
+        return await self._database.read_page(_first_of(pages, limit))
 
     async def list_for_operator(self, filters: SubscriptionFilter, *, after: tuple[str, str], limit: int) -> _Summaries:
         """Reads one page of all merchants' known subscriptions, by their ids and merchants above ``after``."""
-        parameters = (filters.account, filters.order_id, *after, min(limit, PAGE_MAX))
-        return await self._database.read(_page(Statement(statements.LIST_FOR_OPERATOR, parameters)))
+        equal = columns_of(filters)
+        page = statements.LIST_FOR_OPERATOR[tuple(equal)]
+        return await self._database.read_page(_page(Statement(page, (*after, min(limit, PAGE_MAX), *equal.values()))))
 
     async def of_id(self, subscription_id: str) -> _Summaries:
         """Reads what is known of a subscription, whatever its merchant."""
@@ -197,6 +201,18 @@ def _page(page: Statement) -> "Unit[list[SubscriptionSummary]]":
     for row in rows:
         found.append((yield from _summary_of(struct_of(row, Subscription))))  # noqa: PERF401, a comprehension can't yield
     return found
+
+
+def _first_of(pages: Sequence[Statement], limit: int) -> "Unit[list[SubscriptionSummary]]":
+    """Reads several pages of one merchant's subscriptions, and gives the first of all by their ids."""
+    rows: list[Row] = []
+    for page in pages:
+        rows += yield page
+    found = sorted((struct_of(row, Subscription) for row in rows), key=lambda each: each.subscription_id)
+    summaries = []
+    for subscription in found[:limit]:
+        summaries.append((yield from _summary_of(subscription)))  # noqa: PERF401, a comprehension can't yield
+    return summaries
 
 
 def _last(subscription: Subscription, *, is_paid: bool) -> Unit[Installment | None]:

@@ -61,6 +61,26 @@ class RecordedSpan:
             self._span.set_status(StatusCode.ERROR)
 
 
+class RecordedCall:
+    """A span of an HTTP call."""
+
+    __slots__ = ("_span", "traceparent")
+
+    def __init__(self, span: trace.Span) -> None:
+        self._span = span
+        self.traceparent = traceparent_of(span.get_span_context())
+
+    def end(self, *, http_status: int | None = None, error: str | None = None) -> None:
+        """Ends the span. Raises nothing: for a payment, that would be an unknown outcome."""
+        with suppress(Exception):
+            if http_status is not None:
+                self._span.set_attribute("http.response.status_code", http_status)
+            if error is not None:
+                self._span.set_attribute("error.type", error)
+                self._span.set_status(StatusCode.ERROR)
+            self._span.end()
+
+
 class OpenTelemetrySpans:
     """Implements ``Spans``; made once at start, with what exports its spans."""
 
@@ -120,42 +140,40 @@ class OpenTelemetrySpans:
         with self.inside(name):
             return await work
 
-    def client(self, *, names_path: bool) -> aiohttp.TraceConfig:
-        """Makes what records requests of an HTTP client, and sends ``traceparent`` with them."""
+    def client(self) -> aiohttp.TraceConfig:
+        """Makes what records requests of aiohttp's client, and sends ``traceparent`` with them."""
         config = aiohttp.TraceConfig()
 
-        # A callback that raised would fail the request, and for a payment that would be an unknown outcome.
+        # A callback that raised would fail the request.
         async def begin(_: aiohttp.ClientSession, at: SimpleNamespace, start: aiohttp.TraceRequestStartParams) -> None:
             with suppress(Exception):
-                at.span = self._begin_call(start, names_path=names_path)
+                at.call = self._begin_call(start.method, start.url.host, start.url.port)
+                start.headers[TRACEPARENT] = at.call.traceparent
 
         async def end(_: aiohttp.ClientSession, at: SimpleNamespace, end: aiohttp.TraceRequestEndParams) -> None:
             with suppress(Exception):
-                at.span.set_attribute("http.response.status_code", end.response.status)
-                at.span.end()
+                at.call.end(http_status=end.response.status)
 
         async def fail(_: aiohttp.ClientSession, at: SimpleNamespace, end: aiohttp.TraceRequestExceptionParams) -> None:
             with suppress(Exception):
-                at.span.set_attribute("error.type", type(end.exception).__qualname__)
-                at.span.set_status(StatusCode.ERROR)
-                at.span.end()
+                at.call.end(error=type(end.exception).__qualname__)
 
         config.on_request_start.append(begin)
         config.on_request_end.append(end)
         config.on_request_exception.append(fail)
         return config
 
-    def _begin_call(self, start: aiohttp.TraceRequestStartParams, *, names_path: bool) -> trace.Span:
-        """Begins the span of a call, and adds its trace context to the headers that will be sent."""
-        url = start.url
-        attributes: dict[str, str | int] = {"http.request.method": start.method, "server.address": url.host or ""}
-        if url.port is not None:
-            attributes["server.port"] = url.port
-        if names_path:
-            attributes["url.path"] = url.path
-        span = self._tracer.start_span(start.method, kind=SpanKind.CLIENT, attributes=attributes)
-        start.headers[TRACEPARENT] = traceparent_of(span.get_span_context())
-        return span
+    def call(self, method: str, host: str, port: int, path: str) -> RecordedCall | None:
+        """Begins the span of a call; None where that fails."""
+        with suppress(Exception):
+            return self._begin_call(method, host, port, url__path=path)
+        return None
+
+    def _begin_call(self, method: str, host: str | None, port: int | None, **more: Attribute) -> RecordedCall:
+        attributes = _named(
+            {"http__request__method": method, "server__address": host or "", "server__port": port, **more}
+        )
+        return RecordedCall(self._tracer.start_span(method, kind=SpanKind.CLIENT, attributes=attributes))
 
     async def close(self) -> None:
         """Ends the export, but waits no longer than CLOSE_WITHIN_S: a collector that is away delays no stop."""

@@ -34,6 +34,17 @@ class Span(Protocol):
         """
 
 
+class CallSpan(Protocol):
+    """A span of an HTTP call that has begun. No method raises."""
+
+    @property
+    def traceparent(self) -> str:
+        """The span's W3C trace context, which is sent with the call."""
+
+    def end(self, *, http_status: int | None = None, error: str | None = None) -> None:
+        """Ends the span, by the reply's status or by an error's name."""
+
+
 class Spans(Protocol):
     """Records spans. Each method's context manager makes its span the current one of the task while it is open."""
 
@@ -61,10 +72,16 @@ class Spans(Protocol):
     async def around(self, name: str, work: Awaitable[T]) -> T:
         """Waits for work inside of a span below the current one."""
 
-    def client(self, *, names_path: bool) -> aiohttp.TraceConfig:
-        """Makes what records each request of an HTTP client as a span, and sends ``traceparent`` with it.
+    def client(self) -> aiohttp.TraceConfig:
+        """Makes what records each request of aiohttp's client as a span, and sends ``traceparent`` with it.
 
-        With ``names_path`` the span has the path, without the query.
+        The span has no path, which may be a secret of the receiver.
+        """
+
+    def call(self, method: str, host: str, port: int, path: str) -> CallSpan | None:
+        """Begins a span of an HTTP call below the current one; ``path`` is without a query. Raises nothing.
+
+        Gives None where no span can be begun.
         """
 
     async def close(self) -> None:

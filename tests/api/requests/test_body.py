@@ -1,5 +1,7 @@
 import json
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from payrelay.api.openapi.examples import REQUESTS
 from payrelay.api.requests.body import parse_body
 from payrelay.api.requests.payment_bodies import ChargeBody
 from payrelay.api.requests.route import EmptyBody
+from payrelay.api.routes.checkouts import CheckoutBody
 from payrelay.api.routes.table import ROUTES
 from payrelay.errors import Code, Refusal
 
@@ -54,6 +57,43 @@ def test_an_empty_body_takes_nothing() -> None:
     """Where a body needs no members, any member is a misunderstanding."""
     assert parse_body(b" {} ", EmptyBody) == EmptyBody()
     assert wrong(b'{"reason":"x"}', EmptyBody) == {"reason": "is not a known field"}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_null_says_the_same_as_nothing(name: str) -> None:
+    """Typed clients write null for whatever isn't set; only a name of a customer or endpoint is removed by it."""
+    (kind,) = (route.body for route in ROUTES if route.name == name)
+    assert kind is not None
+    kept = {("changeCustomer", "reference"), ("changeCustomer", "label"), ("changeEndpoint", "label")}
+    for _, example in REQUESTS[name].values():
+        unset = [
+            field.encode_name
+            for field in msgspec.structs.fields(kind)
+            if not field.required and field.encode_name not in example and (name, field.encode_name) not in kept
+        ]
+        whole = {**example, **dict.fromkeys(unset)}
+        assert parse_body(json.dumps(whole).encode(), kind) == parse_body(json.dumps(example).encode(), kind)
+
+
+def test_null_says_the_same_as_nothing_in_parts_of_a_body() -> None:
+    """An address whose city isn't set is an address without a city; a required member must have a value."""
+    checkout: dict[str, Any] = dict(REQUESTS["openCheckout"]["payment"][1])
+    bare = parse_body(json.dumps({**checkout, "delivery": {"city": "Kandy"}}).encode(), CheckoutBody)
+    whole = {**checkout, "delivery": {"city": "Kandy", "address": None, "country": None}}
+    assert parse_body(json.dumps(whole).encode(), CheckoutBody) == bare
+    nameless = {**checkout, "itemList": [{"name": None, "number": "1", "quantity": 1, "unit_amount": 1}]}
+    assert wrong(json.dumps(nameless).encode(), CheckoutBody).keys() == {"itemList[0].name"}
+    assert wrong(written(CHARGE, order_id=None, amuont=None), ChargeBody).keys() == {"order_id", "amuont"}
+
+
+def test_an_empty_custom_parameter_is_none() -> None:
+    """Forms and older clients send both always; the gateway is told of none, and a repeat without them is equal."""
+    empty = parse_body(written(CHARGE, custom_1="", custom_2=""), ChargeBody).call()
+    assert empty == parse_body(written(CHARGE), ChargeBody).call()
+    checkout: dict[str, Any] = dict(REQUESTS["openCheckout"]["payment"][1])
+    opened = parse_body(json.dumps({**checkout, "custom_1": "", "custom_2": ""}).encode(), CheckoutBody).call()
+    assert (opened.payment.custom_1, opened.payment.custom_2) == (None, None)
+    assert wrong(json.dumps({**checkout, "custom_1": " "}).encode(), CheckoutBody) == {"custom_1": "must not be empty"}
 
 
 @pytest.mark.parametrize("name", REQUESTS)

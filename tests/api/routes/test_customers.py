@@ -43,7 +43,7 @@ def test_a_token_is_handed_over_with_what_is_known() -> None:
         label="Blue card",
         method="VISA",
         card_no_masked="************1292",
-        card_expiry="01/29",
+        card_expiry="0129",
         card_holder="CANARY PERERA",
     )
     assert bare == ExistingApproval(token=Secret("t"))

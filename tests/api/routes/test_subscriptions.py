@@ -12,8 +12,15 @@ async def test_what_is_no_subscription_is_not_found(
     assert (reply.status, reply.json["error"]["code"], reply.json["data"]) == (404, "not_found", None)
 
 
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"null", b" [ ]\n"])
+async def test_a_cancellation_takes_whatever_stands_for_no_body(call_parsing: Caller, body: bytes) -> None:
+    """Laravel's client sends an empty array where it is given nothing, others null: neither says anything."""
+    reply = await call_parsing("DELETE", "/gateway/api/subscriptions/1", body=body)
+    assert reply.json["error"]["code"] == "unavailable"
+
+
 @pytest.mark.parametrize(
-    ("body", "status"), [(b'{"reason":"x"}', 422), (b"[]", 400), (b"null", 400), (b"now", 400), (b'"{}"', 400)]
+    ("body", "status"), [(b'{"reason":"x"}', 422), (b'["x"]', 400), (b"0", 400), (b"now", 400), (b'"{}"', 400)]
 )
 async def test_a_cancellation_takes_no_body(call_parsing: Caller, body: bytes, status: int) -> None:
     """Where a body needs no members, any member is a misunderstanding, and is refused."""

@@ -19,7 +19,7 @@ from payrelay.core.payments.explanations import (
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, State
 from payrelay.core.payments.proof import Control, MatchResult
 from payrelay.core.payments.sentences import FIRST_ENTRY
-from payrelay.gateways.payhere.connections import LossCause
+from payrelay.gateways.http.exchange import LossCause
 from payrelay.gateways.payhere.wire.reply_shapes import Cause
 
 NOT_YET = Evidence(seen=MatchResult.NOTHING, control=Control.FOUND)

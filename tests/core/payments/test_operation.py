@@ -122,21 +122,26 @@ def test_the_guard_is_held_exactly_while_unresolved_or_captured(
 
     Once it failed others may have taken the guard, and one that is reopened for an operator doesn't take it back.
     """
-    start = make_operation(state=State.ACCEPTED, kind=kind, subject="authorization/f00", guard="authorization/f00")
+    names = {"subject": "authorization/f00", "guard": "authorization/f00", "amount_minor": None}
+    start = make_operation(state=State.ACCEPTED, kind=kind, **names)
     has_failed = False
     for operation in walk(start, events):
-        is_captured = kind is Kind.CAPTURE and operation.state is State.SUCCEEDED
+        is_captured = kind in {Kind.CAPTURE, Kind.VOID} and operation.state is State.SUCCEEDED
         held = captured_guard("authorization/f00") if is_captured else None
         is_held = operation.state in OPEN_STATES and not has_failed
         assert operation.guard == ("authorization/f00" if is_held else held)
         has_failed = has_failed or operation.state is State.FAILED
 
 
+@pytest.mark.parametrize("amount_minor", [None, 1_000], ids=["whole", "part"])
 @pytest.mark.parametrize("kind", Kind)
-def test_a_captured_authorization_stays_locked_for_good(make_operation: MakeOperation, kind: Kind) -> None:
-    """An authorization is captured once; every other operation frees its lock with its success."""
-    final, _ = move(make_operation(kind=kind), Event.SUCCEEDED)
-    assert final.guard == (captured_guard("order/A-1") if kind is Kind.CAPTURE else None)
+def test_an_authorization_that_is_used_up_stays_locked_for_good(
+    make_operation: MakeOperation, kind: Kind, amount_minor: int | None
+) -> None:
+    """It is captured once, or voided as a whole; every other operation frees its lock with its success."""
+    final, _ = move(make_operation(kind=kind, amount_minor=amount_minor), Event.SUCCEEDED)
+    is_used_up = kind is Kind.CAPTURE or (kind is Kind.VOID and amount_minor is None)
+    assert final.guard == (captured_guard("order/A-1") if is_used_up else None)
 
 
 @given(events=choices)

@@ -8,7 +8,7 @@ import pytest
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Effect, Refund, RetrySubscription, Void
 from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.payments.operation import Kind
-from payrelay.core.recovery.clearance import Clearance, Step, clearance_of
+from payrelay.core.recovery.clearance import Clearance, Step, clearance_of, wait_until_shown_ms
 from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
 
 SHOWN_AFTER_MS: Final = 640_000
@@ -60,7 +60,8 @@ def clearance(
     now_ms: int = LOOKED_MS,
 ) -> Clearance:
     """Gives the clearance of the shop's request."""
-    return clearance_of(kind, call, can, incarnation, "shop", now_ms=now_ms, shown_after_ms=SHOWN_AFTER_MS)
+    wait_ms = wait_until_shown_ms(LOST, SHOWN_AFTER_MS, now_ms=now_ms, known_for_ms=0)
+    return clearance_of(kind, call, can, incarnation, "shop", wait_ms=wait_ms)
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -118,3 +119,19 @@ def test_an_authorization_that_is_shown_is_held_all_the_same() -> None:
     """The record lacks the token that its capture needs."""
     can = msgspec.structs.replace(CAN, shows_authorizations=True)
     assert clearance(Kind.AUTHORIZATION, AUTHORIZATION, can=can) == Clearance(Step.HOLD)
+
+
+@pytest.mark.parametrize(
+    ("now_ms", "known_for_ms", "wait_ms"),
+    [
+        (LOST.until_ms, 0, SHOWN_AFTER_MS),
+        (LOOKED_MS, 0, 0),
+        # The clock was an hour ahead when the recovery was begun, and is right by now.
+        (LOST.until_ms - 3_600_000, 0, SHOWN_AFTER_MS),
+        (LOST.until_ms - 3_600_000, SHOWN_AFTER_MS - 1, 1),
+        (LOST.until_ms - 3_600_000, SHOWN_AFTER_MS, 0),
+    ],
+)
+def test_a_clock_that_was_ahead_makes_nobody_wait_for_it(now_ms: int, known_for_ms: int, wait_ms: int) -> None:
+    """The lost window had ended when a process first saw the recovery, whatever the clock of the operator said."""
+    assert wait_until_shown_ms(LOST, SHOWN_AFTER_MS, now_ms=now_ms, known_for_ms=known_for_ms) == wait_ms

@@ -108,6 +108,14 @@ def test_a_kill_at_any_moment_never_looks_as_if_commits_were_lost(
     assert marked(acknowledged[:written_at]) <= on_disk
 
 
+def test_a_mark_names_as_many_commits_as_a_pool_can_have_under_way() -> None:
+    """The newest commit may be acknowledged first of all, and the 199 others of that moment must not push it out."""
+    memory = MarkMemory(commits_max=200)
+    for number in reversed(range(200)):
+        memory.note_operation(MarkedOperation(f"op_{number}", 1, "hash", number))
+    assert "op_199" in {each.id for each in memory.mark("one", 1, 0).operations}
+
+
 def test_a_mark_names_the_newest_of_each_kind() -> None:
     """It stays small however long a process runs; an older version of something takes nothing out of it."""
     memory = MarkMemory()

@@ -1,5 +1,6 @@
 """The merchant's own customers: seen by no other principal, renamed, removed, erased."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -17,6 +18,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutOutcome, CheckoutState
 from payrelay.core.customers.customer import Customer, CustomerEvent, CustomerFilter, CustomerState, ExistingApproval
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.notifications.notification import (
     Authenticity,
     Notification,
@@ -457,6 +459,24 @@ async def test_a_customer_that_can_not_be_charged_is_refused(
     assert (caught.value.code, caught.value.msg) == (Code.INVALID_REQUEST, words)
     assert [field.path for field in caught.value.fields] == ["customer_token"]
     assert (await world.operations(), world.account.sent) == ([], [])
+
+
+@pytest.mark.parametrize("end", [_removed, _erased])
+async def test_a_customer_that_leaves_while_the_charge_waits_is_not_charged(world: World, end: Before) -> None:
+    """The wait for a permit may be long. Whoever was told of the removal before the charge began is charged no more."""
+    customer = await approved_in(world)
+    world.limit_to(RateLimit(1, 10.0))
+    permit = await world.account.rate_limiter.take_now()
+    assert permit is not None
+    task = asyncio.ensure_future(charge(world.relay, asked(), charge_by(customer.id)))
+    await world.account.timer.is_set.wait()
+    await end(world, customer.id)
+    permit.release_unused()
+    with pytest.raises(Refusal, match="customer_token names a customer that was"):
+        await task
+
+    assert (await world.operations(), world.account.sent) == ([], [])
+    assert world.account.rate_limiter.snapshot().used == 0
 
 
 async def test_a_client_token_charges_its_own_customer_only(world: World) -> None:

@@ -257,6 +257,20 @@ async def test_a_payment_that_may_be_a_lost_charges_pays_for_no_checkout(world: 
     assert (lost.state, lost.payment_id) == (OperationState.UNKNOWN, None)
 
 
+async def test_a_notification_without_a_payment_takes_none_from_a_lost_charge(world: InboxWorld) -> None:
+    """A hostile customer's approval can have the order's signed text and name no payment. The charge made the one."""
+    operation = await world.charge(OutcomeKind.UNKNOWN)
+    await world.open_checkout()
+    world.payments.append(payment_of(at_ms=world.clock.now_ms()))
+    taken = await world.take(body_of(payment_id="", customer_token=TOKEN))
+
+    assert (taken.state, taken.reason) == (NotificationState.WAITING, NotificationReason.OPERATION_UNDER_WAY)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    lost = await world.relay.journal.get(operation.id)
+    assert lost is not None
+    assert (lost.state, lost.payment_id) == (OperationState.UNKNOWN, None)
+
+
 async def test_a_payment_that_an_operator_has_yet_to_decide_pays_for_no_checkout(world: InboxWorld) -> None:
     """The payment may be the charge's; whoever decides about that decides about this."""
     await world.charge(OutcomeKind.DIFFERED)

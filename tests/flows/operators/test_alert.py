@@ -29,9 +29,10 @@ from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Inc
 from payrelay.errors import StoreUnavailable
 from payrelay.flows.events.manage_endpoints import Changes, change_endpoint, remove_endpoint
 from payrelay.flows.operators.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, LEASE_MS, begin_alerts
-from payrelay.flows.operators.audit import keep_anchors
+from payrelay.flows.operators.audit import FINAL_AFTER_MS, anchor, keep_anchors
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
+from payrelay.flows.retention.clear import begin_clearing
 from payrelay.runtime.alert_channels import AlertChannels, AnchorsOutside, NotGivenError
 from payrelay.runtime.event_delivery import stop_endpoint
 from payrelay.runtime.hooks import Hooks
@@ -249,6 +250,26 @@ async def test_an_alert_has_the_present_state(scene: Scene) -> None:
     message = scene.channels["command"].accepted[0]
     assert message["state"] == "failed"
     assert str(message["why"]).startswith("The gateway answered that it was done, but for another")
+
+
+async def test_an_alert_comes_also_where_its_journal_entries_were_cleared(scene: Scene) -> None:
+    """The channel was away for longer than histories are kept: the alert says what became of the operation."""
+    relay, world = scene.relay, scene.world
+    relay.clearing.periods = relay.clearing.periods._replace(histories=1_000)
+    operation = await scene.need()
+    decided, entry = advance(
+        operation, Event.DECIDED_SUCCEEDED, at_ms=1, retention=relay.retention, evidence=Evidence(operator="ann")
+    )
+    await relay.journal.record(decided, entry, None)
+    world.clock.passed_ms += DAY_MS
+    while await anchor(relay.journal.trail, world.clock.now_ms() - FINAL_AFTER_MS):
+        pass
+    assert await begin_clearing(relay) > 0
+    assert len(await relay.journal.history(operation.id)) == 1
+    await scene.round()
+
+    message = scene.channels["command"].accepted[0]
+    assert (message["state"], message["alert"]) == ("succeeded", f"{operation.id}/2")
 
 
 async def test_a_notification_that_needs_an_operator_is_an_alert_too(scene: Scene) -> None:

@@ -85,6 +85,45 @@ async def test_capture_and_void_of_one_authorization_exclude_each_other_while_op
     assert (await world.operation()).state is State.UNKNOWN
 
 
+VOID = Void(authorization_token="hold-token", description="no stock")
+
+
+@pytest.mark.parametrize("principal", ["shop", "x"])
+async def test_a_voided_authorization_is_never_captured(world: World, principal: str) -> None:
+    """What a gateway does with the capture of a released hold is its own affair: nobody asks for it."""
+    await refund(world.relay, asked("k-1"), VOID)
+    world.clock.passed_ms = KEYED_MS + 1
+    refusal = await refused(world, "k-2", principal=principal)
+
+    assert (refusal.code, refusal.msg) == (Code.CONFLICT, "this authorization is already voided")
+    assert world.account.ledger == [VOID]
+
+
+async def test_a_voided_authorization_is_not_voided_again(world: World) -> None:
+    """A repeat with its key gets the first answer; another request learns that nothing is left to void."""
+    first = await refund(world.relay, asked("k-1"), VOID)
+    assert (await refund(world.relay, asked("k-1"), VOID)).body == first.body
+    with pytest.raises(Refusal, match="already voided"):
+        await refund(world.relay, asked("k-2"), VOID)
+    assert world.account.ledger == [VOID]
+
+
+@pytest.mark.parametrize("kind", [OutcomeKind.DECLINED, OutcomeKind.REFUSED, OutcomeKind.NOT_SENT])
+async def test_after_a_void_that_failed_a_capture_goes_out(world: World, kind: OutcomeKind) -> None:
+    """Only a success uses the authorization up."""
+    world.account.script.append(outcome_of(kind))
+    await refund(world.relay, asked("k-1"), VOID)
+    assert (await capture(world.relay, asked("k-2"), CAPTURE)).http_status == 200
+
+
+async def test_a_void_is_not_taken_for_the_capture_of_its_authorization(world: World) -> None:
+    """Both hold one lock; a checkout that was authorized is completed by a capture alone."""
+    await authorization(world)
+    await refund(world.relay, asked("k-1"), VOID)
+    token_hash, merchant = secret_hash("hold-token"), (await world.operation()).merchant
+    assert await world.journal.capture_of(token_hash, merchant) is None
+
+
 async def test_a_capture_over_the_credentials_limit_is_forbidden(world: World) -> None:
     """Capturing is when the money moves."""
     assert (await refused(world, "k-1", amount_max_minor=49_999)).code is Code.FORBIDDEN

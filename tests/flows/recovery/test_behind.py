@@ -113,7 +113,14 @@ async def test_the_worker_waits_with_whatever_concludes_something(world: World) 
 
     assert set(done) == {"goes on"}
     waiting = {job.do.__name__ for job in JOBS if job.waits_behind}
-    assert waiting == {"begin_due", "recover_and_prune", "begin_inbox", "keep_anchors", "end_checkouts"}
+    assert waiting == {
+        "begin_due",
+        "begin_clearing",
+        "recover_and_prune",
+        "begin_inbox",
+        "keep_anchors",
+        "end_checkouts",
+    }
 
 
 async def test_the_operators_are_told_once(scene: Scene) -> None:

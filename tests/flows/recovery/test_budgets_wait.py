@@ -5,6 +5,7 @@ from tests.flows.vault import MERCHANT
 from tests.relays import SEAL
 
 from payrelay.core.gateways.fair_shares import OURS
+from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.recovery.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
 from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.recovery.identity import IdentityStore
@@ -35,3 +36,15 @@ async def test_a_merchant_of_whom_no_row_is_left_waits_as_well(losing: Losing) -
     assert (
         await StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10).take([OURS], 1)
     ).grants == ()
+
+
+async def test_a_database_that_is_behind_gives_no_permit_before_anybody_begins_a_recovery(losing: Losing) -> None:
+    """Clients go on reading at the gateway meanwhile, and it has counted the calls of the lost minutes."""
+    world = losing.world
+    await tell_behind(world.relay)
+    budget = StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10)
+    assert len((await budget.take([OURS], 1)).grants) == 1
+    world.relay.lost_commits.fall_behind(1, "the mark is newer")
+    await tell_behind(world.relay)
+
+    assert (await budget.take([OURS], 1)).grants == ()

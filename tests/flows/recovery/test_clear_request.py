@@ -9,6 +9,7 @@ import pytest
 from tests.flows.payments.test_refund import CAPTURE, PART, VOID
 from tests.flows.recovery.lost_world import (
     FIRST,
+    HOUR_MS,
     KNOWN_ORDER,
     LAG_MS,
     LOOKED_MS,
@@ -480,3 +481,13 @@ async def test_what_was_seen_is_stored_with_what_is_sent(lost: LostWorld) -> Non
     await lost.make(CHARGE)
     history = await lost.world.journal.history((await lost.world.operation()).id)
     assert (history[0].evidence.seen, history[0].evidence.control) == (MatchResult.NOTHING, Control.FOUND)
+
+
+async def test_a_clock_that_was_ahead_at_the_loss_ends_no_later_than_the_lag(lost: LostWorld) -> None:
+    """The end of the lost window is a day in the future. Charges wait for the lag, and the log says why."""
+    window = msgspec.structs.replace(LOST, until_ms=LOST.until_ms + 24 * HOUR_MS)
+    lost.lose(now_ms=LOST.until_ms, incarnation=msgspec.structs.replace(RECOVERING, lost=window))
+    assert (await refused(lost, CHARGE)).retry_after_s == (LOOKED_MS - LOST.until_ms) // 1000
+    assert "recovery_clock_ahead" in lost.world.log_events
+    lost.world.clock.passed_ms += LOOKED_MS - LOST.until_ms
+    assert (await lost.make(CHARGE)).http_status == 200

@@ -21,6 +21,7 @@ from payrelay.flows.operators.pause_account import pause_account, resume_account
 from payrelay.flows.relay import Request
 from payrelay.flows.revocations.reapply import (
     PAUSE_REASON,
+    begin_reapplying,
     reapply_in_new_incarnation,
     reapply_revocations,
 )
@@ -186,6 +187,28 @@ async def test_a_running_process_does_the_list_again_in_each_new_incarnation(los
     key = await relay.credentials.get(key_id)
     assert key is not None
     assert key.revoked_at_ms == START_MS
+
+
+async def test_the_worker_only_begins_it(losing: Losing) -> None:
+    """A long list, or a folder that hangs, delays no other job. It is begun once, and again where it failed."""
+    relay, key_id = losing.world.relay, await _new_key(losing)
+    await relay.revocations.add(Revocation(kind=RevocationKind.KEY, at_ms=START_MS, id=key_id))
+    losing.lose()
+    await begin_reapplying(relay)
+    assert relay.revocations.is_reapplying
+    await begin_reapplying(relay)
+    await relay.background.finish(30)
+    key = await relay.credentials.get(key_id)
+    assert key is not None
+    assert (key.revoked_at_ms, relay.revocations.is_reapplying) == (START_MS, False)
+    folder = relay.revocations.folder
+    assert folder is not None
+    (folder / "revocations-1971").mkdir()
+    losing.lose()
+    await begin_reapplying(relay)
+    await relay.background.finish(30)
+    assert "job_failed" in losing.world.log_events
+    assert not relay.revocations.is_reapplying
 
 
 async def test_a_key_that_was_revoked_before_there_was_a_list_gets_into_it(losing: Losing) -> None:

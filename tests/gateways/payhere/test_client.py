@@ -5,7 +5,6 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 import pytest
-from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, PaymentsOfOrder, Refund
@@ -15,12 +14,12 @@ from payrelay.core.payments.explanations import CAUSE_PHRASES
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.gateway import ExpectedReply, Sending
+from payrelay.gateways.http.exchange import CallHeaders, Loss, OutgoingRequest, Reply
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN
 from payrelay.gateways.pacing.rate_limiter import SEND_WITHIN_S, RateLimiter
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.connections import Loss, Reply
-from payrelay.gateways.payhere.wire.requests import WireRequest
+from payrelay.gateways.payhere.connections import GatewayConnections
 
 T = TypeVar("T")
 
@@ -144,7 +143,9 @@ async def make(gateway: Gateway) -> AsyncIterator[Make]:
             timeout_s=timeout_s,
             queue_s=0.0,
         )
-        made.append(PayHere(account, clock=clock or Clock()))
+        clock = clock or Clock()
+        connections = GatewayConnections(account.base_url, clock, timeout_s=account.timeout_s)
+        made.append(PayHere(account, clock=clock, connections=connections))
         return made[-1]
 
     yield client
@@ -207,7 +208,7 @@ class ScriptedNetwork:
         self.send_by_s: list[float] = []
 
     async def exchange(
-        self, _request: WireRequest, _headers: CIMultiDict[str], *, send_by_s: float | None = None
+        self, _request: OutgoingRequest, _headers: CallHeaders, *, send_by_s: float | None = None
     ) -> Reply | Loss:
         """Gives the next reply."""
         assert send_by_s is not None

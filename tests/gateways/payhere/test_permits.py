@@ -7,10 +7,10 @@ from payrelay.core.gateways.fair_shares import Consumer
 from payrelay.core.gateways.permit_grants import PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import Code, StoreUnavailable
+from payrelay.gateways.http.exchange import Loss, LossCause, Reply
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S, Ending
 from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.pacing.shared_budget import MemoryBudget
-from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.permits import end_permit, ending_of, take_permit, used
 from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 

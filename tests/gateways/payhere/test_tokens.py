@@ -5,19 +5,17 @@ from typing import Final
 
 import msgspec
 import pytest
-from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.gateways.shared_token import SharedToken
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, SettingsError, StoreUnavailable
+from payrelay.gateways.http.exchange import CallHeaders, Exchanger, Loss, LossCause, OutgoingRequest, Reply
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.payhere.account import Account
-from payrelay.gateways.payhere.connections import ConnectionPool, Loss, LossCause, Reply
 from payrelay.gateways.payhere.tokens import LEASE_S, Token, Tokens
 from payrelay.gateways.payhere.wire.reply_shapes import RejectedCall
-from payrelay.gateways.payhere.wire.requests import WireRequest
 
 ACCOUNT: Final = Account(
     name="shop",
@@ -41,13 +39,12 @@ class HandClock(Clock):
         return self.now_s
 
 
-class ScriptedPool(ConnectionPool):
+class ScriptedPool:
     """Gives prepared replies to the token requests, the last one again and again; waits while it is held."""
 
     def __init__(self, *replies: Reply | Loss) -> None:
-        super().__init__("http://gateway.invalid", Clock(), timeout_s=1.0, idle_s=1.0, bytes_max=1)
         self.replies = list(replies)
-        self.authorizations: list[str] = []
+        self.authorizations: list[str | None] = []
         self.is_asked = asyncio.Event()
         self.gate = asyncio.Event()
         self.gate.set()
@@ -60,11 +57,11 @@ class ScriptedPool(ConnectionPool):
         await asyncio.sleep(0)
 
     async def exchange(
-        self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
+        self, request: OutgoingRequest, headers: CallHeaders, *, send_by_s: float | None = None
     ) -> Reply | Loss:
         """Gives the next reply."""
         assert (request.path, send_by_s is not None) == ("/merchant/v1/oauth/token", True)
-        self.authorizations.append(headers["Authorization"])
+        self.authorizations.append(headers.authorization)
         self.is_asked.set()
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         await self.gate.wait()
@@ -94,7 +91,7 @@ async def make(clock: HandClock) -> AsyncIterator[Make]:
     made: list[Tokens] = []
 
     def tokens(
-        pool: ConnectionPool,
+        pool: Exchanger,
         limit: RateLimit | None = None,
         token_store: MemoryTokenStore | None = None,
         pause: Pause = asyncio.sleep,

@@ -1,6 +1,8 @@
+import fcntl
 import os
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -8,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.databases import sqlite_url
 
 from payrelay.clock import Clock
 from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.store import open_database
 from payrelay.store.engine.sqlite_file import open_file
 
 OPEN = (
@@ -22,9 +26,8 @@ NOBODY = 65534
 
 def close(path: Path) -> None:
     """Opens and closes a file; the writer last, for only it can clear the log away."""
-    connections = open_file(path, clock=Clock(), busy_s=0.05)
-    connections.reader.close()
-    connections.writer.close()
+    for connection in reversed(open_file(path, clock=Clock(), busy_s=0.05)):
+        connection.close()
 
 
 @pytest.fixture
@@ -162,3 +165,19 @@ def test_processes_that_start_at_once_all_succeed(tmp_path: Path) -> None:
     processes = [subprocess.Popen(command) for _ in range(4)]
 
     assert [process.wait() for process in processes] == [0, 0, 0, 0]
+
+
+async def test_a_second_look_at_the_file_leaves_the_locks_of_the_process(tmp_path: Path) -> None:
+    """Without them another program takes itself for the only one when it ends, and removes the log with its commits."""
+    path = tmp_path / "payrelay.db"
+    first = await open_database(sqlite_url(path), clock=Clock(), owner=True)
+    second = await open_database(sqlite_url(path), clock=Clock(), owner=False)
+    await second.close()
+    descriptor = os.open(path, os.O_RDWR)
+    # Locks of a descriptor are compared with those of the process, as another program's would be.
+    asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    answered = struct.unpack("hhqqi4x", fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
+    os.close(descriptor)
+    await first.close()
+
+    assert answered[0] == fcntl.F_RDLCK

@@ -10,13 +10,16 @@ from payrelay.core.events.delivery import DeliveryState, Endpoint, EndpointState
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.core.secret import Secret
 from payrelay.errors import StoreUnusable
-from payrelay.store.engine.database import Database, Statement, Unit
+from payrelay.store.engine.database import Database, Statement, T, Unit, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.events.deliveries import Deliveries, FailedDelivery
-from payrelay.store.events.endpoints import ENDPOINTS_MAX, Endpoints
+from payrelay.store.events.endpoints import ENDPOINTS_MAX, FORGOTTEN_AT_ONCE, Endpoints
 from payrelay.store.events.feed import Feed, Reader
+from payrelay.store.statements.events import deliveries as delivery_statements
+from payrelay.store.statements.events import endpoints as endpoint_statements
+from payrelay.store.statements.events import feed as feed_statements
 
 SHOP = Reader("m", "shop")
 SECRET = Secret("whsec_CANARYxk7cM0rTGbLrVzQ==")
@@ -153,6 +156,69 @@ async def test_a_removed_endpoint_leaves_nothing(endpoints: Endpoints, database:
     assert not await endpoints.remove(endpoint(1).id)
     assert await deliveries.list(endpoint(1).id, state=None, before=None, limit=9) == []
     assert await deliveries.waiting() == (0, None)
+
+
+class CountingUnits:
+    """A database that counts the units of work that write."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.units = 0
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Carries out a unit of work."""
+        self.units += 1
+        return await self._database.write(unit)
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit."""
+        return await self._database.read(unit)
+
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Reads a list."""
+        return await self._database.read_page(unit)
+
+    async def clear_files(self, table: str | None) -> bool:
+        """Clears the files."""
+        return await self._database.clear_files(table)
+
+    async def ping(self) -> None:
+        """Asks whether the database can be written to."""
+        await self._database.ping()
+
+    async def close(self) -> None:
+        """Closes the database."""
+        await self._database.close()
+
+
+async def put_deliveries(database: Database, count: int) -> None:
+    """Stores deliveries to the first endpoint without their events."""
+    rows = [(endpoint(1).id, number, f"evt_{number}", "a") for number in range(1, count + 1)]
+    await database.write(all_rows(Statement(delivery_statements.QUEUE, (msgspec.json.encode(rows).decode(), 0))))
+
+
+async def test_a_removed_endpoint_s_deliveries_go_in_parts(endpoints: Endpoints, database: Database) -> None:
+    """A unit of work that removed a million of them would keep every charge waiting for a minute."""
+    await endpoints.add(endpoint(1), SECRET)
+    await put_deliveries(database, 2 * FORGOTTEN_AT_ONCE + 1)
+    counting = CountingUnits(database)
+
+    assert await Endpoints(counting, Seal((b"k" * 32,)), digests_of(database)).remove(endpoint(1).id)
+
+    assert counting.units == 3
+    assert await database.read(all_rows(Statement(query("SELECT * FROM deliveries"), ()))) == []
+
+
+async def test_deliveries_that_a_removal_left_go_with_their_events(endpoints: Endpoints, database: Database) -> None:
+    """The process may have died in the middle; nothing else would remove them."""
+    await endpoints.add(endpoint(1), SECRET)
+    await put_deliveries(database, 3)
+    await database.write(all_rows(Statement(endpoint_statements.REMOVE_ENDPOINT, (endpoint(1).id,))))
+
+    await database.write(all_rows(Statement(feed_statements.FORGET_DELIVERIES, (2,))))
+
+    left = await database.read(all_rows(Statement(query("SELECT position FROM deliveries"), ())))
+    assert [row[0] for row in left] == [3]
 
 
 async def test_of_each_subject_the_first_is_leased_and_by_one(endpoints: Endpoints, database: Database) -> None:

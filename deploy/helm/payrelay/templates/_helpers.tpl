@@ -45,6 +45,8 @@ capabilities:
   value: /run/secrets/payrelay/{{ .databaseUrl }}
 - name: PAYRELAY_ENCRYPTION_KEY_FILE
   value: /run/secrets/payrelay/{{ .root.Values.secret.encryptionKey }}
+- name: PAYRELAY_MARK_PATH
+  value: /var/lib/payrelay/marks
 - name: PAYRELAY_METRICS_ADDRESS
   value: 0.0.0.0:9464
 {{- range $name, $value := .root.Values.settings }}
@@ -61,7 +63,12 @@ capabilities:
 - name: temporary
   emptyDir: {sizeLimit: 16Mi}
 - name: data
+  {{- if .Values.marks.existingClaim }}
+  persistentVolumeClaim:
+    claimName: {{ .Values.marks.existingClaim }}
+  {{- else }}
   emptyDir: {sizeLimit: 64Mi}
+  {{- end }}
 {{- end -}}
 
 {{- define "payrelay.mounts" -}}

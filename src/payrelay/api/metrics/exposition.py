@@ -1,11 +1,16 @@
 """Everything that ``/metrics`` shows: counters, and gauges that are read for each request."""
 
+import asyncio
+from functools import partial
+
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.event_gauges import EventGauges
 from payrelay.api.metrics.gauges import Gauges, OpenOperations
 from payrelay.api.metrics.recovery_gauges import RecoveryGauges
+from payrelay.api.metrics.retention_gauges import RetentionGauges
 from payrelay.api.metrics.store_gauges import StoreHealthGauges, StoreSources
 from payrelay.flows.relay import Relay
+from payrelay.flows.retention.clear import clearing_status
 
 
 class Exposition:
@@ -27,13 +32,18 @@ class Exposition:
             lambda: relay.held_responses.count,
         )
         self._event_gauges = EventGauges(relay.dispatch)
+        self._retention_gauges = RetentionGauges(relay.clock, partial(clearing_status, relay.clearing))
         self._recovery_gauges = RecoveryGauges(relay.lost_commits, relay.marks)
         self._store_gauges = StoreHealthGauges(store, lambda: self._gauges.counts is not None)
 
     async def text(self) -> bytes:
-        """Gives all metrics in Prometheus' text format, after a refresh of the gauges."""
-        await self._gauges.refresh()
-        await self._event_gauges.refresh()
-        await self._store_gauges.refresh()
+        """Gives all metrics in Prometheus' text format, after a refresh of the gauges.
+
+        The reads of the store go beside each other, and each has an end: while the store is silent, this takes as long
+        as the longest of them, BEAT_WITHIN_S. A scraper's usual time-out is 10 s.
+        """
+        readings = (self._gauges, self._event_gauges, self._retention_gauges, self._store_gauges)
+        await asyncio.gather(*(each.refresh() for each in readings))
         gauges = self._gauges.text() + self._event_gauges.text() + self._recovery_gauges.text()
+        gauges += self._retention_gauges.text()
         return self._metrics.text() + gauges + self._store_gauges.text()

@@ -7,11 +7,16 @@ from typing import Final
 
 import msgspec
 
+from payrelay.api.openapi.enums import ENUMS, NAMES_OF_ENUMS
 from payrelay.api.openapi.examples import ANSWERS, REQUESTS
-from payrelay.api.openapi.schemas import Schema, components, failure, success
+from payrelay.api.openapi.failure_examples import FAILURE_EXAMPLES, failure_examples_of
+from payrelay.api.openapi.failures import schema_of
+from payrelay.api.openapi.schemas import PAGED, components, name_of, success
+from payrelay.api.openapi.shapes import Schema, plain, refer_to_enums, reference
+from payrelay.api.openapi.webhooks import webhook_schemas, webhooks
 from payrelay.api.requests.body import Body
 from payrelay.api.requests.parameters import Parameter
-from payrelay.api.requests.route import ALWAYS, Route
+from payrelay.api.requests.route import ALWAYS, EmptyBody, Route
 from payrelay.errors import MEANINGS, Code, Retry
 from payrelay.flows.payments.await_outcome import WAIT_S_MAX
 
@@ -21,15 +26,42 @@ Relays payments and subscriptions to a payment gateway. Nobody is charged twice,
 Every answer is an envelope of `status`, `msg` and `data`. An error also has `error`, with a `code` and what to do next
 (`retry`). A POST or DELETE that got no answer may be sent again unchanged. With its `Idempotency-Key`, or without one
 within the repeat window, it takes effect once and gets the finished answer.
+
+**202 is neither a success nor an error**: the outcome isn't known yet. Follow the operation, or send the same request
+again. Charge under another key only after a final answer, such as 402, that the charge failed.
+
+**How do I get a key?** An operator of the service types `payrelay keys create shop --environment sandbox`, and gives
+you what it prints: a text that begins with `prk_`. `payrelay demo` starts the service with a simulated gateway, and
+prints a key that works there, and calls to copy. Press *Authorize* on this page and paste the key. In your own calls,
+send it as `Authorization: Bearer prk_…`. A key belongs on a server; an app gets a short-lived client token
+(`prt_…`), which `POST /client-tokens` issues.
+
+**Lists come in pages.** `limit` is the size of a page. Its `next_cursor` is the `cursor` of the next page, and null on
+the last one; the `Link` header leads there too.
 """
 
+_TAGS: Final[dict[str, str]] = {
+    "payments": "Charge, capture, refund and void; the payments of an order.",
+    "subscriptions": "The gateway's subscriptions: read, retry and cancel them.",
+    "checkouts": "Pages of the gateway on which customers pay, approve a card or subscribe.",
+    "customers": "People who approved a card, which may be charged later.",
+    "operations": "What became of each change that you asked for.",
+    "client tokens": "Short-lived credentials for apps.",
+    "events": "The feed of what has happened.",
+    "endpoints": "The addresses to which events are sent.",
+    "recovery": "What you do after the service lost commits of its database.",
+    "service": "The service itself; needs no key.",
+}
+"""By noun, in the order of the docs."""
+_TAG_OF_PATHS: Final = {"subscription-states": "subscriptions", "client-tokens": "client tokens"}
+
 _STRING: Final[Schema] = {"type": "string"}
-_SECONDS: Final[Schema] = {"type": "integer", "minimum": 0}
+_SECONDS: Final[Schema] = {"type": "integer", "format": "int32", "minimum": 0}
 _HEADERS: Final[dict[str, tuple[str, Schema]]] = {
     "X-Request-Id": ("Identifies the request in the service's log; your own id where it is valid.", _STRING),
     "Retry-After": ("Seconds to wait before you repeat the request.", _SECONDS),
     "Location": ("The address that shows the operation.", _STRING),
-    "Idempotent-Replayed": ("This is the finished answer of an earlier request.", {"const": "true"}),
+    "Idempotent-Replayed": ("This is the finished answer of an earlier request.", {"type": "string", "const": "true"}),
     "Payrelay-Operation": ("The id of the operation.", _STRING),
     "WWW-Authenticate": ("Asks for a bearer key.", _STRING),
     "Allow": ("The methods that this address accepts.", _STRING),
@@ -37,7 +69,10 @@ _HEADERS: Final[dict[str, tuple[str, Schema]]] = {
     "RateLimit-Policy": ("Your quota, where the key has one (IETF draft).", _STRING),
     "RateLimit": ("The part of your quota that is left.", _STRING),
     "Age": ("The seconds since the gateway was asked, where this answer comes from the read cache.", _SECONDS),
-    "Payrelay-Stale": ("This is the last known answer; the gateway gives none now.", {"const": "true"}),
+    "Payrelay-Stale": (
+        "This is the last known answer; the gateway gives none now.",
+        {"type": "string", "const": "true"},
+    ),
     "Preference-Applied": ("The longest time in seconds that the answer was held, where you prefer to wait.", _STRING),
 }
 
@@ -74,9 +109,24 @@ _CACHE_CONTROL: Final[Schema] = {
 }
 
 
-def describe_api(routes: Sequence[Route], environments: Mapping[str, str]) -> bytes:
-    """Gives the description as JSON: every route once per account, under the account's own name."""
-    bodies = sorted({route.body for route in routes if route.body is not None}, key=lambda body: body.__name__)
+_SERVICE_SCHEMAS: Final[dict[str, Schema]] = {
+    "Health": {
+        "type": "object",
+        "description": "How the service is; what is wrong has members of its own.",
+        "required": ["status"],
+        "properties": {
+            "status": _STRING,
+            "effects": {"type": "string", "description": "`refused` while the database may lack commits."},
+        },
+    },
+}
+
+
+def describe_api(routes: Sequence[Route], environments: Mapping[str, str], public_url: str | None = None) -> bytes:
+    """Gives the description as JSON: every route once per account, under the account's own name.
+
+    ``public_url`` is the service's address from outside, without a slash at its end.
+    """
     paths: dict[str, dict[str, object]] = {}
     for position, account in enumerate(environments):
         for route in routes:
@@ -90,12 +140,14 @@ def describe_api(routes: Sequence[Route], environments: Mapping[str, str]) -> by
             "description": _DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": "/"}],
+        "servers": [{"url": public_url or "/", "description": _accounts(environments)}],
         "security": [{"key": []}],
-        "tags": [*_tags(environments), {"name": "service", "description": "The service itself; needs no key."}],
-        "paths": {**paths, **_service_paths()},
+        "tags": [{"name": name, "description": sentence} for name, sentence in _TAGS.items()],
+        "paths": {**refer_to_enums(paths, NAMES_OF_ENUMS), **_service_paths()},
+        "webhooks": webhooks(),
         "components": {
-            "schemas": components(bodies),
+            "schemas": _schemas(routes),
+            "examples": FAILURE_EXAMPLES,
             "headers": {
                 name: {"description": sentence, "schema": schema} for name, (sentence, schema) in _HEADERS.items()
             },
@@ -105,11 +157,28 @@ def describe_api(routes: Sequence[Route], environments: Mapping[str, str]) -> by
     return msgspec.json.encode(document)
 
 
-def _tags(environments: Mapping[str, str]) -> list[Schema]:
-    return [
-        {"name": account, "description": f"The gateway account `{account}` ({environment})."}
-        for account, environment in environments.items()
-    ]
+def _accounts(environments: Mapping[str, str]) -> str:
+    named = ", ".join(f"`{account}` ({environment})" for account, environment in environments.items())
+    return f"The gateway accounts: {named}."
+
+
+def _schemas(routes: Sequence[Route]) -> dict[str, Schema]:
+    bodies = {route.body for route in routes if _takes_members(route)} - {None}
+    named = sorted((body for body in bodies if body is not None), key=lambda body: body.__name__)
+    more = {name: plain(schema) for name, schema in {**webhook_schemas(), **_SERVICE_SCHEMAS}.items()}
+    made = {**components(named, {route.answer for route in routes if not route.is_stream}), **more}
+    inside = {name: schema for name, schema in made.items() if name not in ENUMS}
+    return dict(sorted({**refer_to_enums(inside, NAMES_OF_ENUMS), **ENUMS}.items()))
+
+
+def _takes_members(route: Route) -> bool:
+    """Tells whether a body is described; that of a call that takes none is read, so that any client's gets through."""
+    return route.body is not None and route.body is not EmptyBody
+
+
+def _tag(route: Route) -> str:
+    noun = route.path.split("/")[1]
+    return _TAG_OF_PATHS.get(noun, noun)
 
 
 def _operation(route: Route, account: str, *, is_first: bool) -> Schema:
@@ -123,11 +192,11 @@ def _operation(route: Route, account: str, *, is_first: bool) -> Schema:
         "operationId": route.name if is_first else f"{account}-{route.name}",
         "summary": route.sentence,
         "description": f"Needs the scope `{route.scope}`.",
-        "tags": [account],
+        "tags": [_tag(route)],
         "parameters": parameters,
         "responses": _responses(route),
     }
-    if route.body is not None:
+    if route.body is not None and _takes_members(route):
         operation["requestBody"] = _request_body(route, route.body)
     return operation
 
@@ -142,7 +211,7 @@ def _parameter(parameter: Parameter, location: str) -> Schema:
         "name": parameter.name,
         "in": location,
         "description": parameter.sentence,
-        "schema": parameter.schema,
+        "schema": plain(parameter.schema),
     }
     # The docs page would fill an example into an optional query parameter, and so narrow the call.
     is_required = parameter.is_required or location == "path"
@@ -151,10 +220,9 @@ def _parameter(parameter: Parameter, location: str) -> Schema:
 
 def _request_body(route: Route, body: type[Body]) -> Schema:
     examples = {name: {"summary": sentence, "value": value} for name, (sentence, value) in REQUESTS[route.name].items()}
-    schema = {"$ref": f"#/components/schemas/{body.__name__}"}
     return {
-        "required": bool(body.__struct_fields__),
-        "content": {"application/json": {"schema": schema, "examples": examples}},
+        "required": True,
+        "content": {"application/json": {"schema": reference(name_of(body)), "examples": examples}},
     }
 
 
@@ -176,14 +244,15 @@ def _success(route: Route) -> Schema:
         names += ["Age", "Payrelay-Stale"]
     if route.can_wait:
         names.append("Preference-Applied")
-    if route.answer in {"operations", "client_tokens"}:
+    if route.answer in PAGED:
         names.append("Link")
     media: Schema = {"schema": success(route.answer)}
     if route.answer in ANSWERS:
         msg, data = ANSWERS[route.answer]
-        media["example"] = {"status": 1, "msg": msg, "data": data}
+        is_paged = route.answer in PAGED
+        media["example"] = {"status": 1, "msg": msg, "data": data, **({"next_cursor": None} if is_paged else {})}
     if route.is_stream:
-        stream: Schema = {"text/event-stream": {}}
+        stream: Schema = {"text/event-stream": {"schema": _STRING}}
         return {"description": "Events, as they happen.", "headers": _headers(names), "content": stream}
     return {"description": "Success.", "headers": _headers(names), "content": {"application/json": media}}
 
@@ -200,11 +269,15 @@ def _failure(status: int, codes: list[Code], route: Route) -> Schema:
         names.append("Allow")
     if route.is_effect:
         names += ["Payrelay-Operation", "Idempotent-Replayed", "Preference-Applied"]
-    sentences = "\n".join(f"- `{code}`: {MEANINGS[code].sentence}" for code in codes)
+    media: Schema = {"schema": schema_of(status)}
+    examples = {name: {"$ref": f"#/components/examples/{name}"} for name in failure_examples_of(route.name, codes)}
+    if examples:
+        media["examples"] = examples
     return {
-        "description": sentences,
+        "description": "\n".join(f"- `{code}`: {MEANINGS[code].sentence}" for code in codes),
         "headers": _headers(names),
-        "content": {"application/json": {"schema": failure(codes)}},
+        "content": {"application/json": media},
+        "x-codes": [*codes],
     }
 
 
@@ -213,12 +286,16 @@ def _headers(names: list[str]) -> Schema:
 
 
 def _service_paths() -> Schema:
-    ready = _ok() | {"description": "Yes. While the database may lack commits, `effects` is `refused`."}
-    not_ready = {"description": "The store can't be used.", **_json({"type": "object"})}
+    ready = {"description": "Yes.", **_json(reference("Health"))}
+    not_ready = {
+        "description": "The store can't be used, or the service is about to stop.",
+        **_json(reference("Health")),
+    }
     metrics = {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": _STRING}}}
-    nothing = {"description": "The client's network may not read the metrics.", **_json(failure([Code.NOT_FOUND]))}
+    nothing = {"description": "The client's network may not read the metrics.", **_json(reference("Failure"))}
+    live = {"description": "Yes.", **_json(reference("Health"))}
     return {
-        "/health/live": {"get": _service("live", "Tell whether the process answers", {"200": _ok()})},
+        "/health/live": {"get": _service("live", "Tell whether the process answers", {"200": live})},
         "/health/ready": {
             "get": _service("ready", "Tell whether requests can be served", {"200": ready, "503": not_ready})
         },
@@ -228,13 +305,6 @@ def _service_paths() -> Schema:
 
 def _service(name: str, sentence: str, responses: Schema) -> Schema:
     return {"operationId": name, "summary": sentence, "tags": ["service"], "security": [], "responses": responses}
-
-
-def _ok() -> Schema:
-    return {
-        "description": "Yes.",
-        **_json({"type": "object", "required": ["status"], "properties": {"status": _STRING}}),
-    }
 
 
 def _json(schema: Schema) -> Schema:

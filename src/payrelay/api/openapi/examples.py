@@ -133,9 +133,6 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
         "pause": ("Pause: events wait", {"state": "paused"}),
         "start": ("Start: events are sent", {"state": "active"}),
     },
-    "removeEndpoint": {"nothing": ("No members", {})},
-    "rotateEndpoint": {"nothing": ("No members", {})},
-    "sendTestEvent": {"nothing": ("No members", {})},
     "replayEvents": {
         "span": ("All events of a day", {"since": "2026-11-20T00:00:00Z", "until": "2026-11-21T00:00:00Z"}),
         "one": ("One event", {"ids": ["evt_019c8b2f5a7e4d10b6f3a92c7e08d154"]}),
@@ -148,10 +145,6 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
         "label": ("Another label", {"label": "Saman's blue card"}),
         "nameless": ("Remove your own name for the customer", {"reference": None}),
     },
-    "removeCustomer": {"nothing": ("No members", {})},
-    "eraseCustomer": {"nothing": ("No members", {})},
-    "retrySubscription": {"nothing": ("No members", {})},
-    "cancelSubscription": {"nothing": ("No members", {})},
     "openCheckout": {
         "payment": ("Let a customer pay", CHECKOUT),
         "preapproval": ("Let a customer approve a card, to be charged later", APPROVAL),

@@ -1,141 +1,64 @@
-"""The JSON Schemas of answers.
-
-The service passes the gateway's data on unchanged. The schemas of its records are therefore open: the members of the
-interface have types, further members are allowed, and a member that the gateway doesn't know may be null or missing.
-"""
+"""The schemas of bodies and answers, each under one short name."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from payrelay.api.requests.body import Body, CheckedValue
+from payrelay.api.openapi.failures import FAILURES
+from payrelay.api.openapi.gateway_records import GATEWAY_RECORDS
+from payrelay.api.openapi.shapes import CARD_EXPIRY, NOTHING, REF, Schema, always, nullable, plain, reference
+from payrelay.api.requests.body import Body, CheckedValue, given
 from payrelay.api.routes.checkouts import MEMBERS_OF_KINDS, MembersOfKind
 from payrelay.api.routes.client_tokens import CLIENT_TOKEN_RULES, OPEN
-from payrelay.errors import Code, Retry
+from payrelay.core.events.delivery import PATTERNS
+from payrelay.core.events.event import TYPES
 from payrelay.flows.access.client_token_views import ClientTokenView, IssuedClientToken
 from payrelay.flows.checkouts.show_checkout import CheckoutView, OpenedCheckout
 from payrelay.flows.customers.show_customer import CustomerView, ErasedCustomerView
-from payrelay.flows.events.event_views import EventView
+from payrelay.flows.events.event_views import EventPage, EventView
 from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, ReplayResult
-from payrelay.flows.events.read_events import EventPage
 from payrelay.flows.payments.operation_views import OperationDetail, OperationView
 from payrelay.flows.recovery.acknowledge import RecoveryView
 from payrelay.flows.subscriptions.show_subscription_states import SubscriptionStateView
 
-Schema = dict[str, object]
+PAGED: Final = frozenset({"operations", "customers", "client_tokens", "subscription states", "events", "deliveries"})
+"""The answers that are pages of a list; ``next_cursor`` leads from each to the next."""
 
-REF: Final = "#/components/schemas/"
-
-_TEXT: Final[Schema] = {"type": ["string", "null"]}
-_NUMBER: Final[Schema] = {"type": ["number", "null"]}
-_INTEGER: Final[Schema] = {"type": ["integer", "null"]}
-
-
-def reference(name: str) -> Schema:
-    """Gives a reference to a schema of this document."""
-    return {"$ref": REF + name}
-
-
-def _record(sentence: str, /, **members: Schema) -> Schema:
-    return {"type": "object", "description": sentence, "properties": members}
-
-
-def _named(schema: Schema, sentence: str) -> Schema:
-    return {**schema, "description": sentence}
+_NAMES: Final[Mapping[str, str]] = {
+    "State": "OperationState",
+    "Kind": "OperationKind",
+    "SubscriptionStateView": "SubscriptionSummary",
+    "PayerBody": "Payer",
+    "DeliveryBody": "DeliveryAddress",
+    "ItemEntry": "ChargeItem",
+    "ReplayResult": "Replay",
+    "CustomerBody": "ImportCustomerRequest",
+    "CustomerNamesBody": "ChangeCustomerRequest",
+    "NewEndpointBody": "CreateEndpointRequest",
+}
+"""The names of schemas that don't follow from those of our types by dropping View, and saying Request for Body."""
 
 
 def _list_of(name: str) -> Schema:
     return {"type": "array", "items": reference(name)}
 
 
-_CHARGED: Final[dict[str, Schema]] = {
-    "order_id": _TEXT,
-    "items": _TEXT,
-    "currency": _TEXT,
-    "amount": _NUMBER,
-    "custom_1": _TEXT,
-    "custom_2": _TEXT,
-    "payment_id": _INTEGER,
-    "status_code": _named(_INTEGER, "2 is success; 3 is an authorization."),
-    "status_message": _TEXT,
-    "md5sig": _named(_TEXT, "The gateway's signature."),
-}
-_RECORD: Final[dict[str, Schema]] = {
-    "order_id": _TEXT,
-    "date": _named(_TEXT, "`YYYY-MM-DD HH:MM:SS`, in the gateway's time zone."),
-    "description": _TEXT,
-    "currency": _TEXT,
-    "amount": _NUMBER,
-    "customer": reference("Customer"),
-    "amount_detail": reference("AmountDetail"),
-    "payment_method": reference("PaymentMethod"),
-}
-
-_GATEWAY: Final[dict[str, Schema]] = {
-    "ChargeData": _record(
-        "A charge as the gateway reports it.",
-        **_CHARGED,
-        authorization_token=_named(_TEXT, "For a later capture; only an authorization has one."),
-    ),
-    "CaptureData": _record(
-        "A capture as the gateway reports it; `amount` was authorized, `captured_amount` was captured.",
-        **_CHARGED,
-        captured_amount=_NUMBER,
-    ),
-    "Customer": _record(
-        "The customer who paid; `fist_name` is the interface's spelling.",
-        fist_name=_TEXT,
-        last_name=_TEXT,
-        email=_TEXT,
-        phone=_TEXT,
-        delivery_details={
-            "type": ["object", "null"],
-            "properties": {"address": _TEXT, "city": _TEXT, "country": _TEXT},
+_OBJECTS: Final[Mapping[str, Schema]] = {
+    **GATEWAY_RECORDS,
+    "TestEvent": {
+        "type": "object",
+        "required": ["event_id"],
+        "properties": {"event_id": {"type": "string", "description": "The id of the event that is sent."}},
+    },
+    "Revoked": {
+        "type": "object",
+        "required": ["revoked"],
+        "properties": {
+            "revoked": {"type": "integer", "minimum": 0, "description": "How many client tokens were revoked."}
         },
-    ),
-    "AmountDetail": _record(
-        "The gateway's fee and the net amount.",
-        currency=_TEXT,
-        gross=_NUMBER,
-        fee=_NUMBER,
-        net=_NUMBER,
-        exchange_rate=_NUMBER,
-        exchange_from=_TEXT,
-        exchange_to=_TEXT,
-    ),
-    "PaymentMethod": _record(
-        "The card; all digits but the last four are asterisks.",
-        method=_TEXT,
-        card_customer_name=_TEXT,
-        card_no=_TEXT,
-    ),
-    "LineItem": _record(
-        "One item of the purchase.",
-        name=_TEXT,
-        quantity=_INTEGER,
-        currency=_TEXT,
-        unit_price=_NUMBER,
-        total_price=_NUMBER,
-    ),
-    "Payment": _record(
-        "A payment as the gateway records it.",
-        payment_id=_INTEGER,
-        **_RECORD,
-        status=_named(_TEXT, "`RECEIVED`, `REFUND REQUESTED`, `REFUND PROCESSING`, `REFUNDED`, `CHARGEBACKED`."),
-        items={"type": ["array", "null"], "items": reference("LineItem")},
-    ),
-    "Subscription": _record(
-        "A subscription as the gateway records it.",
-        subscription_id=_INTEGER,
-        **_RECORD,
-        recurring=_named(_TEXT, "How often and for how long, in words."),
-        status=_named(_TEXT, "`ACTIVE`, `COMPLETED`, `FAILED`, …"),
-        items={"type": ["array", "null"], "items": reference("LineItem")},
-        payments={"type": "array", "items": reference("Payment"), "description": "Only with `expand=payments`."},
-    ),
+    },
 }
-
 _GATEWAY_DATA: Final[Mapping[str, Schema]] = {
     "payments": _list_of("Payment"),
     "charge": reference("ChargeData"),
@@ -143,9 +66,9 @@ _GATEWAY_DATA: Final[Mapping[str, Schema]] = {
     "refund": {"type": ["integer", "null"], "description": "The gateway's number of the refund; null for a void."},
     "subscriptions": _list_of("Subscription"),
     "subscription": reference("Subscription"),
-    "nothing": {"type": "null"},
-    "test event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
-    "revoked": {"type": "object", "properties": {"revoked": {"type": "integer", "minimum": 0}}},
+    "nothing": NOTHING,
+    "test event": reference("TestEvent"),
+    "revoked": reference("Revoked"),
 }
 _OWN_DATA: Final[Mapping[str, Any]] = {
     "operations": list[OperationView],
@@ -171,9 +94,32 @@ _OWN_DATA: Final[Mapping[str, Any]] = {
 """The types of data that Payrelay itself answers with."""
 
 
+def name_of(kind: type) -> str:
+    """Gives the name of the schema of one of our types."""
+    return _short(kind.__name__)
+
+
+def _short(name: str) -> str:
+    if name in _NAMES:
+        return _NAMES[name]
+    return f"{name.removesuffix('Body')}Request" if name.endswith("Body") else name.removesuffix("View")
+
+
 def _described(types: Iterable[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
     """Gives the schemas of types, and those of the objects in them by name."""
-    return msgspec.json.schema_components(types, schema_hook=_own_type, ref_template=REF + "{name}")
+    made, components_ = msgspec.json.schema_components(types, schema_hook=_own_type, ref_template=REF + "{name}")
+    return tuple(_renamed(schema) for schema in made), {
+        _short(name): _renamed(schema) for name, schema in components_.items()
+    }
+
+
+def _renamed(value: Any) -> Any:  # noqa: ANN401 - any part of a schema
+    if isinstance(value, dict):
+        return {
+            key: REF + _short(part.removeprefix(REF)) if key == "$ref" else _renamed(part)
+            for key, part in value.items()
+        }
+    return [_renamed(part) for part in value] if isinstance(value, list) else value
 
 
 def _own_type(kind: type) -> Schema:
@@ -182,116 +128,138 @@ def _own_type(kind: type) -> Schema:
 
 
 DATA: Final[Mapping[str, Schema]] = {
-    **_GATEWAY_DATA,
-    **dict(zip(_OWN_DATA, _described(_OWN_DATA.values())[0], strict=True)),
+    name: plain(schema)
+    for name, schema in {
+        **_GATEWAY_DATA,
+        **dict(zip(_OWN_DATA, _described(_OWN_DATA.values())[0], strict=True)),
+    }.items()
 }
 """The schema of ``data`` by what a route answers."""
 
 
 def success(answer: str) -> Schema:
-    """Gives the envelope of a success."""
+    """Gives the reference to the envelope of a success."""
+    return reference(_envelope_name(answer))
+
+
+def _envelope_name(answer: str) -> str:
+    words = answer.replace("_", " ").split()
+    return "".join(word[0].upper() + word[1:] for word in words) + "Answer"
+
+
+def _envelope(answer: str) -> Schema:
+    properties: dict[str, Schema] = {
+        "status": {"type": "integer", "const": 1},
+        "msg": {"type": "string", "description": "A message for people; the gateway's own where it answered."},
+        "data": DATA[answer],
+    }
+    if answer in PAGED:
+        properties["next_cursor"] = {
+            "type": ["string", "null"],
+            "description": "The `cursor` of the next page; null on the last one.",
+        }
     return {
         "type": "object",
-        "required": ["status", "msg", "data"],
-        "properties": {
-            "status": {"const": 1},
-            "msg": {"type": "string", "description": "A message for people; the gateway's own where it answered."},
-            "data": DATA[answer],
-        },
+        "description": f"The envelope of a success: {answer.replace('_', ' ')}.",
+        "required": [*properties],
+        "properties": properties,
     }
 
 
-def failure(codes: list[Code]) -> Schema:
-    """Gives the envelope of an error that carries one of these codes."""
-    restriction = {"properties": {"error": {"properties": {"code": {"enum": [code.value for code in codes]}}}}}
-    return {"allOf": [reference("Failure"), restriction]}
-
-
-def components(bodies: list[type[Body]]) -> dict[str, Schema]:
-    """Gives every schema that the document refers to, by name."""
+def components(bodies: list[type[Body]], answers: Iterable[str]) -> dict[str, Schema]:
+    """Gives the schemas of these bodies and answers, of what is in them, and of failures, by name."""
     _, made = _described([*bodies, *_OWN_DATA.values()])
-    schemas: dict[str, Schema] = {**made, **_GATEWAY, "Failure": _failure_envelope(), "Error": _error_member()}
-    _add_rules_between_fields(schemas)
+    for kind in _all_bodies(bodies):
+        _allow_null(made[name_of(kind)])
+    _add_rules_between_members(made)
+    schemas = {**made, **_OBJECTS, **FAILURES}
     for name, schema in made.items():
-        properties = schema.get("properties", {})
-        assert isinstance(properties, dict)  # noqa: S101 - tells mypy what msgspec always gives
-        # What a view has as JSON text is an amount, which its type does not say.
-        amounts = [each for each in ("amount", "amount_max", "startup_fee") if properties.get(each) == {}]
-        properties.update(dict.fromkeys(amounts, _NUMBER))
-        if name in {ClientTokenView.__name__, IssuedClientToken.__name__}:
-            properties["amount"] = {"anyOf": [_NUMBER, {"const": OPEN}]}
-    return schemas
+        _add_what_types_leave_open(name, schema)
+    envelopes = {_envelope_name(answer): _envelope(answer) for answer in answers}
+    return {name: plain(schema) for name, schema in sorted({**schemas, **envelopes}.items())}
 
 
-def _add_rules_between_fields(schemas: dict[str, Schema]) -> None:
-    """Adds the rules between fields, which ``Body.together_errors`` checks."""
-    if "CaptureBody" in schemas:
-        schemas["CaptureBody"]["anyOf"] = [{"required": ["description"]}, {"required": ["deduction_details"]}]
-    if "CustomerNamesBody" in schemas:
-        schemas["CustomerNamesBody"]["minProperties"] = 1
-    if "ClientTokenBody" in schemas:
-        schemas["ClientTokenBody"].update(CLIENT_TOKEN_RULES)
-    if "ReplayBody" in schemas:
-        schemas["ReplayBody"]["anyOf"] = [
-            {"required": ["ids"], "not": {"anyOf": [{"required": ["since"]}, {"required": ["until"]}]}},
-            {"required": ["since"], "not": {"required": ["ids"]}},
-        ]
-    if "RefundBody" in schemas:
-        schemas["RefundBody"]["oneOf"] = [{"required": ["payment_id"]}, {"required": ["authorization_token"]}]
-    if "CheckoutBody" in schemas:
-        schemas["CheckoutBody"]["allOf"] = [_of_kind(kind, members) for kind, members in MEMBERS_OF_KINDS.items()]
+def _all_bodies(bodies: Iterable[type[Body]]) -> set[type[Body]]:
+    """Gives these bodies and all that are parts of them."""
+    found: set[type[Body]] = set()
+    left = [*bodies]
+    while left:
+        kind = left.pop()
+        found.add(kind)
+        parts = [_body_in(field.type) for field in msgspec.inspect.type_info(kind).fields]  # type: ignore[attr-defined]
+        left.extend(part for part in parts if part is not None and part not in found)
+    return found
+
+
+def _body_in(kind: msgspec.inspect.Type) -> type[Body] | None:
+    match kind:
+        case msgspec.inspect.StructType(cls=cls):
+            return cls if issubclass(cls, Body) else None
+        case msgspec.inspect.Metadata(type=inner) | msgspec.inspect.ListType(item_type=inner):
+            return _body_in(inner)
+        case msgspec.inspect.UnionType(types=types):
+            return _body_in(types[0])
+    return None
+
+
+def _members(schema: Schema) -> dict[str, Schema]:
+    properties = schema.get("properties", {})
+    assert isinstance(properties, dict)  # noqa: S101 - tells mypy what msgspec always gives
+    return properties
+
+
+def _allow_null(schema: Schema) -> None:
+    """Lets every optional member of a body be null, as ``parse_body`` does."""
+    required = schema.get("required", [])
+    assert isinstance(required, list)  # noqa: S101 - tells mypy what msgspec always gives
+    properties = _members(schema)
+    properties.update({name: nullable(plain(each)) for name, each in properties.items() if name not in required})
+
+
+def _add_what_types_leave_open(name: str, schema: Schema) -> None:
+    properties = _members(schema)
+    # What a view has as JSON text is an amount, which its type does not say.
+    amounts = [each for each in ("amount", "amount_max", "startup_fee") if properties.get(each) == {}]
+    properties.update({each: {"type": ["number", "null"]} for each in amounts})
+    if name in {name_of(ClientTokenView), name_of(IssuedClientToken)}:
+        properties["amount"] = {"anyOf": [{"type": ["number", "null"]}, {"type": "string", "const": OPEN}]}
+    if name in {name_of(CustomerView), name_of(ErasedCustomerView)}:
+        properties["card_expiry"] = CARD_EXPIRY
+    if name in {name_of(EventView), name_of(DeliveryView)}:
+        properties["type"] = {"type": "string", "enum": sorted(TYPES)}
+    if name in {name_of(EndpointView), name_of(IssuedEndpoint)}:
+        properties["types"] = {"type": "array", "items": {"type": "string", "enum": [*PATTERNS]}}
+    if properties.get("body") == {}:
+        properties["body"] = {"type": "object", "description": "The envelope."}
+
+
+def _add_rules_between_members(schemas: dict[str, Schema]) -> None:
+    """Adds the rules between members, which ``Body.together_errors`` checks."""
+    rules: dict[str, tuple[Schema, ...]] = {
+        "CaptureRequest": ({"anyOf": [given("description"), given("deduction_details")]},),
+        "ClientTokenRequest": (CLIENT_TOKEN_RULES,),
+        "ReplayRequest": (
+            {
+                "anyOf": [
+                    {"allOf": [given("ids"), {"not": {"anyOf": [given("since"), given("until")]}}]},
+                    {"allOf": [given("since"), {"not": given("ids")}]},
+                ]
+            },
+        ),
+        "RefundRequest": ({"oneOf": [given("payment_id"), given("authorization_token")]},),
+        "CheckoutRequest": tuple(_of_kind(kind, members) for kind, members in MEMBERS_OF_KINDS.items()),
+    }
+    for name, rules_of_name in rules.items():
+        if name in schemas:
+            schemas[name].update(always(*rules_of_name))
+    if "ChangeCustomerRequest" in schemas:
+        schemas["ChangeCustomerRequest"]["minProperties"] = 1
 
 
 def _of_kind(kind: str, members: MembersOfKind) -> Schema:
     """Gives the rule for the members that a checkout of a kind must have, and must not have."""
-    forbidden = [{"required": [name]} for name in members.forbidden]
+    forbidden = {"not": {"anyOf": [given(name) for name in members.forbidden]}} if members.forbidden else {}
     return {
         "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
-        "then": {"required": [*members.required], **({"not": {"anyOf": forbidden}} if forbidden else {})},
-    }
-
-
-def _failure_envelope() -> Schema:
-    return {
-        "type": "object",
-        "required": ["status", "msg", "data", "error"],
-        "properties": {
-            "status": {"enum": [0, -1, -2], "description": "0 with 202, -2 with 401 and 403, else -1."},
-            "msg": {"type": "string", "description": "A message for people."},
-            "data": {
-                "description": "The gateway's data if it gave any, `[]` for an order without payments, else null."
-            },
-            "error": reference("Error"),
-        },
-    }
-
-
-def _error_member() -> Schema:
-    return {
-        "type": "object",
-        "required": ["code", "retry", "request_id"],
-        "properties": {
-            "code": {
-                "type": "string",
-                "enum": [*Code],
-                "description": "Codes may be added. Where you don't know one, go by the HTTP status and `retry`.",
-            },
-            "retry": {
-                "type": "string",
-                "enum": [*Retry],
-                "description": "What to do next. `never`: don't repeat the request. `same_key`: repeat it unchanged, "
-                "with its Idempotency-Key. `after`: repeat it unchanged, but not before Retry-After.",
-            },
-            "request_id": {"type": "string"},
-            "operation_id": {"type": "string", "description": "The operation, where it is yours."},
-            "fields": {
-                "type": "array",
-                "description": "Every wrong field.",
-                "items": {
-                    "type": "object",
-                    "required": ["path", "msg"],
-                    "properties": {"path": {"type": "string"}, "msg": {"type": "string"}},
-                },
-            },
-        },
+        "then": {"allOf": [*map(given, members.required), *([forbidden] if forbidden else [])]},
     }

@@ -9,6 +9,7 @@ import msgspec
 
 from payrelay.api.http.incoming_request import Network, Networks, Receive, Scope, Send, peer_of
 from payrelay.api.http.outgoing import PlainAnswer, plain_answer
+from payrelay.api.http.visit import Visit
 from payrelay.api.metrics.counters import CONTENT_TYPE
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.health import LIVE, STOPPING, HealthSource, readiness
@@ -36,6 +37,13 @@ METRICS_PATH: Final = "/metrics"
 _READING: Final = frozenset({"GET", "HEAD"})
 
 
+class MetricsText(Protocol):
+    """Writes metrics: ``Exposition``, or that of another program."""
+
+    async def text(self) -> bytes:
+        """Gives all metrics in Prometheus' text format."""
+
+
 class MetricsAddress:
     """The ASGI callable of that address: ``/metrics``, and nothing else.
 
@@ -44,7 +52,7 @@ class MetricsAddress:
         networks: the networks that may read them; all where none is given. No proxy is believed.
     """
 
-    def __init__(self, exposition: Exposition, networks: tuple[Network, ...]) -> None:
+    def __init__(self, exposition: MetricsText, networks: tuple[Network, ...]) -> None:
         self._exposition = exposition
         self._networks = Networks(networks)
 
@@ -61,6 +69,13 @@ class MetricsAddress:
         ]
         await send({"type": "http.response.start", "status": 200 if is_found else 404, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+
+class FurtherPages(Protocol):
+    """Further pages on the API's address, such as the console."""
+
+    def answered(self, visit: Visit) -> Awaitable[PlainAnswer]:
+        """Answers a request for one of them."""
 
 
 class PageHandler(Protocol):

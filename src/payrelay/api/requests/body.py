@@ -101,12 +101,20 @@ class RedactedBody(Body, frozen=True, kw_only=True):
 BodyT = TypeVar("BodyT", bound=Body)
 
 
+def given(name: str) -> dict[str, object]:
+    """Gives, as JSON Schema, the condition that a member is there and isn't null."""
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+
+
 def parse_body(body: bytes, kind: type[BodyT]) -> BodyT:
     """Reads a body of this kind.
 
-    Raises Refusal: malformed_request where the body isn't one JSON object, invalid_request with every wrong field.
+    Null stands for an absent member wherever a member may be absent and null has no meaning of its own. Raises Refusal:
+    malformed_request where the body isn't one JSON object, invalid_request with every wrong field.
     """
     members = parse_object(body)
+    if b"null" in body:
+        members = _without_nulls(members, msgspec.inspect.type_info(kind))
     errors: list[FieldError] = []
     if b"\\u" in body:
         errors.extend(unusable_texts(members))
@@ -119,6 +127,29 @@ def parse_body(body: bytes, kind: type[BodyT]) -> BodyT:
     paths = {error.path for error in errors}
     others = [error for error in _errors(members, msgspec.inspect.type_info(kind), "") if error.path not in paths]
     raise wrong_fields([*others, *errors] or [FieldError("", "is not valid")])
+
+
+def _without_nulls(value: Any, kind: msgspec.inspect.Type) -> Any:  # noqa: ANN401 - any JSON value
+    """Leaves out the members that are null, may be absent, and have no value None."""
+    match kind:
+        case msgspec.inspect.StructType(fields=fields) if isinstance(value, dict):
+            kinds = {field.name: field for field in fields}
+            return {
+                name: _without_nulls(member, kinds[name].type) if name in kinds else member
+                for name, member in value.items()
+                if member is not None or name not in kinds or kinds[name].required or _has_none(kinds[name].type)
+            }
+        case msgspec.inspect.Metadata(type=inner):
+            return _without_nulls(value, inner)
+        case msgspec.inspect.UnionType(types=types):
+            return _without_nulls(value, types[0])
+        case msgspec.inspect.ListType(item_type=inner) if isinstance(value, list):
+            return [_without_nulls(entry, inner) for entry in value]
+    return value
+
+
+def _has_none(kind: msgspec.inspect.Type) -> bool:
+    return isinstance(kind, msgspec.inspect.UnionType) and kind.includes_none
 
 
 def _read(kind: Any, value: object) -> object:  # noqa: ANN401 - msgspec's own type; each is a CheckedValue

@@ -102,13 +102,16 @@ def own_id(prefix: str, noun: str) -> Parameter:
     )
 
 
-def cursor(noun: str, pattern: str, example: str) -> Parameter:
-    """Makes the parameter that asks for the next page of a list; ``noun`` has its article."""
+def cursor(noun: str, pattern: str, example: str, words: str | None = None) -> Parameter:
+    """Makes the parameter that asks for the next page of a list.
+
+    ``noun`` has its article; ``words`` say what a wrong value must be.
+    """
     return Parameter(
         name="cursor",
-        sentence=f"The id of {noun}, after which the page begins; the Link header of the page before it has this id.",
+        sentence=f"`next_cursor` of the page before, after which this one begins: the id of {noun}.",
         schema={"type": "string", "pattern": f"^{pattern}$"},
-        validator=matches(pattern, f"must be the id of {noun}"),
+        validator=matches(pattern, words or f"must be the id of {noun}"),
         example=example,
     )
 

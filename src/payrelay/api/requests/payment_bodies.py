@@ -30,8 +30,14 @@ _web_address_match: Final = re.compile(_WEB_ADDRESS).fullmatch
 _PAYMENT_ID_DIGITS_MAX: Final = 19
 _PAYMENT_ID_END: Final = 10**_PAYMENT_ID_DIGITS_MAX
 _payment_id_match: Final = re.compile(r"[0-9]{1,19}").fullmatch
+_REFUND_TEXT: Final[dict[str, object]] = {
+    "type": "string",
+    "maxLength": 15,
+    "pattern": r"^(?:[0-9]+\.(?:0[1-9]|[1-9][0-9])|0*[1-9][0-9]*\.00)$",
+}
 _refund_text_match: Final = re.compile(r"[0-9]{1,12}\.[0-9]{2}").fullmatch
 
+Custom = Annotated[str, Meta(max_length=TEXT_LENGTH_MAX, extra_json_schema={"pattern": NO_NUL})]
 Title = Annotated[str, Meta(min_length=1, max_length=ITEMS_LENGTH_MAX, extra_json_schema={"pattern": NO_NUL})]
 
 
@@ -65,8 +71,8 @@ class RefundAmount(
     int,
     check=_refund_amount,
     schema={
-        "anyOf": [AMOUNT_SCHEMA, {"type": "string", "pattern": r"^(?!0+\.00$)[0-9]{1,12}\.[0-9]{2}$"}],
-        "description": "The amount to refund; without it, the whole payment is refunded.",
+        "anyOf": [AMOUNT_SCHEMA, _REFUND_TEXT],
+        "description": "The amount to refund. Absent or null, the whole payment is refunded; 0 is refused.",
     },
 ):
     """The amount to refund, in hundredths; it comes as a number, or as a text with two decimals."""
@@ -121,8 +127,8 @@ class ChargeBody(Body, frozen=True, kw_only=True):
     currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
     amount: Amount
     customer_token: Annotated[Text, Meta(description="Id of a stored customer, or the gateway's token.")]
-    custom_1: Annotated[Text | None, Meta(description="Custom parameter 1.")] = None
-    custom_2: Annotated[Text | None, Meta(description="Custom parameter 2.")] = None
+    custom_1: Annotated[Custom | None, Meta(description="Custom parameter 1; an empty one counts as none.")] = None
+    custom_2: Annotated[Custom | None, Meta(description="Custom parameter 2; an empty one counts as none.")] = None
     notify_url: WebAddress | UnsetType = UNSET
     itemList: (  # noqa: N815 - spelled so in the interface
         Annotated[list[ItemEntry], Meta(max_length=ITEM_LIST_LENGTH_MAX)] | UnsetType
@@ -137,8 +143,8 @@ class ChargeBody(Body, frozen=True, kw_only=True):
             currency=self.currency,
             amount_minor=int(self.amount),
             customer_token=self.customer_token,
-            custom_1=self.custom_1,
-            custom_2=self.custom_2,
+            custom_1=self.custom_1 or None,
+            custom_2=self.custom_2 or None,
             notify_url=None if self.notify_url is UNSET else str(self.notify_url),
             item_list=None if self.itemList is UNSET else tuple(_item(entry) for entry in self.itemList),
         )

@@ -48,7 +48,8 @@ CHANGES_GATEWAY: Final = (
 )
 """The further codes of routes that change something at the gateway."""
 
-_EMPTY_BODIES: Final = (b"", b"{}")
+_EMPTY_BODIES: Final = frozenset({b"", b"{}", b"[]", b"null"})
+"""What clients send where there is nothing to send, without white space: Laravel's sends an empty array."""
 _CLOSED: Final = "a client token may not do this"
 
 
@@ -80,8 +81,8 @@ class ParsedRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return parse_body(self.body, kind)
 
     def require_empty(self) -> None:
-        """Accepts no body or an empty object, with white space around it; raises Refusal for anything else."""
-        if self.body.strip() not in _EMPTY_BODIES:
+        """Accepts no body, an empty object, an empty array and null; raises Refusal for anything else."""
+        if b"".join(self.body.split()) not in _EMPTY_BODIES:
             parse_body(self.body, EmptyBody)
 
 

@@ -13,6 +13,7 @@ from payrelay.api.requests.route import Route, only_own
 from payrelay.api.routes.checkout_texts import (
     EXPIRES_IN_S_USUAL,
     AppLink,
+    CustomText,
     Day,
     Duration,
     Email,
@@ -121,8 +122,8 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
     itemList: (  # noqa: N815 - spelled so in the interface
         Annotated[list[CheckoutItem], Meta(max_length=ITEM_LIST_LENGTH_MAX)] | UnsetType
     ) = UNSET
-    custom_1: FormText | None = None
-    custom_2: FormText | None = None
+    custom_1: CustomText | None = None
+    custom_2: CustomText | None = None
     platform: FormText | UnsetType = UNSET
     payment_method: (
         Annotated[
@@ -173,8 +174,8 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
             person=self.customer.buyer(),
             delivery=None if self.delivery is UNSET else _address(self.delivery),
             item_list=() if self.itemList is UNSET else tuple(_item(entry) for entry in self.itemList),
-            custom_1=_plain(self.custom_1),
-            custom_2=_plain(self.custom_2),
+            custom_1=_plain(self.custom_1) or None,
+            custom_2=_plain(self.custom_2) or None,
             platform=_plain(self.platform),
             payment_method=_plain(self.payment_method),
             plan=self._plan(),

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.amounts import AMOUNT_SCHEMA, Amount, Currency, WholeNumber, positive_minor
-from payrelay.api.requests.body import Body, CheckedValue, Text
+from payrelay.api.requests.body import Body, CheckedValue, Text, given
 from payrelay.api.requests.parameters import LIMIT, OF_CUSTOMER, own_cursor, own_id, page_of, text
 from payrelay.api.requests.route import Route, refused
 from payrelay.api.routes.checkout_texts import Duration, Period, StartupFee
@@ -137,15 +137,14 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
         )
 
 
-def _with_scope(scope: Scope, *required: str) -> dict[str, object]:
-    """Gives the rule for the members that a client token with a scope must have."""
-    has_it = {"properties": {"scopes": {"contains": {"const": scope}}}, "required": ["scopes"]}
-    return {"if": has_it, "then": {"required": [*required]}}
+def _with_one_of(*scopes: Scope) -> dict[str, object]:
+    """Gives the condition that the body names one of these scopes; without its type, null would meet it."""
+    return _where(scopes={"type": "array", "contains": {"enum": sorted(scopes)}})
 
 
 def _without(*names: str) -> dict[str, object]:
     """Gives the rule that none of these members is there."""
-    return {"not": {"anyOf": [{"required": [name]} for name in names]}}
+    return {"not": {"anyOf": [given(name) for name in names]}}
 
 
 def _where(**members: dict[str, object]) -> dict[str, object]:
@@ -154,28 +153,28 @@ def _where(**members: dict[str, object]) -> dict[str, object]:
 
 
 _PLAN: Final = ("recurrence", "duration", "startup_fee")
-_PAYS: Final = _where(scopes={"contains": {"enum": sorted(PAYING)}})
+_PAYS: Final = _with_one_of(*PAYING)
 CLIENT_TOKEN_RULES: Final[dict[str, object]] = {
-    "anyOf": [{"required": ["customer_id"]}, {"required": ["order_id"]}],
+    "anyOf": [given("customer_id"), given("order_id")],
     "allOf": [
         {
             "if": _PAYS,
-            "then": {"required": ["order_id", "currency"]},
+            "then": {"allOf": [given("order_id"), given("currency")]},
             "else": _without("type", "amount", "amount_max", "currency", "payments", *_PLAN),
         },
-        _with_scope(Scope.PAYMENTS_CHARGE, "customer_id"),
+        {"if": _with_one_of(Scope.PAYMENTS_CHARGE), "then": given("customer_id")},
         {
             "if": {"allOf": [_PAYS, {"not": _where(type={"const": "preapproval"})}]},
-            "then": {"required": ["amount"]},
+            "then": given("amount"),
         },
-        {"if": {"required": ["amount_max"]}, "then": _where(amount={"const": OPEN})},
+        {"if": given("amount_max"), "then": _where(amount={"const": OPEN})},
         {
             "if": _where(type={"enum": ["preapproval", "recurring"]}),
-            "then": _where(scopes={"contains": {"const": Scope.CHECKOUTS_CREATE}}),
+            "then": _with_one_of(Scope.CHECKOUTS_CREATE),
         },
         {
             "if": _where(type={"const": "recurring"}, amount={"type": "number"}),
-            "then": {"required": ["recurrence", "duration"]},
+            "then": {"allOf": [given("recurrence"), given("duration")]},
             "else": _without(*_PLAN),
         },
     ],

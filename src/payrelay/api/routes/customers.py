@@ -9,7 +9,7 @@ from payrelay.api.requests.body import NO_NUL, CheckedValue, RedactedBody, Text,
 from payrelay.api.requests.parameters import LIMIT, choice, own_cursor, own_id, page_of, text
 from payrelay.api.requests.route import EmptyBody, Route, only_own, refused
 from payrelay.core.access.credential import Scope
-from payrelay.core.customers.customer import CustomerFilter, CustomerState, ExistingApproval
+from payrelay.core.customers.customer import CustomerFilter, CustomerState, ExistingApproval, month_and_year
 from payrelay.core.secret import Secret
 from payrelay.errors import Code
 from payrelay.flows.customers.change_customer import NewNames, change_customer
@@ -46,7 +46,11 @@ class CardExpiry(
     CheckedValue,
     str,
     check=matching(_EXPIRY, 'must be a month and a year, such as "0129"'),
-    schema={"type": "string", "pattern": _EXPIRY, "description": "Month and year, such as `0129` or `01/29`."},
+    schema={
+        "type": "string",
+        "pattern": _EXPIRY,
+        "description": "Month and year, `0129`; `01/29` is taken too, and shown as `0129`.",
+    },
 ):
     """The month and year in which a card expires."""
 
@@ -84,7 +88,7 @@ class CustomerBody(RedactedBody, frozen=True, kw_only=True):
             label=self.label,
             method=self.method,
             card_no_masked=None if self.card_no_masked is None else str(self.card_no_masked),
-            card_expiry=None if self.card_expiry is None else str(self.card_expiry),
+            card_expiry=None if self.card_expiry is None else month_and_year(str(self.card_expiry)),
             card_holder=self.card_holder,
         )
 

@@ -8,9 +8,9 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.body import Body, Text
-from payrelay.api.requests.parameters import Parameter, choice, limit, matches, own_id
+from payrelay.api.requests.parameters import choice, cursor, limit, own_id
 from payrelay.api.requests.route import EmptyBody, ParsedRequest, Route, refused
-from payrelay.api.routes.events import AFTER, POSITION, POSITION_MAX
+from payrelay.api.routes.events import AFTER, POSITION
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer, found
 from payrelay.core.events.delivery import (
@@ -25,6 +25,7 @@ from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.errors import Code, FieldError, wrong_fields
 from payrelay.flows.events import manage_endpoints as endpoints
 from payrelay.flows.events.manage_endpoints import REPLAYED_IDS_MAX, Changes, NewEndpoint, Owner, ReplayedEvents
+from payrelay.flows.pagination import answer_page
 from payrelay.flows.relay import Relay
 
 DELIVERIES_USUAL: Final = 20
@@ -33,16 +34,12 @@ DELIVERIES_MAX: Final = 100
 ENDPOINT: Final = own_id("end", "endpoint")
 DELIVERY_LIMIT: Final = limit("Deliveries", DELIVERIES_USUAL, DELIVERIES_MAX)
 DELIVERY_STATE: Final = choice("state", "Only deliveries in this state.", DeliveryState, DeliveryState.WAITING)
-BEFORE: Final = Parameter(
-    name="before",
-    sentence="Only deliveries of events below this position; asks for the next page.",
-    schema={"type": "integer", "minimum": 0, "maximum": POSITION_MAX},
-    validator=matches(POSITION, "must be a position, as a delivery has it"),
-    example=1_000,
+DELIVERY_CURSOR: Final = cursor(
+    "a delivery (its position)", POSITION, "1000", words="must be a position, as next_cursor of a page has it"
 )
 
 # A setting may allow more addresses than this pattern.
-_PUBLIC_URL: Final = r"^https://([a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?\.){1,4}[a-z]{2,20}(/[!-\"$-\[\]-~]*)?$"
+_PUBLIC_URL: Final = r'^https://([a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?\.){1,4}[a-z]{2,20}(/[!-"$-\[\]-~]*)?$'
 _Url = Annotated[
     str,
     Meta(
@@ -176,15 +173,24 @@ async def _replay(relay: Relay, parsed: ParsedRequest) -> Answer:
 
 async def _list_deliveries(relay: Relay, parsed: ParsedRequest) -> Answer:
     query = parsed.query
+    size, state = int(query.get("limit", DELIVERIES_USUAL)), query.get("state")
     deliveries = await endpoints.list_deliveries(
         relay.dispatch,
         _owner(relay, parsed),
         parsed.id,
-        state=DeliveryState(query["state"]) if "state" in query else None,
-        before=int(query["before"]) if "before" in query else None,
-        limit=int(query.get("limit", DELIVERIES_USUAL)),
+        state=None if state is None else DeliveryState(state),
+        before=int(query["cursor"]) if "cursor" in query else None,
+        limit=size + 1,
     )
-    return found(deliveries)
+    return answer_page(
+        parsed.request,
+        f"endpoints/{parsed.id}/deliveries",
+        deliveries,
+        size,
+        show=lambda each: each,
+        id_of=lambda each: str(each.position),
+        query={"state": state},
+    )
 
 
 _route: Final = partial(Route, scope=Scope.ENDPOINTS_WRITE, bound=refused)
@@ -277,6 +283,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         sentence="List the deliveries of events to an endpoint, newest first",
         handler=_list_deliveries,
         answer="deliveries",
-        query=(DELIVERY_STATE, BEFORE, DELIVERY_LIMIT),
+        query=(DELIVERY_STATE, DELIVERY_CURSOR, DELIVERY_LIMIT),
     ),
 )

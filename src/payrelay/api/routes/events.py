@@ -3,7 +3,7 @@
 from typing import Final
 
 from payrelay.api.http.streams import StreamedAnswer
-from payrelay.api.requests.parameters import ID_EXAMPLE, Parameter, limit, matches
+from payrelay.api.requests.parameters import ID_EXAMPLE, Parameter, cursor, limit, matches
 from payrelay.api.requests.route import ParsedRequest, Route, only_own, refused
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
@@ -36,10 +36,16 @@ AFTER: Final = Parameter(
     validator=matches(POSITION, "must be a position, as next of a page has it"),
     example=0,
 )
+EVENT_CURSOR: Final = cursor(
+    "the last event that you have (a position)",
+    POSITION,
+    "0",
+    words="must be a position, as next_cursor of a page has it",
+)
 TYPE: Final = Parameter(
     name="type",
     sentence="Only events of this type, such as `operation.succeeded`, or of these types, such as `operation.*`.",
-    schema={"type": "string", "enum": PATTERNS},
+    schema={"type": "string", "enum": [*PATTERNS]},
     validator=_is_pattern,
     example="operation.*",
 )
@@ -65,7 +71,7 @@ async def _list_events(relay: Relay, parsed: ParsedRequest) -> Answer:
     """Reads one page of the feed."""
     query = parsed.query
     event_filter = EventFilter(
-        after=int(query.get("after", "0")),
+        after=int(query.get("cursor", query.get("after", "0"))),
         limit=int(query.get("limit", EVENTS_USUAL)),
         subject=query.get("subject"),
         pattern=pattern_of(query["type"]) if "type" in query else None,
@@ -94,7 +100,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="events",
         own_codes=(Code.POSITION_LOST,),
         bound=refused,
-        query=(AFTER, TYPE, SUBJECT, EVENT_LIMIT),
+        query=(AFTER, TYPE, SUBJECT, EVENT_CURSOR, EVENT_LIMIT),
         can_wait=True,
     ),
     Route(

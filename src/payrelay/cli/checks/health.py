@@ -3,6 +3,7 @@
 A supervisor runs it every few seconds, so it loads neither the settings nor the service: the options say where to ask.
 """
 
+import time
 from typing import Annotated, Final
 
 import typer
@@ -13,6 +14,9 @@ from payrelay.cli.terminal.messages import DONE, FAULTY, CommandError, show
 ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  nobody listens here
 """Addresses to listen on, which are no addresses to ask, with the ones of this machine."""
 BODY_BYTES_MAX: Final = 10_000
+ASKED_EVERY_S: Final = 0.25
+"""How long --wait rests between two answers: a start takes seconds, and the process is busy with it."""
+WAIT_S_MAX: Final = 3600
 PORT: Final = 8080
 PORT_MAX: Final = 65_535
 
@@ -32,7 +36,7 @@ def _port_in(given: str | int) -> int:
 
 
 @app.command(
-    epilog=examples("payrelay health", "payrelay health --port 80 --timeout 2", "payrelay health --live"),
+    epilog=examples("payrelay health", "payrelay health --wait 60", "payrelay health --port 80 --timeout 2 --live"),
 )
 def health(
     *,
@@ -44,13 +48,20 @@ def health(
     ] = PORT,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="The longest wait.", min=0.1, max=60)] = 4.0,
     live: Annotated[bool, typer.Option("--live", help="Ask only whether the process answers.")] = False,
+    wait: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Ask until it is, for so long.", min=0, max=WAIT_S_MAX)
+    ] = 0.0,
 ) -> int:
     """Ask the running service whether it is ready.
 
-    For the health checks of containers. Exit code 0 where it is, 1 where not.
+    For the health checks of containers, and with --wait for scripts. Exit code 0 where it is, 1 where not.
     """
     path = "/health/live" if live else "/health/ready"
+    began_s = time.monotonic()
     status, said = _asked(ANY_ADDRESS.get(host, host), port, path, timeout)
+    while status != 200 and (left_s := wait - (time.monotonic() - began_s)) > 0:  # noqa: PLR2004  HTTP's number of success
+        time.sleep(min(ASKED_EVERY_S, left_s))
+        status, said = _asked(ANY_ADDRESS.get(host, host), port, path, timeout)
     if status != 200:  # noqa: PLR2004  HTTP's number of success
         raise CommandError(said, FAULTY)
     show(said)

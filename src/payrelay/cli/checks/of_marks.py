@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from payrelay.app import SharedResources
@@ -10,6 +11,7 @@ from payrelay.core.moments import spoken
 from payrelay.errors import StoreError
 from payrelay.flows.recovery.inspect_marks import inspect_marks
 from payrelay.gateways.gateway import CheckResult
+from payrelay.runtime.recovery.folder_calls import FolderCalls
 from payrelay.settings import Settings
 
 NO_FOLDER: Final = (
@@ -24,10 +26,16 @@ async def of_marks(settings: Settings, shared: SharedResources) -> AsyncIterator
     folder = settings.marks_folder
     if folder is None:
         yield MARKED(is_right=True, is_warning=True, text=NO_FOLDER)
-    elif folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        text = f"{folder} can't be read and written: what a process was told of is kept in its memory only"
-        yield MARKED(is_right=True, is_warning=True, text=text)
-        folder = None
+    else:
+        try:
+            is_usable = await FolderCalls().make(_is_usable, folder)
+        except TimeoutError as error:
+            yield MARKED(is_right=False, text=f"{folder} hangs: {error.strerror}; no mark is kept in it")
+            return
+        if not is_usable:
+            text = f"{folder} can't be read and written: what a process was told of is kept in its memory only"
+            yield MARKED(is_right=True, is_warning=True, text=text)
+            folder = None
     try:
         shown = await inspect_marks(folder, shared.database, shared.seal, shared.chain.secret)
     except (OSError, StoreError) as error:
@@ -43,3 +51,7 @@ async def of_marks(settings: Settings, shared: SharedResources) -> AsyncIterator
         yield MARKED(is_right=True, text=f"the database has all that the marks in {folder} name, {told}")
     elif folder is not None:
         yield MARKED(is_right=True, text=f"no mark is in {folder} yet")
+
+
+def _is_usable(folder: Path) -> bool:
+    return not folder.exists() or os.access(folder, os.R_OK | os.W_OK | os.X_OK)

@@ -27,11 +27,17 @@ def status_lines(status: "RecoveryStatus") -> Iterator[str]:
         because = f" {printable(current.note)}" if current.note else ""
         lost = f"{spoken(current.lost.since_ms)} to {spoken(current.lost.until_ms)}"
         yield f"Commits from {lost} UTC count as lost.{by}{because}"
+    if status.ahead_ms:
+        yield f"The clock was {status.ahead_ms // 1000} s ahead when the recovery was begun. Set it right."
     if current.ended_recovery_at_ms is not None:
         yield f"The recovery ended at {spoken(current.ended_recovery_at_ms)} UTC."
     if status.ends_at_ms is not None:
         yield f"The recovery is under way, and ends by itself at {spoken(status.ends_at_ms)} UTC."
         yield f"Acknowledged: {_names(sorted(current.acknowledged))}. Not yet: {_names(status.waiting_for)}."
+    for report in current.reports:
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in report.verdicts.items())
+        by = f" by {printable(report.operator)}" if report.operator else ""
+        yield f"Report of {report.account}, {spoken(report.at_ms)} UTC{by}, sha256:{report.digest}: {verdicts}."
     yield f"Held: {held_in_words(status.held) or 'nothing'}."
     if status.held:
         yield "`payrelay operations list --state held` lists them; `payrelay recover decide` decides."
@@ -54,6 +60,17 @@ def status_json(status: "RecoveryStatus") -> dict[str, object]:
         "acknowledged": {name: rfc3339(at_ms) for name, at_ms in current.acknowledged.items()},
         "waiting_for": status.waiting_for,
         "held": status.held,
+        "reports": [
+            {
+                "digest": each.digest,
+                "account": each.account,
+                "at": rfc3339(each.at_ms),
+                "operator": each.operator,
+                "verdicts": each.verdicts,
+            }
+            for each in current.reports
+        ],
+        "clock_ahead_s": status.ahead_ms // 1000,
         "ends_at": None if status.ends_at_ms is None else rfc3339(status.ends_at_ms),
         "ended_at": None if current.ended_recovery_at_ms is None else rfc3339(current.ended_recovery_at_ms),
     }

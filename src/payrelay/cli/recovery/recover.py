@@ -4,8 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
-from payrelay.cli.recovery.decide import decide_many
-from payrelay.cli.recovery.decide_checkout import decide_one_checkout
+from payrelay.cli.recovery.decisions import add_decisions
 from payrelay.cli.recovery.pages import held_in_words, status_json, status_lines
 from payrelay.cli.session import operator_from, read_settings, session
 from payrelay.cli.terminal.declaring import By, Json, Sure, awaited, examples, group
@@ -175,20 +174,7 @@ async def end(
     return DONE
 
 
-app.command(
-    "decide",
-    epilog=examples(
-        "payrelay recover decide done ID --payment-id 3200250 --reason portal",
-        "payrelay recover decide send --where kind=void --reason portal",
-    ),
-)(decide_many)
-app.command(
-    "checkout",
-    epilog=examples(
-        "payrelay recover checkout paid ID --payment-id 3200250 --reason portal",
-        "payrelay recover checkout unpaid ID --reason portal",
-    ),
-)(decide_one_checkout)
+add_decisions(app)
 
 
 def _time_from(text: str) -> int:

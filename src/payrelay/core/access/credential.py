@@ -165,6 +165,28 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
         return Requester(self.principal) if self.bound is None else Requester.of_app(self.principal, self.bound.subject)
 
 
+def stand_in(
+    principal: str, *, created_at_ms: int, credential_id: str = "", scopes: frozenset[Scope] = frozenset()
+) -> Credential:
+    """Makes the credential of a request that the service itself makes for a principal.
+
+    No key opens it and it is stored nowhere; what the request needs is examined by whoever makes it. ``created_at_ms``
+    is in milliseconds since 1970, UTC.
+    """
+    return Credential(
+        id=credential_id,
+        principal=principal,
+        key_hash=b"",
+        scopes=scopes,
+        accounts=None,
+        amount_max_minor=None,
+        rate=None,
+        created_at_ms=created_at_ms,
+        expires_at_ms=None,
+        revoked_at_ms=None,
+    )
+
+
 def compose_key(environment: str, credential_id: str, secret: str) -> str:
     """Writes a key from its random parts (ID_LENGTH and SECRET_LENGTH characters of ALPHABET)."""
     stem = f"prk_{environment}_{credential_id}_{secret}"

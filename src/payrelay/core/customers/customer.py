@@ -14,6 +14,7 @@ To be changed together: ``TRANSITIONS``, the table ``customers`` in the store, a
 compares with this table.
 """
 
+import re
 from enum import StrEnum
 from typing import Final
 
@@ -27,6 +28,7 @@ from payrelay.errors import IllegalTransition
 PREFIX: Final = "cus"
 _HANDLE: Final = f"{PREFIX}_"
 _DIGITS_SHOWN: Final = 4
+_EXPIRY: Final = re.compile(r"(0[1-9]|1[0-2])/?(?:20)?([0-9]{2})")
 _FACT_LENGTH_MAX: Final = 32
 """For the card's kind and expiry: gateways give a word and four digits."""
 _MASK_LENGTH_MAX: Final = 32
@@ -277,7 +279,7 @@ def event_of_customer(customer: Customer, event: CustomerEvent | None) -> Outgoi
             "version": customer.version,
             "method": customer.method,
             "card_no_masked": customer.card_no_masked,
-            "card_expiry": customer.card_expiry,
+            "card_expiry": month_and_year(customer.card_expiry),
             "order_id": customer.order_id,
             "payment_id": customer.payment_id,
         },
@@ -290,6 +292,12 @@ def masked(card_no: str | None) -> str | None:
         return None
     shown = card_no[-_DIGITS_SHOWN:]
     return "*" * (len(card_no) - _DIGITS_SHOWN) + shown if len(card_no) > _DIGITS_SHOWN else shown
+
+
+def month_and_year(expiry: str | None) -> str | None:
+    """Gives the month and the year in which a card expires as four digits, ``0129``; None where they can't be read."""
+    match = None if expiry is None else _EXPIRY.fullmatch(expiry)
+    return None if match is None else f"{match[1]}{match[2]}"
 
 
 def _fact(text: str | None) -> str | None:

@@ -79,6 +79,12 @@ class Pattern(msgspec.Struct, frozen=True):
     beginning: str
     compared: int
 
+    @property
+    def text(self) -> str:
+        """The text that ``pattern_of`` reads as this."""
+        is_whole = self.compared > len(self.beginning)
+        return self.beginning if is_whole else f"{self.beginning}{_ALL}"
+
     def fits(self, type_: str) -> bool:
         """True where the type matches."""
         return type_[: self.compared] == self.beginning

@@ -332,10 +332,8 @@ class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     account: str | None = None
     state: NotificationState | None = None
-    kind: NotificationKind | None = None
     order_id: str | None = None
     payment_id: str | None = None
-    subscription_id: str | None = None
 
 
 class NotificationStep(msgspec.Struct, frozen=True, kw_only=True):

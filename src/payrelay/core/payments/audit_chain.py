@@ -6,6 +6,10 @@ Rules:
    have equal bytes. Each kind of hash begins with a word of its own.
 2. The hashes of the chain are keyed. An attacker who can write to the database and lacks the key can make none.
 3. A stored journal entry is enough to compute its hash again; no hash depends on a column that others may change.
+4. A history is cleared from its beginning. Its checkpoint has the hash of the last cleared entry, to which the first
+   kept entry is chained.
+5. The checkpoint of an anchor has the sum over the entries of its span that must still be there. Each entry that is
+   cleared is taken off. So one that is removed otherwise is missed, also where its whole operation was removed.
 
 To be changed together: ``UNHASHED``, the columns of the table ``operations``, and ``docs/operations.md``, which says
 what the audit can find.
@@ -49,6 +53,9 @@ _ANSWER: Final = "answer"
 _ANCHOR: Final = "anchor"
 _BEFORE_CHAIN: Final = "before chain"
 _EXPLANATION: Final = "explanation"
+_CHECKPOINT: Final = "checkpoint"
+SUM_MODULUS: Final = 2**256
+_SUM_DIGITS: Final = 64
 EXPLANATION_PREFIX: Final = "explained_anchor/"
 """How the names of explanations begin in ``meta``."""
 
@@ -147,6 +154,10 @@ class ChainKey:
         """Gives the keyed digest of an explanation, which signs it."""
         return self._hash(_pack((_EXPLANATION, text)))
 
+    def checkpoint(self, *values: Value) -> str:
+        """Gives the keyed digest of values that stand for cleared entries."""
+        return self._hash(_pack((_CHECKPOINT, values)))
+
     def anchor(self, previous: str, span: AnchoredSpan) -> "AnchorDigest":
         """Begins the digest of an anchor; ``previous`` is the digest of the anchor before it."""
         return self._begin((_ANCHOR, previous, span))
@@ -186,3 +197,61 @@ class AnchorDigest:
         inner.update(_pack(self.entries))
         outer.update(inner.digest())
         return outer.hexdigest()
+
+
+class HistoryCheckpoint(NamedTuple):
+    """What stands for the cleared beginning of a history.
+
+    Attributes:
+        operation_id: the operation.
+        version: of the first entry that is kept.
+        previous: the hash of the entry before it.
+        state: the state that the entry before it left.
+    """
+
+    operation_id: str
+    version: int
+    previous: str
+    state: str
+
+    def signature(self, key: ChainKey) -> str:
+        """Gives the keyed digest that signs it; 64 hex digits."""
+        return key.checkpoint("history", *self)
+
+
+class AnchorCheckpoint(NamedTuple):
+    """What is left of the entries of an anchor.
+
+    Attributes:
+        number, anchor: the number and the digest of the anchor.
+        entries: how many entries of its span must be there.
+        total: the sum over them, 64 hex digits.
+        cleared: how many were cleared.
+    """
+
+    number: int
+    anchor: str
+    entries: int
+    total: str
+    cleared: int
+
+    def without(self, weights: list[int]) -> "AnchorCheckpoint":
+        """Takes cleared entries off, by their weights."""
+        left = (int(self.total, 16) - sum(weights)) % SUM_MODULUS
+        return self._replace(
+            entries=self.entries - len(weights), total=sum_text(left), cleared=self.cleared + len(weights)
+        )
+
+    def signature(self, key: ChainKey) -> str:
+        """Gives the keyed digest that signs it; 64 hex digits."""
+        return key.checkpoint("anchor", *self)
+
+
+def weight(key: ChainKey, operation_id: str, version: int, entry: str) -> int:
+    """Gives the weight of an entry with this hash in the sum of its span; without the key nobody can choose one."""
+    return int(key.checkpoint("weight", operation_id, version, entry), 16)
+
+
+def sum_text(total: int) -> str:
+    """Writes a sum as it is stored."""
+    return f"{total % SUM_MODULUS:0{_SUM_DIGITS}x}"

@@ -53,7 +53,7 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
     "timeout": "no reply came in time",
     "connection_lost": "the connection was lost before the reply",
     "half_reply": "only a part of the reply came",
-    "not_http": "the reply was not HTTP",
+    "not_http": "the reply was not HTTP that the service can read",
     "too_large": "the reply was larger than the service accepts",
     "internal_error": "the service failed by an internal error while the operation was under way",
     "process_ended": "the process that worked on it had ended",

@@ -189,6 +189,9 @@ OPEN_STATES: Final = AWAITS_OPERATOR | {State.ACCEPTED, State.SENDING, State.PEN
 FINAL: Final = frozenset(State) - OPEN_STATES
 """The operation has its outcome. Only ``failed`` can be reopened, where the effect shows after all."""
 
+CLEARABLE: Final = frozenset(State) - {state for state, _ in TRANSITIONS}
+"""No step leads on from these: what is stored of the operation may be cleared once it is old."""
+
 FROZEN: Final = FINAL - {State.NOT_SENT}
 """The answer is stored under its Idempotency-Key; ``not_sent`` gives the key back."""
 
@@ -318,6 +321,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """With an Idempotency-Key, from the final state on."""
     unkeyed_ms: int
     """Without one, from the success on; 0 turns it off."""
+    are_keys_free_again: bool = True
+    """Whether an Idempotency-Key can be used anew after that. Else it stays taken, so that no repeat acts again."""
 
 
 def advance(
@@ -363,12 +368,17 @@ def is_step(before: str | None, event: str | None, after: str) -> bool:
 
 
 def _guard_after(operation: Operation, state: State) -> str | None:
-    """Gives the lock that an operation holds in a state; a captured authorization stays locked for good."""
+    """Gives the lock that an operation holds in a state; a captured or voided authorization stays locked for good."""
     if state in OPEN_STATES:
         return operation.guard
-    if operation.kind is Kind.CAPTURE and state is State.SUCCEEDED:
+    if state is State.SUCCEEDED and _uses_up_authorization(operation):
         return captured_guard(operation.subject)
     return None
+
+
+def _uses_up_authorization(operation: Operation) -> bool:
+    """Tells whether nothing is left of an authorization after this; what the void of a part leaves isn't documented."""
+    return operation.kind is Kind.CAPTURE or (operation.kind is Kind.VOID and operation.amount_minor is None)
 
 
 def _inquiry_after(
@@ -395,15 +405,16 @@ def claim_of_key(idempotency_key: str) -> str:
 
 
 def captured_guard(subject: str) -> str:
-    """Names the lock that a successful capture of this authorization holds for good."""
+    """Names the lock that a successful capture, or a void of the whole, holds for good; the word is a stored one."""
     return f"captured/{subject}"
 
 
 def _claim_after(operation: Operation, state: State, at_ms: int, retention: Retention) -> tuple[str | None, int | None]:
     """Gives the claim and when it ends.
 
-    With a key, every frozen answer keeps its claim. Without a key, only a success does: a client may try again after a
-    failure. The time runs from the beginning of the state. So an inquiry that resolves nothing does not prolong it.
+    With a key, every frozen answer keeps its claim; it has no end where keys stay taken. Without a key, only a success
+    does: a client may try again after a failure. The time runs from the beginning of the state. So an inquiry that
+    resolves nothing does not prolong it.
     """
     if state is operation.state:
         return operation.claim, operation.claim_ends_at_ms
@@ -413,4 +424,6 @@ def _claim_after(operation: Operation, state: State, at_ms: int, retention: Rete
     is_kept = state in FROZEN if is_keyed else state is State.SUCCEEDED
     if not is_kept or operation.claim is None:
         return None, None
+    if is_keyed and not retention.are_keys_free_again:
+        return operation.claim, None
     return operation.claim, at_ms + (retention.keyed_ms if is_keyed else retention.unkeyed_ms)

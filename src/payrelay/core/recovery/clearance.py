@@ -16,7 +16,7 @@ import msgspec
 from payrelay.core.calls import Effect, Refund
 from payrelay.core.gateways.capabilities import Capabilities, ResolutionWay, resolution_way_of
 from payrelay.core.payments.operation import Kind
-from payrelay.core.recovery.incarnations import Incarnation
+from payrelay.core.recovery.incarnations import Incarnation, LostWindow
 
 _LOOKED_FOR = frozenset({Kind.CHARGE, Kind.REFUND, Kind.RETRY})
 """Kinds of which a record tells all that an answer says. That of an authorization lacks the token for its capture."""
@@ -49,13 +49,13 @@ def clearance_of(
     incarnation: Incarnation | None,
     principal: str,
     *,
-    now_ms: int,
-    shown_after_ms: int,
+    wait_ms: int,
 ) -> Clearance:
-    """Decides what a request of ``principal`` must do before its effect is begun, at ``now_ms`` (since 1970, UTC).
+    """Decides what a request of ``principal`` must do before its effect is begun.
 
-    ``shown_after_ms`` is how long after the lost window the gateway may first show an effect, in milliseconds: the
-    longest time from a commit to the end of the call, and the time that the gateway takes to show it.
+    ``wait_ms`` is how long the gateway may not show yet what was begun in the lost window, in milliseconds, as
+    ``wait_until_shown_ms`` gives it. Its ``shown_after_ms`` is the longest time from a commit to the end of the call,
+    and the time that the gateway takes to show it.
     """
     lost = None if incarnation is None or not incarnation.is_recovering else incarnation.lost
     if incarnation is None or lost is None or principal in incarnation.acknowledged:
@@ -66,5 +66,14 @@ def clearance_of(
     is_part = isinstance(call, Refund) and call.amount_minor is not None
     if way is not ResolutionWay.SEARCH or kind not in _LOOKED_FOR or is_part:
         return Clearance(Step.HOLD)
-    wait_ms = lost.until_ms + shown_after_ms - now_ms
     return Clearance(Step.LOOK) if wait_ms <= 0 else Clearance(Step.TOO_EARLY, wait_ms)
+
+
+def wait_until_shown_ms(lost: LostWindow, shown_after_ms: int, *, now_ms: int, known_for_ms: int) -> int:
+    """Gives how long the gateway may not show yet what was begun in a lost window, in ms; 0 or less where it does.
+
+    The window's end is as right as the clock of the machine on which the recovery was begun. Where that was ahead, the
+    end is in the future. But the window had ended when a process first saw the recovery: ``known_for_ms`` ago, by a
+    steady clock. So no wait is longer than ``shown_after_ms`` from then on.
+    """
+    return min(lost.until_ms + shown_after_ms - now_ms, shown_after_ms - known_for_ms)

@@ -27,6 +27,26 @@ class LostWindow(msgspec.Struct, frozen=True, kw_only=True):
     until_ms: int
 
 
+class ImportedReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A report of the gateway's payments that an operator fed into a recovery.
+
+    Attributes:
+        digest: SHA-256 of the file, in hexadecimal.
+        account: the account whose payments it has.
+        at_ms: when it was fed in first, in ms since 1970, UTC.
+        operator: by whom.
+        verdicts: how many of its payments came to which verdict (``core.recovery.gateway_reports.ReportVerdict``).
+        paid_order: an order that it says is paid, for control queries; None where it has none that is old enough.
+    """
+
+    digest: str
+    account: str
+    at_ms: int
+    operator: str
+    verdicts: dict[str, int]
+    paid_order: str | None = None
+
+
 class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
     """One stretch of a database's history.
 
@@ -39,6 +59,7 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
         acknowledged: when each principal acknowledged that it has repeated whatever it sent in the lost window.
         operator: who began it, for an operator's command.
         note: why, in that operator's words.
+        reports: the reports of the gateway's payments that were fed in, the oldest first.
         behind: why the database counts as behind in this incarnation, in words; empty where it doesn't. No process lets
             anything take effect then.
     """
@@ -51,6 +72,7 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged: dict[str, int] = {}
     operator: str = ""
     note: str = ""
+    reports: tuple[ImportedReport, ...] = ()
     behind: str = ""
 
     @property

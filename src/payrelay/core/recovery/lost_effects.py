@@ -15,6 +15,7 @@ Rules:
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -32,6 +33,17 @@ from payrelay.core.payments.proof import (
     match_for_charge,
 )
 from payrelay.core.recovery.incarnations import Incarnation, LostWindow
+
+MAKING: Final = frozenset(
+    {
+        Scope.PAYMENTS_CHARGE,
+        Scope.PAYMENTS_CAPTURE,
+        Scope.SUBSCRIPTIONS_RETRY,
+        Scope.CHECKOUTS_CREATE,
+        Scope.CLIENT_TOKENS_CREATE,
+    }
+)
+"""The scopes of requests that make a payment, an authorization or a subscription, or let a customer or a phone do."""
 
 
 class LookResult(StrEnum):
@@ -128,6 +140,23 @@ def may_have_charged(credentials: Iterable[Credential], accounts: frozenset[str]
         if Scope.PAYMENTS_CHARGE in each.scopes
         and (each.accounts is None or not accounts.isdisjoint(each.accounts))
         and (each.revoked_at_ms is None or each.revoked_at_ms >= lost.since_ms)
+    )
+
+
+def may_have_made(
+    credentials: Iterable[Credential], accounts: frozenset[str], lost_since_ms: int | None
+) -> frozenset[str]:
+    """Gives the principals that had a key with which something could be made on one of these accounts.
+
+    A key that was revoked before ``lost_since_ms`` (since 1970, UTC) made nothing that is lost. None counts all keys,
+    where nobody knows since when commits are lost.
+    """
+    return frozenset(
+        each.principal
+        for each in credentials
+        if not each.scopes.isdisjoint(MAKING)
+        and (each.accounts is None or not accounts.isdisjoint(each.accounts))
+        and (lost_since_ms is None or each.revoked_at_ms is None or each.revoked_at_ms >= lost_since_ms)
     )
 
 

@@ -19,7 +19,8 @@ from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity
 
 OPERATIONS_MAX: Final = 64
-"""Operations that a mark names: more than one process has commits under way at one moment."""
+"""Operations that a mark names at least. It names as many as the process can have commits under way at one moment: the
+newest commit may be acknowledged before all others of that moment, and must not be pushed out by them."""
 LOST_TOLERANCE_MS: Final = 300_000
 """How far the clock of a machine may be wrong when it dates a commit."""
 MARK_PURPOSE: Final = "high-water mark"
@@ -137,9 +138,13 @@ class MarksShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarkMemory:
-    """Remembers what a process was told of, as much as a mark names."""
+    """Remembers what a process was told of, as much as a mark names.
 
-    def __init__(self) -> None:
+    ``commits_max`` is how many commits the process can have under way at one moment: the connections of its pool.
+    """
+
+    def __init__(self, commits_max: int = OPERATIONS_MAX) -> None:
+        self._operations_max = max(OPERATIONS_MAX, commits_max)
         self._operations: dict[str, MarkedOperation] = {}
         self._checkout: MarkedCheckout | None = None
         self._anchor: MarkedAnchor | None = None
@@ -153,7 +158,7 @@ class MarkMemory:
         """Notes an acknowledged version of an operation; one that is older than the noted version changes nothing."""
         known = self._operations.pop(operation.id, operation)
         self._operations[operation.id] = operation if operation.version >= known.version else known
-        if len(self._operations) > OPERATIONS_MAX:
+        if len(self._operations) > self._operations_max:
             del self._operations[next(iter(self._operations))]
 
     def note_checkout(self, checkout: MarkedCheckout) -> None:

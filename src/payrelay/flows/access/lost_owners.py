@@ -5,14 +5,18 @@ Rules:
 1. An order whose first row came after the lost window began may be another principal's. Until the recovery ends nobody
    is told for good that it is taken: who is told so takes another order id, and the customer pays twice.
 2. A payment of the lost window that no row explains is shown to nobody, where several principals could have made it.
+3. So is a payment, an authorization or a subscription that has no known owner: its maker may be lost. It is reserved,
+   and not open to every key of the account, until a repeat or an operator has brought its maker back. A caller that may
+   act for all principals that can have made it is served.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
+from payrelay.core.access.ownership import acts_for_any
 from payrelay.core.payments.operation import OperationFilter, sending_ms
 from payrelay.core.payments.payment import Payment
-from payrelay.core.recovery.lost_effects import is_within, may_have_charged, sendings_of
+from payrelay.core.recovery.lost_effects import is_within, may_have_made, sendings_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 
@@ -23,6 +27,11 @@ OWNER_SENTENCE: Final = (
 UNSHOWN_SENTENCE: Final = (
     "the database lost commits, and whose the payments of this order are can't be told until its recovery has ended"
 )
+RESERVED_SENTENCE: Final = (
+    "has no known owner, and may be another principal's whose record is among the commits that the database lost; this"
+    " request was not sent"
+)
+"""After the noun of what was asked for."""
 RETRY_AFTER_S: Final = 30
 OPERATIONS_MAX: Final = 1_000
 """Operations on one order, the newest of which are looked at; no order has so many attempts."""
@@ -36,31 +45,68 @@ async def require_certain_owner(relay: Relay, merchant: str, order_id: str) -> N
     current = (await relay.lost_commits.identity()).current
     if current.lost is None or not current.is_recovering:
         return
-    operations = await relay.journal.list(OperationFilter(order_id=order_id), before=None, limit=OPERATIONS_MAX)
-    checkouts = await relay.checkouts.of_order(merchant, order_id)
-    made_ms = [each.created_at_ms for each in operations if each.merchant == merchant]
-    made_ms += [each.created_at_ms for each in checkouts]
-    if min(made_ms, default=current.lost.since_ms) >= current.lost.since_ms:
+    since_ms = current.lost.since_ms
+    if await _first_row_ms(relay, merchant, order_id, since_ms) >= since_ms:
         raise Refusal(Code.UNAVAILABLE, OWNER_SENTENCE, retry_after_s=RETRY_AFTER_S)
+
+
+async def is_reserved(relay: Relay, request: Request) -> bool:
+    """Tells whether what has no known owner may be another principal's than the caller's, whose record is lost.
+
+    It is one answer for all such things of a request. Outside of a recovery, and where the database isn't behind, it is
+    always False. Raises StoreError.
+    """
+    current = (await relay.lost_commits.identity()).current
+    is_recovering = current.lost is not None and current.is_recovering
+    if acts_for_any(request.credential) or not (is_recovering or relay.lost_commits.must_wait):
+        return False
+    if relay.can_apps_charge:  # an app's principal has no key here
+        return True
+    merchant = relay.account(request.account).merchant
+    accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
+    lost_since_ms = None if current.lost is None or not is_recovering else current.lost.since_ms
+    makers = may_have_made(await relay.credentials.list(), accounts, lost_since_ms)
+    return bool(makers - {request.principal} - (await relay.principals.acts_for(request.principal)).all)
+
+
+async def require_unreserved(relay: Relay, request: Request, noun: str) -> None:
+    """Raises Refusal (unavailable) where a thing without a known owner is reserved; ``noun`` says what it is.
+
+    Raises StoreError.
+    """
+    if await is_reserved(relay, request):
+        raise Refusal(Code.UNAVAILABLE, f"this {noun} {RESERVED_SENTENCE}", retry_after_s=RETRY_AFTER_S)
 
 
 async def require_owned(relay: Relay, request: Request, order_id: str, payments: Iterable[Payment]) -> None:
     """Raises Refusal (unavailable) where a payment of an order may be another principal's, whose rows are lost.
 
-    Outside of a recovery it always returns, and where the order has an owner. Raises StoreError.
+    An owner of the order from before the loss owns what has no row, too. One who came later may have taken the order
+    of another, whose rows are lost. Outside of a recovery it always returns. Raises StoreError.
     """
     current = (await relay.lost_commits.identity()).current
+    if current.lost is None or not current.is_recovering:
+        return
     account = relay.account(request.account)
-    if (
-        current.lost is None
-        or not current.is_recovering
-        or (await relay.owners.of_order(account.merchant, order_id)).all
-    ):
-        return
     window = sendings_of(current.lost, sending_ms(account.timeout_s))
-    if not any(is_within(each, window) for each in payments):
+    known = await relay.owners.payments_of_order(account.merchant, order_id)
+    unknown = [each for each in payments if is_within(each, window) and not known.get(str(each.payment_id))]
+    if not unknown or await _is_owned_since_before(relay, account.merchant, order_id, current.lost.since_ms):
         return
-    acts_for = (await relay.principals.acts_for(request.principal)).all | {request.principal}
-    accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == account.merchant)
-    if may_have_charged(await relay.credentials.list(), accounts, current.lost) - acts_for:
+    if await is_reserved(relay, request):
         raise Refusal(Code.UNAVAILABLE, UNSHOWN_SENTENCE, retry_after_s=RETRY_AFTER_S)
+
+
+async def _is_owned_since_before(relay: Relay, merchant: str, order_id: str, lost_since_ms: int) -> bool:
+    """Tells whether a row from before the loss gives the order its owners."""
+    if not (await relay.owners.of_order(merchant, order_id)).all:
+        return False
+    return await _first_row_ms(relay, merchant, order_id, lost_since_ms) < lost_since_ms
+
+
+async def _first_row_ms(relay: Relay, merchant: str, order_id: str, default_ms: int) -> int:
+    operations = await relay.journal.list(OperationFilter(order_id=order_id), before=None, limit=OPERATIONS_MAX)
+    checkouts = await relay.checkouts.of_order(merchant, order_id)
+    made_ms = [each.created_at_ms for each in operations if each.merchant == merchant]
+    made_ms += [each.created_at_ms for each in checkouts]
+    return min(made_ms, default=default_ms)

@@ -18,7 +18,7 @@ from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubs
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
-from payrelay.flows.access.lost_owners import require_certain_owner
+from payrelay.flows.access.lost_owners import require_certain_owner, require_unreserved
 from payrelay.flows.relay import OneThing, Relay, Request
 from payrelay.runtime.read_cache import CachedReading
 
@@ -58,8 +58,8 @@ async def require_own(relay: Relay, request: Request, subject: str) -> None:
     """Raises Refusal where the subject of an effect is foreign: conflict for an order, not_found for anything else.
 
     An order that another principal is charging at this moment is left to its guard, which tells when to try again.
-    ``subject`` is that of an operation. Also raises Refusal (unavailable) where an order's owner isn't certain, as in
-    ``flows.access.lost_owners``; StoreError.
+    ``subject`` is that of an operation. Also raises Refusal (unavailable) where an order's owner isn't certain, or a
+    thing without a known owner may be another's, as in ``flows.access.lost_owners``; StoreError.
     """
     noun, _, id_ = subject.partition("/")
     merchant, owners = relay.account(request.account).merchant, relay.owners
@@ -69,7 +69,10 @@ async def require_own(relay: Relay, request: Request, subject: str) -> None:
             raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
         return
     finders = {"payment": owners.of_payment, "authorization": owners.of_authorization, "subscription": owners.of_plan}
-    if await is_foreign(relay, request, await finders[noun](merchant, id_)):
+    made_by = await finders[noun](merchant, id_)
+    if not made_by:
+        await require_unreserved(relay, request, noun)
+    if await is_foreign(relay, request, made_by):
         raise Refusal(Code.NOT_FOUND, f"there is no such {noun}")
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from payrelay.clock import Clock
-from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.errors import DatabaseNotReady
 from payrelay.flows.backups.noted_anchors import NotedAnchor
+from payrelay.flows.console.audit_of_acts import check_of_acts
 from payrelay.flows.operators.audit import Audit, AuditFinding, Progress
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
@@ -62,7 +62,7 @@ async def check_database(
     await verify_key(database, seal)
     chain = await chain_key(database, seal, clock)
     await require_upgraded(UpgradeContext(database, seal, chain.secret, clock.now_ms()))
-    trail = Trail(database, seal, ChainKey(chain.secret))
+    trail = Trail.under(database, seal, chain.secret)
     newest = await trail.last_anchor()
     last = 0 if newest is None else newest.number
     audit = Audit(
@@ -72,6 +72,7 @@ async def check_database(
         rows=RowDigests(database, chain.secret, clock),
         noted={each.number: each.digest for each in noted if each.number <= last},
     )
+    audit.also(check_of_acts(database, chain.secret))
     findings: list[str] = []
     async for finding in audit.findings():
         if len(findings) < FINDINGS_MAX:

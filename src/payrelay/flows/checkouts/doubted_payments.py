@@ -37,7 +37,9 @@ async def is_in_doubt(relay: Relay, checkout: Checkout) -> bool:
 
 def is_shown_by_now(relay: Relay, checkout: Checkout, loss: Incarnation) -> bool:
     """Tells whether the gateway has had time to show all that was begun before an incarnation that lost commits."""
-    return relay.clock.now_ms() >= _shown_from_ms(relay, checkout, loss)
+    known_for_ms = relay.lost_commits.known_for_ms(loss.number)
+    shown_after_ms = _sent_within_ms(relay, checkout) + relay.recovery_lag_s * 1000
+    return known_for_ms >= shown_after_ms or relay.clock.now_ms() >= _shown_from_ms(relay, checkout, loss)
 
 
 async def call_operator(relay: Relay, checkout: Checkout, payment_id: str) -> None:

@@ -53,7 +53,7 @@ async def require_no_lost_page(relay: Relay, request: Request, order_id: str) ->
         return
     if incarnation.lost is None:
         return
-    wait_ms = incarnation.lost.until_ms + relay.recovery_lag_s * 1000 - relay.clock.now_ms()
+    wait_ms = relay.lost_commits.wait_ms(incarnation, relay.recovery_lag_s * 1000)
     if wait_ms > 0:
         raise Refusal(Code.UNAVAILABLE, TOO_EARLY_SENTENCE, retry_after_s=-(-wait_ms // 1000))
     await _require_explained(relay, request, order_id, incarnation.lost.since_ms)

@@ -4,7 +4,7 @@ import msgspec
 
 from payrelay.core.access.bounds import owns_customer
 from payrelay.core.answers import Answer, found
-from payrelay.core.customers.customer import STATE_SENTENCES, Customer, CustomerState
+from payrelay.core.customers.customer import STATE_SENTENCES, Customer, CustomerState, month_and_year
 from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
@@ -73,4 +73,5 @@ def answer_of_erasure(customer: Customer, *, files_cleared: bool) -> Answer:
 
 def view(customer: Customer) -> CustomerView:
     """Returns a customer as a client sees it."""
-    return view_of(customer, CustomerView, explanation=STATE_SENTENCES[customer.state])
+    expiry = month_and_year(customer.card_expiry)
+    return view_of(customer, CustomerView, explanation=STATE_SENTENCES[customer.state], card_expiry=expiry)

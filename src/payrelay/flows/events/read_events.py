@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.answers import Answer, found
+from payrelay.core.answers import Answer
 from payrelay.core.events.delivery import Pattern
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.show_checkout import show_checkout
-from payrelay.flows.events.event_views import EventView, view
+from payrelay.flows.events.event_views import EventView, answer_events, view
 from payrelay.flows.events.lost_positions import require_kept
 from payrelay.flows.payments.await_outcome import WaitPreference
 from payrelay.flows.payments.find_operations import show_operation
@@ -34,13 +34,6 @@ FOLLOWERS_OF_CLIENT_TOKEN_MAX: Final = 10
 """Slots that one client token may have at once: an app shows one payment at a time, and may leave some streams open."""
 _CATCH_UP_MAX: Final = 100
 """Events about one subject that one statement reads."""
-
-
-class EventPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Some events in their order; ``next`` is the value of ``after`` for the events after them, present or future."""
-
-    events: list[EventView]
-    next: int
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,13 +57,14 @@ async def list_events(
         raise Refusal(Code.FORBIDDEN, "this credential may follow what it is bound to, and not read the feed")
     dispatch = relay.dispatch
     reader = Reader(relay.account(request.account).merchant, request.principal)
-    await require_kept(relay, event_filter.after)
+    after = event_filter.after
+    await require_kept(relay, after)
     page = await _read(dispatch, reader, event_filter)
     if page.events or wait_preference is None:
-        return _answer(page)
+        return _answer(request, page, event_filter, after)
     follower = await dispatch.followers.slot(reader, event_filter.subject, holder=_holder(request))
     if follower is None:
-        return _answer(page)
+        return _answer(request, page, event_filter, after)
     try:
         while not page.events and not follower.is_over:
             event_filter = msgspec.structs.replace(event_filter, after=page.next)
@@ -80,7 +74,7 @@ async def list_events(
                 break
     finally:
         dispatch.followers.leave(follower)
-    answer = _answer(page)
+    answer = _answer(request, page, event_filter, after)
     return msgspec.structs.replace(answer, headers=(*answer.headers, wait_preference.header))
 
 
@@ -183,5 +177,9 @@ async def _read(dispatch: Dispatch, reader: Reader, event_filter: EventFilter) -
     return await feed.read(reader, after=after, limit=limit)
 
 
-def _answer(page: FeedPage) -> Answer:
-    return found(EventPage(events=[view(event) for event in page.events], next=page.next))
+def _answer(request: Request, page: FeedPage, event_filter: EventFilter, after: int) -> Answer:
+    query = {
+        "subject": event_filter.subject,
+        "type": None if event_filter.pattern is None else event_filter.pattern.text,
+    }
+    return answer_events(request, page.events, page.next, after=after, limit=event_filter.limit, query=query)

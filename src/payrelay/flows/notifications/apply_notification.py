@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutState, fitting_checkouts
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, fitting_checkouts
 from payrelay.core.notifications.notification import (
     ExpectedAmount,
     NotificationKind,
@@ -139,7 +139,8 @@ async def _reason_beside_checkout(
         return while_open if is_open and checkout.payment_id != payment_id else None
     if token is not None and any(_may_have_token(context, each) for each in operations):
         return while_open
-    return None
+    # Without a payment's id the order's only payment would be taken for the checkout's, which may be the operation's.
+    return while_open if reason in _WHILE_OPEN and checkout.kind is CheckoutKind.PAYMENT else None
 
 
 def _may_have_token(context: NotificationContext, operation: Operation) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 from payrelay.core.access.bounds import has_operation
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed
 from payrelay.core.payments.idempotency import Repeat, decide_repeat
-from payrelay.core.payments.operation import OPEN_STATES, Operation, State
+from payrelay.core.payments.operation import CLEARABLE, OPEN_STATES, Kind, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StillRunning
 from payrelay.flows.relay import Relay, Request
@@ -48,7 +48,8 @@ def answer_blocked(
     is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
     operation_id = other.id if is_own else None
     if other.state not in OPEN_STATES:
-        raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
+        done = "voided" if other.kind is Kind.VOID else "captured"
+        raise Refusal(Code.CONFLICT, f"this authorization is already {done}", operation_id=operation_id)
     raise Refusal(
         Code.IN_PROGRESS,
         f"an operation on the same {other.subject.partition('/')[0]} is not final yet",
@@ -60,12 +61,17 @@ def answer_blocked(
 def stored_answer(earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
     """Answers a repeat with the stored answer (a replay), or with the operation's present state.
 
-    Raises StillRunning while the first request is under way, and Refusal where the key came with another request.
+    Raises StillRunning while the first request is under way. Raises Refusal where the key came with another request,
+    and where the answer is no longer kept: what the repeat asks for is not done again.
     """
     operation = earlier.operation
     repeat = decide_repeat(operation, fingerprint)
     if repeat is Repeat.IN_PROGRESS:
         raise StillRunning(operation.id)
+    if earlier.answer is None and operation.state in CLEARABLE:
+        sentence = STATE_SENTENCES[operation.state]
+        msg = f"this request was made before, and its answer is no longer kept. {sentence}"
+        raise Refusal(Code.CONFLICT, msg, operation_id=operation.id)
     if repeat is Repeat.STATE or earlier.answer is None:
         return answer_of_state(operation, request.request_id, state=operation.state)
     return msgspec.structs.replace(earlier.answer, headers=((OPERATION_HEADER, operation.id), REPLAYED))

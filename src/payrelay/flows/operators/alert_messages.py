@@ -181,7 +181,8 @@ async def _of_operation(relay: Relay, alert: Alert) -> bytes:
     if operation is None:
         raise LookupError(f"no operation {alert.subject_id}")
     history = await relay.journal.history(alert.subject_id)
-    reason = reason_phrase([entry for entry in history if entry.version <= alert.version])
+    # Of an operation that is final since, the entries may be cleared that the alert was begun for.
+    reason = reason_phrase([entry for entry in history if entry.version <= alert.version] or history)
     if alert.attempts == 0:
         logged = {name: getattr(operation, name) for name in _LOGGED}
         relay.log.error("operation_needs_attention", operation_id=operation.id, **logged, why=reason)

@@ -11,15 +11,22 @@ from typing import Final
 import msgspec
 
 from payrelay.core.moments import rfc3339
-from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, AnchorExplanation, digest_of_values
+from payrelay.core.payments.audit_chain import (
+    HASHED,
+    AnchorCheckpoint,
+    AnchoredSpan,
+    AnchorExplanation,
+    digest_of_values,
+    sum_text,
+)
 from payrelay.core.payments.idempotency import claim_of
-from payrelay.core.payments.operation import is_step
+from payrelay.core.payments.operation import CLEARABLE, is_step
 from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 from payrelay.store.digests.rows import DIGESTED, OPERATIONS, RowDigests
 from payrelay.store.engine.database import Value
-from payrelay.store.payments.audit import EARLIER, Anchor, AuditRecord, ChainedEntry, Earlier, Trail
+from payrelay.store.payments.audit import EARLIER, READINGS_MAX, Anchor, AuditRecord, ChainedEntry, Earlier, Trail
 
 WRONG_DIGEST: Final = "its digest is missing or wrong: it was changed, or written by somebody who lacks the key"
 
@@ -44,6 +51,7 @@ class Phase(StrEnum):
     ANCHORS = "anchors"
     OPERATIONS = "operations"
     ROWS = "rows"
+    ACTS = "operators' acts"
 
 
 Progress = Callable[[Phase, int, int], None]
@@ -73,6 +81,8 @@ class Summary(msgspec.Struct, kw_only=True):
 
     Attributes:
         operations, entries, anchors, rows, findings: how many of each; ``rows`` are the rows that have digests.
+        acts: lines of the history of what operators did.
+        newest_act: the number and the hash of the newest of them; None where there is none.
         entries_before_chain: journal entries that a version of Payrelay without the audit chain wrote.
         operations_before_chain: operations whose newest entry is one of these: only their states are compared.
         entries_unanchored: journal entries that are younger than the newest anchor.
@@ -85,6 +95,10 @@ class Summary(msgspec.Struct, kw_only=True):
             None without an anchor.
         incarnations: of the database, the oldest first: commits of their lost windows may be gone, with their rows.
         explained: the explanations of anchors into whose spans entries came later.
+        histories_cleared, entries_cleared: histories whose beginnings were cleared, and the journal entries that were.
+        answers_cleared, calls_cleared: operations whose answers and calls were cleared.
+        cleared_until_ms: the time of the newest change of an operation of which anything was cleared; None where
+            nothing was.
         anchors_lost: the numbers of noted anchors that aren't here as they were noted, and may be among these commits.
     """
 
@@ -101,15 +115,26 @@ class Summary(msgspec.Struct, kw_only=True):
     entries_unanchored: int = 0
     entries_overdue: int = 0
     rows: int = 0
+    acts: int = 0
+    newest_act: str | None = None
     rows_trusted: int = 0
     trusted_since_ms: int | None = None
     anchored_until_ms: int | None = None
     newest_anchor: str | None = None
+    histories_cleared: int = 0
+    entries_cleared: int = 0
+    answers_cleared: int = 0
+    calls_cleared: int = 0
+    cleared_until_ms: int | None = None
 
     @property
     def is_verified(self) -> bool:
         """True where nothing wrong was found, and nothing was left out that could be wrong."""
         return not (self.findings or self.operations_before_chain or self.entries_overdue or self.anchors_lost)
+
+
+FurtherCheck = Callable[[Summary, Progress], AsyncIterator[AuditFinding]]
+"""Checks something else, counts it in the summary, and yields what isn't as Payrelay stored it. Raises StoreError."""
 
 
 async def keep_anchors(relay: Relay) -> int:
@@ -230,7 +255,12 @@ class Audit:
         self._explained: dict[tuple[int, str, str], AnchorExplanation] = {}
         self._wrong_operations: set[str] = set()
         self._before_chain = trail.key.entries_before_chain()
+        self._further: list[FurtherCheck] = []
         self.summary = Summary(chain_since_ms=chain_since_ms, incarnations=incarnations)
+
+    def also(self, check: "FurtherCheck") -> None:
+        """Has a further check made, after all others."""
+        self._further.append(check)
 
     async def findings(self) -> AsyncIterator[AuditFinding]:
         """Checks every anchor, operation and row, and yields what isn't as Payrelay stored it.
@@ -247,6 +277,10 @@ class Audit:
             self.summary.trusted_since_ms, self.summary.rows_trusted = self._earlier.at_ms, self._earlier.rows
         for check in (self._anchors, self._operations, self._entries_before_chain, self._other_rows):
             async for finding in check():
+                self.summary.findings += 1
+                yield finding
+        for further in self._further:
+            async for finding in further(self.summary, self._progress):
                 self.summary.findings += 1
                 yield finding
 
@@ -276,6 +310,9 @@ class Audit:
             return [f"anchor {number + 1} is missing before it"]
         if each.from_ms != until_ms:
             return ["it doesn't begin where the anchor before it ends"]
+        checkpoint = await self._trail.anchor_checkpoint(each.number)
+        if checkpoint is not None:
+            return await self._wrong_with_rest(each, checkpoint)
         now = await self._trail.anchor(before.digest if before else "", each.span)
         if now == each:
             return []
@@ -286,6 +323,22 @@ class Audit:
         found = f"; there are {now.entries} entries, and it has {each.entries}" if now.entries != each.entries else ""
         between = f"between {rfc3339(each.from_ms, 'seconds')} and {rfc3339(each.until_ms, 'seconds')}"
         return [f"it was changed, or journal entries {between} were changed, removed or added{found}"]
+
+    async def _wrong_with_rest(self, each: Anchor, checkpoint: AnchorCheckpoint) -> list[str]:
+        """Compares what is left of an anchor's span with its checkpoint; a server may clear more of it meanwhile."""
+        entries = total = 0
+        for _ in range(READINGS_MAX):
+            entries, total = await self._trail.sum_of(each.span)
+            again = await self._trail.anchor_checkpoint(each.number)
+            if again == checkpoint or again is None:
+                break
+            checkpoint = again
+        self.summary.entries_cleared += checkpoint.cleared
+        if (checkpoint.anchor, checkpoint.entries, checkpoint.total) == (each.digest, entries, sum_text(total)):
+            return []
+        between = f"between {rfc3339(each.from_ms, 'seconds')} and {rfc3339(each.until_ms, 'seconds')}"
+        changed = f"it was changed, or journal entries {between} were changed, removed or added since some were cleared"
+        return [f"{changed}; there are {entries} entries, and {checkpoint.entries} should be left"]
 
     async def _operations(self) -> AsyncIterator[AuditFinding]:
         total = await self._trail.count_operations()
@@ -338,6 +391,7 @@ class Audit:
         summary = self.summary
         summary.operations += record.row is not None
         summary.entries += len(record.entries)
+        self._count_cleared(record)
         for entry in record.entries:
             if not entry.hash:
                 summary.entries_before_chain += 1
@@ -347,6 +401,14 @@ class Audit:
                 summary.entries_unanchored += 1
                 summary.entries_overdue += bool(entry.hash) and entry.link.at_ms < self._now_ms - OVERDUE_AFTER_MS
         summary.operations_before_chain += bool(record.entries) and not record.entries[-1].hash
+
+    def _count_cleared(self, record: AuditRecord) -> None:
+        summary = self.summary
+        summary.histories_cleared += record.checkpoint is not None
+        summary.answers_cleared += record.is_answer_cleared
+        summary.calls_cleared += record.is_call_cleared
+        if (record.checkpoint or record.is_answer_cleared or record.is_call_cleared) and record.entries:
+            summary.cleared_until_ms = max(summary.cleared_until_ms or 0, record.entries[-1].link.at_ms)
 
 
 def _wrong(record: AuditRecord, trail: Trail, earlier: int) -> list[AuditFinding]:
@@ -361,18 +423,32 @@ def _wrong(record: AuditRecord, trail: Trail, earlier: int) -> list[AuditFinding
     return [
         AuditFinding(operation_id=operation_id, version=version, text=text)
         for version, text in (
-            *_wrong_with_entries(record.entries, trail, earlier),
+            *_wrong_with_checkpoint(record),
+            *_wrong_with_entries(record, trail, earlier),
             *_wrong_with_row(record.row, record.entries[-1]),
             *_wrong_with_sealed(record),
         )
     ]
 
 
-def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, earlier: int) -> list[tuple[int | None, str]]:
+def _wrong_with_checkpoint(record: AuditRecord) -> list[tuple[int | None, str]]:
+    """Finds what was cleared that the service would not have cleared: its own marks and lines are signed."""
+    wrong: list[tuple[int | None, str]] = []
+    if not record.is_checkpoint_signed:
+        wrong.append((None, "the line that stands for its cleared journal entries was not written by Payrelay"))
+    is_cleared = record.checkpoint is not None or record.is_answer_cleared or record.is_call_cleared
+    if is_cleared and record.row is not None and record.row["state"] not in CLEARABLE:
+        wrong.append((None, f"something of it was cleared, although it is {record.row['state']!s}"))
+    return wrong
+
+
+def _wrong_with_entries(record: AuditRecord, trail: Trail, earlier: int) -> list[tuple[int | None, str]]:
     wrong: list[tuple[int | None, str]] = []
     previous, next_version = "", 1
     state: str | None = None
-    for entry in entries:
+    if record.checkpoint is not None:
+        _, next_version, previous, state = record.checkpoint
+    for entry in record.entries:
         version = entry.link.version
         if version == next_version and not is_step(state, entry.link.event, entry.link.state):
             before = "before everything" if state is None else f"of an operation that is {state}"
@@ -416,11 +492,18 @@ def _wrong_with_sealed(record: AuditRecord) -> list[tuple[int | None, str]]:
     with_answer = [entry.link for entry in record.entries if entry.link.answer_digest]
     if record.answer_digest is None:
         wrong.append((None, "its sealed answer can't be opened: it was changed, or is another operation's"))
+    elif record.is_answer_cleared:
+        pass
     elif with_answer and not record.answer_digest:
         wrong.append((with_answer[-1].version, "the answer that came with this entry is gone"))
     elif with_answer and record.answer_digest != with_answer[-1].answer_digest:
         wrong.append((with_answer[-1].version, "the stored answer is not the one that came with this entry"))
-    elif record.answer_digest and not with_answer and all(entry.hash for entry in record.entries):
+    elif (
+        record.answer_digest
+        and not with_answer
+        and record.checkpoint is None
+        and all(entry.hash for entry in record.entries)
+    ):
         wrong.append((None, "an answer is stored that came with no journal entry"))
     return wrong
 

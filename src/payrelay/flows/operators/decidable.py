@@ -42,6 +42,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         decided: SUCCEEDED or FAILED.
         operator, reason: the operator's name, and why the operator decides so.
         payment_id: the payment that the operation made, digits without leading zeros; None where that isn't known.
+        seen_version: the version that the operator saw; in another one the decision is not made. None where only the
+            state counts.
     """
 
     operation_id: str
@@ -50,6 +52,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     operator: str
     reason: str
     payment_id: str | None = None
+    seen_version: int | None = None
 
 
 def decisions_on(state: State) -> list[State]:
@@ -67,6 +70,8 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
         raise UndecidedError(f"{operation.id} can't be decided {when}: {_lower(state)}")
     if state is not decision.seen:
         raise UndecidedError(f"{operation.id} has become {state.replace('_', ' ')} meanwhile; look at it again")
+    if decision.seen_version not in {None, operation.version}:
+        raise UndecidedError(f"{operation.id} was changed meanwhile; look at it again")
     await _require_no_resending(relay, operation)
     if decision.payment_id is None:
         return

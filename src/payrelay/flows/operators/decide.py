@@ -134,7 +134,9 @@ def sentences_of(consequence: Consequence) -> list[str]:
 def _claim_sentence(after: Operation) -> str:
     if after.claim is None:
         return "A repeat of the request no longer gets a stored answer; the service carries it out as a new one."
-    kept_ms = (after.claim_ends_at_ms or 0) - after.updated_at_ms
+    if after.claim_ends_at_ms is None:
+        return "The same Idempotency-Key gets this answer for as long as the answer is kept."
+    kept_ms = after.claim_ends_at_ms - after.updated_at_ms
     repeat = "An equal request" if after.idempotency_key is None else "The same Idempotency-Key"
     return f"{repeat} gets this answer for {span_text(kept_ms // 1000)}."
 

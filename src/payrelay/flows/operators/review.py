@@ -9,6 +9,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.payments.explanations import reason_phrase
 from payrelay.core.payments.operation import JournalEntry, Operation, OperationFilter, State
+from payrelay.errors import CallCleared
 from payrelay.flows.payments.find_operations import chargebacks_of
 from payrelay.flows.payments.operation_views import ChargebackView
 from payrelay.flows.relay import Relay
@@ -59,10 +60,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationStudy(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of one operation."""
+    """All that is known of one operation; ``call`` is None where it is no longer kept."""
 
     operation: Operation
-    call: Effect
+    call: Effect | None
     history: list[JournalEntry]
     answer: Answer | None
     chargebacks: list[ChargebackView] = []
@@ -84,11 +85,18 @@ async def study(relay: Relay, operation_id: str) -> OperationStudy | None:
         return None
     return OperationStudy(
         operation=operation,
-        call=await relay.journal.call_of(operation_id),
+        call=await _call_of(relay, operation_id),
         history=await relay.journal.history(operation_id),
         answer=await relay.journal.answer_of(operation_id),
         chargebacks=await chargebacks_of(relay, operation_id),
     )
+
+
+async def _call_of(relay: Relay, operation_id: str) -> Effect | None:
+    try:
+        return await relay.journal.call_of(operation_id)
+    except CallCleared:
+        return None
 
 
 async def _group(relay: Relay, review_filter: ReviewFilter, state: State | None) -> Group:

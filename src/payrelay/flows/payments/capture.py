@@ -15,7 +15,7 @@ from payrelay.gateways.gateway import ExpectedReply
 
 
 async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
-    """Captures at most once; an authorization that Payrelay captured before is refused (conflict) without a call.
+    """Captures at most once; an authorization that Payrelay captured or voided is refused (conflict) without a call.
 
     Where the authorization was made through Payrelay, the reply must be for its order, amount and currency. In place of
     the authorization token the call may name the checkout that yielded it; a success then completes that checkout. See

@@ -244,7 +244,7 @@ class Attempt:
         if self._relay.background.is_leaving:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         self._has_begun = True
-        return await store_new(self._relay, self.operation, self._intent, self._intent.evidence)
+        return await store_new(self._relay, self.operation, self._intent, self._request.signed(self._intent.evidence))
 
     async def _require_still_own(self, permit: Permit) -> None:
         """Raises Refusal where another principal took the order just before this operation got its guard.

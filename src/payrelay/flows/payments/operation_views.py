@@ -4,7 +4,7 @@ import msgspec
 
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.explanations import sentence_with_evidence
-from payrelay.core.payments.operation import JournalEntry, Operation, State
+from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.core.views import view_of
 
@@ -29,7 +29,7 @@ class OperationView(msgspec.Struct, frozen=True, kw_only=True):
     """An operation as a client sees it; times are RFC 3339 in UTC, ``amount`` is the amount of the request."""
 
     id: str
-    kind: str
+    kind: Kind
     state: State
     explanation: str
     is_final: bool

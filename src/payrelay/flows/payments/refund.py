@@ -19,8 +19,8 @@ from payrelay.flows.relay import Relay, Request
 async def refund(relay: Relay, request: Request, call: Refund | Void) -> Answer:
     """Refunds or voids at most once; see ``carry_out`` for repeats.
 
-    An authorization that Payrelay captured is not voided (conflict); its payment can be refunded. In place of the
-    authorization token a void may name the checkout that yielded it.
+    An authorization that Payrelay captured is not voided (conflict); its payment can be refunded. Nor is one voided
+    that Payrelay voided as a whole. In place of the authorization token a void may name the checkout that yielded it.
     Raises Refusal (forbidden) over the credential's largest amount. With such a limit a refund must name its amount.
     A void need not, because it moves no money.
     """

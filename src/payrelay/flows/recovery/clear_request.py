@@ -46,14 +46,14 @@ async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str
     """
     incarnation = await relay.lost_commits.require_effects_allowed()
     account = relay.account(request.account)
+    shown_after_ms = sending_ms(account.timeout_s) + relay.recovery_lag_s * 1000
     clearance = clearance_of(
         intent.kind,
         intent.call,
         account.capabilities,
         incarnation,
         request.principal,
-        now_ms=relay.clock.now_ms(),
-        shown_after_ms=sending_ms(account.timeout_s) + relay.recovery_lag_s * 1000,
+        wait_ms=relay.lost_commits.wait_ms(incarnation, shown_after_ms),
     )
     if clearance.step is Step.TOO_EARLY:
         raise Refusal(Code.UNAVAILABLE, TOO_EARLY_SENTENCE, retry_after_s=-(-clearance.wait_ms // 1000))

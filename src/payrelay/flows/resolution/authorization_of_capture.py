@@ -5,6 +5,7 @@ import msgspec
 from payrelay.core.calls import Capture, Charge, Effect
 from payrelay.core.payments.operation import Operation
 from payrelay.core.secret import secret_hash
+from payrelay.errors import CallCleared
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import ExpectedReply
 
@@ -32,8 +33,13 @@ async def expected_reply(relay: Relay, operation: Operation, call: Effect) -> Ex
 
 
 async def charge_of_authorization(relay: Relay, authorization: Operation | None) -> Charge | None:
-    """Reads the call that made an authorization; None where it isn't stored here. Raises StoreError."""
-    call = None if authorization is None else await relay.journal.call_of(authorization.id)
+    """Reads the call that made an authorization; None where it isn't stored here any more. Raises StoreError."""
+    if authorization is None:
+        return None
+    try:
+        call = await relay.journal.call_of(authorization.id)
+    except CallCleared:
+        return None
     return call if isinstance(call, Charge) else None
 
 

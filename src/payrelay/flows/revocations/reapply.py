@@ -14,7 +14,7 @@ from payrelay.core.customers.customer import CustomerState
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.core.recovery.revocations import Revocation, RevocationKind
-from payrelay.errors import StoreUnusable
+from payrelay.errors import StoreError, StoreUnusable
 from payrelay.flows.customers.erase_customer import erase, remove
 from payrelay.flows.relay import Relay
 
@@ -56,6 +56,27 @@ async def reapply_in_new_incarnation(relay: Relay) -> None:
     if relay.revocations.reapplied_in != current:
         await reapply_revocations(relay)
         relay.revocations.reapplied_in = current
+
+
+async def begin_reapplying(relay: Relay) -> None:
+    """Begins to reapply where this process has not done so in this incarnation, in the background.
+
+    No other job delays a revocation, and a folder that hangs delays no other job. Raises StoreError.
+    """
+    current, revocations = (await relay.lost_commits.identity()).current.number, relay.revocations
+    if revocations.reapplied_in != current and not revocations.is_reapplying:
+        revocations.is_reapplying = True
+        relay.background.start(_reapply_apart(relay))
+
+
+async def _reapply_apart(relay: Relay) -> None:
+    try:
+        await reapply_in_new_incarnation(relay)
+    except StoreError as error:  # the next round tries again
+        relay.log.warning("job_failed", job="reapply_in_new_incarnation", reason=str(error))
+        relay.hooks.job_failed("reapply_in_new_incarnation")
+    finally:
+        relay.revocations.is_reapplying = False
 
 
 async def compare_revocations(relay: Relay) -> None:

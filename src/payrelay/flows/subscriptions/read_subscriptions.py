@@ -8,6 +8,7 @@ from payrelay.core.answers import Answer, Trace, with_member
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
+from payrelay.flows.access.lost_owners import is_reserved, require_unreserved
 from payrelay.flows.access.ownership import answer_as_unknown, foreign_among, is_foreign_order, is_foreign_plan
 from payrelay.flows.relay import Relay, Request
 
@@ -61,7 +62,10 @@ async def retrieve_subscription(
 
 
 async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: Reading) -> bool:
-    """Tells whether what the gateway shows is foreign after all: by its order, or because it became known meanwhile."""
+    """Tells whether what the gateway shows is foreign after all: by its order, or because it became known meanwhile.
+
+    Raises Refusal (unavailable) where its owner may be lost, as ``flows.access.lost_owners`` says.
+    """
     if reading.code is not None:
         return False
     if await is_foreign_plan(relay, request, call.subscription_id):
@@ -73,7 +77,12 @@ async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: 
         orders = {payment.order_id for payment in account.payments_in(raw_data) or ()}
     if await relay.owners.of_plan(account.merchant, str(call.subscription_id)):
         return False  # it has an owner that isn't foreign, whoever owns the order
-    return any([await is_foreign_order(relay, request, order_id) for order_id in orders if order_id is not None])
+    named = [order_id for order_id in orders if order_id is not None]
+    if any([await is_foreign_order(relay, request, order_id) for order_id in named]):
+        return True
+    if not any([(await relay.owners.of_order(account.merchant, order_id)).all for order_id in named]):
+        await require_unreserved(relay, request, "subscription")
+    return False
 
 
 async def _without_foreign(relay: Relay, request: Request, reading: Reading) -> Reading:
@@ -83,7 +92,11 @@ async def _without_foreign(relay: Relay, request: Request, reading: Reading) -> 
         fact.subscription_id: fact.order_id
         for fact in account.subscriptions_in(raw_data, seen_at_ms=relay.clock.now_ms())
     }
-    foreign = await foreign_among(relay, request, await relay.owners.of_plans(account.merchant, orders))
+    owners = await relay.owners.of_plans(account.merchant, orders)
+    foreign = await foreign_among(relay, request, owners)
+    ownerless = frozenset(each for each in orders if not owners.get(each))
+    if ownerless and await is_reserved(relay, request):
+        foreign |= ownerless
     if not foreign:
         return reading
     # The gateway's own sentence may say how many there are.

@@ -8,7 +8,8 @@ from payrelay.core.answers import Answer, found
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
-from payrelay.flows.access.ownership import is_foreign_plan, visible_principals
+from payrelay.flows.access.lost_owners import is_reserved, require_unreserved
+from payrelay.flows.access.ownership import is_foreign, is_foreign_plan, visible_principals
 from payrelay.flows.pagination import answer_page
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.subscriptions import Installment, SubscriptionSummary
@@ -59,6 +60,8 @@ async def show_subscription_state(relay: Relay, request: Request, subscription_i
         raise Refusal(
             Code.NOT_FOUND, "nothing is known of such a subscription here; GET subscriptions asks the gateway"
         )
+    if not await relay.owners.of_plan(merchant, subscription_id):
+        await require_unreserved(relay, request, "subscription")
     return found(view(summary))
 
 
@@ -80,18 +83,24 @@ async def _visible(relay: Relay, request: Request, after: str, limit: int) -> li
     """Reads the next subscriptions that aren't foreign; the owner of some is found by their order only."""
     merchant, principals = relay.account(request.account).merchant, await visible_principals(relay, request)
     visible: list[SubscriptionSummary] = []
+    are_reserved = await is_reserved(relay, request)
     while len(visible) < limit:
         page = await relay.subscriptions.list(merchant, after=after, limit=limit, principals=principals)
         for summary in page:
             subscription = summary.subscription
-            if subscription.principal is not None or not await is_foreign_plan(
-                relay, request, int(subscription.subscription_id)
+            if subscription.principal is not None or await _is_own(
+                relay, request, subscription.subscription_id, are_reserved=are_reserved
             ):
                 visible.append(summary)
         if len(page) < limit:
             break
         after = page[-1].subscription.subscription_id
     return visible[:limit]
+
+
+async def _is_own(relay: Relay, request: Request, subscription_id: str, *, are_reserved: bool) -> bool:
+    owners = await relay.owners.of_plan(relay.account(request.account).merchant, subscription_id)
+    return not (are_reserved and not owners) and not await is_foreign(relay, request, owners)
 
 
 def view(summary: SubscriptionSummary) -> SubscriptionStateView:

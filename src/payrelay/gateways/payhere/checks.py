@@ -7,7 +7,7 @@ from typing import Final
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
 from payrelay.gateways.gateway import CheckResult
-from payrelay.gateways.payhere.connections import LossCause
+from payrelay.gateways.http.exchange import LossCause
 from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 
 _NOT_PAYHERE: Final = "The address answers, but not as PayHere does: is BASE_URL right?"
@@ -19,7 +19,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         LossCause.CONNECT_TIMEOUT: "The gateway did not take a connection in time: may this machine reach it?",
         LossCause.TLS_FAILED: "The gateway's certificate was not accepted: is BASE_URL right, and this machine's time?",
         LossCause.TIMEOUT: "The gateway took the request and did not answer in time.",
-        LossCause.NOT_HTTP: "The address answers, but not in HTTP: is BASE_URL right?",
+        LossCause.NOT_HTTP: "The address answers, but not in HTTP that the service reads: is BASE_URL right?",
         LossCause.TOO_LARGE: _NOT_PAYHERE,
         Cause.CREDENTIALS_REFUSED: "The gateway does not accept APP_ID and APP_SECRET: are they of this environment?",
         Cause.AUTHENTICATION_ERROR: (

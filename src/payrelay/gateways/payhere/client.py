@@ -6,8 +6,6 @@ Every sending was journaled before, also the second one.
 
 from typing import Final
 
-import aiohttp
-
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.signed_text import SignedText
@@ -26,10 +24,10 @@ from payrelay.gateways.gateway import (
     Sending,
     UnreadableNotification,
 )
+from payrelay.gateways.http.exchange import Network
 from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Priority, RateLimiter, Requester, Timer, loop_timer
 from payrelay.gateways.payhere.account import Account, capabilities_of, merchant_of, signer_of
 from payrelay.gateways.payhere.checks import result_of_reading, result_of_token
-from payrelay.gateways.payhere.connections import GatewayConnections, Network
 from payrelay.gateways.payhere.effect_sender import EffectSender
 from payrelay.gateways.payhere.record_reader import RecordReader, Turn
 from payrelay.gateways.payhere.tokens import Token, Tokens
@@ -59,10 +57,9 @@ class PayHere:
         capabilities: the gateway's capabilities for this account.
 
     Args:
+        connections: the connections to the gateway, which the client closes.
         rate_limiter: shares its budget with other processes; None for a rate limiter of this process alone.
-        connections: connects to the gateway; a simulation passes its own.
         token_store: shares the access token with other processes.
-        trace_configs: record its HTTP requests.
     """
 
     def __init__(
@@ -70,11 +67,10 @@ class PayHere:
         account: Account,
         *,
         clock: Clock,
+        connections: Network,
         rate_limiter: RateLimiter | None = None,
         timer: Timer = loop_timer,
-        connections: Network | None = None,
         token_store: TokenStore | None = None,
-        trace_configs: tuple[aiohttp.TraceConfig, ...] = (),
     ) -> None:
         self.name = account.name
         self.environment = account.environment
@@ -91,9 +87,7 @@ class PayHere:
         self._amounts = account.hash_amounts
         self._approval_amounts = account.approval_amounts
         self._clock = clock
-        self._connections = connections or GatewayConnections(
-            account.base_url, clock, timeout_s=account.timeout_s, trace_configs=trace_configs
-        )
+        self._connections = connections
         self._tokens = Tokens(account, self._connections.effects, self.rate_limiter, clock, token_store=token_store)
         self._sender = EffectSender(self._connections, self._tokens, self.rate_limiter, clock)
         self._reader = RecordReader(self._connections, self._tokens, self.rate_limiter, clock, account)

@@ -12,8 +12,8 @@ from payrelay.core.calls import Effect
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.errors import Code
 from payrelay.gateways.gateway import ExpectedReply, Sending
+from payrelay.gateways.http.exchange import Loss, LossCause, Network, Reply
 from payrelay.gateways.pacing.rate_limiter import Permit, RateLimiter
-from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.permits import end_permit, take_permit, used
 from payrelay.gateways.payhere.tokens import TOKEN_REFUSED, Token, Tokens
 from payrelay.gateways.payhere.wire import effect_replies as effects

@@ -8,9 +8,10 @@ import msgspec
 from pydantic import BaseModel
 
 from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayResources
+from payrelay.gateways.http.exchange import Network
 from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.connections import GatewayConnections, Network
+from payrelay.gateways.payhere.connections import GatewayConnections
 from payrelay.gateways.payhere.settings import DEFAULTS, PayHereSettings
 from payrelay.gateways.payhere.wire.checkout_forms import HashAmounts
 
@@ -57,7 +58,7 @@ def _connected(resources: GatewayResources, account: Account) -> GatewayConnecti
         account.base_url,
         resources.clock,
         timeout_s=account.timeout_s,
-        trace_configs=resources.trace_configs,
+        begin_span=resources.begin_span,
         date_seen=resources.date_seen,
     )
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from payrelay.errors import Code, StoreError
+from payrelay.gateways.http.exchange import Loss, LossCause, Reply
 from payrelay.gateways.pacing.rate_limiter import (
     PAYRELAY,
     CircuitOpen,
@@ -14,7 +15,6 @@ from payrelay.gateways.pacing.rate_limiter import (
     RateLimiter,
     Requester,
 )
-from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 
 NO_PERMIT: Final = RejectedCall(

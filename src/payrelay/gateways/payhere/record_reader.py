@@ -5,9 +5,9 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.calls import Read
 from payrelay.core.outcomes import Evidence, Reading
+from payrelay.gateways.http.exchange import Loss, LossCause, Network, Reply
 from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Requester
 from payrelay.gateways.payhere.account import Account
-from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.permits import end_permit, failing, take_permit, used
 from payrelay.gateways.payhere.tokens import TOKEN_REFUSED, Token, Tokens
 from payrelay.gateways.payhere.wire import read_replies as reads

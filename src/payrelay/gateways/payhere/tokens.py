@@ -10,17 +10,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, assert_never
 
-from multidict import CIMultiDict
-
 from payrelay.clock import Clock
 from payrelay.core.gateways.shared_token import SharedToken
 from payrelay.errors import Code, SettingsError, StoreError
+from payrelay.gateways.http.exchange import CallHeaders, Exchanger, Loss
 from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.account import Account
-from payrelay.gateways.payhere.connections import Exchanger, Loss, form_headers_of, headers_of
 from payrelay.gateways.payhere.permits import end_permit, take_permit, used
 from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
-from payrelay.gateways.payhere.wire.requests import basic_authorization, token_request
+from payrelay.gateways.payhere.wire.requests import basic_authorization, form_headers_of, headers_of, token_request
 from payrelay.gateways.payhere.wire.token_replies import TokenGrant, read_grant
 from payrelay.gateways.token_store import TokenStore
 
@@ -230,7 +228,7 @@ class Tokens:
                 assert_never(outcome)
 
 
-def _headers_of(account: Account) -> CIMultiDict[str]:
+def _headers_of(account: Account) -> CallHeaders:
     try:
         authorization = basic_authorization(account.app_id, account.app_secret.reveal())
     except UnicodeEncodeError:

@@ -13,6 +13,7 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
+from payrelay.core.recovery.clearance import wait_until_shown_ms
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation, lost_since
 from payrelay.core.recovery.lost_ids import may_be_lost
 from payrelay.errors import Code, Refusal
@@ -20,6 +21,8 @@ from payrelay.runtime.recovery.cleared_checkouts import ClearedCheckouts
 
 IDENTITY_KEPT_MS: Final = 1_000
 """How late a process may learn that a recovery has begun or ended."""
+AHEAD_MS: Final = 5_000
+"""How far in the future the end of the lost window may seem before that is told: clocks of machines differ a little."""
 RETRY_AFTER_S: Final = 30
 """An operator has to act; a client that tries every half minute finds it done soon enough."""
 BEHIND_SENTENCE: Final = (
@@ -70,6 +73,7 @@ class LostCommits:
         self._reading: asyncio.Task[DatabaseIdentity] | None = None
         self._behind: tuple[int, str] | None = None
         self._is_lasting = True
+        self._seen: tuple[int, float] | None = None
 
     @property
     def known(self) -> DatabaseIdentity | None:
@@ -134,6 +138,23 @@ class LostCommits:
         if may_be_lost(id_, current, is_behind=self.must_wait):
             raise Refusal(Code.UNAVAILABLE, f"this {noun} {UNKNOWN_SENTENCE}", retry_after_s=RETRY_AFTER_S)
 
+    def known_for_ms(self, number: int) -> int:
+        """Gives how long this process has known of an incarnation, in ms by a steady clock; 0 where it doesn't."""
+        if self._seen is None or self._seen[0] < number:
+            return 0
+        return int((self._clock.boot_s() - self._seen[1]) * 1000)
+
+    def wait_ms(self, incarnation: Incarnation | None, shown_after_ms: int) -> int:
+        """Gives how long the gateway may not show yet what was begun in a lost window, in ms; 0 or less where it does.
+
+        ``shown_after_ms`` is how long that takes from the window's end on; see ``wait_until_shown_ms``.
+        """
+        if incarnation is None or incarnation.lost is None:
+            return 0
+        known_for_ms = self.known_for_ms(incarnation.number)
+        now_ms = self._clock.now_ms()
+        return wait_until_shown_ms(incarnation.lost, shown_after_ms, now_ms=now_ms, known_for_ms=known_for_ms)
+
     async def incarnation(self) -> int:
         """Gives the number of the newest incarnation; raises as ``identity``."""
         return (await self.identity()).current.number
@@ -182,6 +203,8 @@ class LostCommits:
     async def _read(self, now_s: float) -> DatabaseIdentity:
         identity = await self._read_identity()
         before, self._identity, self._read_at_s = self._identity, identity, now_s
+        if self._seen is None or self._seen[0] != identity.current.number:
+            self._seen = identity.current.number, self._clock.boot_s()
         lost = None if before is None else lost_since(before, identity)
         if lost is not None:
             self.fall_behind(identity.current.number, lost)
@@ -194,5 +217,8 @@ class LostCommits:
             self.fall_behind(current.number, current.behind)
         elif current.is_recovering:
             self._log.warning("recovery_under_way", incarnation=current.number, operator=current.operator)
+            ahead_ms = 0 if current.lost is None else current.lost.until_ms - self._clock.now_ms()
+            if ahead_ms > AHEAD_MS:
+                self._log.error("recovery_clock_ahead", incarnation=current.number, ahead_s=ahead_ms // 1000)
         elif current.lost is not None:
             self._log.info("recovery_ended", incarnation=current.number)

@@ -4,7 +4,6 @@ A file is replaced whole, by a rename, and nothing waits for the disk: what a lo
 and then shows nothing.
 """
 
-import asyncio
 import os
 import secrets
 from collections.abc import Iterable
@@ -14,12 +13,13 @@ from typing import Final, NamedTuple
 
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.recovery.marks import MARK_PURPOSE, Mark, ReadMark, read_mark, written_mark
+from payrelay.runtime.recovery.folder_calls import FOLDER_WAIT_S, FolderCalls
 from payrelay.runtime.recovery.revocation_list import REVOCATIONS
 
 FILES_MAX: Final = 1_000
 """Marks that are read, the newest: a service removes the older ones, and only crashes in a row leave many."""
-FILE_BYTES_MAX: Final = 65_536
-"""Several times what a mark of OPERATIONS_MAX operations has."""
+FILE_BYTES_MAX: Final = 1_048_576
+"""Several times what a mark has for the largest pool."""
 _SUFFIX: Final = ".mark"
 _DRAFT_SUFFIX: Final = ".draft"
 _NAME_BYTES: Final = 8
@@ -39,17 +39,19 @@ _Found = list[FoundFile]
 class MarkFiles:
     """Reads the marks of all processes, and writes that of this one; ``folder`` is None where none are kept.
 
-    ``secret`` is the key of the audit chain, from which the key of the marks is made.
+    ``secret`` is the key of the audit chain, from which the key of the marks is made. Where the folder hangs, nothing
+    waits for it longer than ``wait_s``.
     """
 
-    def __init__(self, folder: Path | None, secret: bytes) -> None:
+    def __init__(self, folder: Path | None, secret: bytes, *, wait_s: float = FOLDER_WAIT_S) -> None:
         self.folder = folder
+        self._calls = FolderCalls(wait_s, stuck_max=1)
         self._key = DigestKey(secret, MARK_PURPOSE)
         self._name = secrets.token_hex(_NAME_BYTES) + _SUFFIX
 
     async def read(self) -> _Found:
         """Reads all files but this process's; none where there is no folder. Raises OSError."""
-        return [] if self.folder is None else await asyncio.to_thread(self._read, self.folder)
+        return [] if self.folder is None else await self._calls.make(self._read, self.folder)
 
     async def write(self, mark: Mark) -> None:
         """Replaces this process's file at once or not at all, and makes the folder where it is missing.
@@ -57,11 +59,12 @@ class MarkFiles:
         Does nothing where no files are kept. May be repeated. Raises OSError.
         """
         if self.folder is not None:
-            await asyncio.to_thread(_replace, self.folder, self._name, written_mark(mark, self._key))
+            await self._calls.make(_replace, self.folder, self._name, written_mark(mark, self._key))
 
     async def remove(self, files: Iterable[FoundFile]) -> None:
         """Removes files, unless a process has replaced them since they were read. Raises OSError."""
-        await asyncio.to_thread(_remove, files)
+        if self.folder is not None:
+            await self._calls.make(_remove, tuple(files))
 
     def _read(self, folder: Path) -> _Found:
         found = []

@@ -22,6 +22,7 @@ from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.payments.operation import Operation
 from payrelay.core.recovery.incarnations import DatabaseIdentity, is_recovered_since
 from payrelay.core.recovery.marks import (
+    OPERATIONS_MAX,
     Mark,
     MarkedAnchor,
     MarkedCheckout,
@@ -47,19 +48,28 @@ WRITE_EVERY_S: Final = 0.25
 class Marks:
     """The mark of this process, and those of others in its folder.
 
+    ``commits_max`` is how many commits the process can have under way at one moment.
+
     Attributes:
         failure: why the newest write failed, in words; None where it didn't.
     """
 
     def __init__(
-        self, files: MarkFiles, rows: MarkedRows, lost_commits: LostCommits, clock: Clock, log: FilteringBoundLogger
+        self,
+        files: MarkFiles,
+        rows: MarkedRows,
+        lost_commits: LostCommits,
+        clock: Clock,
+        log: FilteringBoundLogger,
+        *,
+        commits_max: int = OPERATIONS_MAX,
     ) -> None:
         self._files = files
         self._rows = rows
         self._lost_commits = lost_commits
         self._clock = clock
         self._log = log
-        self._memory = MarkMemory()
+        self._memory = MarkMemory(commits_max)
         self._identity: DatabaseIdentity | None = None
         self._changed = asyncio.Event()
         self._covered: tuple[FoundFile, ...] = ()

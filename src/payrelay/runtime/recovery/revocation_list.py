@@ -6,7 +6,6 @@ Rules:
 2. A file has the lines of one year. ``forget`` removes a file at the end of the year after its own.
 """
 
-import asyncio
 import fcntl
 import os
 from collections.abc import Iterable
@@ -18,6 +17,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.recovery.revocations import PURPOSE, Revocation, line_of, revocation_of
+from payrelay.runtime.recovery.folder_calls import FOLDER_WAIT_S, FolderCalls
 
 REVOCATIONS: Final = "revocations-"
 """Of a file, before its year."""
@@ -34,13 +34,24 @@ class ListedRevocations(NamedTuple):
 class RevocationList:
     """Adds to the list in ``folder``, and reads it; with None as ``folder`` there is no list, and nothing is written.
 
-    ``secret`` is the one of the audit chain. ``log`` gets what no answer can carry.
+    ``secret`` is the one of the audit chain. ``log`` gets what no answer can carry. Where the folder hangs, nothing
+    waits for it longer than ``wait_s``.
     """
 
-    def __init__(self, folder: Path | None, secret: bytes, log: FilteringBoundLogger | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        secret: bytes,
+        log: FilteringBoundLogger | None = None,
+        *,
+        wait_s: float = FOLDER_WAIT_S,
+    ) -> None:
         self.folder = folder
+        self._calls = FolderCalls(wait_s)
         self.reapplied_in: int | None = None
         """The incarnation of the database in which this process has done the whole list again."""
+        self.is_reapplying = False
+        """Whether it is doing so now."""
         self._log = log
         self._key = DigestKey(secret, PURPOSE)
 
@@ -55,7 +66,7 @@ class RevocationList:
         lines = b"".join(line_of(each, self._key) + b"\n" for each in revocations)
         newest_ms = max(each.at_ms for each in revocations)
         try:
-            await asyncio.to_thread(_append, self.folder / f"{REVOCATIONS}{_year(newest_ms)}", lines)
+            await self._calls.make(_append, self.folder / f"{REVOCATIONS}{_year(newest_ms)}", lines)
         except OSError as error:
             if self._log is not None:
                 ids = [each.id for each in revocations]
@@ -65,7 +76,7 @@ class RevocationList:
 
     async def read(self) -> ListedRevocations:
         """Reads the whole list. Raises OSError where a file of it can't be read."""
-        lines = [] if self.folder is None else await asyncio.to_thread(_lines, self.folder)
+        lines = [] if self.folder is None else await self._calls.make(_lines, self.folder)
         found = [revocation_of(line, self._key) for line in lines]
         revocations = [each for each in found if each is not None]
         return ListedRevocations(revocations, len(found) - len(revocations))
@@ -73,7 +84,7 @@ class RevocationList:
     async def forget(self, now_ms: int) -> None:
         """Removes the files of the years before the last one. Raises OSError."""
         if self.folder is not None:
-            await asyncio.to_thread(_forget, self.folder, _year(now_ms) - 1)
+            await self._calls.make(_forget, self.folder, _year(now_ms) - 1)
 
 
 def _year(at_ms: int) -> int:

@@ -10,9 +10,9 @@ from payrelay.core.access.credential import Scope
 from payrelay.errors import StoreError
 from payrelay.store.access.credentials import credential_of
 from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, RowDigests
-from payrelay.store.engine.database import Database, Row, Statement, all_rows, count_rows, first_row
+from payrelay.store.engine.database import Database, Row, Statement, count_rows, first_row
 from payrelay.store.statements.access import client_tokens as statements
-from payrelay.store.statements.pagination import page_of
+from payrelay.store.statements.pagination import read_page
 
 
 class StoredClientToken(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +64,8 @@ class ClientTokens:
         """Reads one page of a principal's tokens on an account, newest first; with ``customer_id`` only of that one."""
         of_customer = {} if customer_id is None else {"customer_id": customer_id}
         equal = {"principal": principal, "account": account, **of_customer}
-        page = page_of(statements.LIST_CLIENT_TOKENS, equal, before=before, limit=limit)
-        return [_issued(row) for row in await self._database.read(all_rows(page))]
+        rows = await read_page(self._database, statements.LIST_CLIENT_TOKENS, equal, before=before, limit=limit)
+        return [_issued(row) for row in rows]
 
     async def revoke(self, token_id: str, principal: str, account: str, at_ms: int) -> bool:
         """Revokes a principal's token, once or again; False where the principal has none of that id on the account."""

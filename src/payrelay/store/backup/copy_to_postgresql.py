@@ -59,7 +59,7 @@ async def copying(path: Path, url: str, clock: Clock) -> AsyncIterator[CopyUnder
     require_there(path)
     name = name_of(url)
     async with AsyncExitStack() as stack:
-        stack.callback(OwnerLock(path.with_name(f"{path.name}.lock"), str(path)).release)
+        stack.callback(OwnerLock.of_database(path).release)
         target = await stack.enter_async_context(connected(url))
         stack.enter_context(translated())
         await require_quiet(target, name)

@@ -80,7 +80,7 @@ async def draft_at(url: str, backup: Backup, variables: Mapping[str, str]) -> As
     target = Path(name)
     if not target.parent.is_dir():
         raise StoreUnusable(f"{target}: the directory {target.parent} does not exist")
-    lock = OwnerLock(target.with_name(f"{target.name}.lock"), str(target))
+    lock = OwnerLock.of_database(target)
     try:
         embedded = EmbeddedDraft(target)
         try:

@@ -36,6 +36,10 @@ class InTransaction:
             value: T = end.value
             return value
 
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Carries out a unit of work; see ``Database.read_page``."""
+        return await self.read(unit)
+
     async def clear_files(self, table: str | None) -> bool:  # noqa: ARG002  of the interface
         """Clears nothing; see ``Database.clear_files``."""
         return False

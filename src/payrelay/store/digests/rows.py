@@ -159,6 +159,15 @@ OPERATIONS: Final = DigestedTable(
     },
 )
 
+OPERATORS: Final = DigestedTable("operators", {"sealed_totp": _SEALED})
+OPERATOR_INVITATIONS: Final = DigestedTable(
+    "operator_invitations", {"ended_at_ms": "a row that ended has no digest"}, ended_by="ended_at_ms"
+)
+CONSOLE_SESSIONS: Final = DigestedTable(
+    "console_sessions", {"ended_at_ms": "a row that ended has no digest"}, ended_by="ended_at_ms"
+)
+CONSOLE_CONFIRMATIONS: Final = DigestedTable("console_confirmations")
+
 TRUSTED_LATER: Final = (ACCEPTED_TOKENS, PAYMENTS_SEEN, SUBSCRIPTIONS, INSTALLMENTS)
 """Those of the next tables that a later upgrade step covers where the first such step ran without them."""
 TRUSTED_AT_UPGRADE: Final = (
@@ -167,7 +176,8 @@ TRUSTED_AT_UPGRADE: Final = (
     *TRUSTED_LATER,
 )
 """The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
-DIGESTED: Final = (*TRUSTED_AT_UPGRADE, SIGNED_TEXTS, OPERATIONS)
+OF_CONSOLE: Final = (OPERATORS, OPERATOR_INVITATIONS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS)
+DIGESTED: Final = (*TRUSTED_AT_UPGRADE, SIGNED_TEXTS, OPERATIONS, *OF_CONSOLE)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
@@ -180,6 +190,10 @@ _TABLES: Final = {table.name: table for table in DIGESTED}
 UNDIGESTED: Final[Mapping[str, str]] = {
     "history": "the audit chain covers it",
     "anchors": "each covers the one before; the newest is compared with what was noted outside",
+    "history_checkpoints": "each is signed by the key of the chain, and the audit compares it",
+    "anchor_checkpoints": "each is signed by the key of the chain, and the audit compares it",
+    "clearing": "it says how far the clearing has come; what is cleared is judged by its own row",
+    "clearing_skipped": "it says what the clearing tries again; what is cleared is judged by its own row",
     "meta": "every value is sealed under its name",
     "schema_version": "it names migrations; a wrong one ends the start",
     "access_tokens": "every token is sealed for its account",
@@ -195,6 +209,16 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "events": "an event says what to look at; what it tells is read from the row that it names",
     "feed": "it is the last position that an event was given",
     "deliveries": "it says which events an endpoint still gets; where to is the endpoint's row",
+    "operator_acts": "each line is chained to the one before, see store.console.acts",
+    "operator_act_subjects": "it finds lines about a thing; the lines themselves are chained",
+    "sign_in_tries": "it counts tries; who writes there may guess more often, and still has to guess",
+    "console_challenges": "what a browser must answer is made from its own cookie, see core.console.provider",
+    "statement_files": "it says which files were read, and by whom; what was said of them is in operator_acts",
+    "statement_lines": "it shows what others say, and moves no money; whoever keeps the files can read them anew",
+    "statement_days": "what a person said of a day is in operator_acts too",
+    "statement_searches": "it says when the gateway was asked, and the gateway can be asked again",
+    "differences": "a run finds them again; who closed one is in operator_acts",
+    "reconciled_days": "the digest of a closed day's report is in operator_acts",
     "heartbeats": "each shows its own process that the database takes writes",
     "alerts": "it says which operators are still to be told",
     "notification_alerts": "it says which operators are still to be told",

@@ -10,8 +10,9 @@ It must do nothing else: no await, no I/O, no clock. Both engines drive it on th
 """
 
 from collections.abc import Generator, Sequence
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from payrelay.errors import StoreFault, StoreUnavailable
 from payrelay.store.engine.queries import Query
 
 T = TypeVar("T")
@@ -20,6 +21,9 @@ Value: TypeAlias = str | int | bytes | None
 """The types of a column. Ids are text; times are milliseconds and money is hundredths, both as integers."""
 
 Row: TypeAlias = Sequence[Value]
+
+LIST_TIMEOUT_S: Final = 3.0
+"""How long a list may take: one that has an index takes milliseconds."""
 
 
 class Statement(NamedTuple):
@@ -57,6 +61,12 @@ def count_rows(statement: Statement) -> Unit[int]:
     """A unit of one statement that gives how many rows it has."""
     rows = yield statement
     return len(rows)
+
+
+def too_long(timeout_s: float) -> StoreUnavailable:
+    """Gives the error for a list that took longer than it may."""
+    msg = f"the list took longer than {timeout_s:g} s; a filter that leads to fewer rows takes less"
+    return StoreUnavailable(msg, fault=StoreFault.TIMEOUT)
 
 
 class ServerWatcher(Protocol):
@@ -112,6 +122,14 @@ class Database(Protocol):
         """Carries out a unit that only reads; each of its statements sees all that was committed before it began.
 
         Raises StoreUnavailable.
+        """
+        ...
+
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit that may pass over many rows, as ``read``, beside what charges need.
+
+        It never takes the connections, or the time of the event loop, that others wait for. Raises StoreUnavailable
+        where it takes longer than a list may.
         """
         ...
 

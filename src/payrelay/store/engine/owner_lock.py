@@ -37,6 +37,11 @@ class OwnerLock:
         os.truncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
 
+    @classmethod
+    def of_database(cls, path: Path) -> "OwnerLock":
+        """Locks the SQLite database at ``path`` by a file beside it. Raises StoreUnusable as construction does."""
+        return cls(path.with_name(f"{path.name}.lock"), str(path))
+
     def release(self) -> None:
         """Releases the lock. May be called twice."""
         if self._descriptor >= 0:

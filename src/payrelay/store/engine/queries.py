@@ -3,14 +3,17 @@
 Parameters are ``$1``, ``$2``, … as PostgreSQL has them. SQLite gets ``?`` in their place.
 """
 
+# ruff: noqa: S608 - only tables and columns of our own code are put into the texts; values are always parameters
+
 import operator
 import re
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 _PARAMETER: Final = re.compile(r"\$(\d+)")
-_NOT_IN_SQLITE: Final = re.compile(r"::[a-z]+|\s+FOR UPDATE(?: SKIP LOCKED)?")
-"""Type casts, which SQLite doesn't need, and row locks: a unit that writes has the SQLite file to itself anyway."""
+_NOT_IN_SQLITE: Final = re.compile(r'::[a-z]+|\s+COLLATE "default"|\s+FOR UPDATE(?: SKIP LOCKED)?')
+"""Type casts and collations, which SQLite doesn't need, and row locks: a unit that writes has the SQLite file to itself
+anyway."""
 
 _Parameters: TypeAlias = tuple[str | int | bytes | None, ...]
 
@@ -49,6 +52,23 @@ def packed(table: str, columns: str, digest: str = "row_digest") -> str:
     """
     names = ", ".join(f"{table}.{column}" for column in columns.split(", "))
     return f"json_build_array('{table}', {names}, {digest if digest != 'row_digest' else f'{table}.row_digest'})"
+
+
+def distinct(table: str, column: str, where: str = "true") -> str:
+    """Writes a query for the different values of a column, each found by one step in an index that begins with it.
+
+    SELECT DISTINCT reads every row instead. ``where`` is the condition of a partial index.
+    """
+    return f"""
+    SELECT value FROM (
+      WITH RECURSIVE each_once (value) AS (
+        SELECT min({column}) FROM {table} WHERE {where}
+        UNION ALL
+        SELECT (SELECT min({column}) FROM {table} WHERE {column} > each_once.value AND {where})
+        FROM each_once WHERE each_once.value IS NOT NULL
+      )
+      SELECT value FROM each_once WHERE value IS NOT NULL
+    ) AS different_{table}"""
 
 
 def _in_sqlite(text: str) -> str:

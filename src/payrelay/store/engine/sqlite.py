@@ -6,7 +6,7 @@ Rules:
 2. A unit that fails undoes itself alone. A transaction or a COMMIT that fails undoes all of its units. The caller of
    each gets StoreUnavailable, and the next batch begins anew.
 3. The event loop and the executor use the writer's connection in turn, never both at once: a batch is handed from one
-   to the other. The event loop alone uses the reader's connection.
+   to the other. The event loop alone uses the reader's connection, and a thread of its own that of the lists.
 """
 
 import asyncio
@@ -20,7 +20,8 @@ from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 
 from payrelay.errors import Outdated, StoreError, StoreFault, StoreUnavailable
 from payrelay.store.engine import sqlite_file
-from payrelay.store.engine.database import Row, Statement, T, Unit
+from payrelay.store.engine.database import LIST_TIMEOUT_S, Row, Statement, T, Unit
+from payrelay.store.engine.list_reader import ListReader
 from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.status import FailureCount, StoreStatus
 
@@ -103,6 +104,8 @@ class _HalfDone(Exception):
 class Sqlite:
     """The engine (see ``database.Database``). ``opening.open_database`` makes it, and checks the file first.
 
+    Without ``list_timeout_s`` lists are read as everything else, for simulations that must run equally each time.
+
     One batch at a time is processed: its statements on the event loop, its COMMIT in the executor, its results on the
     event loop again. The statements take some 20 µs each and touch memory. On a thread of their own they took twice
     that, because Python's lock changes hands at every one of them. The slow steps are the sync of a COMMIT and the wait
@@ -118,10 +121,15 @@ class Sqlite:
         lock: OwnerLock | None,
         busy_s: float,
         folder: Path | None = None,
+        list_timeout_s: float | None = LIST_TIMEOUT_S,
     ) -> None:
         self._folder = folder
         self._writer = connections.writer
         self._reader = connections.reader
+        self._list_connection = connections.lists
+        self._lists: ListReader | None = None
+        if list_timeout_s is not None:
+            self._lists = ListReader(connections.lists, loop=loop, timeout_s=list_timeout_s)
         self._executor = executor
         self._loop = loop
         self._lock = lock
@@ -153,6 +161,18 @@ class Sqlite:
                 raise StoreUnavailable("the database is closed")
             try:
                 return _drive(self._reader, unit)
+            except sqlite3.Error as error:
+                raise _translated(error) from error
+
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit on the thread of the lists; see ``Database.read_page``."""
+        if self._lists is None:
+            return await self.read(unit)
+        with self._failures:
+            if self._is_closed:
+                raise StoreUnavailable("the database is closed")
+            try:
+                return await self._lists.read(lambda connection: _drive(connection, unit))
             except sqlite3.Error as error:
                 raise _translated(error) from error
 
@@ -190,6 +210,10 @@ class Sqlite:
         self._is_closed = True
         await self._is_idle.wait()
         self._reader.close()
+        if self._lists is None:
+            self._list_connection.close()
+        else:
+            await self._loop.run_in_executor(self._executor, self._lists.close)  # it ends what its thread reads
         # The last connection to close copies the log into the file and removes it; a reader could not.
         await self._loop.run_in_executor(self._executor, self._writer.close)
         self._executor.shutdown()

@@ -1,4 +1,4 @@
-"""The file of the embedded database: makes it, checks that it is ours, migrates it, and opens the two connections.
+"""The file of the embedded database: makes it, checks that it is ours, migrates it, and opens the connections.
 
 Every fault that an operator must repair is raised as StoreUnusable, in one line that names the path.
 """
@@ -35,10 +35,11 @@ _FILE_MODE: Final = 0o600
 
 
 class SqliteConnections(NamedTuple):
-    """The two connections to the file. The writer's never waits for a lock; the engine does that."""
+    """The connections to the file. The writer's never waits for a lock; the engine does that. Lists have their own."""
 
     writer: sqlite3.Connection
     reader: sqlite3.Connection
+    lists: sqlite3.Connection
 
 
 def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, changes: SchemaChanges = ANY) -> SqliteConnections:
@@ -53,14 +54,17 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, changes: Sche
     try:
         writer = _connect(path, "rw", busy_s)
         if changes.may_make:
+            # Only before the first table: later it needs the whole file written anew.
+            writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
             _claim_file(writer, path)
             _require_log(writer, path)
             _migrate(writer, path, clock, changes)
         else:
             _require_ready(writer, path)
             _require_log(writer, path)
-        reader = _connect(path, "ro", min(busy_s, _READ_BUSY_S))
-        reader.execute("SELECT count(*) FROM schema_version").fetchall()
+        reader, lists = (_connect(path, "ro", min(busy_s, _READ_BUSY_S)) for _ in range(2))
+        for connection in (reader, lists):
+            connection.execute("SELECT count(*) FROM schema_version").fetchall()
         writer.execute("PRAGMA busy_timeout = 0")
     except sqlite3.Error as error:
         _close(writer)
@@ -68,7 +72,7 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, changes: Sche
     except BaseException:
         _close(writer)
         raise
-    return SqliteConnections(writer, reader)
+    return SqliteConnections(writer, reader, lists)
 
 
 def require_folder(path: Path, *, may_make: bool = True) -> None:
@@ -81,8 +85,12 @@ def require_folder(path: Path, *, may_make: bool = True) -> None:
         require_there(path)
     if not os.access(path.parent, os.W_OK | os.X_OK, effective_ids=True):
         raise StoreUnusable(f"{path}: the directory {path.parent} can't be written to")
-    if path.exists() and not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
-        raise StoreUnusable(f"{path}: the file can't be read and written by this user")
+    if path.exists():
+        if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+            raise StoreUnusable(f"{path}: the file can't be read and written by this user")
+        # Opened by SQLite alone: whoever closes another descriptor of a file drops all locks that the process has on
+        # it. The next program would then take itself for the only one, and remove the log under this one.
+        return
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE))
     except OSError as error:

@@ -139,8 +139,8 @@ class Deliveries:
         if state is None:
             statement = Statement(statements.LIST_DELIVERIES, parameters)
         else:
-            statement = Statement(statements.LIST_DELIVERIES_IN, (*parameters, state))
-        rows = await self._database.read(all_rows(statement))
+            statement = Statement(statements.LIST_DELIVERIES_IN[state], (*parameters, state))
+        rows = await self._database.read_page(all_rows(statement))
         return [struct_of(row, Delivery) for row in rows]
 
     async def waiting(self) -> tuple[int, int | None]:

@@ -11,7 +11,7 @@ from payrelay.core.events.delivery import Endpoint, EndpointState
 from payrelay.core.events.event import STOPPED, OutgoingEvent, PublishedEvent, event_id
 from payrelay.core.secret import Secret
 from payrelay.store.digests.rows import ENDPOINTS, RowDigests
-from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.events.deliveries import queue_again
@@ -23,6 +23,8 @@ from payrelay.store.statements.events import endpoints as statements
 ENDPOINTS_MAX: Final = 20
 """Of one principal on one merchant account: each event may go to all of them."""
 LISTED_MAX: Final = 10_000
+FORGOTTEN_AT_ONCE: Final = 1_000
+"""Deliveries of a removed endpoint that one unit of work forgets."""
 
 _SEPARATOR: Final = ","
 _COLUMNS: Final = tuple(Endpoint.__struct_fields__)
@@ -100,8 +102,18 @@ class Endpoints:
         return await self._database.write(_stop(endpoint_id, reason, now_ms, url))
 
     async def remove(self, endpoint_id: str) -> bool:
-        """Removes an endpoint with its deliveries; gives False where there was none."""
-        return await self._database.write(_remove(endpoint_id))
+        """Removes an endpoint, then its deliveries; gives False where there was none.
+
+        The endpoint is gone at once. Its deliveries go a limited number at a time, so that no charge waits for them.
+        Those that are left where the process ends meanwhile go with their events.
+        """
+        removed, forgotten = await self._database.write(_remove(endpoint_id))
+        while forgotten == FORGOTTEN_AT_ONCE:
+            statement = Statement(
+                delivery_statements.FORGET_OF_ENDPOINT, (endpoint_id, FORGOTTEN_AT_ONCE), is_whole=True
+            )
+            forgotten = await self._database.write(count_rows(statement))
+        return removed
 
     async def put(self, event: OutgoingEvent) -> None:
         """Writes an event that stands for no change, such as a test."""
@@ -191,11 +203,11 @@ def _stop(endpoint_id: str, reason: str, now_ms: int, url: str | None) -> Unit[E
     return endpoint
 
 
-def _remove(endpoint_id: str) -> Unit[bool]:
+def _remove(endpoint_id: str) -> Unit[tuple[bool, int]]:
     rows = yield Statement(statements.REMOVE_ENDPOINT, (endpoint_id,))
-    yield Statement(delivery_statements.FORGET_OF_ENDPOINT, (endpoint_id,))
+    forgotten = yield Statement(delivery_statements.FORGET_OF_ENDPOINT, (endpoint_id, FORGOTTEN_AT_ONCE))
     yield Statement(alert_statements.FORGET_ENDPOINT_ALERTS, (endpoint_id,))
-    return bool(rows)
+    return bool(rows), len(forgotten)
 
 
 def _columns(endpoint: Endpoint) -> tuple[Value, ...]:

@@ -9,7 +9,16 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from payrelay.core.payments.audit_chain import EXPLANATION_PREFIX, AnchoredSpan, AnchorExplanation, ChainKey, Link
+from payrelay.core.payments.audit_chain import (
+    EXPLANATION_PREFIX,
+    AnchorCheckpoint,
+    AnchoredSpan,
+    AnchorExplanation,
+    ChainKey,
+    HistoryCheckpoint,
+    Link,
+    weight,
+)
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreUnusable
@@ -17,7 +26,7 @@ from payrelay.store.digests.rows import ALERT_VERSION as ROW_ALERT_VERSION
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.payments.operation_rows import answer_context, call_context, link_of
+from payrelay.store.payments.operation_rows import CLEARED, answer_context, call_context, history_checkpoint, link_of
 from payrelay.store.statements import meta
 from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT, ADD_ROW_ALERT, GET_ROW_ALERT, TOLD_ON
 from payrelay.store.statements.payments import audit as statements
@@ -58,6 +67,9 @@ class AuditRecord(NamedTuple):
         entries: its history, the oldest entry first.
         can_open_call: whether the sealed call is this operation's, and unchanged.
         answer_digest: of the stored answer, empty where there is none; None where it can't be opened.
+        is_call_cleared, is_answer_cleared: whether the sealed mark of the clearing is in the place of call or answer.
+        checkpoint: what stands for the cleared beginning of its history; None where there is none.
+        is_checkpoint_signed: whether the key of the chain has signed it.
     """
 
     operation_id: str
@@ -65,6 +77,10 @@ class AuditRecord(NamedTuple):
     entries: _Entries
     can_open_call: bool
     answer_digest: str | None
+    is_call_cleared: bool = False
+    is_answer_cleared: bool = False
+    checkpoint: HistoryCheckpoint | None = None
+    is_checkpoint_signed: bool = True
 
 
 class Anchor(NamedTuple):
@@ -119,6 +135,11 @@ class Trail:
         self._database = database
         self._seal = seal
         self.key = key
+
+    @classmethod
+    def under(cls, database: Database, seal: Seal, secret: bytes) -> "Trail":
+        """Makes one from the key of the audit chain."""
+        return cls(database, seal, ChainKey(secret))
 
     async def count_operations(self) -> int:
         """Counts the operations."""
@@ -264,6 +285,28 @@ class Trail:
             digest.add(link.operation_id, link.version, entry_hash or self.key.entry("", link))
         return Anchor(span.number, span.from_ms, span.until_ms, digest.entries, digest.end(), span.made_at_ms)
 
+    async def entries_of(self, operation_id: str) -> _Entries:
+        """Reads the journal entries of one operation. Raises StoreUnavailable."""
+        statement = Statement(statements.AUDIT_ENTRIES_OF, (operation_id, ENTRIES_OF_ONE_MAX))
+        return tuple(map(chained_entry, await self._rows(statement)))
+
+    async def sum_of(self, span: AnchoredSpan) -> tuple[int, int]:
+        """Counts the journal entries that a span has now, and sums their weights. Raises StoreUnavailable."""
+        entries = total = 0
+        async for link, entry_hash in self._entries_of(span):
+            entries += 1
+            total += weight(self.key, link.operation_id, link.version, entry_hash)
+        return entries, total
+
+    async def anchor_checkpoint(self, number: int) -> AnchorCheckpoint | None:
+        """Reads the checkpoint of an anchor; None where there is none that is signed. Raises StoreUnavailable."""
+        rows = await self._rows(Statement(statements.ANCHOR_CHECKPOINTS, (number - 1, 1)))
+        if not rows or rows[0][0] != number:
+            return None
+        *members, signature = rows[0]
+        found = AnchorCheckpoint(*members)  # type: ignore[arg-type] # columns have their types by the schema
+        return found if found.signature(self.key) == signature else None
+
     async def _entries_of(self, span: AnchoredSpan) -> AsyncIterator[ChainedEntry]:
         at_ms, operation_id, version = span.from_ms, "", _BEFORE_ALL
         while True:
@@ -303,19 +346,25 @@ class Trail:
     def _record(self, operation_id: str, row: Row | None, entries: _Entries) -> AuditRecord:
         if row is None:
             return AuditRecord(operation_id, None, entries, can_open_call=False, answer_digest=None)
-        *values, call, answer = row
+        *values, sealed_call, sealed_answer, packed_checkpoint = row
+        call = self._opened(sealed_call, call_context(operation_id))
+        answer = None if sealed_answer is None else self._opened(sealed_answer, answer_context(operation_id))
+        checkpoint, is_signed = history_checkpoint(packed_checkpoint, self.key)
         return AuditRecord(
             operation_id,
             dict(zip(_COLUMNS, values, strict=True)),
             entries,
-            can_open_call=self._opened(call, call_context(operation_id)) is not None,
-            answer_digest=self._answer_digest(operation_id, answer),
+            can_open_call=call is not None,
+            answer_digest=self._answer_digest(operation_id, sealed_answer, answer),
+            is_call_cleared=call == CLEARED,
+            is_answer_cleared=answer == CLEARED,
+            checkpoint=checkpoint,
+            is_checkpoint_signed=is_signed,
         )
 
-    def _answer_digest(self, operation_id: str, sealed: Value) -> str | None:
-        if sealed is None:
+    def _answer_digest(self, operation_id: str, sealed: Value, plain: bytes | None) -> str | None:
+        if sealed is None or plain == CLEARED:
             return _NO_ANSWER
-        plain = self._opened(sealed, answer_context(operation_id))
         return None if plain is None else self.key.answer(operation_id, plain)
 
     def _opened(self, sealed: Value, context: bytes) -> bytes | None:

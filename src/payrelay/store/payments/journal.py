@@ -37,7 +37,7 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.consequences import Consequences, of_new_operation
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, operation_of
-from payrelay.store.statements.pagination import columns_of, page_of
+from payrelay.store.statements.pagination import columns_of, read_page
 from payrelay.store.statements.payments import operations as statements
 
 STRANDED_MAX: Final = 10_000
@@ -214,12 +214,14 @@ class Journal:
         return await self._one(Statement(statements.GET, (operation_id,)))
 
     async def answer_of(self, operation_id: str) -> Answer | None:
-        """Reads the stored answer of an operation."""
+        """Reads the stored answer of an operation; None where there is none, and where it is no longer kept."""
         row = await self._database.read(first_row(Statement(statements.ANSWER_OF, (operation_id,))))
         return None if row is None or row[0] is None else self._entries.answer(operation_id, row[0])
 
     async def call_of(self, operation_id: str) -> Effect:
         """Reads the call of an operation; raises LookupError where there is no such operation.
+
+        Raises CallCleared where the call is no longer kept.
 
         Raises StoreUnusable where a newer version of Payrelay wrote a call that this one doesn't know. The newer
         version can go on with it.
@@ -255,7 +257,8 @@ class Journal:
     async def capture_of(self, token_hash: str, merchant: str) -> Operation | None:
         """Finds the capture that succeeded with the authorization token with this hash."""
         guard = captured_guard(f"authorization/{token_hash}")
-        return await self._first(Statement(statements.FIND_GUARD, (merchant, guard)))
+        holder = await self._first(Statement(statements.FIND_GUARD, (merchant, guard)))
+        return holder if holder is not None and holder.kind is Kind.CAPTURE else None
 
     async def authorization_of(self, result_ref: str, merchant: str) -> Operation | None:
         """Finds the operation that yielded the authorization token with this hash."""
@@ -275,8 +278,8 @@ class Journal:
             equal["kind"] = filters.kind.stored
         found: _Operations = []
         for _ in range(_FORGED_MAX):
-            page = page_of(statements.LIST_OPERATIONS, equal, before=before, limit=limit - len(found))
-            rows = await self._database.read(all_rows(page))
+            left = limit - len(found)
+            rows = await read_page(self._database, statements.LIST_OPERATIONS, equal, before=before, limit=left)
             right = await self._rows.trusted(OPERATIONS, rows)
             found += [operation_of(row) for row in right]
             if len(right) == len(rows):

@@ -9,6 +9,7 @@ from payrelay.core.payments.payment import PaymentStatus, status_of
 from payrelay.store.digests.rows import RowDigests, unpacked
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import moment_in, struct_of
+from payrelay.store.statements.pagination import columns_of
 from payrelay.store.statements.payments import known_payments as statements
 
 PAYMENTS_MAX: Final = 1_000
@@ -119,15 +120,33 @@ class KnownPayments:
         return None
 
     async def list(self, filters: PaymentFilter, *, limit: int) -> "list[PaymentSummary]":
-        """Reads at most ``limit`` payments, newest first. It reads every known payment, and is for operators."""
-        return await self._database.read(_list(filters, min(limit, PAYMENTS_MAX)))
+        """Reads at most ``limit`` payments, newest first; for operators."""
+        return await self._database.read_page(_list(filters, min(limit, PAYMENTS_MAX)))
 
 
 def _list(filters: PaymentFilter, limit: int) -> Unit[list[PaymentSummary]]:
     summaries = []
-    for merchant, payment_id in (yield Statement(statements.LIST_PAYMENTS, (*msgspec.structs.astuple(filters), limit))):
-        summaries.append((yield from _summary(str(merchant), str(payment_id))))
+    for merchant, payment_id in (yield from _newest(filters, limit)):
+        summaries.append((yield from _summary(merchant, payment_id)))
     return summaries
+
+
+def _newest(filters: PaymentFilter, limit: int) -> Unit[list[tuple[str, str]]]:
+    """Finds merchants and ids of payments, newest first; of equal ids those of the first merchant first."""
+    equal = columns_of(filters)
+    if equal.pop("merchant", None) is not None:
+        merchants = [filters.merchant]
+    else:
+        merchants = [str(row[0]) for row in (yield Statement(statements.MERCHANTS_OF_PAYMENTS, ()))]
+    columns = tuple(equal)
+    found = set()
+    for merchant in merchants:
+        for source in statements.sources_for(columns):
+            newest = statements.newest_of(source, columns)
+            rows = yield Statement(newest, (merchant, *equal.values(), limit))
+            found |= {(str(merchant), str(row[0])) for row in rows}
+    by_id = sorted(sorted(found), key=lambda each: (len(each[1]), each[1]), reverse=True)
+    return by_id[:limit]
 
 
 def _summary(merchant: str, payment_id: str) -> Unit[PaymentSummary]:

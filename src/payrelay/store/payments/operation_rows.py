@@ -11,9 +11,9 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.events.event import OutgoingEvent, of_operation
-from payrelay.core.payments.audit_chain import ChainKey, Link, row_digest
+from payrelay.core.payments.audit_chain import ChainKey, HistoryCheckpoint, Link, row_digest
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation
-from payrelay.errors import StoreUnusable
+from payrelay.errors import CallCleared, StoreUnusable
 from payrelay.store.digests.rows import OPERATIONS, RowKey
 from payrelay.store.engine.database import Row, Statement, Value
 from payrelay.store.engine.rows import blob_of, struct_of
@@ -26,6 +26,8 @@ _CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
 _CHAIN_START: Final = ""
 """The hash to which the first journal entry is chained."""
 _NO_ANSWER: Final = ""
+CLEARED: Final = b""
+"""The plain text of the sealed mark in the place of a cleared call or answer: no call and no answer is empty."""
 
 COLUMNS: Final = tuple(Operation.__struct_fields__)
 _KIND_INDEX: Final = COLUMNS.index("kind")
@@ -70,28 +72,37 @@ class OperationRows:
     def are_chained(self, rows: Sequence[Row], *, is_whole: bool) -> bool:
         """Tells whether the hashes of a history follow on each other, up to the one that its operation has.
 
-        The rows have the hash of the operation behind an entry's columns. Entries without a hash, from before the
-        chain, may come first. A history that isn't whole is compared as far as it goes.
+        The rows have the history's checkpoint and the hash of the operation behind an entry's columns. Entries without
+        a hash, from before the chain, may come first. Where the beginning was cleared, the first entry follows on the
+        checkpoint. A history that isn't whole is compared as far as it goes.
         """
         previous = ""
-        for *columns, _ in rows:
+        checkpoint, is_signed = history_checkpoint(rows[0][-2], self.key) if rows else (None, True)
+        if checkpoint is not None:
+            if not is_signed or rows[0][1] != checkpoint.version:
+                return False
+            previous = checkpoint.previous
+        for *columns, _, _ in rows:
             link, entry_hash = link_of(columns)
             if (previous or entry_hash) and self.key.entry(previous, link) != entry_hash:
                 return False
             previous = entry_hash
         return not rows or not is_whole or previous == rows[-1][-1]
 
-    def answer(self, operation_id: str, sealed: Value) -> Answer:
-        """Opens the stored answer of an operation. Raises StoreUnusable."""
-        return _decode_answer(self._seal.open(blob_of(sealed), answer_context(operation_id)))
+    def answer(self, operation_id: str, sealed: Value) -> Answer | None:
+        """Opens the stored answer of an operation; None where it was cleared. Raises StoreUnusable."""
+        plain = self._seal.open(blob_of(sealed), answer_context(operation_id))
+        return None if plain == CLEARED else _decode_answer(plain)
 
     def call(self, operation_id: str, sealed: Value) -> Effect:
-        """Opens the call of an operation.
+        """Opens the call of an operation. Raises CallCleared where it is no longer kept.
 
         Raises StoreUnusable where a newer version of Payrelay wrote a call that this one doesn't know. The newer
         version can go on with it.
         """
         plain = self._seal.open(blob_of(sealed), call_context(operation_id))
+        if plain == CLEARED:
+            raise CallCleared(operation_id)
         try:
             call: Effect = _decode_call(plain)
         except msgspec.ValidationError as error:
@@ -174,6 +185,15 @@ def operation_of(row: Row) -> Operation:
     if row[_KIND_INDEX] == Kind.VOID.stored:
         row = (*row[:_KIND_INDEX], Kind.VOID.value, *row[_KIND_INDEX + 1 :])
     return struct_of(row, Operation)
+
+
+def history_checkpoint(packed: Value, key: ChainKey) -> tuple[HistoryCheckpoint | None, bool]:
+    """Gives the checkpoint that a statement gave as one value, and whether it is signed; None where there is none."""
+    if packed is None:
+        return None, True
+    _, operation_id, version, previous, state, signature = msgspec.json.decode(str(packed))
+    checkpoint = HistoryCheckpoint(operation_id, version, previous, state)
+    return checkpoint, checkpoint.signature(key) == signature
 
 
 def link_of(row: Row) -> tuple[Link, str]:

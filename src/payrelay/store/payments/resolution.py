@@ -49,10 +49,8 @@ class ResolutionStore:
         await self._database.write(all_rows(statement))
 
     async def in_state(self, state: State, *, after: str = "") -> _Operations:
-        """Reads one page of the operations in a state, oldest first, with ids above ``after``."""
+        """Reads one page of the operations in an open state, oldest first, with ids above ``after``."""
         statement = Statement(statements.OPEN_OPERATIONS, (state, after, PAGE))
-        if state is State.HELD:
-            statement = Statement(statements.HELD_OPERATIONS, (after, PAGE))
         return await self._trusted(await self._database.read(all_rows(statement)))
 
     async def owned_by_others(self, operation: Operation, payment_ids: tuple[str, ...]) -> frozenset[str]:

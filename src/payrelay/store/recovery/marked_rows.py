@@ -1,9 +1,11 @@
 """Compares what high-water marks name with what is in the database."""
 
+from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.recovery.marks import Mark, Missing
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.rows import moment_in
 from payrelay.store.payments.audit import Trail
+from payrelay.store.payments.operation_rows import history_checkpoint
 from payrelay.store.statements.payments import marks as statements
 
 
@@ -16,7 +18,7 @@ class MarkedRows:
 
     async def missing(self, mark: Mark) -> tuple[Missing, ...]:
         """Gives what a mark names and the database lacks, the oldest first. Raises StoreUnavailable."""
-        missing = await self._database.read(_missing(mark))
+        missing = await self._database.read(_missing(mark, self._trail.key))
         if mark.anchor is not None and not await self._trail.has_anchor(mark.anchor.text):
             missing.append(Missing(f"anchor {mark.anchor.text.partition(':')[0]} of the audit", mark.anchor.at_ms))
         return tuple(sorted(missing, key=lambda each: each.at_ms))
@@ -29,10 +31,12 @@ class MarkedRows:
         return await self._database.read(moment_in(Statement(statements.NEWEST_ENTRY_AT, (until_ms,))))
 
 
-def _missing(mark: Mark) -> Unit[list[Missing]]:
+def _missing(mark: Mark, key: ChainKey) -> Unit[list[Missing]]:
     missing = []
     for each in mark.operations:
         rows = yield Statement(statements.ENTRY_HASH, (each.id, each.version))
+        if not rows and (yield from _is_cleared(each.id, each.version, key)):
+            continue
         if not rows or rows[0][0] != each.digest:
             missing.append(Missing(f"operation {each.id} in version {each.version}", each.at_ms))
     checkout = mark.checkout
@@ -42,3 +46,10 @@ def _missing(mark: Mark) -> Unit[list[Missing]]:
         if not isinstance(version, int) or version < checkout.version:
             missing.append(Missing(f"checkout {checkout.id} in version {checkout.version}", checkout.at_ms))
     return missing
+
+
+def _is_cleared(operation_id: str, version: int, key: ChainKey) -> Unit[bool]:
+    """Tells whether a checkpoint stands for a journal entry: it was here, and is too old to be kept."""
+    rows = yield Statement(statements.CHECKPOINT, (operation_id,))
+    checkpoint, is_signed = history_checkpoint(rows[0][0] if rows else None, key)
+    return checkpoint is not None and is_signed and checkpoint.version > version

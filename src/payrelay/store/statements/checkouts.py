@@ -4,12 +4,12 @@
 
 from typing import Final
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter
-from payrelay.store.engine.database import Statement, Value
+from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, CheckoutState
+from payrelay.store.engine.database import Database, Row, Value
 from payrelay.store.engine.queries import packed, query
 from payrelay.store.statements.data_keys import key_of, put_key_after
 from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
-from payrelay.store.statements.pagination import Listing, columns_of, page_of
+from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 
 COLUMNS: Final = (
@@ -104,12 +104,26 @@ OF_AUTHORIZATION: Final = query(
 )
 """Finds the checkouts of an order whose authorization has the token with the hash $3, each with the accepted token."""
 
-_LISTING: Final = Listing("checkouts", READ_COLUMNS)
+_OPEN: Final = Among("state", (CheckoutState.OPEN,))
+_RARE: Final = Among.all_but("state", (CheckoutState.COMPLETED, CheckoutState.OPEN), CheckoutState)
+
+LIST_CHECKOUTS: Final = Listing(
+    "checkouts",
+    READ_COLUMNS,
+    (
+        ListIndex(("order_id",), is_narrow=True),
+        ListIndex((), _OPEN, is_sorted=False),
+        ListIndex(("account", "state"), _RARE),
+        ListIndex(("state",), _RARE),
+        ListIndex(("account",)),
+    ),
+)
+"""The listed columns of checkouts, and the indexes of the list."""
 
 
-def list_page(filters: CheckoutFilter, *, before: str | None, limit: int) -> Statement:
-    """Reads one page of checkouts, newest first, with ids below ``before``."""
-    return page_of(_LISTING, columns_of(filters), before=before, limit=limit)
+async def list_page(database: Database, filters: CheckoutFilter, *, before: str | None, limit: int) -> list[Row]:
+    """Reads the rows of one page of checkouts, newest first, with ids below ``before``. Raises StoreUnavailable."""
+    return await read_page(database, LIST_CHECKOUTS, columns_of(filters), before=before, limit=limit)
 
 
 MARK_OPENED: Final = query(

@@ -4,9 +4,10 @@
 
 from typing import Final
 
+from payrelay.core.customers.customer import CustomerState
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.data_keys import key_of
-from payrelay.store.statements.pagination import Listing
+from payrelay.store.statements.pagination import Among, ListIndex, Listing
 
 COLUMNS: Final = (
     "id, account, merchant, principal, state, version, method, card_no_masked, card_expiry, order_id, payment_id,"
@@ -53,5 +54,23 @@ CUSTOMER_OF_TOKEN: Final = query(
 TOKEN_OF_CUSTOMER: Final = query(f"SELECT sealed_token, {_KEY} FROM customers WHERE id = $1")
 """Reads the sealed token of a customer, null where it was destroyed, and the customer's data key."""
 
-LIST_CUSTOMERS: Final = Listing("customers", CUSTOMER_COLUMNS)
-"""The listed columns of customers."""
+_RARE: Final = Among.all_but("state", (CustomerState.ACTIVE,), CustomerState)
+
+LIST_CUSTOMERS: Final = Listing(
+    "customers",
+    CUSTOMER_COLUMNS,
+    (
+        ListIndex(("id",), is_narrow=True),
+        ListIndex(("reference_hash",), is_narrow=True),
+        ListIndex(("principal", "account", "state"), _RARE),
+        ListIndex(("state",), _RARE),
+        ListIndex(("principal", "account")),
+        ListIndex(("merchant", "principal")),
+        ListIndex(("principal",)),
+        ListIndex(("account",)),
+    ),
+)
+"""The listed columns of customers, and the indexes of the list."""
+
+STATE_OF_CUSTOMER: Final = query("SELECT state FROM customers WHERE id = $1")
+"""Reads the state of a customer."""

@@ -30,3 +30,17 @@ FORGET_OLD: Final = query("DELETE FROM heartbeats WHERE at_ms < $1")
 
 END: Final = query("DELETE FROM heartbeats WHERE process = $1")
 """Deletes the heartbeat of a process that ends."""
+
+LITTLE_MEMORY: Final = query("SELECT set_config('work_mem', '64kB', true)", sqlite=("SELECT 1",))
+"""Lets the statements of this transaction keep little in memory."""
+
+FILL: Final = query(
+    """
+    WITH filler AS MATERIALIZED (SELECT repeat('x', 65536) AS text FROM generate_series(1, 16))
+    SELECT sum(length(text)) FROM filler""",
+    sqlite=("SELECT 1",),
+)
+"""Writes 1 MiB into a temporary file beside the tables, which is gone at once; fails where there is no room for it.
+
+That needs no right beyond a connection, leaves no dead rows and writes nothing to the WAL.
+"""

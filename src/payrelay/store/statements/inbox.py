@@ -4,9 +4,10 @@
 
 from typing import Final
 
+from payrelay.core.notifications.notification import NotificationState
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.data_keys import key_of
-from payrelay.store.statements.pagination import Listing
+from payrelay.store.statements.pagination import Among, ListIndex, Listing
 from payrelay.store.statements.payment_owners import OPERATION_OWNS
 
 NOTIFICATION_COLUMNS: Final = (
@@ -177,8 +178,23 @@ FORGET_BODIES_OF_ORDER: Final = query(
 its checkouts got. Those of which nobody is known to have made anything go too, unless another principal had taken the
 order last before they came."""
 
-LIST_NOTIFICATIONS: Final = Listing("notifications", READ_COLUMNS)
-"""The listed columns of notifications."""
+_UNFINISHED: Final = Among("state", (NotificationState.RECEIVED, NotificationState.WAITING))
+_RARE: Final = Among.all_but("state", (NotificationState.APPLIED, *_UNFINISHED.values), NotificationState)
+_NOT_APPLIED: Final = Among.all_but("state", (NotificationState.APPLIED,), NotificationState)
+
+LIST_NOTIFICATIONS: Final = Listing(
+    "notifications",
+    READ_COLUMNS,
+    (
+        ListIndex(("payment_id",), is_narrow=True),
+        ListIndex(("order_id",), is_narrow=True),
+        ListIndex(("account", "state"), _RARE),
+        ListIndex(("state",), _NOT_APPLIED),
+        ListIndex(("account",)),
+        ListIndex(("state",)),
+    ),
+)
+"""The listed columns of notifications, and the indexes of the list."""
 
 ACCEPTED_COLUMNS: Final = "merchant, order_id, kind, token_hash, notification_id, accepted_at_ms"
 

@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import Query, query
 
 SUBSCRIPTION_COLUMNS: Final = (
     "merchant, subscription_id, account, principal, order_id, currency, amount_minor, told_state, told_paid,"
@@ -85,31 +85,41 @@ LAST_INSTALLMENT: Final = query(
 )
 """Reads the last installment that was paid, or that failed. Ids grow; payments without one sort before all others."""
 
-LIST_OWN_SUBSCRIPTIONS: Final = query(
+LIST_OF_PRINCIPAL: Final = query(
     f"""
     SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
-    WHERE merchant = $1 AND subscription_id > $2
-      AND (principal IS NULL
-           OR principal = ANY (ARRAY(SELECT wanted FROM json_array_elements_text($4::json) AS wanted)))
-    ORDER BY subscription_id LIMIT $3""",
-    sqlite=(
+    WHERE merchant = $1 AND principal = $4 AND subscription_id > $2 ORDER BY subscription_id LIMIT $3""",
+)
+"""Reads one page of the known facts of a principal's subscriptions."""
+
+_OF_NOBODY: Final = f"""
+    SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions{{index}}
+    WHERE merchant = $1 AND principal IS NULL AND subscription_id > $2 ORDER BY subscription_id LIMIT $3"""
+
+LIST_OF_NOBODY: Final = query(
+    _OF_NOBODY.format(index=""),
+    sqlite=(_OF_NOBODY.format(index=" INDEXED BY subscriptions_of"),),
+)
+"""Reads one page of the known facts of subscriptions that have no known principal."""
+
+
+def _for_operator(*clauses: str) -> Query:
+    where = " AND ".join(("(subscription_id, merchant) > ($1, $2)", *clauses))
+    return query(
         f"""
         SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
-        WHERE merchant = $1 AND subscription_id > $2
-          AND (principal IS NULL OR principal IN (SELECT value FROM json_each($4)))
-        ORDER BY subscription_id LIMIT $3""",
-    ),
-)
-"""Reads one page of the known facts of subscriptions that have no known principal, or one of a JSON list."""
+        WHERE {where} ORDER BY subscription_id, merchant LIMIT $3""",
+    )
 
-LIST_FOR_OPERATOR: Final = query(
-    f"""
-    SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
-    WHERE ($1::text IS NULL OR account = $1::text) AND ($2::text IS NULL OR order_id = $2::text)
-      AND (subscription_id, merchant) > ($3, $4)
-    ORDER BY subscription_id, merchant LIMIT $5""",
-)
-"""Reads one page of the known facts of subscriptions, of all merchants, of one account ($1) or of one order ($2)."""
+
+LIST_FOR_OPERATOR: Final = {
+    (): _for_operator(),
+    ("account",): _for_operator("account = $4"),
+    ("order_id",): _for_operator("order_id = $4"),
+    ("account", "order_id"): _for_operator("account = $4", "order_id = $5"),
+}
+"""Reads one page of the known facts of all merchants' subscriptions, equal in some columns, behind an id and merchant.
+"""
 
 OF_ID: Final = query(f"SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE subscription_id = $1 ORDER BY merchant")
 """Reads the known facts of the subscriptions that have an id; each gateway gives its ids once."""

@@ -26,6 +26,10 @@ class ToldDatabase:
         """Carries out a reading unit; see ``Database.read``."""
         return await self._database.read(self._counted(unit))
 
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit; see ``Database.read_page``."""
+        return await self._database.read_page(self._counted(unit))
+
     def _counted(self, unit: Unit[T]) -> Unit[T]:
         try:
             statement = next(unit)

@@ -1,17 +1,28 @@
-"""Makes the intent of a held operation again, from its row and its sealed call."""
+"""Makes the request and the intent of a held operation again, from its row and its sealed call."""
 
 import msgspec
 
+from payrelay.core.access.credential import stand_in
 from payrelay.core.calls import Capture, Charge, Effect, Refund, RetrySubscription
 from payrelay.core.customers.customer import is_handle
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Operation
 from payrelay.flows.operations.intent import Intent
-from payrelay.flows.payments.charge import with_token
 from payrelay.flows.payments.refund import with_payment
+from payrelay.flows.payments.stored_customer import with_token
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.authorization_of_capture import expected_reply
 from payrelay.flows.subscriptions.retry_subscription import payments_before
+
+
+def request_of_held(held: Operation) -> Request:
+    """Makes the request again, in the name of its principal; what its credential had to allow was examined before."""
+    return Request(
+        account=held.account,
+        credential=stand_in(held.principal, created_at_ms=held.created_at_ms),
+        request_id=held.request_id,
+        idempotency_key=held.idempotency_key,
+    )
 
 
 async def intent_of_held(relay: Relay, request: Request, held: Operation, call: Effect) -> Intent:

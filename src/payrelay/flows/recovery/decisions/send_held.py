@@ -4,13 +4,12 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.access.credential import Credential
 from payrelay.core.payments.operation import Operation
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.ownership import require_own
 from payrelay.flows.payments.carry_out import Attempt
-from payrelay.flows.recovery.decisions.intent_of_held import intent_of_held
-from payrelay.flows.relay import Relay, Request
+from payrelay.flows.recovery.decisions.intent_of_held import intent_of_held, request_of_held
+from payrelay.flows.relay import Relay
 
 OTHER_MERCHANT_SENTENCE: Final = "the account is another merchant's now; this request was not sent"
 
@@ -22,12 +21,7 @@ async def send_held(relay: Relay, held: Operation, *, operator: str, reason: str
     behind, the customer is gone, the order is another principal's by now, or no permit came in time. Raises Outdated or
     OverruledError where the operation is held no more, and StoreError. Nothing was sent then.
     """
-    request = Request(
-        account=held.account,
-        credential=_credential_of(held),
-        request_id=held.request_id,
-        idempotency_key=held.idempotency_key,
-    )
+    request = request_of_held(held)
     if relay.account(held.account).merchant != held.merchant:
         raise Refusal(Code.CONFLICT, OTHER_MERCHANT_SENTENCE)
     await relay.lost_commits.require_effects_allowed()
@@ -38,19 +32,3 @@ async def send_held(relay: Relay, held: Operation, *, operator: str, reason: str
     attempt = Attempt(relay, request, intent)
     await attempt.run_held(held, evidence)
     return attempt.operation
-
-
-def _credential_of(held: Operation) -> Credential:
-    """Makes a credential that stands for the operation's principal; what its request needed was examined before."""
-    return Credential(
-        id="",
-        principal=held.principal,
-        key_hash=b"",
-        scopes=frozenset(),
-        accounts=None,
-        amount_max_minor=None,
-        rate=None,
-        created_at_ms=held.created_at_ms,
-        expires_at_ms=None,
-        revoked_at_ms=None,
-    )

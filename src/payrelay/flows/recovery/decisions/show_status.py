@@ -19,6 +19,8 @@ class RecoveryStatus(msgspec.Struct, frozen=True, kw_only=True):
         incarnation: the newest one.
         waiting_for: the principals that haven't acknowledged, by their stored names; none where none is awaited.
         held: how many operations of each kind are held.
+        ahead_ms: how far in the future the end of the lost window is: by so much the clock was ahead when the recovery
+            was begun; 0 where it wasn't.
         ends_at_ms: when the recovery ends by itself, in ms since 1970, UTC; None where none is under way.
     """
 
@@ -27,6 +29,7 @@ class RecoveryStatus(msgspec.Struct, frozen=True, kw_only=True):
     waiting_for: list[str]
     held: dict[Kind, int]
     ends_at_ms: int | None
+    ahead_ms: int = 0
 
 
 async def recovery_status(relay: Relay) -> RecoveryStatus:
@@ -41,4 +44,5 @@ async def recovery_status(relay: Relay) -> RecoveryStatus:
         waiting_for=[each for each in known if each not in current.acknowledged],
         held=dict(sorted(counts.items())),
         ends_at_ms=ends_at_ms(relay, current) if current.is_recovering else None,
+        ahead_ms=0 if current.lost is None else max(0, current.lost.until_ms - relay.clock.now_ms()),
     )

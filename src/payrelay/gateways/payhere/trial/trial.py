@@ -14,18 +14,23 @@ from collections.abc import Callable, Collection, Iterator, MutableMapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from multidict import CIMultiDict
-
 from payrelay.clock import Clock
 from payrelay.core.moments import day_at
 from payrelay.core.money import decimal_text
+from payrelay.gateways.http.exchange import CallHeaders, Exchanger, Loss
 from payrelay.gateways.payhere.account import Account, signer_of
-from payrelay.gateways.payhere.connections import Exchanger, GatewayConnections, Loss, form_headers_of, headers_of
+from payrelay.gateways.payhere.connections import GatewayConnections
 from payrelay.gateways.payhere.trial import steps
 from payrelay.gateways.payhere.trial.forms import FORMS, FormStep, filled, order_of
 from payrelay.gateways.payhere.trial.shapes import Shape, described, differences, formed_name, masked, parsed
 from payrelay.gateways.payhere.wire.checkout_forms import Merchant, md5_capitals
-from payrelay.gateways.payhere.wire.requests import WireRequest, basic_authorization, token_request
+from payrelay.gateways.payhere.wire.requests import (
+    WireRequest,
+    basic_authorization,
+    form_headers_of,
+    headers_of,
+    token_request,
+)
 from payrelay.gateways.sandbox_trial import (
     Finding,
     TrialDesk,
@@ -254,15 +259,13 @@ class _Run:
         refused = [each for each in replies if each[0] != usual]
         return f"none of {BURST} was refused" if not refused else {"refused": len(refused), "as": _seen(*refused[0])}
 
-    def _headers(self, bearer: str) -> CIMultiDict[str]:
+    def _headers(self, bearer: str) -> CallHeaders:
         if bearer == "none":
-            headers = headers_of("")
-            del headers["Authorization"]
-            return headers
+            return headers_of(None)
         return headers_of(f"Bearer {steps.BAD_UUID if bearer == 'unknown' else self._token}")
 
     async def _send(
-        self, request: WireRequest, headers: CIMultiDict[str], *, pause_s: float | None = None
+        self, request: WireRequest, headers: CallHeaders, *, pause_s: float | None = None
     ) -> tuple[int | str, Any]:
         """Sends one call; gives its HTTP status, or why none came, and what its body says."""
         await asyncio.sleep(self._pause_s if pause_s is None else pause_s)

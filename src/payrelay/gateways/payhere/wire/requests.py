@@ -27,6 +27,7 @@ from payrelay.core.calls import (
     Void,
 )
 from payrelay.core.money import decimal_text
+from payrelay.gateways.http.exchange import CallHeaders
 
 JSON_TYPE: Final = "application/json"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
@@ -41,6 +42,16 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     path: str
     body: bytes | None = None
+
+
+def headers_of(authorization: str | None) -> CallHeaders:
+    """Makes the headers of calls with one token, once for all of them; None for a call without an authorization."""
+    return CallHeaders(authorization, JSON_TYPE)
+
+
+def form_headers_of(authorization: str) -> CallHeaders:
+    """Makes the headers of the token request."""
+    return CallHeaders(authorization, FORM_TYPE)
 
 
 def token_request() -> WireRequest:

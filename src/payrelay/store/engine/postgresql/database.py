@@ -19,7 +19,7 @@ import asyncpg
 from payrelay.clock import Clock
 from payrelay.core.database.schema_changes import SchemaChanges
 from payrelay.errors import StoreFault, StoreUnavailable, StoreUnusable
-from payrelay.store.engine.database import Row, ServerWatcher, Statement, T, Unit
+from payrelay.store.engine.database import LIST_TIMEOUT_S, Row, ServerWatcher, Statement, T, Unit, too_long
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.postgresql.faults import OtherServerError, first_line, in_doubt, translated
 from payrelay.store.engine.postgresql.hosts import name_of, unreadable
@@ -33,11 +33,13 @@ from payrelay.store.engine.postgresql.sessions import (
     require_durable,
     transaction,
 )
-from payrelay.store.engine.postgresql.watching import Watching, looked
+from payrelay.store.engine.postgresql.watching import Watching, look_at_hosts
 from payrelay.store.engine.status import FailureCount, StoreStatus
 
 POOL_SIZE: Final = 16
 """Connections of one process, unless it is set otherwise: more would mostly queue inside the server."""
+LIST_SHARE: Final = 4
+"""Of so many connections, lists have one: the others are for what charges need."""
 CLEARING_LOCK_TIMEOUT_S: Final = 0.1
 """How long the writing anew of a table waits for it: everybody else waits behind it, and a dump holds it for hours."""
 POOLED_CLEARING_TIMEOUT_S: Final = 1.0
@@ -59,19 +61,23 @@ class Connecting(NamedTuple):
         pool_size: the connections of the pool.
         wait_s: how long a server is waited for that isn't there yet.
         told: gets a line for the log each time that the server wasn't there.
+        list_timeout_s: how long a list may take.
     """
 
     is_patient: bool = False
     pool_size: int = POOL_SIZE
     wait_s: float = 0.0
     told: Callable[[str], None] = lambda _: None
+    list_timeout_s: float = LIST_TIMEOUT_S
 
 
 class Postgresql:
     """The engine (see ``database.Database``); made by ``open_postgresql``."""
 
-    def __init__(self, access: Access, watching: Watching) -> None:
+    def __init__(self, access: Access, watching: Watching, connecting: Connecting) -> None:
         self._access = access
+        self._list_timeout_s = connecting.list_timeout_s
+        self._lists = asyncio.Semaphore(max(1, connecting.pool_size // LIST_SHARE))
         self._watching = watching
         self._failures = FailureCount()
 
@@ -95,12 +101,25 @@ class Postgresql:
         """Carries out a reading unit; see ``Database.read``."""
         with self._failures:
             async with self._connection() as connection:
-                try:
-                    statement = next(unit)
-                except StopIteration as end:
-                    value: T = end.value
-                    return value
-                return await _go_on(connection, unit, statement)
+                return await _drive(connection, unit)
+
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit by one of the connections that lists may have; see ``Database.read_page``.
+
+        The server ends a statement that takes longer, also where it doesn't hear that nobody waits any more.
+        """
+        beginning = f"BEGIN READ ONLY; SET LOCAL statement_timeout = {int(self._list_timeout_s * 1000)}"
+        with self._failures:
+            try:
+                async with (
+                    asyncio.timeout(self._list_timeout_s),
+                    self._lists,
+                    self._connection() as connection,
+                    transaction(connection, beginning),
+                ):
+                    return await _drive(connection, unit)
+            except TimeoutError as error:
+                raise too_long(self._list_timeout_s) from error
 
     async def clear_files(self, table: str | None) -> bool:
         """Writes a table anew, without what was deleted from it; see ``Database.clear_files``."""
@@ -192,7 +211,7 @@ async def open_postgresql(url: str, *, clock: Clock, changes: SchemaChanges, con
         require_durable(found)
         watching = Watching(access, clock, pool_size=connecting.pool_size)
         await watching.connect(found)
-        return Postgresql(access, watching)
+        return Postgresql(access, watching, connecting)
     except asyncpg.PostgresError as error:
         raise StoreUnusable(f"{name}: the server refused: {first_line(error)}") from error
     except (OSError, TimeoutError, OtherServerError) as error:
@@ -207,7 +226,7 @@ async def _found(access: Access, name: str, clock: Clock, connecting: Connecting
     until_s = clock.boot_s() + connecting.wait_s
     while True:
         try:
-            _, found = await looked(access, None, CONNECT_TIMEOUT_S)
+            _, found = await look_at_hosts(access, None, CONNECT_TIMEOUT_S)
             if found is not None:
                 return found
             failure: Exception = OtherServerError("no server takes writes")
@@ -217,6 +236,15 @@ async def _found(access: Access, name: str, clock: Clock, connecting: Connecting
             raise failure
         connecting.told(f"{name}: {first_line(failure)}")
         await asyncio.sleep(_AGAIN_AFTER_S)
+
+
+async def _drive(connection: asyncpg.Connection, unit: Unit[T]) -> T:
+    try:
+        statement = next(unit)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    return await _go_on(connection, unit, statement)
 
 
 async def _go_on(connection: asyncpg.Connection, unit: Unit[T], statement: Statement) -> T:

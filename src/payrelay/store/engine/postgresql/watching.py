@@ -34,7 +34,7 @@ earlier server as well (FRESH_S), and has seen the new one although one of its l
 compared its commits and told what is missing, and this process has read it."""
 
 
-async def looked(access: Access, known: Sighting | None, timeout_s: float) -> tuple[Verdict, Sighting | None]:
+async def look_at_hosts(access: Access, known: Sighting | None, timeout_s: float) -> tuple[Verdict, Sighting | None]:
     """Looks at every host of the URL at once. Raises what the last of them raised where none could be reached."""
     looks = await asyncio.gather(
         *(access.look(host, timeout_s) for host in hosts_of(access.url)), return_exceptions=True

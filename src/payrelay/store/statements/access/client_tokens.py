@@ -6,7 +6,7 @@ from typing import Final
 
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.access.credentials import CREDENTIAL_COLUMNS
-from payrelay.store.statements.pagination import Listing
+from payrelay.store.statements.pagination import ListIndex, Listing
 
 ISSUED_COLUMNS: Final = (
     "id, principal, credential_id, account, customer_id, order_id, amount_max_minor, currency, scopes,"
@@ -63,5 +63,9 @@ PRUNE_CLIENT_TOKENS: Final = query(
 )
 """Forgets expired tokens, a limited number at a time."""
 
-LIST_CLIENT_TOKENS: Final = Listing("client_tokens", ISSUED_COLUMNS)
-"""The listed columns of tokens."""
+LIST_CLIENT_TOKENS: Final = Listing(
+    "client_tokens",
+    ISSUED_COLUMNS,
+    (ListIndex(("customer_id", "principal"), is_sorted=False), ListIndex(("principal", "account"))),
+)
+"""The listed columns of tokens, and the indexes of the list."""

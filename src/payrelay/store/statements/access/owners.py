@@ -10,7 +10,7 @@ from typing import Final
 
 from payrelay.core.checkouts.checkout import HOLDING_ORDER
 from payrelay.core.payments.operation import PAYMENT_KINDS, Kind
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import distinct, query
 from payrelay.store.statements.payment_owners import (
     CHECKOUT_OWNS,
     IS_OPEN,
@@ -135,11 +135,11 @@ ORDER_OF_PLAN: Final = query(
 """Finds the order of a subscription."""
 
 KNOWN_PRINCIPALS: Final = query(
-    """
-    SELECT principal FROM credentials
-    UNION SELECT principal FROM operations
-    UNION SELECT principal FROM checkouts
-    UNION SELECT principal FROM customers
-    ORDER BY principal LIMIT $1""",
+    f"""
+    SELECT principal AS value FROM credentials
+    UNION {distinct("operations", "principal")}
+    UNION {distinct("checkouts", "principal")}
+    UNION {distinct("customers", "principal")}
+    ORDER BY value LIMIT $1""",
 )
 """Finds the names under which anything is stored."""

@@ -4,6 +4,7 @@ from typing import Final
 
 from payrelay.store.statements import checkouts, customers, inbox, subscriptions
 from payrelay.store.statements.access import client_tokens, credentials, principals
+from payrelay.store.statements.console import operators
 from payrelay.store.statements.events import endpoints
 from payrelay.store.statements.gateways import readings
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
@@ -25,6 +26,10 @@ READ: Final = {
     "installments": subscriptions.INSTALLMENT_COLUMNS,
     "signed_texts": SIGNED_COLUMNS,
     "operations": OPERATION_COLUMNS,
+    "operators": operators.OPERATOR_COLUMNS,
+    "operator_invitations": operators.INVITATION_COLUMNS,
+    "console_sessions": operators.SESSION_COLUMNS,
+    "console_confirmations": operators.CONFIRMATION_COLUMNS,
 }
 """By the name of the table."""
 

@@ -4,6 +4,7 @@
 
 from typing import Final
 
+from payrelay.core.events.delivery import DeliveryState
 from payrelay.store.engine.queries import query
 
 DELIVERY_COLUMNS: Final = (
@@ -157,8 +158,14 @@ GIVE_ALL_UP: Final = query(
 )
 """Gives all waiting deliveries to an endpoint up."""
 
-FORGET_OF_ENDPOINT: Final = query("DELETE FROM deliveries WHERE endpoint_id = $1")
-"""Forgets all deliveries to an endpoint."""
+FORGET_OF_ENDPOINT: Final = query(
+    """
+    DELETE FROM deliveries WHERE endpoint_id = $1 AND position IN (
+        SELECT position FROM deliveries WHERE endpoint_id = $1 ORDER BY position LIMIT $2
+    )
+    RETURNING position""",
+)
+"""Forgets the oldest deliveries to an endpoint, a limited number at a time."""
 
 LIST_DELIVERIES: Final = query(
     f"""
@@ -169,10 +176,20 @@ LIST_DELIVERIES: Final = query(
 )
 """Reads the deliveries to an endpoint, newest first, below a position."""
 
-LIST_DELIVERIES_IN: Final = query(
-    LIST_DELIVERIES.postgresql.replace("ORDER BY", "AND deliveries.state = $4 ORDER BY"),
-)
-"""Reads the deliveries to an endpoint in one state, newest first, below a position."""
+_UNDELIVERED: Final = "deliveries.state IN ('given_up', 'waiting')"
+LIST_DELIVERIES_IN: Final = {
+    DeliveryState.DELIVERED: query(
+        LIST_DELIVERIES.postgresql.replace("ORDER BY", "AND deliveries.state = $4 ORDER BY"),
+    ),
+    **dict.fromkeys(
+        (DeliveryState.GIVEN_UP, DeliveryState.WAITING),
+        query(
+            LIST_DELIVERIES.postgresql.replace("ORDER BY", f"AND deliveries.state = $4 AND {_UNDELIVERED} ORDER BY"),
+        ),
+    ),
+}
+"""Reads the deliveries to an endpoint in one state, newest first, below a position. Most of them are delivered; the
+others have an index of their own."""
 
 COUNT_WAITING: Final = query(
     """

@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import distinct, query
 
 EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
 
@@ -117,9 +117,9 @@ FORGET_EVENTS: Final = query("DELETE FROM events WHERE position <= $1 AND at_ms 
 """Forgets events."""
 
 FORGET_DELIVERIES: Final = query(
-    "DELETE FROM deliveries WHERE endpoint_id IN (SELECT id FROM endpoints) AND position <= $1",
+    f"DELETE FROM deliveries WHERE endpoint_id IN ({distinct('deliveries', 'endpoint_id')}) AND position <= $1",
 )
-"""Forgets the deliveries of events up to a position."""
+"""Forgets the deliveries of events up to a position, also to endpoints that are gone."""
 
 OUTBOX_WAITING: Final = query("SELECT count(*), min(at_ms) FROM outbox")
 """Counts the unpublished events, and reads the time of the oldest."""

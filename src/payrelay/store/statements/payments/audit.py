@@ -5,20 +5,23 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.payments.operations import CHECKPOINT_OF_OPERATION, OPERATION_COLUMNS
+
+_WITH_SEALED: Final = f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, {CHECKPOINT_OF_OPERATION}"
 
 AUDIT_ROWS: Final = query(
-    f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
+    f"SELECT {_WITH_SEALED} FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
 )
-"""Reads operations with their sealed values, in the order of their ids, behind an id."""
+"""Reads operations with their sealed values and the checkpoints of their histories, in the order of their ids,
+behind an id."""
 
 FIRST_AUDIT_ROWS: Final = query(
-    f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id >= $1 ORDER BY id LIMIT $2",
+    f"SELECT {_WITH_SEALED} FROM operations WHERE id >= $1 ORDER BY id LIMIT $2",
 )
 """Reads the same from an id on: somebody may have written an operation with the empty id, the lowest of all."""
 
-AUDIT_ROW: Final = query(f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id = $1")
-"""Reads one operation with its sealed values."""
+AUDIT_ROW: Final = query(f"SELECT {_WITH_SEALED} FROM operations WHERE id = $1")
+"""Reads one operation with its sealed values and the checkpoint of its history."""
 
 _ENTRY_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
 
@@ -97,3 +100,10 @@ MISCOUNTED: Final = query(
     HAVING count(*) <> min(texts) OR count(*) <> max(texts) ORDER BY subject LIMIT $1""",
 )
 """Finds what has another number of texts in the list than it should."""
+
+ANCHOR_CHECKPOINTS: Final = query(
+    """
+    SELECT number, anchor, entries, total, cleared, signature FROM anchor_checkpoints
+    WHERE number > $1 ORDER BY number LIMIT $2""",
+)
+"""Reads the checkpoints of anchors, in their order, from a number on."""

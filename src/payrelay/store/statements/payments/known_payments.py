@@ -2,10 +2,12 @@
 
 # ruff: noqa: S608 - only our own states and kinds are put into the texts; values are always parameters
 
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
-from payrelay.store.engine.queries import query
-from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OPERATION_OWNS
+from payrelay.core.payments.operation import PAYMENT_KINDS
+from payrelay.store.engine.queries import Query, distinct, query
+from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OPERATION_OWNS, TOOK_NO_EFFECT, listed
 from payrelay.store.statements.payments.packed_rows import CHECKOUT, INSTALLMENT, OPERATION, SUBSCRIPTION
 from payrelay.store.statements.payments.packed_rows import PAYMENT_SEEN as SEEN_ROW
 
@@ -39,26 +41,85 @@ with the rows from which that follows.
 Only what was seen, and an operation whose success the gateway answered, say that it was received.
 """
 
-LIST_PAYMENTS: Final = query(
+_PAID_BY_OPERATION: Final = f"payment_id IS NOT NULL AND kind IN {listed(PAYMENT_KINDS)}"
+_PAID_INSTALLMENT: Final = "is_paid = 1 AND payment NOT LIKE 'ntf:%'"
+
+MERCHANTS_OF_PAYMENTS: Final = query(
     f"""
-    SELECT known.merchant, known.payment_id FROM (
-      SELECT merchant, payment_id, order_id FROM payments_seen
-      UNION
-      SELECT merchant, payment_id, order_id FROM operations WHERE payment_id IS NOT NULL AND {OPERATION_OWNS}
-      UNION
-      SELECT merchant, payment_id, order_id FROM checkouts WHERE payment_id IS NOT NULL
-      UNION
-      SELECT installments.merchant, installments.payment, subscriptions.order_id {_INSTALLMENTS}
-      WHERE installments.is_paid = 1 AND installments.payment NOT LIKE 'ntf:%'
-    ) AS known
-    LEFT JOIN payments_seen AS seen ON seen.merchant = known.merchant AND seen.payment_id = known.payment_id
-    WHERE ($1::text IS NULL OR known.merchant = $1::text) AND ($2::text IS NULL OR known.order_id = $2::text)
-      AND ($3::text IS NULL OR seen.status = $3::text) AND ($4::text IS NULL OR known.payment_id = $4::text)
-    GROUP BY known.merchant, known.payment_id
-    ORDER BY length(known.payment_id) DESC, known.payment_id DESC, known.merchant LIMIT $5""",
+    {distinct("payments_seen", "merchant")}
+    UNION {distinct("operations", "merchant", _PAID_BY_OPERATION)}
+    UNION {distinct("checkouts", "merchant", "payment_id IS NOT NULL")}
+    UNION {distinct("installments", "merchant", _PAID_INSTALLMENT)}""",
 )
-"""Finds known payments, newest first: ids grow. Of one merchant, order, last seen status or id, where these are given.
-"""
+"""Finds the merchant accounts of which any payment is known."""
+
+
+class PaymentSource(NamedTuple):
+    """A table by which payments are known.
+
+    Attributes:
+        table: its name.
+        payment: the column with the payment's id.
+        where: which rows count, the condition of the partial index first.
+        of_order: the condition for those of an order, before the order's parameter.
+        joined: what is joined to the table for those of an order.
+    """
+
+    table: str
+    payment: str
+    where: str
+    of_order: str = "order_id ="
+    joined: str = ""
+
+
+_SEEN: Final = PaymentSource("payments_seen", "payment_id", "true")
+_PLAN: Final = (
+    "subscriptions.merchant = installments.merchant AND subscriptions.subscription_id = installments.subscription_id"
+)
+PAYMENT_SOURCES: Final = (
+    _SEEN,
+    PaymentSource("operations", "payment_id", f"{_PAID_BY_OPERATION} AND NOT {TOOK_NO_EFFECT}"),
+    PaymentSource("checkouts", "payment_id", "payment_id IS NOT NULL"),
+    PaymentSource(
+        "installments",
+        "payment",
+        f"{_PAID_INSTALLMENT} AND EXISTS (SELECT 1 FROM subscriptions WHERE {_PLAN})",
+        of_order="subscriptions.order_id =",
+        joined=f" JOIN subscriptions ON {_PLAN}",
+    ),
+)
+
+
+@cache
+def newest_of(source: PaymentSource, columns: tuple[str, ...]) -> Query:
+    """Reads the newest payments of merchant account $1 by one source; the filter's columns and the limit follow it.
+
+    Ids grow. A payment that isn't in ``payments_seen`` has no status.
+    """
+    numbers = {column: f"${number}" for number, column in enumerate(columns, 2)}
+    table, payment, rows = source.table, f"{source.table}.{source.payment}", source.table
+    clauses = [f"{table}.merchant = $1", source.where]
+    if "order_id" in numbers:
+        rows += source.joined
+        clauses.append(f"{source.of_order} {numbers['order_id']}")
+    if "payment_id" in numbers:
+        clauses.append(f"{payment} = {numbers['payment_id']}")
+    if "status" in numbers:
+        status = numbers["status"]
+        seen = f"SELECT 1 FROM payments_seen AS seen WHERE seen.merchant = $1 AND seen.payment_id = {payment}"
+        clauses.append(f"status = {status}" if source is _SEEN else f"EXISTS ({seen} AND seen.status = {status})")
+    return query(
+        f"""
+        SELECT {payment} FROM {rows} WHERE {" AND ".join(clauses)}
+        GROUP BY length({payment}), {payment}
+        ORDER BY length({payment}) DESC, {payment} DESC LIMIT ${len(columns) + 2}""",
+    )
+
+
+def sources_for(columns: tuple[str, ...]) -> tuple[PaymentSource, ...]:
+    """Gives the sources that have all payments of a filter: every payment with a status is in ``payments_seen``."""
+    return (_SEEN,) if "status" in columns and "order_id" not in columns else PAYMENT_SOURCES
+
 
 PAYMENT_SEEN: Final = query(
     """

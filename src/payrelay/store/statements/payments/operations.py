@@ -8,8 +8,9 @@ The columns of ``operations`` have the order of ``core.payments.operation.Operat
 import itertools
 from typing import Final, NamedTuple
 
-from payrelay.store.engine.queries import Query, query
-from payrelay.store.statements.pagination import Listing
+from payrelay.core.payments.operation import Kind, State
+from payrelay.store.engine.queries import Query, packed, query
+from payrelay.store.statements.pagination import Among, ListIndex, Listing
 
 OPERATION_COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
@@ -25,6 +26,16 @@ that was put back whole to what it was before has none. Only where one snapshot 
 
 READ_COLUMNS: Final = f"{OPERATION_COLUMNS}, {CHAINED_DIGEST}"
 """What is read of an operation: nothing is concluded from a row without its digest."""
+
+HISTORY_CHECKPOINT: Final = packed(
+    "history_checkpoints", "operation_id, version, previous, state", "history_checkpoints.signature"
+)
+"""What stands for the cleared beginning of a history, as one value."""
+
+CHECKPOINT_OF_OPERATION: Final = (
+    f"(SELECT {HISTORY_CHECKPOINT} FROM history_checkpoints WHERE operation_id = operations.id)"
+)
+"""The checkpoint of an operation's history; null where nothing of it was cleared."""
 
 LOCKED_COLUMNS: Final = f"{OPERATION_COLUMNS}, row_digest"
 """What is read of an operation by a statement that changes its row: it may see the row of a later moment than the
@@ -156,12 +167,14 @@ CALL_OF: Final = query("SELECT sealed_call FROM operations WHERE id = $1")
 """Reads the sealed call of an operation."""
 
 HISTORY: Final = query(
-    """
+    f"""
     SELECT operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash,
+           (SELECT {HISTORY_CHECKPOINT} FROM history_checkpoints WHERE operation_id = $1),
            (SELECT chain FROM operations WHERE id = $1)
     FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2""",
 )
-"""Reads the history of an operation with its hashes, the oldest journal entry first, and the hash that the row has."""
+"""Reads the history of an operation with its hashes, the oldest journal entry first, its checkpoint, and the hash that
+the row has."""
 
 NEWEST_BY_KEY: Final = query(
     f"""
@@ -208,8 +221,32 @@ PRUNE: Final = query(
 )
 """Takes lapsed claims from the operations that hold them, a limited number at a time."""
 
-LIST_OPERATIONS: Final = Listing("operations", READ_COLUMNS)
-"""The listed columns of operations."""
+_UNDER_WAY: Final = Among("state", ("accepted", "sending"))
+RARE: Final = Among.all_but("state", (State.SUCCEEDED, *_UNDER_WAY.values), State)
+"""The states of operations that did not end well, or not yet. All others succeeded, or are under way for a moment."""
+_RARE_KINDS: Final = Among.all_but("kind", (Kind.CHARGE,), (kind.stored for kind in Kind))
+
+LIST_OPERATIONS: Final = Listing(
+    "operations",
+    READ_COLUMNS,
+    (
+        ListIndex(("id",), is_narrow=True),
+        ListIndex(("payment_id",), is_narrow=True),
+        ListIndex(("order_id",), is_narrow=True),
+        ListIndex(("subscription_id",), is_narrow=True),
+        ListIndex(("customer_id",), is_narrow=True),
+        ListIndex((), _UNDER_WAY, is_sorted=False),
+        ListIndex(("principal", "account", "state"), RARE),
+        ListIndex(("account", "state"), RARE),
+        ListIndex(("state",), RARE),
+        ListIndex(("principal", "account", "kind"), _RARE_KINDS),
+        ListIndex(("account", "kind"), _RARE_KINDS),
+        ListIndex(("principal", "account")),
+        ListIndex(("account",)),
+        ListIndex(("principal",), is_sorted=False),
+    ),
+)
+"""The listed columns of operations, and the indexes of the list."""
 
 INVALIDATE: Final = query(
     """

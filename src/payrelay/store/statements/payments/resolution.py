@@ -4,9 +4,16 @@
 
 from typing import Final
 
+from payrelay.core.payments.operation import PAYMENT_KINDS
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.payment_owners import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
-from payrelay.store.statements.payments.operations import LOCKED_COLUMNS, READ_COLUMNS
+from payrelay.store.statements.payment_owners import (
+    IS_OPEN,
+    TOOK_NO_EFFECT,
+    WAS_NOT_EXECUTED,
+    listed,
+    owners_of_payment,
+)
+from payrelay.store.statements.payments.operations import LOCKED_COLUMNS, RARE, READ_COLUMNS
 
 LEASE_DUE: Final = query(
     f"""
@@ -30,17 +37,9 @@ NEXT_DUE: Final = query("SELECT min(probe_at_ms) FROM operations WHERE probe_at_
 OPEN_OPERATIONS: Final = query(
     f"""
     SELECT {READ_COLUMNS} FROM operations
-    WHERE state = $1 AND id > $2 ORDER BY id LIMIT $3""",
+    WHERE state = $1 AND {RARE.text} AND id > $2 ORDER BY id LIMIT $3""",
 )
-"""Reads the operations in one state, oldest first, from an id on."""
-
-IS_HELD: Final = "id IN (SELECT operation_id FROM alerts) AND state = 'held'"
-"""Each held operation has an alert, and few others have one: so the rare held ones are found without an index."""
-
-HELD_OPERATIONS: Final = query(
-    f"SELECT {READ_COLUMNS} FROM operations WHERE {IS_HELD} AND id > $1 ORDER BY id LIMIT $2"
-)
-"""Reads the held operations, oldest first, from an id on."""
+"""Reads the operations in one of the rare states, oldest first, from an id on."""
 
 OWNERS_OF_PAYMENT: Final = query(owners_of_payment(asking="operations"))
 """Finds another operation, or a checkout, that a payment belongs to."""
@@ -92,13 +91,13 @@ OTHER_REFUNDS: Final = query(
 """Finds another refund of a payment that was, or may have been, made."""
 
 PAID_ORDER: Final = query(
-    """
+    f"""
     SELECT order_id FROM operations
     WHERE merchant = $1 AND kind = 'charge' AND state = 'succeeded' AND order_id <> $2 AND updated_at_ms <= $3
-      AND payment_id IS NOT NULL
-    ORDER BY id DESC LIMIT 1""",
+      AND payment_id IS NOT NULL AND kind IN {listed(PAYMENT_KINDS)}
+    ORDER BY length(payment_id) DESC, payment_id DESC LIMIT 1""",
 )
-"""Finds another order that an operation paid before a time."""
+"""Finds another order that an operation paid before a time: the one with the newest payment. Ids of payments grow."""
 
 SEEN_ORDER: Final = query(
     """

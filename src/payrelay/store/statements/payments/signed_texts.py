@@ -39,16 +39,16 @@ TEXTS_OF: Final = query(f"SELECT {SIGNED_COLUMNS}, row_digest FROM signed_texts 
 TEXT_HOLDERS: Final = query(
     f"""
     SELECT {_TEXT},
-           CASE WHEN checkouts.id IS NULL THEN NULL ELSE {_CHECKOUT} END,
-           CASE WHEN operations.id IS NULL THEN NULL ELSE {_OPERATION} END,
-           CASE WHEN {WAS_NOT_EXECUTED.replace("state", "operations.state")} THEN 0 ELSE 1 END
-    FROM signed_texts
-    LEFT JOIN checkouts ON checkouts.id = signed_texts.subject
-    LEFT JOIN operations ON operations.id = signed_texts.subject
-    WHERE signed_texts.merchant = $1 AND signed_texts.digest = $2""",
+           (SELECT {_CHECKOUT} FROM checkouts WHERE checkouts.id = signed_texts.subject COLLATE "default"),
+           (SELECT {_OPERATION} FROM operations WHERE operations.id = signed_texts.subject),
+           CASE WHEN EXISTS (
+               SELECT 1 FROM operations WHERE operations.id = signed_texts.subject AND {WAS_NOT_EXECUTED}
+           ) THEN 0 ELSE 1 END
+    FROM signed_texts WHERE signed_texts.merchant = $1 AND signed_texts.digest = $2""",
 )
 """Finds what has the text of a digest, each with its row, and whether it counts: an operation that was surely not
-executed had nothing signed."""
+executed had nothing signed. The subject has another collation than the ids of checkouts: without the cast their
+index would not serve."""
 
 CHECKOUTS_LIKE: Final = query(
     f"""

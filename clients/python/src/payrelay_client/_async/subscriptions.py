@@ -1,0 +1,72 @@
+"""Subscriptions: the gateway's records, what Payrelay knows of them, and what may be done with them."""
+
+from collections.abc import AsyncIterator
+
+from payrelay_client import requests
+from payrelay_client._async.effects import AsyncOpen, Effects
+from payrelay_client._async.sending import Sender
+from payrelay_client.bodies import nothing
+from payrelay_client.decoding import models
+from payrelay_client.models import Payment, Subscription, SubscriptionState
+from payrelay_client.outcomes import Done
+from payrelay_client.requests import Effect
+
+
+class AsyncSubscriptions:
+    """Subscriptions, as the gateway has them."""
+
+    def __init__(self, sender: Sender, effects: Effects) -> None:
+        self._sender = sender
+        self._effects = effects
+
+    async def list(self, *, no_cache: bool = False) -> tuple[Subscription, ...]:
+        """Gives all subscriptions."""
+        return models(Subscription, await self._sender.ask_for_list(requests.get("/subscriptions", no_cache=no_cache)))
+
+    async def show(self, subscription_id: str, *, with_payments: bool = False, no_cache: bool = False) -> Subscription:
+        """Gives one subscription, with its payments where they are wanted."""
+        query = {"expand": "payments" if with_payments else None}
+        reply = await self._sender.ask(requests.get(_path(subscription_id), query, no_cache=no_cache))
+        return Subscription.of(reply.data)
+
+    async def payments(self, subscription_id: str, *, no_cache: bool = False) -> tuple[Payment, ...]:
+        """Gives the payments of a subscription."""
+        request = requests.get(f"{_path(subscription_id)}/payments", no_cache=no_cache)
+        return models(Payment, await self._sender.ask_for_list(request))
+
+    async def retry(
+        self, subscription_id: str, *, name: str | None = None, again: bool = False
+    ) -> Done[None] | AsyncOpen[None]:
+        """Charges the failed installment of a subscription. With a store it needs a name, such as the month's."""
+        request = requests.post(f"{_path(subscription_id)}/retry", None)
+        return await self._effects.carry_out(
+            Effect(request=request, kind="retry", name=name, again=again, read=nothing)
+        )
+
+    async def cancel(self, subscription_id: str, *, name: str | None = None) -> Done[None] | AsyncOpen[None]:
+        """Cancels a subscription. By default its name is the subscription's id."""
+        request = requests.delete(_path(subscription_id))
+        return await self._effects.carry_out(
+            Effect(request=request, kind="cancel", name=name or subscription_id, again=False, read=nothing)
+        )
+
+
+class AsyncSubscriptionStates:
+    """What Payrelay knows of subscriptions, without asking the gateway."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+
+    async def list(self, *, limit: int | None = None) -> AsyncIterator[SubscriptionState]:
+        """Gives all known states, page by page."""
+        async for each in self._sender.pages(requests.get("/subscription-states", {"limit": limit})):
+            yield SubscriptionState.of(each)
+
+    async def show(self, subscription_id: str) -> SubscriptionState:
+        """Gives the known state of a subscription."""
+        reply = await self._sender.ask(requests.get(f"/subscription-states/{requests.segment(subscription_id)}"))
+        return SubscriptionState.of(reply.data)
+
+
+def _path(subscription_id: str) -> str:
+    return f"/subscriptions/{requests.segment(subscription_id)}"

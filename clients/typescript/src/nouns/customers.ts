@@ -1,0 +1,39 @@
+/** Stored customers. */
+
+import type { Pages } from "../paging.js";
+import type { CallOptions } from "../settings.js";
+import type { Customer, CustomerFilter, CustomerImport, CustomerNames, ErasedCustomer } from "../types/customers.js";
+import { Noun, segment } from "./noun.js";
+
+/** The calls about stored customers. */
+export class Customers extends Noun {
+  /** Lists customers, newest first. */
+  list(filter: CustomerFilter & { limit?: number } = {}, options?: CallOptions): Pages<Customer> {
+    return this.linked("/customers", filter, options);
+  }
+
+  /** Gives a customer. */
+  show(id: string, options?: CallOptions): Promise<Customer> {
+    return this.data({ method: "GET", path: `/customers/${segment(id)}` }, options);
+  }
+
+  /** Stores a customer by a gateway's token that you have already. A lost reply is not repeated: list them first. */
+  import(customer: CustomerImport, options?: CallOptions): Promise<Customer> {
+    return this.data({ method: "POST", path: "/customers", body: customer, isOnce: true }, options);
+  }
+
+  /** Gives a customer another reference or label. */
+  change(id: string, names: CustomerNames, options?: CallOptions): Promise<Customer> {
+    return this.data({ method: "PATCH", path: `/customers/${segment(id)}`, body: names }, options);
+  }
+
+  /** Removes a customer, and destroys its token. */
+  remove(id: string, options?: CallOptions): Promise<Customer> {
+    return this.data({ method: "DELETE", path: `/customers/${segment(id)}` }, options);
+  }
+
+  /** Erases the personal data of a customer, and destroys its key. */
+  erase(id: string, options?: CallOptions): Promise<ErasedCustomer> {
+    return this.data({ method: "POST", path: `/customers/${segment(id)}/erase` }, options);
+  }
+}

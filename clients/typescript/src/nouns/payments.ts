@@ -1,0 +1,57 @@
+/** Payments: charges, authorizations, captures, refunds and voids. */
+
+import type { EffectOptions } from "../effects.js";
+import { NotFound } from "../errors.js";
+import type { Outcome } from "../outcome.js";
+import type {
+  Capture,
+  CaptureRequest,
+  Charge,
+  ChargeRequest,
+  PaymentRecord,
+  Reading,
+  RefundRequest,
+  VoidRequest,
+} from "../types/payments.js";
+import { Noun, type ReadOptions, segment } from "./noun.js";
+
+/** The calls about payments. */
+export class Payments extends Noun {
+  /** Charges a customer, or authorizes an amount. The payment's name is the order, unless another one is given. */
+  charge(request: ChargeRequest, options?: EffectOptions): Promise<Outcome<Charge>> {
+    const call = { method: "POST", path: "/payments/charge", body: request } as const;
+    return this.effects.run({ kind: "charge", call, name: request.order_id }, options);
+  }
+
+  /** Captures an authorization, or a part of it. With a store it needs a name, such as the order. */
+  capture(request: CaptureRequest, options?: EffectOptions): Promise<Outcome<Capture>> {
+    const call = { method: "POST", path: "/payments/capture", body: request } as const;
+    return this.effects.run({ kind: "capture", call }, options);
+  }
+
+  /**
+   * Refunds a payment, or a part of it; gives the gateway's number of the refund. With a store a part needs a name, such as that of
+   * the return.
+   */
+  refund(request: RefundRequest, options?: EffectOptions): Promise<Outcome<string | null>> {
+    const call = { method: "POST", path: "/payments/refund", body: request } as const;
+    const name = request.amount === undefined ? request.payment_id : undefined;
+    return this.effects.run({ kind: "refund", call, name }, options);
+  }
+
+  /** Lets an authorization go. With a store it needs a name, such as the order. */
+  void(request: VoidRequest, options?: EffectOptions): Promise<Outcome<null>> {
+    const call = { method: "POST", path: "/payments/refund", body: request } as const;
+    return this.effects.run({ kind: "void", call }, options);
+  }
+
+  /** Gives the successful payments of an order; none where it has none. */
+  async ofOrder(orderId: string, options: ReadOptions = {}): Promise<Reading<PaymentRecord[]>> {
+    try {
+      return await this.reading<PaymentRecord[]>(`/payments/${segment(orderId)}`, options);
+    } catch (error) {
+      if (error instanceof NotFound && Array.isArray(error.data)) return { data: [], isStale: false, ageS: 0 };
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,52 @@
+"""The commands that close differences and days."""
+
+from typing import Annotated
+
+import typer
+
+from payrelay.cli.reconciliation.options import Account, DayOption, actor_from, day_of, differences_in
+from payrelay.cli.session import read_settings, reason_from, session
+from payrelay.cli.terminal.declaring import By, Reason, Sure, awaited
+from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, is_confirmed, require_answerable, say
+
+
+@awaited
+async def close_difference(
+    difference_id: Annotated[str, typer.Argument(metavar="ID", help="As `reconcile show` prints it.")],
+    *,
+    reason: Reason = "",
+    account: Account = None,
+    by: By = None,
+) -> int:
+    """Close a difference, in your name and with a reason. It is open again only where it says something else."""
+    from payrelay.flows.reconciliation.close import close_difference as close
+    from payrelay.flows.reconciliation.scope import scope_of
+
+    why, actor = reason_from(reason), actor_from(by)
+    async with session(read_settings()) as relay:
+        closed = await close(relay, scope_of(relay, account), difference_id, actor, why)
+    say(f"{closed.id} is closed: {closed.movement} {closed.identity} of {closed.day}.")
+    return DONE
+
+
+@awaited
+async def close_day(
+    *, day: DayOption, reason: Reason = "", account: Account = None, by: By = None, yes: Sure = False
+) -> int:
+    """Close a day as it was last compared.
+
+    It can't be opened again: what comes later is a correction in a later day.
+    """
+    from payrelay.flows.reconciliation.close import close_day as close
+    from payrelay.flows.reconciliation.scope import scope_of
+
+    wanted, why, actor = day_of(day), reason_from(reason), actor_from(by)
+    undone = "the day was not closed"
+    require_answerable(is_sure=yes, undone=undone)
+    if not yes and not is_confirmed(f"Close {wanted} for good, in your name?"):
+        raise CommandError(undone, REFUSED)
+    async with session(read_settings()) as relay:
+        report = await close(relay, scope_of(relay, account), wanted, actor, why)
+    left = differences_in(report)
+    say(f"{wanted} is closed" + (f", with {left} differences that it was closed with." if left else "."))
+    return DONE

@@ -1,0 +1,42 @@
+"""Opens the files of statements, line by line, whatever their size."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from payrelay.cli.terminal.messages import UNUSABLE, CommandError
+
+if TYPE_CHECKING:
+    from payrelay.core.reconciliation.profiles import Profile
+    from payrelay.flows.reconciliation.import_statement import FileToImport
+
+LINE_LENGTH_MAX: Final = 100_000
+"""Characters of one line: a file without line breaks is no statement."""
+
+
+def file_to_import(path: Path, profile: "Profile") -> "FileToImport":
+    """Gives a file as the import reads it; raises CommandError where it can't be read."""
+    from payrelay.flows.reconciliation.import_statement import FileToImport
+
+    try:
+        with path.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise CommandError(f"{path} can't be read: {error.strerror}") from None
+    return FileToImport(name=path.name, digest=digest, profile=profile, opened=lambda: _lines(path, profile.encoding))
+
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    number = 0
+    try:
+        with path.open(encoding=encoding, newline="") as opened:
+            while line := opened.readline(LINE_LENGTH_MAX):
+                number += 1
+                if len(line) == LINE_LENGTH_MAX:
+                    raise CommandError(f"{path}: line {number} has more than {LINE_LENGTH_MAX} characters", UNUSABLE)
+                yield line
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path}: behind line {number}: is not {encoding}: {error.reason}", UNUSABLE) from None
+    except LookupError:
+        raise CommandError(f"--profile: {encoding} is no encoding that is known", UNUSABLE) from None

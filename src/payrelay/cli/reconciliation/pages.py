@@ -1,0 +1,124 @@
+"""What the commands of the reconciliation print for people."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from payrelay.cli.terminal.pages import Cell, table
+from payrelay.core.moments import spoken
+from payrelay.core.money import decimal_text
+from payrelay.core.reconciliation.entries import Zone
+from payrelay.core.reconciliation.verdicts import VERDICT_WORDS, BooksFinding
+
+if TYPE_CHECKING:
+    from payrelay.core.reconciliation.days import DayReport, Sum
+    from payrelay.flows.reconciliation.read import DayView, DifferenceView
+
+
+def day_page(report: "DayReport", now_ms: int) -> RenderableType:
+    """Draws what a day came to."""
+    age = (Zone(report.timezone).day(now_ms) - report.day).days
+    head = (
+        f"{report.account}, {report.day} in {report.timezone}, compared {spoken(report.ran_at_ms)} UTC, {age} days old"
+    )
+    parts: list[RenderableType] = [Text(head), _sums(report.sums)]
+    if report.corrections:
+        parts += [Text("Corrections of days that were closed before:"), _sums(report.corrections)]
+    parts += [Text(f"Rests on: {each}") for each in report.rests_on]
+    parts += [Text(f"Not known: {each.movement}: {each.why}") for each in report.unseen]
+    if report.listed:
+        parts.append(_findings(report.listed))
+    if report.left_out:
+        parts.append(Text(f"{report.left_out} more are not listed; the differences among them are stored."))
+    return Group(*parts)
+
+
+def differences_page(found: "Iterable[DifferenceView]") -> RenderableType:
+    """Draws stored differences, with who closed each."""
+    rows = [
+        (
+            each.difference.id,
+            [
+                f"{each.difference.movement} {each.difference.identity}, {each.difference.day}",
+                _verdict(each.finding),
+                each.finding.why,
+            ],
+            _amounts(each.finding),
+            f"{each.age_days}d",
+            _state(each),
+        )
+        for each in found
+    ]
+    return table(("id", "what", "amounts", "age", "closed"), rows, empty="No difference.", leading=1)
+
+
+def closed_line(view: "DayView") -> RenderableType:
+    """Tells whether a day is closed, and by whom."""
+    if view.closed_at_ms is None:
+        return Text("The day is open.")
+    return Text(f"The day was closed by {view.closed_by} at {spoken(view.closed_at_ms)} UTC: {view.closed_reason}")
+
+
+def _sums(sums: "Iterable[Sum]") -> RenderableType:
+    rows = [
+        (
+            each.currency,
+            each.movement,
+            VERDICT_WORDS[each.verdict],
+            str(each.count),
+            decimal_text(each.ours_minor),
+            decimal_text(each.theirs_minor),
+            decimal_text(each.fee_minor),
+        )
+        for each in sums
+    ]
+    titles = ("currency", "what", "verdict", "count", "ours", "theirs", "fees")
+    return table(titles, rows, empty="Nothing happened on this day, as far as is known.")
+
+
+def _findings(found: Iterable[BooksFinding]) -> RenderableType:
+    rows = [
+        (
+            each.id,
+            [
+                f"{each.movement} {each.identity}, {each.day}",
+                _verdict(each),
+                each.why,
+                *(text for text in (_ours(each), _theirs(each)) if text),
+            ],
+            _amounts(each),
+        )
+        for each in found
+    ]
+    return table(("id", "what", "amounts"), rows, empty="-", leading=1)
+
+
+def _verdict(found: BooksFinding) -> str:
+    aspects = f" ({', '.join(found.aspects)})" if found.aspects else ""
+    return f"{VERDICT_WORDS[found.verdict]}{aspects}"
+
+
+def _amounts(found: BooksFinding) -> Cell:
+    ours, theirs = found.ours_minor, found.theirs_minor
+    return [
+        f"ours {found.currency} {'-' if ours is None else decimal_text(ours)}",
+        f"theirs {found.currency} {'-' if theirs is None else decimal_text(theirs)}",
+    ]
+
+
+def _ours(found: BooksFinding) -> str:
+    return "" if found.ours is None else f"ours: {found.ours.id}, order {found.ours.order_id}, {found.ours.standing}"
+
+
+def _theirs(found: BooksFinding) -> str:
+    line = found.theirs
+    return "" if line is None else f"theirs: {line.place}, {line.day}, {line.state}"
+
+
+def _state(view: "DifferenceView") -> Cell:
+    stored = view.difference
+    if stored.is_open:
+        return "open" if view.is_found_still else ["open", "the last comparison found it no more"]
+    return [f"by {stored.closed_by}", stored.closed_reason or ""]

@@ -1,0 +1,1 @@
+"""The commands about what the store keeps, and the room that it takes."""

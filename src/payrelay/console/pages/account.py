@@ -1,0 +1,37 @@
+"""The start, and an operator's own account: sessions, and the second factor."""
+
+import msgspec
+
+from payrelay.console.web.asked import Asked
+from payrelay.console.web.cookies import zones
+from payrelay.console.web.rendering import redirect
+from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.errors import Code, Refusal
+from payrelay.flows.console.manage_operators import end_own_session
+from payrelay.flows.console.sign_in import own_sessions
+
+
+async def start(asked: Asked) -> ConsoleAnswer:
+    """Shows the start, from where somebody looks for an order."""
+    return asked.page("start.html", given=asked.form)
+
+
+async def show(asked: Asked) -> ConsoleAnswer:
+    """Shows the operator's own sessions."""
+    sessions = await own_sessions(asked.parts, asked.visited)
+    return asked.page("account.html", sessions=sessions, own=asked.visited.session.id, zones=sorted(zones()))
+
+
+async def choose_zone(asked: Asked) -> ConsoleAnswer:
+    """Keeps the reader's time zone, in a cookie of this browser."""
+    zone = asked.form.get("zone", "")
+    if zone not in zones():
+        raise Refusal(Code.INVALID_REQUEST, "the service knows no time zone of that name")
+    answer = redirect("/console/account")
+    return msgspec.structs.replace(answer, headers=(*answer.headers, asked.site.cookies.set_zone(zone)))
+
+
+async def end_session(asked: Asked) -> ConsoleAnswer:
+    """Ends one of the operator's own sessions; the next request of that browser is led to the sign-in."""
+    await end_own_session(asked.parts, asked.visited.operator, asked.names[0], asked.actor)
+    return redirect("/console/account")

@@ -1,0 +1,133 @@
+"""Acting: a form leads to a confirmation, which has an address of its own; the result is at the same address."""
+
+from payrelay.console.pages.queue import reason_from, stale_page, target_page
+from payrelay.console.web.asked import Asked
+from payrelay.console.web.rendering import redirect
+from payrelay.core.console.act_texts import ACT_TEXTS, TITLES_OF_DECISIONS
+from payrelay.core.console.confirmations import Confirmation, ConfirmationState, is_over
+from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.core.console.roles import HAVE_OWN_LINE, Act
+from payrelay.core.money import amount_text
+from payrelay.errors import MEANINGS, Code, Refusal
+from payrelay.flows.console.acts.confirm import (
+    ConfirmedBy,
+    confirm,
+    existing_target,
+    operator_id_of,
+    own_confirmation,
+    prepare,
+    withdraw,
+)
+from payrelay.flows.console.acts.results import ending_now
+from payrelay.flows.console.acts.stale import StalePageError
+
+
+async def prepare_act(asked: Asked) -> ConsoleAnswer:
+    """Stores what is to be confirmed, and leads to its page."""
+    noun, id_ = asked.names
+    act = Act(asked.request.path.rpartition(b"/")[2].decode())
+    try:
+        given = {**asked.form, "noun": noun, "id": id_}
+        confirmation = await prepare(asked.parts, asked.site.relay, asked.actor, act, given)
+    except StalePageError as stale:
+        return stale_page(asked, stale)
+    except Refusal as refusal:
+        if refusal.code is Code.NOT_FOUND:
+            raise
+        return await target_page(asked, await existing_target(asked.site.relay, asked.actor, noun, id_), refusal)
+    return redirect(f"/console/confirmations/{confirmation.id}")
+
+
+async def show_confirmation(asked: Asked) -> ConsoleAnswer:
+    """Shows what is to be confirmed, or what came of it."""
+    return await _page(asked)
+
+
+async def take_confirmation(asked: Asked) -> ConsoleAnswer:
+    """Does what was shown, once, and leads to the result at the same address."""
+    try:
+        reason = reason_from(asked, "reason", "the reason")
+        await confirm(asked.parts, asked.site.relay, asked.names[0], _by(asked, reason))
+    except StalePageError as stale:
+        return stale_page(asked, stale, kept=asked.form.get("reason", ""))
+    except Refusal as refusal:
+        if refusal.code is Code.NOT_FOUND:
+            raise
+        return await _page(asked, refusal)
+    return redirect(f"/console/confirmations/{asked.names[0]}")
+
+
+async def take_back(asked: Asked) -> ConsoleAnswer:
+    """Withdraws what was proposed."""
+    try:
+        reason = reason_from(asked, "reason", "the reason")
+        await withdraw(asked.parts, asked.names[0], _by(asked, reason))
+    except Refusal as refusal:
+        if refusal.code is Code.NOT_FOUND:
+            raise
+        return await _page(asked, refusal)
+    return redirect(f"/console/confirmations/{asked.names[0]}")
+
+
+def _by(asked: Asked, reason: str) -> ConfirmedBy:
+    return ConfirmedBy(asked.actor, asked.request.request_id, reason)
+
+
+async def _page(asked: Asked, refusal: Refusal | None = None) -> ConsoleAnswer:
+    relay = asked.site.relay
+    confirmation = await own_confirmation(asked.parts, asked.actor, asked.names[0])
+    ending = await ending_now(relay, confirmation)
+    over = is_over(confirmation, relay.clock.now_ms())
+    text = ACT_TEXTS[confirmation.act_name]
+    noun, _, id_ = confirmation.subject.partition("/")
+    needs_second = confirmation.act_name in asked.parts.second_person
+    proposer = await _proposer(asked, confirmation)
+    is_proposal = confirmation.state is ConfirmationState.SHOWN and needs_second
+    return asked.page(
+        "confirmation.html",
+        status=200 if refusal is None else MEANINGS[refusal.code].http_status,
+        error=None if refusal is None else f"{refusal.msg[:1].upper()}{refusal.msg[1:]}.",
+        confirmation=confirmation,
+        title=_title(confirmation, text.name, has_begun=ending is not None),
+        text=text,
+        ending=ending,
+        is_over=over,
+        proposer=proposer,
+        filled=confirmation.filled,
+        decision=TITLES_OF_DECISIONS.get(confirmation.filled.get("decision", "")),
+        amount=_amount(confirmation),
+        noun=noun,
+        id=id_,
+        does=("A second person has to confirm it before it is done.",) if is_proposal else (),
+        can_confirm=not over and ending is None and _is_for(confirmation, operator_id_of(asked.actor)),
+        figures=confirmation.filled if confirmation.act_name in HAVE_OWN_LINE else {},
+        can_carry_on=ending is not None and ending.can_carry_on,
+        button="Carry it on" if ending is not None else "Propose it" if is_proposal else f"{text.name} now",
+        given=asked.form,
+    )
+
+
+def _title(confirmation: Confirmation, name: str, *, has_begun: bool) -> str:
+    order = "" if confirmation.order_id is None else f" (order {confirmation.order_id})"
+    return f"{name}{order}" if has_begun else f"{name}{order}?"
+
+
+def _amount(confirmation: Confirmation) -> str:
+    amount = amount_text(confirmation.amount_minor, confirmation.currency)
+    if confirmation.act_name is Act.REFUND and "amount_minor" not in confirmation.filled:
+        return "the whole payment" if amount is None else f"the whole payment, {amount}"
+    return amount or "none, or not known"
+
+
+def _is_for(confirmation: Confirmation, operator_id: str) -> bool:
+    """True where this operator is the one who can confirm it."""
+    if confirmation.state is ConfirmationState.PROPOSED:
+        return confirmation.proposed_by != operator_id
+    return confirmation.made_by == operator_id
+
+
+async def _proposer(asked: Asked, confirmation: Confirmation) -> str:
+    if confirmation.proposed_by is None:
+        return ""
+    proposer = await asked.parts.operators.get(confirmation.proposed_by)
+    return confirmation.proposed_by if proposer is None else proposer.name

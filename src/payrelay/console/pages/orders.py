@@ -1,0 +1,83 @@
+"""One order with its line of time, the gateway's record of it on request, and one operation."""
+
+from urllib.parse import quote
+
+from payrelay.console.web.asked import Asked
+from payrelay.core.checkouts.checkout import STATE_SENTENCES as CHECKOUT_SENTENCES
+from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.core.console.roles import Act, may
+from payrelay.core.console.timeline import checkout_tone
+from payrelay.core.payments.explanations import request_phrase
+from payrelay.core.payments.payment import PaymentStatus
+from payrelay.core.payments.sentences import STATE_SENTENCES
+from payrelay.flows.console.cases.ask_gateway import GatewayRecord, ask_gateway
+from payrelay.flows.console.cases.one_operation import show_operation as one_operation
+from payrelay.flows.console.cases.one_order import show_order
+
+STATUSES = {
+    PaymentStatus.RECEIVED: "charged, and nothing of it refunded",
+    PaymentStatus.AUTHORIZED: "authorized, and not captured",
+    PaymentStatus.REFUND_REQUESTED: "a refund is requested",
+    PaymentStatus.REFUND_PROCESSING: "a refund is being processed",
+    PaymentStatus.REFUNDED: "refunded",
+    PaymentStatus.CHARGED_BACK: "taken back by the bank",
+    PaymentStatus.OTHER: "a status that the gateway does not document",
+}
+"""What the gateway's record says of a payment, in words that can be read out."""
+
+
+async def show(asked: Asked) -> ConsoleAnswer:
+    """Shows an order."""
+    return await _shown(asked, None)
+
+
+async def ask(asked: Asked) -> ConsoleAnswer:
+    """Asks the gateway what it has of an order, and shows that above the line of time."""
+    account, order_id = asked.names
+    request_id = asked.request.request_id
+    record = await ask_gateway(asked.parts, asked.cases, asked.actor, (account, order_id), request_id=request_id)
+    return await _shown(asked, record)
+
+
+async def show_operation(asked: Asked) -> ConsoleAnswer:
+    """Shows one operation with its history."""
+    shown = await one_operation(asked.cases, asked.actor, asked.names[0])
+    phrase = request_phrase(shown.operation)
+    return asked.page(
+        "operation.html",
+        shown=shown,
+        title=f"{phrase[:1].upper()}{phrase[1:]}",
+        actions=_acts_on(asked, [("operation", shown.operation.id, "it")]),
+    )
+
+
+async def _shown(asked: Asked, record: GatewayRecord | None) -> ConsoleAnswer:
+    account, order_id = asked.names
+    order = await show_order(asked.cases, asked.actor, account, order_id)
+    things = [("payment", f"{account}~{each}", f"payment {each}") for each in sorted(order.payments)]
+    plans = [each.subscription.subscription_id for each in order.subscriptions]
+    things += [("subscription", f"{account}~{each}", f"subscription {each}") for each in plans]
+    return asked.page(
+        "order.html",
+        order=order,
+        payments=order.payments,
+        can_ask=order.is_configured,
+        hides_customers=order.hides_customers,
+        record=record,
+        statuses=STATUSES,
+        phrase=request_phrase,
+        sentences=STATE_SENTENCES,
+        checkout_sentences=CHECKOUT_SENTENCES,
+        checkout_tone=checkout_tone,
+        actions=_acts_on(asked, things),
+    )
+
+
+def _acts_on(asked: Asked, things: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """Gives the addresses at which the operator can act on things, with what leads there.
+
+    A thing is its noun, its id in an address, and its name in a sentence.
+    """
+    if not may(asked.visited.operator.role, Act.ADD_NOTE):
+        return []
+    return [(f"/console/act/{noun}/{quote(id_, safe='~')}", f"Act on {name}") for noun, id_, name in things]

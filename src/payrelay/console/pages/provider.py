@@ -1,0 +1,33 @@
+"""Signing in by the company's account: the way to the provider, and the way back."""
+
+from payrelay.console.pages.sign_in import form_after, led_on
+from payrelay.console.web.asked import SIGN_IN, Asked, next_of_text
+from payrelay.console.web.cookies import CookieName
+from payrelay.console.web.rendering import redirect
+from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.flows.console.provider_sign_in import BroughtBack, lead_to_provider, take_from_provider
+from payrelay.flows.console.sign_in import Failure
+
+
+async def lead_away(asked: Asked) -> ConsoleAnswer:
+    """Leads the browser to the provider, or on where somebody is signed in."""
+    if asked.is_open:
+        return redirect(asked.next)
+    found = await lead_to_provider(asked.parts, asked.next, _cookie(asked), asked.browser)
+    if isinstance(found, Failure):
+        return form_after(asked, found)
+    return asked.with_cookie(redirect(found.address), CookieName.PROVIDER, found.cookie.reveal())
+
+
+async def take_back(asked: Asked) -> ConsoleAnswer:
+    """Signs in by what the provider has sent; the browser goes on at once, so that no address bar keeps a code."""
+    told = asked.form
+    brought = BroughtBack(told.get("state", ""), told.get("code", ""), told.get("iss", ""))
+    found = await take_from_provider(asked.parts, brought, _cookie(asked), asked.browser)
+    if isinstance(found, Failure):
+        return redirect(f"{SIGN_IN}?why={found}")
+    return led_on(asked, found.signed_in, next_of_text(found.way))
+
+
+def _cookie(asked: Asked) -> str | None:
+    return asked.site.cookies.read(asked.request.headers.get(b"cookie"), CookieName.PROVIDER)

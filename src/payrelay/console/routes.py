@@ -1,0 +1,103 @@
+"""The table of the console's routes: who may open each, and what answers.
+
+A test asks every route with every role, and compares the answers with ``core.console.roles``.
+"""
+
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from payrelay.console.pages import account, acts, books, books_saved, find, operators, orders, provider, queue, sign_in
+from payrelay.console.web.asked import Asked
+from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.core.console.roles import TO_CONFIRM, Act
+
+Handler = Callable[[Asked], Awaitable[ConsoleAnswer]]
+
+
+class Entry(StrEnum):
+    """How far somebody must have come to open a page."""
+
+    ANYBODY = "anybody"
+    HALF = "half"
+    """The password was right."""
+    OPEN = "open"
+
+
+class ConsoleRoute(NamedTuple):
+    """A page, or what a form of it does.
+
+    Attributes:
+        method: GET or POST.
+        path: parts in braces are whatever stands there.
+        handler: answers.
+        act: what the visitor's role must allow; None for pages that are open before a role is known.
+        entry: how far somebody must have come.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    act: Act | None = None
+    entry: Entry = Entry.OPEN
+
+
+ROUTES: Final = (
+    ConsoleRoute("GET", "/console/assets/console.css", sign_in.style_sheet, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/sign-in", sign_in.show_form, entry=Entry.ANYBODY),
+    ConsoleRoute("POST", "/console/sign-in", sign_in.take_password, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/sign-in/provider", provider.lead_away, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/sign-in/provider/back", provider.take_back, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/invitations/{token}", sign_in.show_invitation, entry=Entry.ANYBODY),
+    ConsoleRoute("POST", "/console/invitations/{token}", sign_in.take_invitation, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/code", sign_in.show_code, Act.SIGN_IN, Entry.HALF),
+    ConsoleRoute("POST", "/console/code", sign_in.take_code, Act.SIGN_IN, Entry.HALF),
+    ConsoleRoute("POST", "/console/sign-out", sign_in.leave, Act.SIGN_OUT, Entry.HALF),
+    ConsoleRoute("GET", "/console/", account.start, Act.LOOK),
+    ConsoleRoute("GET", "/console/account", account.show, Act.END_OWN_SESSION),
+    ConsoleRoute("POST", "/console/account/sessions/{session}/end", account.end_session, Act.END_OWN_SESSION),
+    ConsoleRoute("POST", "/console/account/zone", account.choose_zone, Act.LOOK),
+    ConsoleRoute("GET", "/console/find", find.show, Act.LOOK),
+    ConsoleRoute("GET", "/console/find.csv", find.as_csv, Act.LOOK),
+    ConsoleRoute("GET", "/console/orders/{account}/{order}", orders.show, Act.LOOK),
+    ConsoleRoute("POST", "/console/orders/{account}/{order}/gateway", orders.ask, Act.ASK_GATEWAY),
+    ConsoleRoute("GET", "/console/operations/{operation}", orders.show_operation, Act.LOOK),
+    ConsoleRoute("GET", "/console/queue", queue.show_queue, Act.LOOK),
+    ConsoleRoute("GET", "/console/act/{noun}/{id}", queue.show_target, Act.LOOK),
+    ConsoleRoute("POST", "/console/act/{noun}/{id}/note", queue.note, Act.ADD_NOTE),
+    ConsoleRoute("POST", "/console/act/{noun}/{id}/assign", queue.assign_to, Act.ASSIGN_CASE),
+    *(ConsoleRoute("POST", f"/console/act/{{noun}}/{{id}}/{act}", acts.prepare_act, act) for act in TO_CONFIRM),
+    ConsoleRoute("GET", "/console/confirmations/{confirmation}", acts.show_confirmation, Act.CONFIRM),
+    ConsoleRoute("POST", "/console/confirmations/{confirmation}", acts.take_confirmation, Act.CONFIRM),
+    ConsoleRoute("POST", "/console/confirmations/{confirmation}/withdraw", acts.take_back, Act.WITHDRAW),
+    ConsoleRoute("GET", "/console/reconciliation", books.show_month, Act.LOOK_AT_BOOKS),
+    ConsoleRoute("GET", "/console/reconciliation.csv", books_saved.month_as_csv, Act.LOOK_AT_BOOKS),
+    ConsoleRoute("GET", "/console/reconciliation/{account}/{day}", books.show_day, Act.LOOK_AT_BOOKS),
+    ConsoleRoute("GET", "/console/reconciliation/{account}/{day}/list.csv", books_saved.day_as_csv, Act.LOOK_AT_BOOKS),
+    ConsoleRoute("GET", "/console/acts", operators.show_acts, Act.READ_ACTS),
+    ConsoleRoute("GET", "/console/operators", operators.show_all, Act.LIST_OPERATORS),
+    ConsoleRoute("POST", "/console/operators", operators.invite, Act.ADD_OPERATOR),
+    ConsoleRoute("GET", "/console/operators/{email}", operators.show_one, Act.LIST_OPERATORS),
+    ConsoleRoute("POST", "/console/operators/{email}/role", operators.give_role, Act.CHANGE_ROLE),
+    ConsoleRoute("POST", "/console/operators/{email}/disable", operators.disable, Act.DISABLE_OPERATOR),
+    ConsoleRoute("POST", "/console/operators/{email}/reset", operators.reset, Act.RESET_PASSWORD),
+    ConsoleRoute("POST", "/console/operators/{email}/sessions/end", operators.end_all_sessions, Act.END_SESSIONS),
+)
+"""Every page of the console."""
+
+
+def matching(path: list[str]) -> list[tuple[ConsoleRoute, tuple[str, ...]]]:
+    """Gives the routes with this path, which is split at its slashes, each with what stands in its braces."""
+    return [(route, names) for route in ROUTES if (names := _names(route.path.split("/"), path)) is not None]
+
+
+def _names(pattern: list[str], path: list[str]) -> tuple[str, ...] | None:
+    if len(pattern) != len(path):
+        return None
+    names = []
+    for expected, given in zip(pattern, path, strict=True):
+        if expected.startswith("{") and given:
+            names.append(given)
+        elif expected != given:
+            return None
+    return tuple(names)

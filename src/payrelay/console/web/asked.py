@@ -1,0 +1,171 @@
+"""What a page is asked: the request, its form, who visits, and what the page may use to answer."""
+
+import re
+from typing import Final
+from urllib.parse import parse_qsl, quote
+
+import msgspec
+
+from payrelay.console.web.cookies import CookieName, Cookies, form_token
+from payrelay.console.web.rendering import html
+from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
+from payrelay.core.console.operator import BROWSER_LENGTH_MAX
+from payrelay.core.console.roles import Act, Role, may
+from payrelay.flows.console.cases.parts import CaseParts
+from payrelay.flows.console.parts import Actor, Browser, ConsoleParts, acting
+from payrelay.flows.console.sign_in import Visitor
+from payrelay.flows.relay import Relay
+
+FIELDS_MAX: Final = 20
+START: Final = "/console/"
+SIGN_IN: Final = "/console/sign-in"
+_next_match: Final = re.compile(r"/console/[A-Za-z0-9/_.~%?=&+:@-]{0,500}").fullmatch
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """What the console is made of.
+
+    Attributes:
+        parts: what its flows about operators work with.
+        cases: what its flows about orders and payments work with.
+        relay: what the flows of payments work with.
+        cookies: reads and writes cookies.
+        origin: the address that browsers reach it at; None where only this machine reaches it.
+    """
+
+    parts: ConsoleParts
+    cases: CaseParts
+    relay: Relay
+    cookies: Cookies
+    origin: str | None
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """One request to a page.
+
+    Attributes:
+        site: the console.
+        request: as it came.
+        names: what stands in the path in place of the braces.
+        form: the fields of the query, or of the posted form, by name.
+        cookie: of the session, or of the visit.
+        visitor: whose session it is; None where nobody is signed in.
+    """
+
+    site: Site
+    request: ConsoleRequest
+    names: tuple[str, ...]
+    form: dict[str, str]
+    cookie: str
+    visitor: Visitor | None
+
+    @property
+    def parts(self) -> ConsoleParts:
+        """What the flows work with."""
+        return self.site.parts
+
+    @property
+    def cases(self) -> CaseParts:
+        """What the flows about orders and payments work with."""
+        return self.site.cases
+
+    @property
+    def browser(self) -> Browser:
+        """Where the request comes from."""
+        agent = self.request.headers.get(b"user-agent", b"").decode("latin-1")
+        name = "".join(character for character in agent if character.isprintable())
+        return Browser(self.request.client, name[:BROWSER_LENGTH_MAX])
+
+    @property
+    def visited(self) -> Visitor:
+        """Who is signed in; the dispatch has made sure of it for this page."""
+        if self.visitor is None:
+            raise TypeError("a page for operators was asked by nobody")
+        return self.visitor
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts."""
+        return acting(self.visited.operator)
+
+    @property
+    def next(self) -> str:
+        """Where to go once somebody is signed in: an address of the console, and of nowhere else."""
+        return next_of_text(self.form.get("next", ""))
+
+    def page(self, template: str, *, status: int = 200, **values: object) -> ConsoleAnswer:
+        """Gives a page in the console's frame, with the visitor's own parts of it."""
+        operator = None if self.visitor is None else self.visitor.operator
+        role = None if operator is None else operator.role
+        return html(
+            template,
+            status,
+            token=form_token(self.cookie),
+            operator=operator,
+            navigation=navigation_of(role) if self.is_open else (),
+            zone=self.zone,
+            here=self.request.path.decode("latin-1"),
+            **values,
+        )
+
+    @property
+    def zone(self) -> str:
+        """The time zone that the reader has chosen."""
+        return self.site.cookies.zone(self.request.headers.get(b"cookie"))
+
+    @property
+    def is_open(self) -> bool:
+        """True where the visitor has come through every stage of the sign-in."""
+        return self.visitor is not None and self.visitor.session.stage == "open"
+
+    def with_session(self, answer: ConsoleAnswer, token: str) -> ConsoleAnswer:
+        """Gives the browser the cookie of a session in place of what it had."""
+        cookies = self.site.cookies
+        changed = (cookies.set(CookieName.SESSION, token), cookies.remove(CookieName.VISIT))
+        return msgspec.structs.replace(answer, headers=(*answer.headers, *changed))
+
+    def with_cookie(self, answer: ConsoleAnswer, name: CookieName, value: str) -> ConsoleAnswer:
+        """Gives the browser a cookie beside those that it has."""
+        return msgspec.structs.replace(answer, headers=(*answer.headers, self.site.cookies.set(name, value)))
+
+    def without_session(self, answer: ConsoleAnswer) -> ConsoleAnswer:
+        """Takes the session's cookie from the browser."""
+        return msgspec.structs.replace(answer, headers=(*answer.headers, self.site.cookies.remove(CookieName.SESSION)))
+
+
+def navigation_of(role: Role | None) -> tuple[tuple[str, str], ...]:
+    """Gives the addresses and names of the pages that a role may open."""
+    if role is None:
+        return ()
+    pages = (
+        ("/console/", "Start", Act.LOOK),
+        ("/console/find", "Find", Act.LOOK),
+        ("/console/queue", "Queue", Act.LOOK),
+        ("/console/reconciliation", "Books", Act.LOOK_AT_BOOKS),
+        ("/console/operators", "Operators", Act.LIST_OPERATORS),
+        ("/console/acts", "History", Act.READ_ACTS),
+        ("/console/account", "Your account", Act.END_OWN_SESSION),
+    )
+    return tuple((path, name) for path, name, act in pages if may(role, act))
+
+
+def next_of_text(text: str) -> str:
+    """Gives an address of the console; its start for whatever else somebody puts there."""
+    return text if _next_match(text) and not text.startswith((SIGN_IN, "/console/invitations")) else START
+
+
+def sign_in_path(request: ConsoleRequest) -> str:
+    """Gives the address of the sign-in page, from which the way leads back to what was asked for."""
+    path = request.path.decode("latin-1") + ("?" + request.query.decode("latin-1") if request.query else "")
+    return SIGN_IN if next_of_text(path) == START else f"{SIGN_IN}?next={quote(path, safe='')}"
+
+
+def fields_of(data: bytes) -> dict[str, str] | None:
+    """Reads a query or a form; None where it can't be one. Of doubled fields the last counts."""
+    try:
+        pairs = parse_qsl(
+            data.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX, separator="&"
+        )
+    except ValueError:
+        return None
+    return {name: value.replace("\0", "") for name, value in pairs}

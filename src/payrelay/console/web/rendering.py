@@ -1,0 +1,105 @@
+"""Makes answers: pages from templates, redirects, and the headers that all of them have.
+
+Every text on a page goes through the template's escaping. No page has a script, an inline style, or anything of another
+host.
+"""
+
+from datetime import datetime
+from importlib.resources import files
+from typing import Final
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+
+from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.core.console.timeline import money, state_tone
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_text
+
+STYLE_PATH: Final = "/console/assets/console.css"
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_COMMON: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", _POLICY.encode()),
+    # Without any referrer browsers say that a form comes from nowhere; none goes to another host.
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=()"),
+    (b"x-robots-tag", b"noindex"),
+    (b"server", b"payrelay"),
+)
+_NOT_KEPT: Final = (b"cache-control", b"no-store")
+
+
+def order_path(order_id: str, account: str) -> str:
+    """Gives the address of an order's page; whatever is in its id, it is one part of the path."""
+    return f"/console/orders/{quote(account, safe='')}/{quote(order_id, safe='')}"
+
+
+_templates: Final = Environment(
+    loader=PackageLoader("payrelay.console", "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@pass_context
+def _when(context: Context, at_ms: int) -> str:
+    """Writes a time for the reader, in the zone that the page was made for."""
+    return written(at_ms, str(context.get("zone", "UTC")))
+
+
+def written(at_ms: int, zone: str) -> str:
+    """Writes a time with its distance from UTC: ``2026-11-23 23:10:13 UTC+05:30``."""
+    at = datetime.fromtimestamp(at_ms / 1000, ZoneInfo(zone))
+    offset = f"{at:%z}"
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC{'' if offset == '+0000' else f'{offset[:3]}:{offset[3:]}'}"
+
+
+_templates.filters["when"] = _when
+_templates.filters["in_utc"] = lambda at_ms: written(at_ms, "UTC")
+_templates.filters["money"] = money
+_templates.filters["words"] = lambda text: text.replace("_", " ")
+_templates.filters["capitalize_first"] = lambda text: f"{text[:1].upper()}{text[1:]}"
+_templates.filters["tone"] = state_tone
+_templates.filters["order_path"] = order_path
+_templates.filters["rfc3339"] = lambda at_ms: rfc3339(at_ms, "seconds")
+_templates.filters["amount"] = amount_text
+
+
+def csv(name: str, text: str) -> ConsoleAnswer:
+    """Gives a table as a file to be saved."""
+    headers = (
+        *_COMMON,
+        _NOT_KEPT,
+        (b"content-type", b"text/csv; charset=utf-8"),
+        (b"content-disposition", f'attachment; filename="{name}"'.encode()),
+    )
+    return ConsoleAnswer(status=200, headers=headers, body=text.encode(), route="")
+
+
+def html(template: str, status: int, **values: object) -> ConsoleAnswer:
+    """Gives a page; the dispatch adds the route."""
+    body = _templates.get_template(template).render(style=STYLE_PATH, **values).encode()
+    headers = (*_COMMON, _NOT_KEPT, (b"content-type", b"text/html; charset=utf-8"))
+    return ConsoleAnswer(status=status, headers=headers, body=body, route="")
+
+
+def redirect(path: str) -> ConsoleAnswer:
+    """Leads the browser to another address, by GET."""
+    return ConsoleAnswer(status=303, headers=(*_COMMON, _NOT_KEPT, (b"location", path.encode())), body=b"", route="")
+
+
+def style() -> ConsoleAnswer:
+    """Gives the style sheet."""
+    body = files("payrelay.console").joinpath("templates", "console.css").read_bytes()
+    headers = (*_COMMON, (b"cache-control", b"public, max-age=3600"), (b"content-type", b"text/css; charset=utf-8"))
+    return ConsoleAnswer(status=200, headers=headers, body=body, route="")

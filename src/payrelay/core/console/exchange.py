@@ -1,0 +1,34 @@
+"""A request to the console and its answer, as the server's layer and the console's hand them to each other."""
+
+import msgspec
+
+
+class ConsoleRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to the console.
+
+    Attributes:
+        method: as the browser sent it.
+        path: the raw path, without the query.
+        query: without the question mark.
+        headers: with names in lower case; of doubled ones the last.
+        body: whole; empty where there is none.
+        client: the address that it comes from, behind trusted proxies.
+        request_id: names the request in the log.
+    """
+
+    method: str
+    path: bytes
+    query: bytes
+    headers: dict[bytes, bytes]
+    body: bytes
+    client: str
+    request_id: str
+
+
+class ConsoleAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer of the console; ``route`` is the template of the path, for the log."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    route: str

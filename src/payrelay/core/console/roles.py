@@ -1,0 +1,115 @@
+"""Roles, and what each may do: one table, which the pages and the commands ask.
+
+To be changed together: ``MAY`` and the table in ``docs/console.md``; a test compares them.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class Role(StrEnum):
+    """What an operator is there for; each role may do what the one before may."""
+
+    VIEWER = "viewer"
+    SUPPORT = "support"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class Act(StrEnum):
+    """What a person can do in the console. Those that change something have these words in the history too."""
+
+    SIGN_IN = "sign_in"
+    SIGN_OUT = "sign_out"
+    ACCEPT_INVITATION = "accept_invitation"
+    LINK_PROVIDER = "link_provider"
+    """Signs in by the company's account for the first time, which the operator is known by from then on."""
+    ENROL_SECOND_FACTOR = "enrol_second_factor"
+    END_OWN_SESSION = "end_own_session"
+    LOOK = "look"
+    """Finds orders and payments by their ids, and opens them."""
+    LOOK_AT_CUSTOMERS = "look_at_customers"
+    """Finds payments by what names a customer, and sees that on a page."""
+    ASK_GATEWAY = "ask_gateway"
+    """Asks the gateway what it has of an order now, which takes a call of the account's budget."""
+    ASSIGN_CASE = "assign_case"
+    """Says who sees to something that needs a person."""
+    ADD_NOTE = "add_note"
+    CONFIRM = "confirm"
+    """Confirms what a page has shown; the role must allow what was shown, too."""
+    PROPOSE = "propose"
+    """Wants what a second person has to confirm."""
+    WITHDRAW = "withdraw"
+    """Takes back what somebody proposed."""
+    DECIDE = "decide"
+    """Decides what became of an operation, or what becomes of a held one."""
+    REFUND = "refund"
+    CAPTURE = "capture"
+    VOID = "void"
+    CANCEL_SUBSCRIPTION = "cancel_subscription"
+    RETRY_SUBSCRIPTION = "retry_subscription"
+    PAUSE_ACCOUNT = "pause_account"
+    RESUME_ACCOUNT = "resume_account"
+    REPLAY_NOTIFICATION = "replay_notification"
+    REPLAY_EVENT = "replay_event"
+    SEND_TEST_EVENT = "send_test_event"
+    ERASE_CUSTOMER = "erase_customer"
+    REVOKE_KEY = "revoke_key"
+    READ_ACTS = "read_acts"
+    LIST_OPERATORS = "list_operators"
+    ADD_OPERATOR = "add_operator"
+    CHANGE_ROLE = "change_role"
+    DISABLE_OPERATOR = "disable_operator"
+    RESET_PASSWORD = "reset_password"  # noqa: S105  the name of an act
+    END_SESSIONS = "end_sessions"
+    LOOK_AT_BOOKS = "look_at_books"
+    """Sees what each day came to, and its differences."""
+    IMPORT_STATEMENT = "import_statement"
+    COMPARE_BOOKS = "compare_books"
+    CLOSE_DIFFERENCE = "close_difference"
+    CLOSE_DAY = "close_day"
+
+
+TO_CONFIRM: Final = (
+    *(Act.DECIDE, Act.REFUND, Act.CAPTURE, Act.VOID, Act.CANCEL_SUBSCRIPTION, Act.RETRY_SUBSCRIPTION),
+    *(Act.PAUSE_ACCOUNT, Act.RESUME_ACCOUNT, Act.REPLAY_NOTIFICATION, Act.REPLAY_EVENT, Act.SEND_TEST_EVENT),
+    *(Act.ERASE_CUSTOMER, Act.REVOKE_KEY, Act.CLOSE_DIFFERENCE, Act.CLOSE_DAY),
+)
+"""What is done only after a page has shown what it does, and to what."""
+
+HAVE_OWN_LINE: Final = frozenset({Act.CLOSE_DIFFERENCE, Act.CLOSE_DAY})
+"""Of these, those whose line is stored with the change itself; that they were confirmed is a line before it."""
+
+_EVERYBODY: Final = frozenset(
+    {
+        *(Act.SIGN_IN, Act.SIGN_OUT, Act.ACCEPT_INVITATION, Act.LINK_PROVIDER, Act.ENROL_SECOND_FACTOR),
+        *(Act.END_OWN_SESSION, Act.LOOK, Act.ASK_GATEWAY),
+    }
+)
+_SUPPORT: Final = _EVERYBODY | {
+    *(Act.LOOK_AT_CUSTOMERS, Act.ASSIGN_CASE, Act.ADD_NOTE),
+    *(Act.CONFIRM, Act.PROPOSE, Act.WITHDRAW, Act.REPLAY_NOTIFICATION),
+}
+_OPERATOR: Final = _SUPPORT | {
+    *(Act.READ_ACTS, Act.DECIDE, Act.REFUND, Act.CAPTURE, Act.VOID),
+    *(Act.CANCEL_SUBSCRIPTION, Act.RETRY_SUBSCRIPTION, Act.PAUSE_ACCOUNT, Act.RESUME_ACCOUNT),
+    *(Act.REPLAY_EVENT, Act.SEND_TEST_EVENT),
+    *(Act.LOOK_AT_BOOKS, Act.IMPORT_STATEMENT, Act.COMPARE_BOOKS, Act.CLOSE_DIFFERENCE),
+}
+
+MAY: Final[Mapping[Role, frozenset[Act]]] = MappingProxyType(
+    {
+        Role.VIEWER: _EVERYBODY,
+        Role.SUPPORT: _SUPPORT,
+        Role.OPERATOR: _OPERATOR,
+        Role.ADMIN: frozenset(Act),
+    }
+)
+"""What each role may do."""
+
+
+def may(role: Role, act: Act) -> bool:
+    """Tells whether a role may do something."""
+    return act in MAY[role]

@@ -1,0 +1,147 @@
+"""Days of the books: what a day comes to, and on which day something is booked that comes after a day was closed.
+
+Rules:
+
+1. A closed day stays as it was closed. What comes later is a correction in the first day that was open then.
+2. Days are closed in their order. So the open days are those after the last closed one.
+3. Sums are of one currency and one movement; nothing is converted or set off.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import date, timedelta
+from typing import Final
+
+import msgspec
+
+from payrelay.core.reconciliation.entries import Coverage, Movement
+from payrelay.core.reconciliation.verdicts import BooksFinding, BooksVerdict
+
+NEEDS_FILES: Final = (Movement.PAYMENT, Movement.REFUND, Movement.CHARGEBACK, Movement.PAYOUT, Movement.BANK)
+"""Of these only files show what the other side has and we don't."""
+
+LISTED_MAX: Final = 1_000
+"""Findings in one report; more are counted, and the differences among them are stored anyway."""
+
+
+class Closure(msgspec.Struct, frozen=True):
+    """That a day was closed, and when."""
+
+    day: date
+    closed_at_ms: int
+
+
+class Sum(msgspec.Struct, frozen=True, kw_only=True):
+    """How many findings of one verdict there are, and the money on both sides, in hundredths.
+
+    ``unknown`` is how many have no amount on our side and none on theirs, and so are in no sum. ``booked_minor`` is
+    what both sides agree on. ``without_fee`` is how many of it are payments whose statement doesn't say their fee.
+    """
+
+    currency: str
+    movement: Movement
+    verdict: BooksVerdict
+    count: int
+    ours_minor: int
+    theirs_minor: int
+    fee_minor: int
+    unknown: int
+    booked_minor: int = 0
+    without_fee: int = 0
+
+
+class Unseen(msgspec.Struct, frozen=True):
+    """What can't be known of a day: what only the other side has of a movement, as no complete file covers the day."""
+
+    movement: Movement
+    why: str
+
+
+def booked_on(day: date, known_at_ms: int, closures: Iterable[Closure]) -> date:
+    """Gives the day on which something is booked that belongs to a day, and became known at a moment."""
+    closed = [each.day for each in closures if each.closed_at_ms <= known_at_ms]
+    return day if not closed or day > max(closed) else max(closed) + timedelta(days=1)
+
+
+def unseen(day: date, coverage: Coverage) -> tuple[Unseen, ...]:
+    """Tells of which movements what only the other side has can't be known on a day."""
+    why = "only theirs can't be known: no file was named as complete for the day"
+    return tuple(Unseen(movement, why) for movement in NEEDS_FILES if not coverage.has(movement, day, day))
+
+
+class Tally:
+    """Adds findings up, in any order; holds a few numbers, however many findings it is given."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, Movement, BooksVerdict], list[int]] = defaultdict(lambda: [0] * 7)
+
+    def add(self, finding: BooksFinding) -> None:
+        """Adds one finding."""
+        counts = self._counts[finding.currency, finding.movement, finding.verdict]
+        counts[0] += 1
+        counts[1] += finding.ours_minor or 0
+        counts[2] += finding.theirs_minor or 0
+        counts[3] += 0 if finding.theirs is None else finding.theirs.fee_minor or 0
+        counts[4] += finding.ours_minor is None and finding.theirs_minor is None
+        if finding.verdict is BooksVerdict.AGREED:
+            counts[5] += (finding.ours_minor if finding.theirs_minor is None else finding.theirs_minor) or 0
+            counts[6] += _lacks_fee(finding)
+
+    def sums(self) -> tuple[Sum, ...]:
+        """Gives the sums by currency, movement and verdict."""
+        return tuple(
+            Sum(
+                currency=currency,
+                movement=movement,
+                verdict=verdict,
+                count=count,
+                ours_minor=ours,
+                theirs_minor=theirs,
+                fee_minor=fee,
+                unknown=unknown,
+                booked_minor=booked,
+                without_fee=without_fee,
+            )
+            for (currency, movement, verdict), (count, ours, theirs, fee, unknown, booked, without_fee) in sorted(
+                self._counts.items()
+            )
+        )
+
+
+def _lacks_fee(finding: BooksFinding) -> bool:
+    is_payment = finding.movement is Movement.PAYMENT
+    return is_payment and (finding.theirs is None or finding.theirs.fee_minor is None)
+
+
+class DayReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a day came to.
+
+    Attributes:
+        account, day, timezone: of which account, which day, and the zone in which it ends.
+        ran_at_ms: when it was compared.
+        sums: of the day, by currency, movement and verdict.
+        corrections: sums of what belongs to days that were closed before it became known.
+        taken_back: sums of what those corrections replace: what both sides agreed on when the last day was closed.
+        unseen: what can't be known.
+        rests_on: whose word, and what searches, the report rests on; a sentence each.
+        listed: the findings that aren't agreed, and all corrections, at most LISTED_MAX.
+        left_out: how many more there are.
+        lines: how many lines of statements are booked on the day.
+    """
+
+    account: str
+    day: date
+    timezone: str
+    ran_at_ms: int
+    sums: tuple[Sum, ...]
+    corrections: tuple[Sum, ...]
+    unseen: tuple[Unseen, ...]
+    rests_on: tuple[str, ...]
+    listed: tuple[BooksFinding, ...]
+    left_out: int
+    taken_back: tuple[Sum, ...] = ()
+    lines: int = 0
+
+    def count(self, verdict: BooksVerdict) -> int:
+        """Counts the findings of a verdict, corrections included."""
+        return sum(each.count for each in (*self.sums, *self.corrections) if each.verdict is verdict)

@@ -1,0 +1,192 @@
+"""The two sides of a comparison, and how a finding is made of them.
+
+All lines that tell of the same thing are one, however many files have it, and in whatever order they came.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import date
+from typing import Final
+
+import msgspec
+
+from payrelay.core.reconciliation.entries import (
+    LATER_STATES,
+    MONEY_TAKEN,
+    UNPAID,
+    BooksEntry,
+    Coverage,
+    EntryStanding,
+    Movement,
+    Source,
+    StatementLine,
+    Zone,
+)
+from payrelay.core.reconciliation.verdicts import Aspect, Basis, BooksFinding, BooksVerdict, Concern
+
+NO_CURRENCY: Final = "???"
+"""Where neither side says a currency."""
+
+
+class MergedLine(msgspec.Struct, frozen=True):
+    """All lines of one identity as one, and whether they contradict each other."""
+
+    line: StatementLine
+    is_contradicted: bool
+
+
+def merged(lines: Iterable[StatementLine]) -> list[MergedLine]:
+    """Merges the lines that have one identity, which are of one movement; gives them by their identities.
+
+    The latest state holds, and what a file says holds over what a search shows.
+    """
+    same: dict[str, list[StatementLine]] = defaultdict(list)
+    for each in lines:
+        same[each.identity].append(each)
+    return [_one_of(same[identity]) for identity in sorted(same)]
+
+
+def _one_of(lines: list[StatementLine]) -> MergedLine:
+    best = max(lines, key=_weight)
+    state = max((each.state for each in lines), key=LATER_STATES.index)
+    return MergedLine(
+        msgspec.structs.replace(
+            best,
+            state=state,
+            order_id=next((each.order_id for each in sorted(lines, key=_weight) if each.order_id is not None), None),
+            known_at_ms=min(each.known_at_ms for each in lines if each.state is state),
+        ),
+        any(map(_has_several, zip(*map(_said, lines), strict=True))),
+    )
+
+
+def _weight(line: StatementLine) -> tuple[bool, int, bool, str]:
+    content = msgspec.structs.replace(line, known_at_ms=0)
+    return line.source is Source.FILE, LATER_STATES.index(line.state), line.fee_minor is not None, repr(content)
+
+
+def _said(line: StatementLine) -> tuple[object, ...]:
+    """Gives what other lines of the same may not contradict; the day of a search is only near the statement's."""
+    day = line.day if line.source is Source.FILE else None
+    return line.currency, line.amount_minor, line.order_id, line.payment_id, line.fee_minor, line.net_minor, day
+
+
+def _has_several(values: tuple[object, ...]) -> bool:
+    return len({each for each in values if each is not None}) > 1
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What a comparison knows beside the two sides: what was covered, and where a day ends."""
+
+    coverage: Coverage
+    zone: Zone
+
+
+class Sides(msgspec.Struct, frozen=True, kw_only=True):
+    """The entries and the merged lines of some orders and payments, by movement."""
+
+    ours: dict[Movement, list[BooksEntry]]
+    theirs: dict[Movement, list[MergedLine]]
+    known: Known
+
+    @classmethod
+    def of(cls, entries: Iterable[BooksEntry], lines: Iterable[StatementLine], known: Known) -> "Sides":
+        """Sorts entries and lines, each known once, however often it is given."""
+        ours: dict[Movement, dict[str, BooksEntry]] = defaultdict(dict)
+        theirs: dict[Movement, list[StatementLine]] = defaultdict(list)
+        for entry in entries:
+            ours[entry.movement][entry.id] = entry
+        for line in lines:
+            theirs[line.movement].append(line)
+        return cls(
+            ours={movement: sorted(each.values(), key=_order) for movement, each in ours.items()},
+            theirs={movement: merged(each) for movement, each in theirs.items()},
+            known=known,
+        )
+
+    def entries(self, movement: Movement) -> list[BooksEntry]:
+        """Gives our entries of a movement, the oldest first."""
+        return self.ours.get(movement, [])
+
+    def lines(self, movement: Movement) -> list[MergedLine]:
+        """Gives the lines of a movement, by their identities."""
+        return self.theirs.get(movement, [])
+
+    def has_entry(self, movement: Movement, payment_id: str | None) -> bool:
+        """Tells whether our books have a movement of a payment that took effect, or still may."""
+        return any(each.payment_id == payment_id and each.standing not in UNPAID for each in self.entries(movement))
+
+    def has_line(self, movement: Movement, payment_id: str | None) -> bool:
+        """Tells whether a statement has a movement of a payment."""
+        return any(each.line.payment_id == payment_id for each in self.lines(movement))
+
+
+def _order(entry: BooksEntry) -> tuple[int, str]:
+    return entry.from_ms, entry.id
+
+
+def finding(
+    verdict: BooksVerdict,
+    why: str,
+    basis: Basis,
+    *,
+    zone: Zone,
+    ours: BooksEntry | None = None,
+    theirs: StatementLine | None = None,
+    aspects: tuple[Aspect, ...] = (),
+) -> BooksFinding:
+    """Makes the finding on an entry, a line, or both.
+
+    The day is the line's where it fits the entry, and the entry's where it doesn't.
+    """
+    one = ours or theirs
+    assert one is not None  # noqa: S101  a finding is on something
+    currency = (ours.currency if ours is not None else None) or (theirs.currency if theirs is not None else None)
+    return BooksFinding(
+        movement=one.movement,
+        identity=_identity(ours, theirs),
+        day=_day(ours, theirs, zone),
+        currency=currency or NO_CURRENCY,
+        verdict=verdict,
+        basis=basis,
+        why=why,
+        aspects=aspects,
+        ours=ours,
+        theirs=theirs,
+        ours_minor=None if ours is None else ours.amount_minor,
+        theirs_minor=None if theirs is None else theirs.amount_minor,
+        concern=_concern(verdict, ours, theirs),
+    )
+
+
+def _concern(verdict: BooksVerdict, ours: BooksEntry | None, theirs: StatementLine | None) -> Concern | None:
+    """Tells whether somebody must hear of it at once: a payment that nobody here made, or that was called failed."""
+    if theirs is None or theirs.movement is not Movement.PAYMENT or theirs.state not in MONEY_TAKEN:
+        return None
+    if verdict is BooksVerdict.ONLY_THEIRS:
+        return Concern.NOT_MADE_HERE
+    is_failed = ours is not None and ours.standing is EntryStanding.FAILED
+    return Concern.TAKEN_THOUGH_FAILED if is_failed else None
+
+
+def basis_of(line: StatementLine) -> Basis:
+    """Tells what a line that is there rests on."""
+    return Basis.LINE if line.source is Source.FILE else Basis.SEARCH
+
+
+def _identity(ours: BooksEntry | None, theirs: StatementLine | None) -> str:
+    """A payment is known by its number, everything else by our entry where there is one."""
+    if theirs is not None and (ours is None or theirs.movement is Movement.PAYMENT):
+        return theirs.identity
+    assert ours is not None  # noqa: S101  a finding is on something
+    return ours.payment_id if ours.movement is Movement.PAYMENT and ours.payment_id is not None else ours.id
+
+
+def _day(ours: BooksEntry | None, theirs: StatementLine | None, zone: Zone) -> date:
+    if ours is None:
+        assert theirs is not None  # noqa: S101  a finding is on something
+        return theirs.day
+    own = zone.day(ours.until_ms)
+    if theirs is None or theirs.movement is not Movement.PAYMENT:
+        return own
+    return theirs.day if zone.first_day(ours) <= theirs.day <= zone.last_day(ours) else own

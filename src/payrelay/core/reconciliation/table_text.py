@@ -1,0 +1,43 @@
+"""Tables in text, as people export them: rows with their line numbers, and the fields that all such files share."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+_CURRENCY_LETTERS = 3
+
+
+class TableError(ValueError):
+    """The text is no table; the text of the error names the line."""
+
+
+def rows_of(lines: Iterable[str], *, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """Gives each row that isn't empty, without spaces around its fields, and the number of its last line.
+
+    Reads no further than it is asked. Raises TableError.
+    """
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
+    try:
+        for row in reader:
+            fields = [each.strip() for each in row]
+            if any(fields):
+                yield reader.line_num, fields
+    except csv.Error as error:
+        raise TableError(f"line {reader.line_num}: is not CSV: {error}") from None
+
+
+def is_currency(text: str) -> bool:
+    """Tells whether a text is three capital letters, as currencies are."""
+    return len(text) == _CURRENCY_LETTERS and text.isascii() and text.isalpha() and text.isupper()
+
+
+def moment_in(text: str, timezone: str, date_format: str | None = None) -> int | None:
+    """Reads a date, in a zone where it names none; None where it is none, or before 1970."""
+    try:
+        at = datetime.fromisoformat(text) if date_format is None else datetime.strptime(text, date_format)  # noqa: DTZ007
+        at = at if at.tzinfo is not None else at.replace(tzinfo=ZoneInfo(timezone))
+        at_ms = round(at.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+    return at_ms if at_ms >= 0 else None

@@ -1,0 +1,1 @@
+"""What people do with the console: sign in, manage operators, find orders."""

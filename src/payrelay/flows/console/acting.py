@@ -1,0 +1,82 @@
+"""What every act in the console shares: what is acted on, for whom, by whom, and what came of it."""
+
+import msgspec
+
+from payrelay.core.console.confirmations import Confirmation
+from payrelay.core.console.roles import Act
+from payrelay.core.money import amount_text
+from payrelay.core.payments.operation import Operation
+from payrelay.flows.console.parts import Actor
+
+
+class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that an operator can act on, as it is now.
+
+    Attributes:
+        noun, id: what it is; together they stand in the address of its page.
+        title: what it is called on a page.
+        account: the gateway account; empty where it has none.
+        principal: whose it is; empty where it is nobody's.
+        state: what has become of it, in words.
+        seen: changes with everything about it that an operator decides by.
+        acts: what can be done about it now.
+        order_id, payment_id, subscription_id, amount_minor, currency: as far as they are known.
+        operation: the operation, where it is one.
+        facts: what else is known of it, as pairs of a title and a text.
+    """
+
+    noun: str
+    id: str
+    title: str
+    account: str
+    principal: str
+    state: str
+    seen: str
+    acts: tuple[Act, ...]
+    order_id: str | None = None
+    payment_id: str | None = None
+    subscription_id: str | None = None
+    amount_minor: int | None = None
+    currency: str | None = None
+    operation: Operation | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """What lines of the history call it."""
+        return f"{self.noun}/{self.id}"
+
+    @property
+    def amount(self) -> str | None:
+        """Its amount with its currency, for a page; None where it isn't known."""
+        return amount_text(self.amount_minor, self.currency)
+
+
+class ConfirmedAct(msgspec.Struct, frozen=True, kw_only=True):
+    """What was confirmed, and is done now.
+
+    Attributes:
+        confirmation: as it is stored.
+        target: what is acted on, as it was read when it was confirmed.
+        operator: who did it, as the journal names them.
+        by: who confirmed it.
+        request_id: of the request that confirmed it.
+    """
+
+    confirmation: Confirmation
+    target: ActTarget
+    operator: str
+    by: Actor
+    request_id: str
+
+    @property
+    def reason(self) -> str:
+        """Why, in the words of whoever proposed or confirmed it first."""
+        return self.confirmation.reason
+
+
+class ActResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an act, in words; ``operation_id`` is the operation that says what is known of it, if it is one."""
+
+    said: str
+    operation_id: str | None = None

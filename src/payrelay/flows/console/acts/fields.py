@@ -1,0 +1,121 @@
+"""What an operator fills in for an act: read once, when the confirmation is made; wrong fields are named."""
+
+from collections.abc import Awaitable, Callable
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from payrelay.core.calls import subscription_number
+from payrelay.core.console.confirmations import Confirmation
+from payrelay.core.console.roles import Act
+from payrelay.core.money import AmountError, amount_text, minor_units
+from payrelay.core.payments.payment import plain_number
+from payrelay.errors import Code, Refusal
+from payrelay.flows.console.acting import ActTarget
+from payrelay.flows.console.acts.decisions import possible_decisions
+from payrelay.flows.events.manage_endpoints import REPLAYED_IDS_MAX
+from payrelay.flows.relay import Relay
+
+DESCRIPTION_LENGTH_MAX: Final = 200
+"""Of what the gateway's own record says."""
+
+_Given = dict[str, str]
+
+
+async def fields_of(relay: Relay, act: Act, target: ActTarget, given: _Given) -> _Given:
+    """Reads the fields of an act. Raises Refusal (invalid_request) that names what is wrong; StoreError."""
+    reader = _READERS.get(act)
+    return {} if reader is None else await reader(relay, target, given)
+
+
+async def _refund(_relay: Relay, target: ActTarget, given: _Given) -> _Given:
+    return {**_amount(target, given, is_required=False), **_description(given)}
+
+
+async def _capture(_relay: Relay, target: ActTarget, given: _Given) -> _Given:
+    return {**_amount(target, given, is_required=True), **_description(given)}
+
+
+async def _void(_relay: Relay, _target: ActTarget, given: _Given) -> _Given:
+    return _description(given)
+
+
+async def _decide(relay: Relay, target: ActTarget, given: _Given) -> _Given:
+    possible = [] if target.operation is None else await possible_decisions(relay, target.operation)
+    chosen = next((each for each in possible if each.value == given.get("decision")), None)
+    if chosen is None:
+        raise _wrong("choose what you decide")
+    number = given.get("payment_id", "").strip()
+    if not number:
+        return {"decision": chosen.value}
+    if not chosen.takes_payment:
+        raise _wrong("a payment's number belongs only to the decision that it was done")
+    if subscription_number(number) is None:
+        raise _wrong("the payment's number must be digits, as the gateway shows it")
+    return {"decision": chosen.value, "payment_id": plain_number(number)}
+
+
+async def _replay_event(_relay: Relay, _target: ActTarget, given: _Given) -> _Given:
+    ids = given.get("event_ids", "").split()
+    if not 1 <= len(ids) <= REPLAYED_IDS_MAX:
+        raise _wrong(f"name 1 to {REPLAYED_IDS_MAX} events by their ids")
+    return {"event_ids": " ".join(ids)}
+
+
+async def _as_shown(_relay: Relay, target: ActTarget, _given: _Given) -> _Given:
+    """Keeps what the page showed, which the confirmation repeats."""
+    return dict(target.facts)
+
+
+_READERS: Final[dict[Act, Callable[[Relay, ActTarget, _Given], Awaitable[_Given]]]] = {
+    Act.REFUND: _refund,
+    Act.CAPTURE: _capture,
+    Act.VOID: _void,
+    Act.DECIDE: _decide,
+    Act.REPLAY_EVENT: _replay_event,
+    Act.CLOSE_DIFFERENCE: _as_shown,
+    Act.CLOSE_DAY: _as_shown,
+}
+
+
+def _amount(target: ActTarget, given: _Given, *, is_required: bool) -> _Given:
+    text = given.get("amount", "").strip().replace(",", "")
+    if not text:
+        if is_required:
+            raise _wrong("the amount is missing")
+        return {}
+    try:
+        amount_minor = minor_units(Decimal(text))
+    except InvalidOperation:
+        raise _wrong("the amount must be a number such as 1250.00") from None
+    except AmountError as error:
+        raise _wrong(f"the amount {error}") from None
+    if target.amount_minor is not None and amount_minor > target.amount_minor:
+        raise _wrong(f"the amount must be at most {target.amount}")
+    return {"amount_minor": str(amount_minor)}
+
+
+def _description(given: _Given) -> _Given:
+    text = given.get("description", "").strip()
+    if not 1 <= len(text) <= DESCRIPTION_LENGTH_MAX or not text.isprintable():
+        raise _wrong(f"what the gateway's record says must have 1 to {DESCRIPTION_LENGTH_MAX} printable characters")
+    return {"description": text}
+
+
+def _wrong(text: str) -> Refusal:
+    return Refusal(Code.INVALID_REQUEST, text)
+
+
+def details_of(confirmation: Confirmation) -> str:
+    """Tells in a line what is confirmed: how much, of which order, and what else was filled in."""
+    filled = confirmation.filled
+    amount = amount_text(confirmation.amount_minor, confirmation.currency)
+    is_whole = confirmation.act_name is Act.REFUND and "amount_minor" not in filled
+    parts = [
+        filled.get("decision", ""),
+        "the whole payment" + ("" if amount is None else f", {amount}") if is_whole else amount or "",
+        "" if confirmation.order_id is None else f"order {confirmation.order_id}",
+        "" if "payment_id" not in filled else f"payment {filled['payment_id']}",
+        filled.get("event_ids", ""),
+        confirmation.id,
+    ]
+    return f"{confirmation.act_name.replace('_', ' ')}: {', '.join(filter(None, parts))}"

@@ -1,0 +1,151 @@
+"""Days and differences of the books, as an operator can act on them; as the store has them now.
+
+Each has the account before its name, as in ``day/gateway~2026-11-22``: a database may have the books of several.
+"""
+
+from collections.abc import Iterable
+from datetime import date
+from typing import Final
+
+from payrelay.core.console.roles import Act
+from payrelay.core.money import amount_text
+from payrelay.core.reconciliation.days import DayReport, Sum
+from payrelay.core.reconciliation.verdicts import BASIS_WORDS, VERDICT_WORDS, BooksFinding
+from payrelay.flows.console.acting import ActTarget
+from payrelay.flows.reconciliation.read import DifferenceView, difference_view
+from payrelay.flows.reconciliation.read_pages import read_books_day
+from payrelay.flows.reconciliation.scope import BooksScope, scope_of
+from payrelay.flows.relay import Relay
+
+DAY: Final = "day"
+DIFFERENCE: Final = "difference"
+LISTED_ON: Final = "In the list of"
+"""The title of the fact that tells on which day a difference is booked."""
+SEEN_BY: Final = {DAY: Act.LOOK_AT_BOOKS, DIFFERENCE: Act.LOOK_AT_BOOKS}
+"""What a role must allow for a thing to be seen, beside what every role may see; by the noun in an address."""
+
+
+def name_in_books(account: str, name: str) -> str:
+    """Gives what stands in an address for a day or a difference of an account."""
+    return f"{account}~{name}"
+
+
+def scope_and_name(relay: Relay, id_: str) -> tuple[BooksScope, str] | None:
+    """Reads what stands in an address; None where there is no such account."""
+    account, _, name = id_.partition("~")
+    return (scope_of(relay, account), name) if account in relay.accounts else None
+
+
+def day_in(text: str) -> date | None:
+    """Reads a day such as ``2026-11-22``; None where it is none, or is written otherwise."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if day.isoformat() == text else None
+
+
+async def read_day(relay: Relay, id_: str) -> ActTarget | None:
+    """Reads a day that was compared. Raises StoreError."""
+    named = scope_and_name(relay, id_)
+    day = None if named is None else day_in(named[1])
+    if named is None or day is None:
+        return None
+    scope = named[0]
+    view = await read_books_day(relay, scope, day, limit=1, others=0)
+    if view is None:
+        return None
+    opened = (await relay.reconciliation.differences.open_by_day(scope.merchant, day, day)).get(day, 0)
+    return ActTarget(
+        noun=DAY,
+        id=id_,
+        title=f"The books of {day}",
+        account=scope.account,
+        principal="",
+        state=f"closed by {view.closed_by}: {view.closed_reason}" if view.is_closed else "open",
+        seen=f"{view.report.ran_at_ms}-{'closed' if view.is_closed else 'open'}-{opened}",
+        acts=(Act.CLOSE_DAY,) if view.is_next else (),
+        facts=(
+            ("Day", f"{day}, in {scope.zone.name}"),
+            *figures_of(view.report),
+            ("Differences still open", str(opened)),
+        ),
+    )
+
+
+async def read_difference(relay: Relay, id_: str) -> ActTarget | None:
+    """Reads a difference that was found. Raises StoreError."""
+    named = scope_and_name(relay, id_)
+    if named is None:
+        return None
+    scope, name = named
+    stored = await relay.reconciliation.differences.get(scope.merchant, name)
+    if stored is None:
+        return None
+    day = await relay.reconciliation.differences.day(scope.merchant, stored.booked_on)
+    view = difference_view(relay, scope, stored, 0 if day is None else day.ran_at_ms)
+    found = view.finding
+    return ActTarget(
+        noun=DIFFERENCE,
+        id=id_,
+        title=f"Difference: {found.movement} {found.identity}",
+        account=scope.account,
+        principal="",
+        state=state_of(view),
+        seen=f"{stored.content}-{stored.is_open}",
+        acts=(Act.CLOSE_DIFFERENCE,) if stored.is_open else (),
+        order_id=order_of(found),
+        facts=(("Day", str(stored.day)), (LISTED_ON, str(stored.booked_on)), *facts_of(found)),
+    )
+
+
+def figures_of(report: DayReport) -> tuple[tuple[str, str], ...]:
+    """Gives what a day came to, by currency, movement and verdict, as pairs of a title and a text."""
+    own, corrected = _figures(report.sums, ""), _figures(report.corrections, "corrections, ")
+    return (*own, *corrected) or (("Figures", "nothing happened on this day, as far as is known"),)
+
+
+def _figures(sums: Iterable[Sum], before: str) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (
+            f"{each.currency}, {before}{each.movement}, {VERDICT_WORDS[each.verdict]}",
+            _figure(each),
+        )
+        for each in sums
+    )
+
+
+def _figure(each: Sum) -> str:
+    ours, theirs = amount_text(each.ours_minor, each.currency), amount_text(each.theirs_minor, each.currency)
+    return f"{each.count}; ours {ours}, theirs {theirs}"
+
+
+def facts_of(found: BooksFinding) -> tuple[tuple[str, str], ...]:
+    """Gives what a finding says, as pairs of a title and a text."""
+    return (
+        ("Verdict", verdict_of(found)),
+        ("Ours", amount_text(found.ours_minor, found.currency) or "nothing, or not known"),
+        ("Theirs", amount_text(found.theirs_minor, found.currency) or "nothing, or not known"),
+        ("What it says", found.why),
+        ("Rests on", BASIS_WORDS[found.basis]),
+    )
+
+
+def verdict_of(found: BooksFinding) -> str:
+    """Gives the verdict in words, with what the sides differ in."""
+    aspects = f" ({', '.join(found.aspects)})" if found.aspects else ""
+    return f"{VERDICT_WORDS[found.verdict]}{aspects}"
+
+
+def order_of(found: BooksFinding) -> str | None:
+    """Gives the order that a finding is about, as our books have it, or else the statement; None where neither says."""
+    ours = None if found.ours is None else found.ours.order_id
+    return ours or (None if found.theirs is None else found.theirs.order_id)
+
+
+def state_of(view: DifferenceView) -> str:
+    """Tells whether a difference is open, or who closed it and why."""
+    stored = view.difference
+    if not stored.is_open:
+        return f"closed by {stored.closed_by}: {stored.closed_reason}"
+    return "open" if view.is_found_still else "open; the last comparison of its day found it no more"

@@ -1,0 +1,54 @@
+"""Closes days and differences that an operator has confirmed, by the flows that the commands use.
+
+Each may be begun a second time, where a process died in the midst of it: what is closed already, by the same person and
+with the same reason, is done.
+"""
+
+from typing import NoReturn
+
+from payrelay.errors import Code, Refusal
+from payrelay.flows.console.acting import ActResult, ConfirmedAct
+from payrelay.flows.console.books.book_targets import day_in, scope_and_name
+from payrelay.flows.console.parts import Actor
+from payrelay.flows.reconciliation.close import close_day, close_difference
+from payrelay.flows.relay import Relay
+
+DAY_SAID = "The day is closed. What becomes known later is a correction in a later day."
+DIFFERENCE_SAID = "The difference is closed."
+
+
+async def carry_out_close_day(relay: Relay, act: ConfirmedAct) -> ActResult:
+    """Closes a day as it was shown. Raises Refusal where that can't be done any more; StoreError."""
+    named = scope_and_name(relay, act.target.id)
+    day = None if named is None else day_in(named[1])
+    if named is None or day is None:
+        _gone()
+    stored = await relay.reconciliation.differences.day(named[0].merchant, day)
+    if stored is not None and (stored.closed_by, stored.closed_reason) == (act.operator, act.reason):
+        return ActResult(said=DAY_SAID)
+    seen_ms = int(act.confirmation.seen.partition("-")[0])
+    await close_day(relay, named[0], day, _actor(act), act.reason, seen_ms=seen_ms)
+    return ActResult(said=DAY_SAID)
+
+
+async def carry_out_close_difference(relay: Relay, act: ConfirmedAct) -> ActResult:
+    """Closes a difference as it was shown. Raises Refusal where that can't be done any more; StoreError."""
+    named = scope_and_name(relay, act.target.id)
+    if named is None:
+        _gone()
+    scope, name = named
+    stored = await relay.reconciliation.differences.get(scope.merchant, name)
+    if stored is not None and not stored.is_open and stored.closed_by == act.operator:
+        return ActResult(said=DIFFERENCE_SAID)
+    seen = act.confirmation.seen.partition("-")[0]
+    await close_difference(relay, scope, name, _actor(act), act.reason, seen=seen)
+    return ActResult(said=DIFFERENCE_SAID)
+
+
+def _actor(act: ConfirmedAct) -> Actor:
+    """Gives the operator under the name that the history gets, which has who proposed it too."""
+    return Actor(act.operator, act.by.operator)
+
+
+def _gone() -> NoReturn:
+    raise Refusal(Code.NOT_FOUND, "the account is not configured any more")

@@ -1,0 +1,1 @@
+"""Orders and payments for somebody at the console: find them, tell what happened, ask the gateway."""

@@ -1,0 +1,53 @@
+"""One operation with its history, and the order that it belongs to."""
+
+import msgspec
+
+from payrelay.core.console.roles import Act, may
+from payrelay.core.console.timeline import Moment, of_operation
+from payrelay.core.payments.operation import Operation
+from payrelay.core.payments.sentences import FORGED_SENTENCE, STATE_SENTENCES
+from payrelay.errors import Code, OperationForged, Refusal
+from payrelay.flows.console.cases.parts import CaseParts
+from payrelay.flows.console.cases.told_moments import of_chargeback
+from payrelay.flows.console.parts import Actor
+
+
+class OneOperation(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation as the console shows it.
+
+    Attributes:
+        operation: its row.
+        sentence: what its state means, fit to be read out.
+        moments: its journal entries and chargebacks, the oldest first.
+        idempotency_key: as the client gave it; None also where the reader's role may not see what may name a customer.
+    """
+
+    operation: Operation
+    sentence: str
+    moments: list[Moment]
+    idempotency_key: str | None
+
+
+async def show_operation(parts: CaseParts, actor: Actor, operation_id: str) -> OneOperation:
+    """Shows an operation. Raises Refusal; StoreUnavailable.
+
+    The refusal is forbidden; not_found, also for forged records; unavailable where it may be among lost commits.
+    """
+    actor.require(Act.LOOK)
+    try:
+        operation = await parts.relay.journal.get(operation_id)
+        if operation is None:
+            await parts.relay.lost_commits.require_known(operation_id, "operation")
+            raise Refusal(Code.NOT_FOUND, "there is no such operation")
+        history = await parts.relay.journal.history(operation.id)
+    except OperationForged:
+        raise Refusal(Code.NOT_FOUND, FORGED_SENTENCE.removesuffix(".")) from None
+    chargebacks = await parts.relay.chargebacks.of_operation(operation.id)
+    moments = [*of_operation(operation, history), *(of_chargeback(each) for each in chargebacks)]
+    sees_customers = actor.operator is None or may(actor.operator.role, Act.LOOK_AT_CUSTOMERS)
+    return OneOperation(
+        operation=operation,
+        sentence=STATE_SENTENCES[operation.state],
+        moments=sorted(moments, key=lambda each: each.at_ms),
+        idempotency_key=operation.idempotency_key if sees_customers else None,
+    )

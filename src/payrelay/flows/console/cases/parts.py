@@ -1,0 +1,28 @@
+"""What the console's flows about orders and payments work with, beside the relay of every other flow."""
+
+from dataclasses import dataclass
+
+from payrelay.flows.console.opening import OpenedStore
+from payrelay.flows.relay import Relay
+from payrelay.store.console.searches import Searches
+from payrelay.store.console.told import ToldEvents
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaseParts:
+    """What the flows about orders and payments work with; made once at start.
+
+    Attributes:
+        relay: what every flow works with.
+        searches: finds operations and checkouts.
+        told: reads events and their deliveries.
+    """
+
+    relay: Relay
+    searches: Searches
+    told: ToldEvents
+
+
+def case_parts(store: OpenedStore, relay: Relay) -> CaseParts:
+    """Makes what the flows work with, on the database of a relay."""
+    return CaseParts(relay=relay, searches=Searches(store.database, store.rows), told=ToldEvents(store.database))

@@ -1,0 +1,234 @@
+"""Signs an operator in: the password, then the second factor; and finds whose session a cookie is.
+
+Rules:
+
+1. A try is counted before it is made. Whoever has tried too often is refused, also with the right password.
+2. What was wrong isn't said: neither whether an operator has the address, nor whether the password was right.
+3. Each stage has a session with a token of its own. So a token that somebody planted, or saw before, opens nothing.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import pyotp
+
+from payrelay.core.console.operator import (
+    SEEN_EVERY_MS,
+    ConsoleSession,
+    Invitation,
+    Operator,
+    OperatorState,
+    OperatorTextError,
+    SecondFactor,
+    Stage,
+    email_of,
+    is_live,
+    is_open,
+    require_password,
+    token_hash,
+)
+from payrelay.core.console.roles import Act
+from payrelay.core.console.second_factor import step_of_code
+from payrelay.core.console.tries import ADDRESS, CODE, PASSWORD
+from payrelay.core.secret import Secret
+from payrelay.errors import Outdated, StoreUnusable
+from payrelay.flows.console.parts import Browser, ConsoleParts, acting, new_session, next_of
+from payrelay.store.console.operators import OperatorChange
+
+
+class Failure(StrEnum):
+    """Why somebody was not let in."""
+
+    WRONG = "wrong"
+    TOO_OFTEN = "too_often"
+    OVER = "over"
+    """The sign-in, or the invitation, took too long, or was ended."""
+    NO_PASSWORDS = "no_passwords"
+    """Only the provider lets anybody in."""
+    PROVIDER_DOWN = "provider_down"
+    PROVIDER_REFUSED = "provider_refused"
+    """The provider has signed nobody in, or its answer can't be believed."""
+    NOT_INVITED = "not_invited"
+    """The provider has signed somebody in who is no operator, or is disabled, or whose address isn't verified."""
+
+
+class SignedIn(NamedTuple):
+    """A new session, with its operator, and the token for the cookie."""
+
+    operator: Operator
+    session: ConsoleSession
+    token: Secret
+
+
+class Visitor(NamedTuple):
+    """Whose session a cookie is."""
+
+    operator: Operator
+    session: ConsoleSession
+
+
+async def visitor_of(parts: ConsoleParts, token: str) -> Visitor | None:
+    """Returns whose session this is, and notes its use; None where it is nobody's, or over. Raises StoreError."""
+    session = await parts.operators.session(token_hash(token))
+    operator = None if session is None else await parts.operators.get(session.operator_id)
+    now_ms = parts.clock.now_ms()
+    if session is None or operator is None or not is_live(session, operator, now_ms):
+        return None
+    if now_ms - session.seen_at_ms >= SEEN_EVERY_MS:
+        session = await parts.operators.see(session, now_ms)
+    return Visitor(operator, session)
+
+
+async def sign_in(parts: ConsoleParts, email: str, password: str, browser: Browser) -> SignedIn | Failure:
+    """Begins a session by a password; its stage says whether a second factor is still to come. Raises StoreError."""
+    if not parts.takes_passwords:
+        return Failure.NO_PASSWORDS
+    now_ms = parts.clock.now_ms()
+    try:
+        email = email_of(email)
+    except OperatorTextError:
+        email = ""
+    if not await parts.tries.take(ADDRESS, browser.client, now_ms):
+        return Failure.TOO_OFTEN
+    if not await parts.tries.take(PASSWORD, email, now_ms):
+        return Failure.TOO_OFTEN
+    operator = await parts.operators.by_email(email)
+    is_active = operator is not None and operator.state is OperatorState.ACTIVE
+    known_hash = operator.password_hash if operator is not None and is_active else None
+    if not await parts.passwords.fits(known_hash, password) or operator is None:
+        return Failure.WRONG
+    await parts.tries.forget(PASSWORD, email)
+    if operator.second_factor is not None:
+        return await _begun(parts, operator, Stage.CODE, browser)
+    return await _begun(parts, operator, Stage.ENROL if parts.needs_second_factor else Stage.OPEN, browser)
+
+
+async def confirm_code(parts: ConsoleParts, visitor: Visitor, code: str, browser: Browser) -> SignedIn | Failure:
+    """Completes a sign-in by a code of the second factor, or sets the second factor up by its first code.
+
+    Raises StoreError.
+    """
+    operator, session = visitor
+    now_ms = parts.clock.now_ms()
+    if not await parts.tries.take(CODE, operator.id, now_ms):
+        return Failure.TOO_OFTEN
+    try:
+        secret = await parts.operators.totp_secret(operator.id)
+    except StoreUnusable:
+        secret = None
+    step = None if secret is None else step_of_code(secret, code, now_ms, operator.totp_step)
+    if step is None:
+        return Failure.WRONG
+    is_new = operator.second_factor is None
+    changed = next_of(operator, now_ms, totp_step=step, second_factor=SecondFactor.TOTP)
+    opened, token = new_session(operator.id, Stage.OPEN, browser, now_ms)
+    act = acting(operator).did(
+        Act.ENROL_SECOND_FACTOR if is_new else Act.SIGN_IN, opened.id, at_ms=now_ms, details=f"from {browser.client}"
+    )
+    try:
+        await parts.operators.carry_out(
+            OperatorChange(at_ms=now_ms, act=act, changed=changed, ends_session=session.id, session=opened)
+        )
+    except Outdated:  # the same code at the same moment, or a session that was ended
+        return Failure.OVER
+    await parts.tries.forget(CODE, operator.id)
+    return SignedIn(changed, opened, token)
+
+
+async def secret_to_enrol(parts: ConsoleParts, operator: Operator) -> Secret:
+    """Returns the secret that an operator's authenticator app is to get; a reload gets the same one. Raises StoreError.
+
+    Only for an operator without a second factor: the secret of one is never shown again.
+    """
+    if operator.second_factor is not None:
+        raise ValueError("the secret of a second factor is shown once")
+    try:
+        known = await parts.operators.totp_secret(operator.id)
+    except StoreUnusable:
+        known = None
+    if known is not None:
+        return known
+    now_ms = parts.clock.now_ms()
+    secret = Secret(pyotp.random_base32())
+    try:
+        await parts.operators.carry_out(
+            OperatorChange(at_ms=now_ms, act=None, changed=next_of(operator, now_ms), totp_secret=secret)
+        )
+    except Outdated:  # a second tab was quicker
+        return await parts.operators.totp_secret(operator.id) or secret
+    return secret
+
+
+async def invited_by(parts: ConsoleParts, token: str) -> tuple[Invitation, Operator] | None:
+    """Returns the open invitation with this token, and whom it invites; None where there is none. Raises StoreError."""
+    invitation = await parts.operators.invitation(token_hash(token))
+    if invitation is None or not is_open(invitation, parts.clock.now_ms()):
+        return None
+    operator = await parts.operators.get(invitation.operator_id)
+    return None if operator is None or operator.state is OperatorState.DISABLED else (invitation, operator)
+
+
+async def accept_invitation(parts: ConsoleParts, token: str, password: str, browser: Browser) -> SignedIn | Failure:
+    """Gives the invited operator a password, once, and begins a session.
+
+    Raises OperatorTextError for a password that is quickly guessed, StoreError.
+    """
+    if not parts.takes_passwords:
+        return Failure.NO_PASSWORDS
+    now_ms = parts.clock.now_ms()
+    if not await parts.tries.take(ADDRESS, browser.client, now_ms):
+        return Failure.TOO_OFTEN
+    found = await invited_by(parts, token)
+    if found is None:
+        return Failure.OVER
+    invitation, operator = found
+    require_password(password, operator)
+    changed = next_of(
+        operator,
+        now_ms,
+        state=OperatorState.ACTIVE,
+        password_hash=await parts.passwords.hash(password),
+        second_factor=None,
+    )
+    stage = Stage.ENROL if parts.needs_second_factor else Stage.OPEN
+    session, session_token = new_session(operator.id, stage, browser, now_ms)
+    act = acting(operator).did(Act.ACCEPT_INVITATION, operator.id, at_ms=now_ms, details=f"from {browser.client}")
+    change = OperatorChange(
+        at_ms=now_ms,
+        act=act,
+        changed=changed,
+        ends_everything=True,
+        ends_invitation=invitation.id,
+        session=session,
+    )
+    try:
+        await parts.operators.carry_out(change)
+    except Outdated:
+        return Failure.OVER
+    return SignedIn(changed, session, session_token)
+
+
+async def own_sessions(parts: ConsoleParts, visitor: Visitor) -> list[ConsoleSession]:
+    """Returns the sessions of the visitor that go on, newest first. Raises StoreError."""
+    operator, now_ms = visitor.operator, parts.clock.now_ms()
+    return [each for each in await parts.operators.sessions_of(operator.id) if is_live(each, operator, now_ms)]
+
+
+async def sign_out(parts: ConsoleParts, visitor: Visitor) -> None:
+    """Ends the session of the visitor. Raises StoreError."""
+    now_ms = parts.clock.now_ms()
+    act = acting(visitor.operator).did(Act.SIGN_OUT, visitor.session.id, at_ms=now_ms)
+    try:
+        await parts.operators.carry_out(OperatorChange(at_ms=now_ms, act=act, ends_session=visitor.session.id))
+    except Outdated:
+        return  # somebody has ended it
+
+
+async def _begun(parts: ConsoleParts, operator: Operator, stage: Stage, browser: Browser) -> SignedIn:
+    now_ms = parts.clock.now_ms()
+    session, token = new_session(operator.id, stage, browser, now_ms)
+    act = None
+    if stage is Stage.OPEN:
+        act = acting(operator).did(Act.SIGN_IN, session.id, at_ms=now_ms, details=f"from {browser.client}")
+    await parts.operators.carry_out(OperatorChange(at_ms=now_ms, act=act, session=session))
+    return SignedIn(operator, session, token)

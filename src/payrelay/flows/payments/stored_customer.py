@@ -1,0 +1,61 @@
+"""Puts the token of a stored customer into a charge, in place of the customer's handle."""
+
+import msgspec
+
+from payrelay.core.access.bounds import owns_customer
+from payrelay.core.calls import Charge
+from payrelay.core.customers.customer import CustomerState
+from payrelay.errors import Refusal, wrong_field
+from payrelay.flows.operations.intent import Intent
+from payrelay.flows.relay import Relay, Request
+from payrelay.store.customers import state_of
+from payrelay.store.engine.database import Unit
+from payrelay.store.payments.journal import Condition
+
+
+async def with_token(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
+    """Adds the call that is sent, in which the customer's token replaces the handle.
+
+    The token goes only to the gateway; the stored call has the handle. Who is removed before the charge is stored is
+    not charged.
+    """
+    customer = await relay.customers.get(call.customer_token)
+    if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
+        await _tell_lost(relay, call.customer_token)
+        raise wrong_field("customer_token", "names no customer of yours on this account")
+    token = await relay.customers.token_of(customer.id)
+    if token is None:
+        raise _gone(customer.state)
+    sent = msgspec.structs.replace(call, customer_token=token.reveal())
+    condition = _while_active(customer.id, intent.condition)
+    return msgspec.structs.replace(intent, sent=sent, customer_id=customer.id, condition=condition)
+
+
+async def _tell_lost(relay: Relay, customer_id: str) -> None:
+    """Raises Refusal (unavailable) where the customer's approval may be lost, and logs it: its token is gone then."""
+    try:
+        await relay.lost_commits.require_known(customer_id, "customer")
+    except Refusal:
+        relay.log.error("customer_may_be_lost", customer_id=customer_id)
+        raise
+
+
+def _gone(state: CustomerState | None) -> Refusal:
+    became = "erased" if state is CustomerState.ERASED else "removed"
+    return wrong_field("customer_token", f"names a customer that was {became}")
+
+
+def _while_active(customer_id: str, also: Condition | None) -> Condition:
+    """Returns the condition that the customer is still active when the charge is stored: the permit may take long.
+
+    ``also`` is a further condition.
+    """
+
+    def active(operation_id: str) -> Unit[None]:
+        if also is not None:
+            yield from also(operation_id)
+        state = yield from state_of(customer_id)
+        if state is not CustomerState.ACTIVE:
+            raise _gone(state)
+
+    return active

@@ -1,0 +1,1 @@
+"""Reconciliation: reads statements, compares days, lets a person close differences and days."""

@@ -1,0 +1,1 @@
+"""Reports of the gateway's payments that an operator feeds into a recovery."""

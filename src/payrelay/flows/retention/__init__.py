@@ -1,0 +1,1 @@
+"""What happens to data that is old."""

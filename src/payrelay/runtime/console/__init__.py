@@ -1,0 +1,1 @@
+"""What the console needs while the process runs."""

@@ -1,0 +1,84 @@
+"""What operators are asked to confirm, in the store. A row whose digest is wrong counts as not existing."""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.console.confirmations import SHOWN_MS, Confirmation
+from payrelay.core.console.operator import NewAct
+from payrelay.errors import Outdated
+from payrelay.store.console.acts import OperatorActs
+from payrelay.store.digests.rows import CONSOLE_CONFIRMATIONS, RowDigests
+from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
+from payrelay.store.engine.queries import Query
+from payrelay.store.engine.rows import struct_of
+from payrelay.store.statements.console import confirmations as statements
+
+PROPOSED_MAX: Final = 200
+"""The most that a list gives of what waits for a second person."""
+
+_Confirmations: TypeAlias = list[Confirmation]
+
+
+class Confirmations:
+    """Stores confirmations; ``acts`` has the history of what operators do."""
+
+    def __init__(self, database: Database, rows: RowDigests, acts: OperatorActs) -> None:
+        self._database = database
+        self._rows = rows
+        self._acts = acts
+
+    async def add(self, confirmation: Confirmation) -> None:
+        """Stores what is about to be shown, and forgets what was shown long ago. Raises StoreError."""
+        await self._database.write(self._added(confirmation))
+
+    async def get(self, confirmation_id: str) -> Confirmation | None:
+        """Reads one. Raises StoreError."""
+        found = await self._read(Statement(statements.GET_CONFIRMATION, (confirmation_id,)))
+        return found[0] if found else None
+
+    async def proposed(self) -> _Confirmations:
+        """Reads what waits for a second person, oldest first. Raises StoreError."""
+        return await self._read(Statement(statements.LIST_PROPOSED, (PROPOSED_MAX,)))
+
+    async def change(self, changed: Confirmation, act: NewAct, *, seen: int | None) -> Confirmation | None:
+        """Stores the next version together with its line in the history, and returns it as it is stored.
+
+        ``seen`` is the newest line about the thing that whoever changes it saw; None where that doesn't matter. None
+        where another change, or another line, came first; nothing is stored then. Raises StoreError.
+        """
+        try:
+            return await self._acts.written(lambda: self._changed(changed, act, seen))
+        except Outdated:
+            return None
+
+    async def end(self, ended: Confirmation) -> bool:
+        """Stores what came of it; False where that is stored already. Raises StoreError."""
+        statement = self._put(statements.CHANGE_CONFIRMATION, ended)._replace(is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
+
+    def _added(self, confirmation: Confirmation) -> Unit[None]:
+        yield Statement(statements.FORGET_SHOWN, (confirmation.made_at_ms - SHOWN_MS,))
+        yield self._put(statements.ADD_CONFIRMATION, confirmation)
+
+    def _changed(self, changed: Confirmation, act: NewAct, seen: int | None) -> Unit[Confirmation | None]:
+        if seen is not None and (yield from self._acts.unseen(act.subject, seen)):
+            return None
+        line = yield from self._acts.appended(act)
+        numbered = msgspec.structs.replace(changed, act=line.number)
+        if not (yield self._put(statements.CHANGE_CONFIRMATION, numbered)):
+            raise Outdated("somebody has confirmed it")
+        return numbered
+
+    def _put(self, query: Query, confirmation: Confirmation) -> Statement:
+        values = _values(confirmation)
+        return Statement(query, (*values, self._rows.of(CONSOLE_CONFIRMATIONS, values)))
+
+    async def _read(self, statement: Statement) -> _Confirmations:
+        rows = await self._database.read(all_rows(statement))
+        return [struct_of(row, Confirmation) for row in await self._rows.trusted(CONSOLE_CONFIRMATIONS, rows)]
+
+
+def _values(confirmation: Confirmation) -> tuple[Value, ...]:
+    # As plain texts: a digest is over what the database gives back.
+    return tuple(str(value) if isinstance(value, str) else value for value in msgspec.structs.astuple(confirmation))

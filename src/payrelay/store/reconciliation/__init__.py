@@ -1,0 +1,1 @@
+"""What is stored for a reconciliation, and how our books of a day are read."""

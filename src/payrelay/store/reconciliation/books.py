@@ -1,0 +1,236 @@
+"""Reads our books for a reconciliation: operations, checkouts, installments and chargebacks as entries.
+
+Rules:
+
+1. A row whose digest is wrong counts as not existing, and is reported, as everywhere.
+2. One payment is one entry, also where an operation, a checkout and an installment have it.
+3. Everything is read in pages, so that the memory that a day takes has a bound.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from payrelay.core.checkouts.checkout import Checkout, CheckoutState
+from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
+from payrelay.core.reconciliation.entries import TOLERANCE_MS, BooksEntry, EntryStanding, Movement
+from payrelay.store.digests.rows import CHECKOUTS, INSTALLMENTS, OPERATIONS, RowDigests
+from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
+from payrelay.store.engine.queries import Query
+from payrelay.store.engine.rows import struct_of
+from payrelay.store.payments.operation_rows import operation_of
+from payrelay.store.statements.reconciliation import books as statements
+
+PAGE: Final = 500
+"""Entries of one page."""
+AROUND_MS: Final = 2 * TOLERANCE_MS
+"""An operation is sent soon after it was made; the gateway's clock may be ahead of ours."""
+CHECKOUT_LIFE_MS: Final = 3 * 86_400_000
+"""A checkout is paid within this time of its creation: its page lasts a day at most, and a notification may be late."""
+INSTALLMENTS_BACK_MS: Final = 35 * 86_400_000
+"""How far back installments are read beyond a day. They are read by their numbers, which grow with time, but for days.
+"""
+_ID_BYTES: Final = 6
+_FIRST_PAYMENT: Final = "9" * 20
+_MADE_BY: Final = ("op_", "chk_", "sub/")
+"""Of several entries about one payment, the first that has an amount holds, in this order."""
+
+
+class Books:
+    """Reads the entries of one database; ``rows`` are the digests, which all stores of a process share.
+
+    ``page`` is how many entries are read at a time.
+    """
+
+    def __init__(self, database: Database, rows: RowDigests, *, page: int = PAGE) -> None:
+        self._database = database
+        self._rows = rows
+        self._size = page
+
+    async def between(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
+        """Gives, in pages, all entries of a merchant that may have happened between two moments, and some around.
+
+        Each entry is given once; a payment that several entries have is given with each of them. Raises StoreError.
+        """
+        async for page in self._operations(merchant, from_ms - AROUND_MS, until_ms + AROUND_MS):
+            yield page
+        async for page in self._checkouts(merchant, from_ms, until_ms):
+            yield page
+        async for page in self._installments(merchant, from_ms, until_ms + CHECKOUT_LIFE_MS):
+            yield page
+        async for page in self._chargebacks(merchant, from_ms, until_ms):
+            yield page
+
+    async def changed(self, merchant: str, made_before_ms: int, since_ms: int) -> AsyncIterator[list[BooksEntry]]:
+        """Gives, in pages, the operations that were made before one moment and last changed after another one.
+
+        Each is given once. Raises StoreError.
+        """
+        place, made_before = (since_ms + 1, ""), _id_at("op", made_before_ms)
+        while rows := await self._page(statements.OPERATIONS_CHANGED, (merchant, *place, made_before, self._size)):
+            place = max((int(str(row[-2])), str(row[-1])) for row in rows)
+            yield await self._of_operations([row[:-2] for row in rows if row[0] is not None])
+
+    async def of(self, merchant: str, payments: Iterable[str], orders: Iterable[str]) -> list[BooksEntry]:
+        """Gives all entries of some payments and some orders, each payment once. Raises StoreError."""
+        payment_ids, order_ids = _json(payments), _json(orders)
+        both = (merchant, payment_ids, order_ids)
+        entries = await self._of_operations(await self._page(statements.OPERATIONS_OF, both))
+        entries += await self._of_checkouts(await self._page(statements.CHECKOUTS_OF, both))
+        entries += await self._of_installments(await self._page(statements.INSTALLMENTS_OF, both))
+        entries += map(_of_chargeback, await self._page(statements.CHARGEBACKS_OF, (merchant, payment_ids)))
+        return _each_payment_once(entries)
+
+    async def _operations(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
+        last, end = _id_at("op", from_ms), _id_at("op", until_ms)
+        while rows := await self._page(statements.OPERATIONS_BETWEEN, (merchant, last, end, self._size)):
+            last = str(rows[-1][0])
+            yield await self._of_operations(rows)
+
+    async def _checkouts(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
+        last, end = _id_at("chk", from_ms - CHECKOUT_LIFE_MS), _id_at("chk", until_ms)
+        while rows := await self._page(statements.CHECKOUTS_BETWEEN, (merchant, last, end, self._size)):
+            last = str(rows[-1][0])
+            yield await self._of_checkouts(rows)
+
+    async def _installments(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
+        last = _FIRST_PAYMENT
+        while rows := await self._page(statements.INSTALLMENTS_BEFORE, (merchant, last, self._size)):
+            last = str(rows[-1][2])
+            page = await self._of_installments(rows)
+            yield [each for each in page if from_ms <= each.until_ms < until_ms]
+            if page and max(each.until_ms for each in page) < from_ms - INSTALLMENTS_BACK_MS:
+                return
+
+    async def _chargebacks(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
+        last = ""
+        while rows := await self._page(statements.CHARGEBACKS_AFTER, (merchant, last, self._size)):
+            last = str(rows[-1][1])
+            yield [each for each in map(_of_chargeback, rows) if from_ms <= each.until_ms < until_ms]
+
+    async def _page(self, query: Query, parameters: tuple[str | int, ...]) -> list[Row]:
+        return await self._database.read_page(all_rows(Statement(query, parameters)))
+
+    async def _of_operations(self, rows: Sequence[Row]) -> list[BooksEntry]:
+        trusted = await self._rows.trusted(OPERATIONS, rows)
+        return [_of_operation(operation_of(row)) for row in trusted]
+
+    async def _of_checkouts(self, rows: Sequence[Row]) -> list[BooksEntry]:
+        trusted = await self._rows.trusted(CHECKOUTS, rows)
+        return [_of_checkout(struct_of(row, Checkout)) for row in trusted]
+
+    async def _of_installments(self, rows: Sequence[Row]) -> list[BooksEntry]:
+        digested = len(INSTALLMENTS.read) + 1
+        return [_of_installment(row) for row in rows if await self._rows.is_right(INSTALLMENTS, row[:digested])]
+
+
+_MOVEMENTS: Final[Mapping[Kind, Movement]] = {
+    Kind.CHARGE: Movement.PAYMENT,
+    Kind.CAPTURE: Movement.PAYMENT,
+    Kind.RETRY: Movement.PAYMENT,
+    Kind.REFUND: Movement.REFUND,
+}
+
+
+def _of_operation(operation: Operation) -> BooksEntry:
+    is_done = operation.state is State.SUCCEEDED
+    standing = (
+        EntryStanding.DONE
+        if is_done
+        else EntryStanding.OPEN
+        if operation.state in OPEN_STATES
+        else EntryStanding.FAILED
+    )
+    return BooksEntry(
+        id=operation.id,
+        movement=_MOVEMENTS[operation.kind],
+        standing=standing,
+        order_id=operation.order_id,
+        payment_id=operation.payment_id,
+        currency=operation.currency,
+        amount_minor=operation.amount_minor,
+        from_ms=operation.created_at_ms,
+        until_ms=max(operation.created_at_ms, operation.send_by_ms),
+        known_at_ms=operation.updated_at_ms,
+    )
+
+
+def _of_checkout(checkout: Checkout) -> BooksEntry:
+    """Makes an entry; of a checkout that wasn't paid an offer, which only a payment of its order makes something of."""
+    is_done = checkout.state is CheckoutState.COMPLETED
+    return BooksEntry(
+        id=checkout.id,
+        movement=Movement.PAYMENT,
+        standing=EntryStanding.DONE if is_done else EntryStanding.OFFERED,
+        order_id=checkout.order_id,
+        payment_id=checkout.payment_id,
+        currency=checkout.currency,
+        amount_minor=checkout.first_minor if checkout.first_minor is not None else checkout.amount_minor,
+        from_ms=checkout.created_at_ms,
+        until_ms=min(checkout.updated_at_ms, checkout.created_at_ms + CHECKOUT_LIFE_MS),
+        known_at_ms=checkout.updated_at_ms,
+    )
+
+
+def _of_installment(row: Row) -> BooksEntry:
+    subscription_id, payment, amount_minor, at_ms, order_id, currency = row[1], row[2], *row[5:]
+    at = int(at_ms or 0)
+    return BooksEntry(
+        id=f"sub/{_text(subscription_id)}/{_text(payment)}",
+        movement=Movement.PAYMENT,
+        standing=EntryStanding.DONE,
+        order_id=_text(order_id),
+        payment_id=_text(payment),
+        currency=_text(currency),
+        amount_minor=None if amount_minor is None else int(amount_minor),
+        from_ms=at - CHECKOUT_LIFE_MS,  # a notification may come late, and never early
+        until_ms=at,
+        known_at_ms=at,
+    )
+
+
+def _of_chargeback(row: Row) -> BooksEntry:
+    _, payment_id, order_id, _, _, _, amount_minor, currency, _, noted_at_ms = row
+    at = int(noted_at_ms or 0)
+    return BooksEntry(
+        id=f"chargeback/{_text(payment_id)}",
+        movement=Movement.CHARGEBACK,
+        standing=EntryStanding.DONE,
+        order_id=_text(order_id),
+        payment_id=_text(payment_id),
+        currency=_text(currency),
+        amount_minor=None if amount_minor is None else int(amount_minor),
+        from_ms=at,
+        until_ms=at,
+        known_at_ms=at,
+    )
+
+
+def _text(value: Value) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _each_payment_once(entries: Iterable[BooksEntry]) -> list[BooksEntry]:
+    found: dict[tuple[str, str], BooksEntry] = {}
+    for entry in entries:
+        is_of_payment = entry.movement is Movement.PAYMENT and entry.payment_id is not None
+        key = ("payment", entry.payment_id or "") if is_of_payment else (entry.movement, entry.id)
+        other = found.get(key)
+        if other is None or _rank(entry) < _rank(other):
+            found[key] = entry
+    return list(found.values())
+
+
+def _rank(entry: BooksEntry) -> tuple[bool, bool, int]:
+    made_by = next(number for number, prefix in enumerate(_MADE_BY) if entry.id.startswith(prefix))
+    return entry.standing is not EntryStanding.DONE, entry.amount_minor is None, made_by
+
+
+def _id_at(prefix: str, at_ms: int) -> str:
+    """Gives an id that sorts before all that were made at a moment or later."""
+    return f"{prefix}_{max(0, at_ms).to_bytes(_ID_BYTES, 'big').hex()}"
+
+
+def _json(members: Iterable[str]) -> str:
+    return msgspec.json.encode(sorted(set(members))).decode()

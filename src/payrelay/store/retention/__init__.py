@@ -1,0 +1,1 @@
+"""Clears old data, and remembers how far that has come."""

@@ -1,0 +1,1 @@
+"""The SQL of what the console keeps."""

@@ -1,0 +1,66 @@
+"""The history of what operators did, the counts of their tries to sign in, and what a browser brings back once."""
+
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+
+ACT_COLUMNS: Final = "number, at_ms, operator_id, name, act, subject, reason, details, hash"
+
+LAST_ACT: Final = query("SELECT number, hash FROM operator_acts ORDER BY number DESC LIMIT 1")
+"""Reads the number and the hash of the newest line."""
+
+ADD_ACT: Final = query(
+    f"""
+    INSERT INTO operator_acts ({ACT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    ON CONFLICT DO NOTHING
+    RETURNING number""",
+)
+"""Adds a line; gives no row where another process was quicker with its number."""
+
+ACTS_BEFORE: Final = query(f"SELECT {ACT_COLUMNS} FROM operator_acts WHERE number < $1 ORDER BY number DESC LIMIT $2")
+"""Reads the lines before a number, newest first."""
+
+ACTS_AFTER: Final = query(f"SELECT {ACT_COLUMNS} FROM operator_acts WHERE number > $1 ORDER BY number LIMIT $2")
+"""Reads the lines behind a number, oldest first."""
+
+ACTS_ABOUT: Final = query(
+    f"""
+    SELECT {ACT_COLUMNS} FROM operator_acts
+    WHERE number IN (SELECT number FROM operator_act_subjects WHERE subject = $1 ORDER BY number DESC LIMIT $2)
+    ORDER BY number DESC""",
+)
+"""Reads the lines about one thing, newest first."""
+
+ADD_SUBJECT: Final = query("INSERT INTO operator_act_subjects (subject, number) VALUES ($1, $2) RETURNING number")
+"""Has a line found by what it is about."""
+
+TAKE_TRY: Final = query(
+    """
+    INSERT INTO sign_in_tries (subject, tries, last_at_ms) VALUES ($1, 1, $2)
+    ON CONFLICT (subject) DO UPDATE SET
+        tries = CASE WHEN sign_in_tries.last_at_ms <= $3 THEN 1 ELSE sign_in_tries.tries + 1 END,
+        last_at_ms = excluded.last_at_ms
+    RETURNING tries""",
+)
+"""Counts a try, and gives the count; it begins again where the last try was at $3 or before."""
+
+FORGET_TRIES: Final = query("DELETE FROM sign_in_tries WHERE subject = $1 RETURNING subject")
+"""Begins the count of a subject again."""
+
+FORGET_OLD_TRIES: Final = query("DELETE FROM sign_in_tries WHERE last_at_ms <= $1 RETURNING subject")
+"""Removes the counts that would begin again anyway."""
+
+ADD_CHALLENGE: Final = query(
+    "INSERT INTO console_challenges (name, bearer, way, ends_at_ms) VALUES ($1, $2, $3, $4) RETURNING name"
+)
+"""Adds what a browser has to bring back."""
+
+TAKE_CHALLENGE: Final = query(
+    "DELETE FROM console_challenges WHERE name = $1 AND bearer = $2 AND ends_at_ms > $3 RETURNING way"
+)
+"""Takes what a browser brings back, which nobody can a second time; gives no row where it isn't there, or over."""
+
+FORGET_OLD_CHALLENGES: Final = query("DELETE FROM console_challenges WHERE ends_at_ms <= $1 RETURNING name")
+"""Removes what nobody has brought back in time."""

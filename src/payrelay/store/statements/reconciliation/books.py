@@ -1,0 +1,126 @@
+"""Our books, as a reconciliation reads them: what was made in a time, and all there is of some orders and payments."""
+
+# ruff: noqa: S608 - only columns and kinds named here are put into the texts; values are always parameters
+
+from typing import Final
+
+from payrelay.core.payments.operation import Kind
+from payrelay.store.engine.queries import Query, query
+from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
+from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_READ
+from payrelay.store.statements.payment_owners import listed
+from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_READ
+from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS
+
+_MOVES_MONEY: Final = f"kind IN {listed((Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.REFUND))}"
+_PAYS: Final = "(kind IN ('payment', 'recurring') OR (kind = 'preapproval' AND amount_minor IS NOT NULL))"
+_INSTALLMENT: Final = ", ".join(f"installments.{name}" for name in INSTALLMENT_COLUMNS.split(", "))
+_INSTALLMENT_READ: Final = (
+    f"{_INSTALLMENT}, installments.row_digest, installments.amount_minor, installments.at_ms,"
+    " subscriptions.order_id, subscriptions.currency"
+)
+_PLAN: Final = (
+    "subscriptions.merchant = installments.merchant AND subscriptions.subscription_id = installments.subscription_id"
+)
+_IS_PAID: Final = "installments.is_paid = 1 AND installments.payment NOT LIKE 'ntf:%'"
+
+_POSTGRESQL: Final = "= ANY (ARRAY(SELECT wanted FROM json_array_elements_text({}::json) AS wanted))"
+_SQLITE: Final = "IN (SELECT value FROM json_each({}))"
+
+
+def _among(text: str) -> Query:
+    """Makes a query in which ``@2`` and ``@3`` stand for a comparison with the members of that parameter."""
+
+    def filled(form: str) -> str:
+        return text.replace("@2", form.format("$2")).replace("@3", form.format("$3"))
+
+    return query(filled(_POSTGRESQL), sqlite=(filled(_SQLITE),))
+
+
+OPERATIONS_BETWEEN: Final = query(
+    f"""
+    SELECT {OPERATION_READ} FROM operations
+    WHERE id > $2 AND id < $3 AND merchant = $1 AND {_MOVES_MONEY} ORDER BY id LIMIT $4""",
+)
+"""Reads a merchant's operations that move money, between two ids."""
+
+CHECKOUTS_BETWEEN: Final = query(
+    f"""
+    SELECT {CHECKOUT_READ} FROM checkouts
+    WHERE id > $2 AND id < $3 AND merchant = $1 AND state = 'completed' AND {_PAYS} ORDER BY id LIMIT $4""",
+)
+"""Reads a merchant's paid checkouts between two ids."""
+
+INSTALLMENTS_BEFORE: Final = query(
+    f"""
+    SELECT {_INSTALLMENT_READ} FROM installments LEFT JOIN subscriptions ON {_PLAN}
+    WHERE installments.merchant = $1 AND {_IS_PAID}
+      AND (length(installments.payment), installments.payment) < (length($2::text), $2::text)
+    ORDER BY length(installments.payment) DESC, installments.payment DESC LIMIT $3""",
+    sqlite=(
+        f"""
+        SELECT {_INSTALLMENT_READ} FROM installments INDEXED BY installments_paid LEFT JOIN subscriptions ON {_PLAN}
+        WHERE installments.merchant = $1 AND {_IS_PAID}
+          AND (length(installments.payment), installments.payment) < (length($2), $2)
+        ORDER BY length(installments.payment) DESC, installments.payment DESC LIMIT $3""",
+    ),
+)
+"""Reads a merchant's paid installments before a payment, the newest first; ids grow."""
+
+CHARGEBACKS_AFTER: Final = query(
+    f"""
+    SELECT {CHARGEBACK_COLUMNS} FROM chargebacks
+    WHERE merchant = $1 AND payment_id > $2 ORDER BY payment_id LIMIT $3""",
+)
+"""Reads a merchant's chargebacks behind a payment."""
+
+OPERATIONS_OF: Final = _among(
+    f"""
+    SELECT {OPERATION_READ} FROM operations WHERE id IN (
+        SELECT id FROM operations WHERE payment_id @2 AND merchant = $1 AND {_MOVES_MONEY}
+        UNION
+        SELECT id FROM operations WHERE order_id @3 AND merchant = $1 AND {_MOVES_MONEY}
+    )""",
+)
+"""Reads all operations that move money, of some payments and some orders."""
+
+CHECKOUTS_OF: Final = _among(
+    f"""
+    SELECT {CHECKOUT_READ} FROM checkouts WHERE id IN (
+        SELECT id FROM checkouts WHERE payment_id @2 AND merchant = $1 AND {_PAYS}
+        UNION
+        SELECT id FROM checkouts WHERE order_id @3 AND merchant = $1 AND {_PAYS}
+    )""",
+)
+"""Reads all checkouts that are for money, of some payments and some orders."""
+
+INSTALLMENTS_OF: Final = _among(
+    f"""
+    SELECT {_INSTALLMENT_READ} FROM installments LEFT JOIN subscriptions ON {_PLAN}
+    WHERE installments.payment @2 AND installments.merchant = $1 AND {_IS_PAID}
+    UNION
+    SELECT {_INSTALLMENT_READ} FROM subscriptions JOIN installments ON {_PLAN}
+    WHERE subscriptions.order_id @3 AND subscriptions.merchant = $1 AND {_IS_PAID}""",
+)
+"""Reads all paid installments of some payments and some orders."""
+
+CHARGEBACKS_OF: Final = _among(
+    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id @2",
+)
+"""Reads the chargebacks of some payments."""
+
+OPERATIONS_CHANGED: Final = query(
+    f"""
+    SELECT {OPERATION_READ}, changed.changed_at_ms, changed.changed_id
+    FROM (
+      SELECT operation_id AS changed_id, version AS changed_version, at_ms AS changed_at_ms FROM history
+      WHERE at_ms >= $2 AND (at_ms, operation_id) > ($2, $3) ORDER BY at_ms, operation_id LIMIT $5
+    ) AS changed LEFT JOIN operations
+      ON operations.id = CASE WHEN changed.changed_id < $4 THEN changed.changed_id END
+        AND operations.version = changed.changed_version AND operations.merchant = $1 AND operations.{_MOVES_MONEY}""",
+)
+"""Reads history behind one entry, each row with its operation: of that merchant, below an id, and as it is now.
+
+All rows of the history are given, in any order, also those without an operation: so a page has a bound, whatever else
+is in between.
+"""

@@ -1,0 +1,1 @@
+"""Statements of the clearing of old data."""

@@ -1,0 +1,81 @@
+"""The demo's day to reconcile: one difference of each kind, found by the product from real files and payments."""
+
+from contextlib import chdir
+from datetime import datetime
+from pathlib import Path
+
+import structlog
+
+import payrelay_simulator
+from payrelay.app import running
+from payrelay.cli.demo import yesterday as demo
+from payrelay.cli.demo.parts import CONFIG, FOLDER, DemoAddresses, settings_of, write_config
+from payrelay.cli.reconciliation.files import file_to_import
+from payrelay.cli.reconciliation.options import profile_of
+from payrelay.clock import Clock
+from payrelay.core.reconciliation.days import DayReport
+from payrelay.core.reconciliation.entries import Movement
+from payrelay.core.reconciliation.verdicts import Aspect, BooksVerdict
+from payrelay.flows.console.parts import Actor
+from payrelay.flows.reconciliation.import_statement import Completeness, import_file, say_complete
+from payrelay.flows.reconciliation.run_day import run_day
+from payrelay.flows.reconciliation.scope import scope_of
+from payrelay.settings import Settings, read_settings
+
+LOG = structlog.wrap_logger(None, processors=[], wrapper_class=structlog.make_filtering_bound_logger("critical"))
+PROFILES = {"statement.csv": "portal.toml", "payouts.csv": "payouts", "bank.csv": "bank"}
+
+
+async def reconciled(settings: Settings, day: demo.DayToReconcile) -> DayReport:
+    """Feeds the files as the printed commands do, and compares the day."""
+    async with running(settings, clock=Clock(), log=LOG) as service:
+        scope, actor = scope_of(service.relay, None), Actor("ann")
+        for name, profile in PROFILES.items():
+            built_in = profile if "." not in profile else str(demo.BOOKS / profile)
+            file = file_to_import(demo.BOOKS / name, profile_of(built_in))
+            imported = await import_file(service.relay, scope, file, actor)
+            first = imported.summary.first_day or day.day
+            said = Completeness(first=min(first, day.day), last=day.day)
+            await say_complete(service.relay, scope, [imported], said, actor)
+        return await run_day(service.relay, scope, day.day)
+
+
+async def test_yesterday_has_one_difference_of_each_kind(tmp_path: Path) -> None:
+    """Nothing is put into the report: payments, files and both clocks bring it about."""
+    past = demo.Past.begun(Clock())
+    simulator = payrelay_simulator.Simulator(clock=past.of_gateway)
+    addresses = DemoAddresses(host="127.0.0.1", port=8080, shop=None, shop_port=8090)
+    with chdir(tmp_path):
+        FOLDER.mkdir()
+        async with payrelay_simulator.serve(simulator) as simulated:
+            settings = settings_of(simulated, addresses)
+            write_config(simulated)
+            day = await demo.yesterday(settings, simulator, past, log=LOG)
+            past.end()
+            report = await reconciled(settings, day)
+            written = read_settings({"PAYRELAY_CONFIG": str(CONFIG)})
+        mode = CONFIG.stat().st_mode
+
+    payments = [each for each in report.listed if each.movement is Movement.PAYMENT]
+    assert {(each.verdict, each.aspects) for each in payments} == {
+        (BooksVerdict.ONLY_OURS, ()),
+        (BooksVerdict.ONLY_THEIRS, ()),
+        (BooksVerdict.OPEN, ()),
+        *((BooksVerdict.DIFFERENT, (each,)) for each in (Aspect.AMOUNT, Aspect.FEE, Aspect.STATE, Aspect.DAY)),
+    }
+    [refund] = [each for each in report.listed if each.movement is Movement.REFUND]
+    assert refund.verdict is BooksVerdict.UNKNOWABLE
+    assert {each.movement for each in report.sums if each.verdict is BooksVerdict.AGREED} == {"payment", "payout"}
+    assert (written.database_url, mode & 0o077) == (settings.database_url, 0)
+    now = datetime.fromtimestamp(Clock().now_ms() / 1000, demo.ZONE)
+    assert (now.date() - day.day).days == 1
+    assert abs((simulator.world.clock.now() - now).total_seconds()) < 60
+    assert day.commands[-1].endswith(f"reconcile run --day {day.day}")
+
+
+def test_a_demo_with_a_shop_lets_its_pages_call(tmp_path: Path) -> None:
+    """The shop's address is known to the service before either of them starts."""
+    addresses = DemoAddresses(host="127.0.0.1", port=8080, shop=tmp_path / "shop.py", shop_port=8091)
+
+    assert addresses.shop_address == "http://127.0.0.1:8091"
+    assert addresses.service == "http://127.0.0.1:8080"

@@ -1,0 +1,280 @@
+"""Files of statements: what is read, what is refused with its line, and what a profile must say."""
+
+from collections.abc import Iterator
+from datetime import date
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.core.reconciliation.worlds import COMPLETE, DAY, ZONE, payment
+from tests.draws import examples
+
+from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
+from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine
+from payrelay.core.reconciliation.judging import judge
+from payrelay.core.reconciliation.profiles import BUILT_IN, Profile, ProfileError, read_profile
+from payrelay.core.reconciliation.statement_files import (
+    REFUSED_MAX,
+    FileSummary,
+    PassedOver,
+    Read,
+    RefusedLine,
+    StatementUnreadableError,
+    read_statement,
+)
+
+PAYMENTS = BUILT_IN["payments"]
+BANK = BUILT_IN["bank"]
+HEADER = "payment_id,order_id,amount,currency,status,date"
+ROW = "320025000001,A-1,2510.00,LKR,RECEIVED,2026-11-22 15:11:00"
+
+
+def read(*rows: str, profile: Profile = PAYMENTS) -> list[Read]:
+    """Reads a file of these rows."""
+    text = (f"{row}\n" for row in rows)
+    return list(read_statement(text, profile, zone=ZONE, gateway_zone="Asia/Colombo"))
+
+
+def lines(*rows: str, profile: Profile = PAYMENTS) -> list[StatementLine]:
+    """Reads a file, all of whose rows must be right."""
+    found = read(*rows, profile=profile)
+    assert all(isinstance(each, StatementLine) for each in found), found
+    return [each for each in found if isinstance(each, StatementLine)]
+
+
+def summary(*rows: str, profile: Profile = PAYMENTS) -> FileSummary:
+    """Sums a file up."""
+    made = FileSummary()
+    for each in read(*rows, profile=profile):
+        made.add(each)
+    return made
+
+
+def test_a_line_says_what_stands_in_it() -> None:
+    """The amount to the hundredth, the day in the zone of the books."""
+    [found] = lines(HEADER, ROW)
+    assert (found.identity, found.order_id, found.amount_minor, found.currency) == (
+        "320025000001",
+        "A-1",
+        251_000,
+        "LKR",
+    )
+    assert (found.day, found.state, found.place) == (date(2026, 11, 22), LineState.TAKEN, "line 2")
+
+
+@given(st.integers(1, AMOUNT_MINOR_MAX))
+def test_no_amount_loses_a_hundredth(amount_minor: int) -> None:
+    """A sum over a month shows each hundredth that a float would lose."""
+    text = decimal_text(amount_minor)
+    units, _, rest = text.partition(".")
+    for written in (text, f'"{int(units):,}.{rest}"'):
+        [found] = lines(HEADER, f"1,A-1,{written},LKR,RECEIVED,2026-11-22")
+        assert found.amount_minor == amount_minor
+
+
+def test_the_day_of_a_time_is_that_of_the_books() -> None:
+    """A payment of 20:00 UTC is of the next day in Colombo."""
+    [found] = lines(HEADER, "1,A-1,5,LKR,RECEIVED,2026-11-22T20:00:00Z")
+    assert found.day == date(2026, 11, 23)
+    [found] = lines(HEADER, "1,A-1,5,LKR,RECEIVED,2026-11-22")
+    assert (found.day, found.at_ms) == (date(2026, 11, 22), None)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (",A-1,5,LKR,RECEIVED,2026-11-22", "payment_id: is missing"),
+        ("x,A-1,5,LKR,RECEIVED,2026-11-22", "payment_id: must have 1 to 19 digits"),
+        ("1,A-1,5.001,LKR,RECEIVED,2026-11-22", "amount: must have at most 2 decimals"),
+        ("1,A-1,-5,LKR,RECEIVED,2026-11-22", "amount: is negative, and no payment is"),
+        ("1,A-1,(5),LKR,RECEIVED,2026-11-22", "amount: is negative"),
+        ("1,A-1,5e3,LKR,RECEIVED,2026-11-22", "amount: must be a number"),
+        ("1,A-1,0,LKR,RECEIVED,2026-11-22", "amount: must be greater than 0"),
+        ("1,A-1,5,Rs,RECEIVED,2026-11-22", "currency: must be three capital letters"),
+        ("1,A-1,5,LKR,RECEIVED,22/11/2026", "date: must be in ISO 8601"),
+        ("1,A-1,5,LKR,RECEIVED", "has 5 fields"),
+        (f"1,{'A' * 251},5,LKR,RECEIVED,2026-11-22", "order_id: must be printable, with at most 250"),
+    ],
+)
+def test_a_wrong_line_is_refused_by_its_number(row: str, reason: str) -> None:
+    """Whoever mends the file must find the line; the others are read."""
+    first, refused, last = read(HEADER, ROW, row, ROW.replace("0001,", "0002,"))
+    assert isinstance(refused, RefusedLine)
+    assert refused.number == 3
+    assert reason in refused.reason
+    assert isinstance(first, StatementLine)
+    assert isinstance(last, StatementLine)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ((), "the file is empty"),
+        (("payment_id,amount", "1,5"), "line 1: the header lacks date"),
+        ((f"{HEADER},date", ROW), "line 1: the header has date twice"),
+        ((HEADER, '1,"A'), "is not CSV"),
+    ],
+)
+def test_what_is_no_such_file_is_refused_as_a_whole(rows: tuple[str, ...], reason: str) -> None:
+    """The wrong profile on a file must not give a hundred wrong lines."""
+    with pytest.raises(StatementUnreadableError, match=reason):
+        read(*rows)
+
+
+def test_an_unknown_state_is_a_difference_and_no_guess() -> None:
+    """A word that nobody mapped says neither that money was taken nor that it wasn't."""
+    [found] = lines(HEADER, ROW.replace("RECEIVED", "Erhalten"))
+    assert found.state is LineState.OTHER
+
+
+def test_equal_lines_of_one_file_are_two_and_stay_two() -> None:
+    """Two equal credits of a day are two; the file that is fed again has the same two."""
+    header, row = "date,amount,currency,reference,text,payout_id", "2026-11-22,500.00,LKR,,PAYHERE,"
+    first = [each.identity for each in lines(header, row, row, profile=BANK)]
+    assert len(set(first)) == 2
+    assert [each.identity for each in lines(header, row, row, profile=BANK)] == first
+
+
+def test_lines_of_something_else_are_passed_over() -> None:
+    """A bank's statement has the rent as well."""
+    profile = msgspec.structs.replace(BANK, only="payhere")
+    header = "date,amount,currency,reference,text,payout_id"
+    rows = (header, "2026-11-22,5,LKR,r1,PayHere payout,", "2026-11-22,-9,LKR,r2,Rent,")
+    kept, passed = read(*rows, profile=profile)
+    assert isinstance(kept, StatementLine)
+    assert isinstance(passed, PassedOver)
+    assert summary(*rows, profile=profile).passed_over == 1
+
+
+def test_refunds_stand_among_payments_where_a_column_says_so() -> None:
+    """Many statements have one list of everything, refunds with a minus."""
+    columns = msgspec.structs.replace(PAYMENTS.columns, movement="type", fee="fee", net="net")
+    movements = {"refund": Movement.REFUND, "chargeback": Movement.CHARGEBACK}
+    profile = msgspec.structs.replace(PAYMENTS, columns=columns, movements=movements, skipped=("fee",))
+    header = f"{HEADER},type,fee,net"
+    paid, refunded, _, back = read(
+        header,
+        f"{ROW},sale,10.00,2500.00",
+        f"{ROW.replace('2510', '-10')},refund,0,-10",
+        f"{ROW},fee,,",
+        f"{ROW.replace('2510', '-2510')},chargeback,,",
+        profile=profile,
+    )
+    assert isinstance(paid, StatementLine)
+    assert (paid.movement, paid.fee_minor, paid.net_minor) == (Movement.PAYMENT, 1_000, 250_000)
+    assert isinstance(refunded, StatementLine)
+    assert (refunded.movement, refunded.amount_minor) == (Movement.REFUND, 1_000)
+    assert isinstance(back, StatementLine)
+    assert back.identity == back.payment_id
+
+
+def test_the_files_own_sum_is_compared() -> None:
+    """A file that was cut has lost its sum, or doesn't come to it."""
+    profile = msgspec.structs.replace(PAYMENTS, total="Total")
+    assert summary(HEADER, ROW, "Total,,2510.00,,,", profile=profile).problem_with_total() is None
+    told = summary(HEADER, ROW, "Total,,2511.00,,,", profile=profile).problem_with_total()
+    assert told == "the lines come to 2510.00, and 2511.00 was said"
+    assert summary(HEADER, ROW, "Total,,x,,,", profile=profile).refused_count == 1
+    assert summary(HEADER, ROW, "Total", profile=profile).said_minor == 0
+
+
+def test_a_persons_sum_and_number_are_compared() -> None:
+    """Whoever has the statement on paper reads the sum and the number from there."""
+    two = summary(HEADER, ROW, ROW.replace("0001,", "0002,"))
+    assert two.problem_with_total(502_000, 2) is None
+    assert two.problem_with_total(None, 3) == "2 lines were read, and 3 were said"
+    mixed = summary(HEADER, ROW, ROW.replace("LKR", "USD"))
+    assert "which have no sum together" in str(mixed.problem_with_total(1))
+
+
+def test_of_many_refused_lines_the_first_are_told() -> None:
+    """A hundred wrong lines have one cause; all are counted."""
+    made = summary(HEADER, *("x,A-1,5,LKR,RECEIVED,2026-11-22" for _ in range(REFUSED_MAX + 1)))
+    assert (made.refused_count, len(made.refused)) == (REFUSED_MAX + 1, REFUSED_MAX)
+
+
+@settings(max_examples=examples(100))
+@given(st.integers(1, 30), st.randoms(use_true_random=False), st.integers(1, 4))
+def test_shuffled_doubled_and_cut_files_give_the_same_report(count: int, random: Random, parts: int) -> None:
+    """Whoever exports a month in four files, one of them twice, must get the books of the month."""
+    rows = [f"{n},A-{n},{decimal_text(100_000 + n)},LKR,RECEIVED,2026-11-22 10:00:00" for n in range(1, count + 1)]
+    ours = [payment(number) for number in range(1, count + 2)]
+    wanted = judge(ours, lines(HEADER, *rows), COMPLETE)
+    random.shuffle(rows)
+    cut = [rows[number::parts] for number in range(parts)]
+    cut.append(cut[0])
+    random.shuffle(cut)
+    fed = [each for part in cut if part for each in lines(HEADER, *part)]
+    found = judge(ours, fed, COMPLETE)
+    assert [(each.id, each.content, each.day) for each in found] == [
+        (each.id, each.content, each.day) for each in wanted
+    ]
+
+
+def test_a_fee_by_the_agreed_rate_is_expected() -> None:
+    """The gateway's fee is the one amount that nobody checks by hand."""
+    profile = read_profile(
+        b"""
+        name = "shop"
+        movement = "payment"
+        date_format = "%d/%m/%Y %H:%M"
+        timezone = "Asia/Colombo"
+        currency = "LKR"
+        columns = {date = "When", amount = "Sum", payment_id = "No", fee = "Fee"}
+        fees = {percent = "3.30", fixed = "1.00"}
+        """,
+        is_toml=True,
+    )
+    [found] = lines("No,When,Sum,Fee", "1,22/11/2026 23:59,1000.00,34.00", profile=profile)
+    assert (found.day, found.fee_minor, found.expected_fee_minor) == (DAY, 3_400, 3_400)
+    [dated] = lines(
+        "No,When,Sum,Fee", "1,22/11/2026,1,1", profile=msgspec.structs.replace(profile, date_format="%d/%m/%Y")
+    )
+    assert (dated.day, dated.at_ms) == (DAY, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("name = 1", "Expected `str`"),
+        ("no toml", "Expected .=. after a key"),
+        ('name="a"\nmovement="payment"\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "payment_id is needed"),
+        ('name="a"\nmovement="bank"\ncolumns={date="d",amount="a"}', "whose money"),
+        ('name="a"\nmovement="bank"\nonly="x"\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "only needs"),
+        ('name="a"\nmovement="bank"\ndecimal=","\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "the same mark"),
+        ('name="a"\nmovement="bank"\nwhat=","\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "unknown field"),
+    ],
+)
+def test_a_profile_that_says_too_little_is_refused(text: str, reason: str) -> None:
+    """A mistyped member of a profile must not be passed over in silence."""
+    with pytest.raises(ProfileError, match=reason):
+        read_profile(text.encode(), is_toml=True)
+
+
+def test_the_portals_profile_is_a_guess() -> None:
+    """Nobody of us has seen such a file; whoever uses the profile is told."""
+    assert BUILT_IN["payhere-portal"].is_guess
+    assert not any(each.is_guess for name, each in BUILT_IN.items() if name != "payhere-portal")
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_each_profile_can_be_written_down_and_read(name: str) -> None:
+    """A profile of one's own begins as a copy of one that is there."""
+    profile = BUILT_IN[name]
+    assert read_profile(msgspec.json.encode(profile), is_toml=False) == profile
+
+
+def test_a_large_file_is_read_line_by_line() -> None:
+    """The reader asks for a line only when it has given the one before: a million lines take no more room."""
+    asked = []
+
+    def text() -> Iterator[str]:
+        for number, row in enumerate((HEADER, ROW, ROW)):
+            asked.append(number)
+            yield f"{row}\n"
+
+    reading = read_statement(text(), PAYMENTS, zone=ZONE, gateway_zone="Asia/Colombo")
+    next(reading)
+    assert asked == [0, 1]

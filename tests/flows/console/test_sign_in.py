@@ -1,0 +1,216 @@
+import asyncio
+
+import pytest
+from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, Desk
+
+from payrelay.core.console.operator import IDLE_MS, INVITATION_MS, SESSION_MS, OperatorTextError, Stage
+from payrelay.core.console.roles import Role
+from payrelay.core.console.tries import CODE, WINDOW_MS
+from payrelay.core.console.tries import PASSWORD as PASSWORDS
+from payrelay.flows.console.manage_operators import disable_operator, end_sessions, reset_password
+from payrelay.flows.console.parts import Actor, Browser
+from payrelay.flows.console.sign_in import (
+    Failure,
+    SignedIn,
+    accept_invitation,
+    confirm_code,
+    invited_by,
+    secret_to_enrol,
+    sign_in,
+    sign_out,
+    visitor_of,
+)
+from payrelay.store.engine.database import Database
+
+ADA = "ada@shop.example"
+ROOT = Actor("root")
+
+
+async def stages(desk: Desk, signed_in: SignedIn) -> Stage | None:
+    """Gives the stage of the session that a cookie opens, if any."""
+    visitor = await visitor_of(desk.parts, signed_in.token.reveal())
+    return None if visitor is None else visitor.session.stage
+
+
+async def entered(desk: Desk, password: str = PASSWORD, email: str = ADA) -> SignedIn:
+    """Signs in by the password, which must be right."""
+    found = await sign_in(desk.parts, email, password, FIREFOX)
+    assert isinstance(found, SignedIn)
+    return found
+
+
+async def test_the_way_in(desk: Desk) -> None:
+    """An invitation, a password, a code that enrols; later a password and a code; then the end of the session."""
+    token = await desk.invited(ADA)
+    begun = await accept_invitation(desk.parts, token.reveal(), PASSWORD, FIREFOX)
+    assert isinstance(begun, SignedIn)
+    assert await stages(desk, begun) is Stage.ENROL
+    first = await secret_to_enrol(desk.parts, begun.operator)
+    assert await secret_to_enrol(desk.parts, (await desk.visitor(begun)).operator) == first
+    opened = await confirm_code(desk.parts, await desk.visitor(begun), await desk.code(begun.operator), FIREFOX)
+    assert isinstance(opened, SignedIn)
+    assert [await stages(desk, each) for each in (begun, opened)] == [None, Stage.OPEN]
+    await sign_out(desk.parts, await desk.visitor(opened))
+    assert await stages(desk, opened) is None
+
+    desk.clock.at_ms += MINUTE_MS
+    half = await entered(desk)
+    assert await stages(desk, half) is Stage.CODE
+    whole = await confirm_code(desk.parts, await desk.visitor(half), await desk.code(half.operator), FIREFOX)
+    assert isinstance(whole, SignedIn)
+    assert [await stages(desk, each) for each in (half, whole)] == [None, Stage.OPEN]
+    assert await desk.done() == [
+        ("root", "add_operator"),
+        *(("Ada", act) for act in ("accept_invitation", "enrol_second_factor", "sign_out", "sign_in")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("email", "password"), [(ADA, "wrong"), ("eve@shop.example", PASSWORD), ("no address", ""), (ADA, "")]
+)
+async def test_what_was_wrong_is_not_said(desk: Desk, email: str, password: str) -> None:
+    """Nobody learns who has an account."""
+    await desk.hired(ADA)
+
+    assert await sign_in(desk.parts, email, password, FIREFOX) is Failure.WRONG
+
+
+async def test_passwords_are_guessed_ten_times(desk: Desk) -> None:
+    """Then the right one is refused too, from any address, until a quarter of an hour has passed; others get in."""
+    await desk.hired(ADA)
+    await desk.hired("bob@shop.example")
+    guesses = [
+        await sign_in(desk.parts, ADA, f"guess {n}", Browser(f"192.0.2.{n}", "")) for n in range(PASSWORDS.tries)
+    ]
+
+    assert set(guesses) == {Failure.WRONG}
+    assert await sign_in(desk.parts, ADA, PASSWORD, Browser("198.51.100.1", "")) is Failure.TOO_OFTEN
+    assert isinstance(await sign_in(desk.parts, "bob@shop.example", PASSWORD, FIREFOX), SignedIn)
+    desk.clock.at_ms += 2 * WINDOW_MS
+    await entered(desk)
+
+
+async def test_an_address_that_tries_many_names_is_refused(desk: Desk) -> None:
+    """One password for everybody is a guess too."""
+    found = [await sign_in(desk.parts, f"user{number}@shop.example", "2026", FIREFOX) for number in range(70)]
+
+    assert found[0] is Failure.WRONG
+    assert found[-1] is Failure.TOO_OFTEN
+
+
+async def test_codes_are_guessed_five_times(desk: Desk) -> None:
+    """Whoever has the password alone guesses five of a million, and a new sign-in begins no new count."""
+    await desk.hired(ADA)
+    desk.clock.at_ms += MINUTE_MS
+    half = await entered(desk)
+    for _ in range(CODE.tries):
+        assert await confirm_code(desk.parts, await desk.visitor(half), "000000", FIREFOX) is Failure.WRONG
+    again = await entered(desk)
+    code = await desk.code(half.operator)
+
+    assert await confirm_code(desk.parts, await desk.visitor(again), code, FIREFOX) is Failure.TOO_OFTEN
+
+
+async def test_a_code_opens_once(desk: Desk) -> None:
+    """Two browsers that send one code at one moment: one gets in."""
+    await desk.hired(ADA)
+    desk.clock.at_ms += MINUTE_MS
+    halves = [await entered(desk), await entered(desk)]
+    code = await desk.code(halves[0].operator)
+    visitors = [await desk.visitor(half) for half in halves]
+    found = await asyncio.gather(*(confirm_code(desk.parts, each, code, FIREFOX) for each in visitors))
+
+    assert sorted(isinstance(each, SignedIn) for each in found) == [False, True]
+    late = await entered(desk)
+    assert await confirm_code(desk.parts, await desk.visitor(late), code, FIREFOX) is Failure.WRONG
+
+
+async def test_a_session_ends_by_itself(desk: Desk) -> None:
+    """Half an hour after the last request, and at the end of a working day whatever is done."""
+    idle, busy = await desk.hired(ADA), await desk.hired("bob@shop.example")
+    for _ in range(SESSION_MS // (IDLE_MS // 2) - 1):
+        desk.clock.at_ms += IDLE_MS // 2
+        assert await stages(desk, busy) is Stage.OPEN
+    assert await stages(desk, idle) is None
+    desk.clock.at_ms += IDLE_MS // 2
+    assert await stages(desk, busy) is None
+
+
+async def test_a_sign_in_that_is_not_completed_ends_soon(desk: Desk) -> None:
+    """A browser that was left before the code is asked for opens nothing an hour later."""
+    await desk.hired(ADA)
+    half = await entered(desk)
+    desk.clock.at_ms += 11 * MINUTE_MS
+
+    assert await stages(desk, half) is None
+
+
+@pytest.mark.parametrize("end", [disable_operator, reset_password, end_sessions])
+async def test_an_administrator_ends_every_session(desk: Desk, end: object) -> None:
+    """From the next request on; who was disabled does not get in again, and a half sign-in ends too."""
+    await desk.hired("root@shop.example")
+    opened = await desk.hired(ADA)
+    desk.clock.at_ms += MINUTE_MS
+    half = await entered(desk)
+    visitor, code = await desk.visitor(half), await desk.code(half.operator)
+    await end(desk.parts, ROOT, ADA, "lost phone")  # type: ignore[operator]
+
+    assert [await stages(desk, each) for each in (opened, half)] == [None, None]
+    assert await confirm_code(desk.parts, visitor, code, FIREFOX) in {Failure.OVER, Failure.WRONG}
+    if end is not end_sessions:
+        assert await sign_in(desk.parts, ADA, PASSWORD, FIREFOX) is Failure.WRONG
+
+
+async def test_an_invitation_opens_once_and_for_three_days(desk: Desk) -> None:
+    """An address that lies in a mailbox opens nothing later."""
+    used, late = await desk.invited(ADA), await desk.invited("bob@shop.example")
+    assert isinstance(await accept_invitation(desk.parts, used.reveal(), PASSWORD, FIREFOX), SignedIn)
+    assert await accept_invitation(desk.parts, used.reveal(), "another password", FIREFOX) is Failure.OVER
+    assert await invited_by(desk.parts, used.reveal()) is None
+    assert await invited_by(desk.parts, late.reveal()) is not None
+    desk.clock.at_ms += INVITATION_MS
+
+    assert await accept_invitation(desk.parts, late.reveal(), PASSWORD, FIREFOX) is Failure.OVER
+    assert await accept_invitation(desk.parts, "made up", PASSWORD, FIREFOX) is Failure.OVER
+
+
+async def test_a_password_that_is_refused_leaves_the_invitation(desk: Desk) -> None:
+    """The form is shown again, with what is wrong."""
+    token = await desk.invited(ADA)
+    with pytest.raises(OperatorTextError):
+        await accept_invitation(desk.parts, token.reveal(), "short", FIREFOX)
+
+    assert await invited_by(desk.parts, token.reveal()) is not None
+
+
+async def test_a_reset_takes_the_second_factor_too(desk: Desk) -> None:
+    """Who lost the phone sets up another one; the secret of the lost one is destroyed."""
+    await desk.hired("root@shop.example")
+    signed_in = await desk.hired(ADA)
+    before = await desk.parts.operators.totp_secret(signed_in.operator.id)
+    invited = await reset_password(desk.parts, ROOT, ADA, "lost phone")
+    assert await desk.parts.operators.totp_secret(signed_in.operator.id) is None
+    begun = await accept_invitation(desk.parts, invited.token.reveal(), PASSWORD, FIREFOX)
+    assert isinstance(begun, SignedIn)
+
+    assert begun.session.stage is Stage.ENROL
+    assert await secret_to_enrol(desk.parts, begun.operator) != before
+
+
+async def test_the_secret_of_a_second_factor_is_shown_once(desk: Desk) -> None:
+    """Whoever finds an open session can't copy the phone."""
+    signed_in = await desk.hired(ADA)
+    with pytest.raises(ValueError, match="shown once"):
+        await secret_to_enrol(desk.parts, (await desk.visitor(signed_in)).operator)
+
+
+async def test_where_a_second_factor_is_optional_a_password_opens(database: Database) -> None:
+    """It may be set up later, out of an open session."""
+    desk = Desk(database, needs_second_factor=False)
+    signed_in = await desk.hired(ADA, Role.VIEWER)
+    assert signed_in.session.stage is Stage.OPEN
+    await secret_to_enrol(desk.parts, signed_in.operator)
+    code = await desk.code(signed_in.operator)
+    assert isinstance(await confirm_code(desk.parts, await desk.visitor(signed_in), code, FIREFOX), SignedIn)
+
+    assert (await entered(desk)).session.stage is Stage.CODE

@@ -1,0 +1,74 @@
+"""The clock has moved past every period of retention, and the clearing runs: what must be left is left."""
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
+from typing import Final
+
+from tests.simulation.clients import Ask, Told
+from tests.simulation.loop import wait_seconds
+
+from payrelay.core.payments.operation import CLEARABLE
+from payrelay.core.payments.schedules import DAY_MS
+from payrelay.core.retention import DEFAULT_PERIODS
+from payrelay.flows.operators.audit import anchor
+from payrelay.flows.relay import Relay
+from payrelay.flows.retention.clear import clear_all
+from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+
+LATER_MS: Final = 500 * DAY_MS
+REPEATS_MAX: Final = 5
+OPERATIONS_MAX: Final = 100_000
+_ROWS: Final = f"SELECT {OPERATION_COLUMNS} FROM operations ORDER BY id"  # noqa: S608, columns that are named there
+_HANGING: Final = (
+    "SELECT id, state, sealed_call, sealed_answer, (SELECT count(*) FROM history WHERE operation_id = id)"
+    " FROM operations ORDER BY id"
+)
+_KEPT_TABLES: Final = ("signed_texts", "accepted_tokens", "payments_seen", "installments", "chargebacks", "credentials")
+_Call = Callable[[Ask, float], Awaitable[object]]
+
+
+async def clear_everything_old(relay: Relay, auditor: sqlite3.Connection) -> list[str]:
+    """Anchors and clears everything, and tells what of it should not have gone."""
+    before, hanging, counts = _rows(auditor, _ROWS), _rows(auditor, _HANGING), _counts(auditor)
+    now_ms = relay.clock.now_ms() + LATER_MS
+    while await anchor(relay.journal.trail, now_ms):
+        pass
+    relay.clearing.periods = DEFAULT_PERIODS
+    identity = await relay.lost_commits.identity()
+    if identity.current.is_recovering:
+        return []
+    cleared = await clear_all(relay.clearing, now_ms, current=identity.current, pause=wait_seconds)
+    faults = []
+    if _rows(auditor, _ROWS) != before:
+        faults.append("the clearing changed rows of operations")
+    if _counts(auditor) != counts:
+        faults.append("the clearing removed rows of other tables")
+    after = {row[0]: row for row in _rows(auditor, _HANGING)}
+    faults += [
+        f"the clearing took something of {row[0]}, which is {row[1]}"
+        for row in hanging
+        if row[1] not in CLEARABLE and after[row[0]] != row
+    ]
+    if not any(cleared.values()) and any(row[1] in CLEARABLE for row in hanging):
+        faults.append("the clearing cleared nothing")
+    return faults
+
+
+async def repeat_all(told: Sequence[Told], call: _Call, auditor: sqlite3.Connection) -> list[str]:
+    """Makes requests again that succeeded, and whose answers are gone: none may begin anything."""
+    before = _counts(auditor, ("operations",))
+    keyed = [
+        each.ask for each in told if each.ask.key is not None and each.heard and each.heard.http_status == HTTPStatus.OK
+    ]
+    for ask in keyed[:REPEATS_MAX]:
+        await call(ask, 12.0)
+    return [] if _counts(auditor, ("operations",)) == before else ["a repeat after the clearing began an operation"]
+
+
+def _rows(auditor: sqlite3.Connection, text: str) -> list[tuple[object, ...]]:
+    return auditor.execute(text).fetchall()
+
+
+def _counts(auditor: sqlite3.Connection, tables: tuple[str, ...] = _KEPT_TABLES) -> list[object]:
+    return [auditor.execute(f"SELECT count(*) FROM {table}").fetchone() for table in tables]  # noqa: S608, named above

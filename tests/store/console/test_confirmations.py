@@ -1,0 +1,113 @@
+"""What operators are asked to confirm, in both databases."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.databases import sqlite_url
+from tests.store.console.samples import CONFIRMATION, acts_of, confirmations_of, did
+
+from payrelay.clock import Clock
+from payrelay.core.console.confirmations import SHOWN_MS, ConfirmationState, next_of_confirmation
+from payrelay.core.console.roles import Act
+from payrelay.store import open_database
+from payrelay.store.engine.database import Database, Statement, all_rows
+from payrelay.store.engine.queries import query
+
+SUBJECT = CONFIRMATION.subject
+BEGUN = next_of_confirmation(CONFIRMATION, 20, state=ConfirmationState.BEGUN, confirmed_by="opr_1", reason="why")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Gives the address of each of the databases."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgresql_url"))
+    return sqlite_url(tmp_path / "payrelay.db")
+
+
+@pytest.fixture
+async def database(url: str) -> AsyncIterator[Database]:
+    """Opens it."""
+    database = await open_database(url, clock=Clock(), owner=True)
+    yield database
+    await database.close()
+
+
+async def test_a_step_and_its_line_are_stored_together_and_once(database: Database) -> None:
+    """The second of two equal steps stores neither."""
+    confirmations = confirmations_of(database)
+    await confirmations.add(CONFIRMATION)
+    line = did(act=Act.REFUND, subject=SUBJECT)
+
+    assert await confirmations.change(BEGUN, line, seen=0) == msgspec.structs.replace(BEGUN, act=1)
+    assert await confirmations.change(BEGUN, line, seen=None) is None
+    assert await confirmations.get("cnf_1") == msgspec.structs.replace(BEGUN, act=1)
+    assert [each.number for each in await acts_of(database).about(SUBJECT, 10)] == [1]
+    assert await acts_of(database).newest_named() == 1
+
+
+async def test_a_line_that_nobody_saw_keeps_the_step_from_being_made(database: Database) -> None:
+    """Lines about other things don't."""
+    confirmations, acts = confirmations_of(database), acts_of(database)
+    await confirmations.add(CONFIRMATION)
+    await acts.write_line(did(act=Act.ADD_NOTE, subject="operation/op_2"), 0)
+    await acts.write_line(did(act=Act.ADD_NOTE, subject=SUBJECT), 0)
+
+    assert await confirmations.change(BEGUN, did(act=Act.REFUND, subject=SUBJECT), seen=1) is None
+    assert await acts.write_line(did(act=Act.ADD_NOTE, subject=SUBJECT), 1) is None
+    assert await confirmations.get("cnf_1") == CONFIRMATION
+    assert await confirmations.change(BEGUN, did(act=Act.REFUND, subject=SUBJECT), seen=2) is not None
+
+
+async def test_only_what_waits_for_a_second_person_is_listed(database: Database) -> None:
+    """Oldest first."""
+    confirmations = confirmations_of(database)
+    for number in (3, 1, 2):
+        added = msgspec.structs.replace(CONFIRMATION, id=f"cnf_{number}", made_at_ms=number)
+        await confirmations.add(added)
+        if number != 2:
+            proposed = next_of_confirmation(added, 20, state=ConfirmationState.PROPOSED, proposed_by="opr_1")
+            await confirmations.change(proposed, did(act=Act.PROPOSE, subject=SUBJECT), seen=None)
+
+    assert [each.id for each in await confirmations.proposed()] == ["cnf_1", "cnf_3"]
+
+
+async def test_what_nobody_confirmed_is_forgotten(database: Database) -> None:
+    """Only that: what has begun stays."""
+    confirmations = confirmations_of(database)
+    begun = msgspec.structs.replace(CONFIRMATION, id="cnf_2")
+    for each in (CONFIRMATION, begun):
+        await confirmations.add(each)
+    changed = next_of_confirmation(begun, 20, state=ConfirmationState.BEGUN)
+    await confirmations.change(changed, did(act=Act.REFUND, subject=SUBJECT), seen=None)
+    await confirmations.add(msgspec.structs.replace(CONFIRMATION, id="cnf_3", made_at_ms=11 + SHOWN_MS))
+
+    found = [await confirmations.get(f"cnf_{number}") for number in (1, 2, 3)]
+    assert [each is not None for each in found] == [False, True, True]
+
+
+async def test_what_came_of_it_is_stored_once(database: Database) -> None:
+    """The process that was slower stores nothing over it."""
+    confirmations = confirmations_of(database)
+    await confirmations.add(CONFIRMATION)
+    begun = await confirmations.change(BEGUN, did(act=Act.REFUND, subject=SUBJECT), seen=None)
+    assert begun is not None
+    done = next_of_confirmation(begun, 30, state=ConfirmationState.DONE, operation_id="op_2")
+
+    assert await confirmations.end(done)
+    assert not await confirmations.end(msgspec.structs.replace(done, said="otherwise"))
+    assert await confirmations.get("cnf_1") == done
+
+
+@pytest.mark.parametrize("column", ["amount_minor = 500", "state = 'proposed'", "fields = '{}'", "proposed_by = 'x'"])
+async def test_a_row_that_somebody_else_wrote_is_not_there(database: Database, column: str) -> None:
+    """Who can write to the database can't have a colleague confirm another amount."""
+    confirmations = confirmations_of(database)
+    await confirmations.add(CONFIRMATION)
+    tamper = query(f"UPDATE console_confirmations SET {column} RETURNING id")  # noqa: S608 - constant texts
+    await database.write(all_rows(Statement(tamper, ())))
+
+    assert await confirmations.get("cnf_1") is None
+    assert await confirmations.proposed() == []

@@ -1,0 +1,96 @@
+"""The indexes of lists: there on both databases, and known to SQLite's planner by fixed statistics."""
+
+import re
+import sqlite3
+from pathlib import Path
+
+import asyncpg
+import pytest
+from tests.databases import sqlite_url
+from tests.store.million.offered import listings
+
+from payrelay.store.engine.migrations import shipped
+from payrelay.store.engine.queries import distinct
+from payrelay.store.statements.pagination import ListIndex, Listing
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> sqlite3.Connection:
+    """Opens a new and migrated file."""
+    sqlite_url(tmp_path / "payrelay.db")
+    return sqlite3.connect(tmp_path / "payrelay.db")
+
+
+def made(dialect: str) -> set[str]:
+    """Reads the text of each index that the migration about lists makes, without what differs between databases."""
+    [migration] = [each for each in shipped(dialect) if each.name.startswith("lists_")]
+    texts = re.findall(r"CREATE INDEX ([^;]+);", migration.text)
+    return {" ".join(text.replace("CONCURRENTLY ", "").split()) for text in texts}
+
+
+def leads(index: ListIndex, table: str, text: str) -> bool:
+    """Tells whether an index, as the schema has it, leads to the rows of a page in their order."""
+    columns = [*index.columns, *(["id"] if index.is_sorted else [])]
+    return bool(re.search(rf" ON {table} \({', '.join(columns)}\b", text)) and (
+        index.among is None or text.endswith(f"WHERE {index.among.text}") or index.columns == ("state",)
+    )
+
+
+def test_each_index_has_its_statistics(connection: sqlite3.Connection) -> None:
+    """An index without a line is taken for one that leads to ten rows, and put before those that do."""
+    indexes = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'index'")}
+    without_rowid = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%WITHOUT ROWID%'"
+    indexes |= {row[0] for row in connection.execute(without_rowid)}
+
+    lines = dict(connection.execute("SELECT idx, stat FROM sqlite_stat1"))
+
+    assert lines.keys() == indexes, "a migration that makes or drops an index does so with its line in sqlite_stat1"
+    for name, line in lines.items():
+        key = [row for row in connection.execute(f"PRAGMA index_xinfo('{name}')") if row[5]]
+        assert 2 <= len(line.split()) <= len(key) + 1, name
+
+
+def test_both_databases_have_the_same_indexes_of_lists() -> None:
+    """What is tried on one of them would say nothing of the other."""
+    assert made("sqlite") == made("postgresql")
+
+
+@pytest.mark.parametrize("listing", listings().values(), ids=listings())
+def test_each_index_that_a_list_is_read_by_exists(connection: sqlite3.Connection, listing: Listing) -> None:
+    """A partial one has its condition word by word, because SQLite compares the words."""
+    texts = [row[0] for row in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql <> ''")]
+    plain = [" ".join(text.split()) for text in texts]
+
+    for index in listing.indexes:
+        if index.columns == ("id",):
+            continue
+        if not index.columns:
+            assert index.among is not None
+            assert any(text.endswith(f"WHERE {index.among.text}") for text in plain), index
+        else:
+            assert any(leads(index, listing.table, text) for text in plain), index
+
+
+def test_distinct_values_are_read_once_each(connection: sqlite3.Connection) -> None:
+    """However many rows have a value, one step in the index passes them all."""
+    connection.execute("CREATE TABLE shops (name TEXT)")
+    connection.execute("CREATE INDEX shops_name ON shops (name)")
+    steps = []
+    connection.set_progress_handler(lambda: steps.append(1), 1)
+    for count in (1, 5_000):
+        connection.executemany("INSERT INTO shops VALUES (?)", [(name,) for name in "aabc" for _ in range(count)])
+        steps.clear()
+        assert connection.execute(f"{distinct('shops', 'name')} ORDER BY value").fetchall() == [("a",), ("b",), ("c",)]
+        assert len(steps) < 300
+    assert connection.execute(distinct("shops", "name", "name > 'c'")).fetchall() == []
+
+
+@pytest.mark.postgresql
+async def test_distinct_values_leave_out_null(postgresql_url: str) -> None:
+    """A row without a value names nobody; PostgreSQL answers as SQLite does."""
+    connection = await asyncpg.connect(postgresql_url)
+    await connection.execute("CREATE TEMPORARY TABLE shops (name TEXT)")
+    assert await connection.fetch(distinct("shops", "name")) == []
+    await connection.execute("INSERT INTO shops VALUES ('b'), ('a'), (NULL), ('a')")
+    assert [row[0] for row in await connection.fetch(distinct("shops", "name"))] == ["a", "b"]
+    await connection.close()
