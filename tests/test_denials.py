@@ -54,6 +54,12 @@ DENIALS: Final[dict[str, Known]] = {
     "nothing is cleared while the database lacks commits or a recovery is under way": Known.HERE,
     "Nothing is kept.": Known.SHOWN,
     "nothing is known of an order ": Known.SHOWN,
+    # Our books beside the gateway's and the bank's.
+    " was not compared; nothing of it is known, and nothing is booked.": Known.SHOWN,
+    "our books alone; nothing was read that could show it": Known.SHOWN,
+    "Money was taken for what our books call failed: the customer heard that nothing was.": Known.SHOWN,
+    "Your reason explains it. Nothing is changed in the books or at the gateway. It is open again only where a"
+    " comparison finds that it says something else.": Known.HERE,
     # Refusals of an effect.
     "the gateway's budget of calls is used up; this request was not sent": Known.NEVER_SENT,
     "the gateway is failing; this request was not sent": Known.NEVER_SENT,

@@ -125,7 +125,6 @@ def _words(service: Service, order: str) -> dict[str, Any]:
         "card": CARD,
         "declining_card": DECLINING_CARD,
         "key": service.key,
-        "webhook": service.webhook,
     }
 
 
@@ -143,7 +142,10 @@ def _plant(story: Story, service: Service, run: Run) -> None:
     if planted == "customer":
         token = service.simulate("POST", "seed_data", {"customers": [{}]})["customer_tokens"][0]
         run.words["customer"] = service.call("POST", "/customers", {"customer_token": token})["id"]
-    if "$revoked" in json.dumps(story.steps):
+    steps = json.dumps(story.steps)
+    if "$webhook" in steps:
+        run.words["webhook"] = service.delivery()
+    if "$revoked" in steps:
         issued = service.call("POST", "/client-tokens", {"order_id": run.order})
         service.call("DELETE", f"/client-tokens/{issued['id']}")
         run.words["revoked"] = issued["token"]

@@ -36,8 +36,6 @@ class Service:
     port: int
     key: str
     simulator: str
-    webhook: dict[str, Any]
-    """A delivery that really came: ``secret``, ``headers`` and ``body``."""
 
     def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - what JSON has
         """Calls the service directly, and gives ``data``."""
@@ -56,6 +54,37 @@ class Service:
         card_fields = {"cardHolderName": "S Perera", "cardNo": card, "cardExpiry": "12/29", "cardSecureId": "123"}
         _exchange("POST", f"{address}/pay", urlencode(card_fields).encode(), origin)
 
+    def delivery(self) -> dict[str, Any]:
+        """Registers an endpoint, has an event sent to it, and gives what came.
+
+        That is ``secret``, ``headers``, ``old_headers`` and ``body``. Each call has a new one, since a signature is good
+        for minutes only.
+        """
+        came: list[dict[str, Any]] = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                """Takes it."""
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                came.append({"headers": dict(self.headers.items()), "body": body.decode()})
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Says nothing."""
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as receiver:
+            threading.Thread(target=receiver.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{receiver.server_address[1]}/hooks"
+            endpoint = self.call("POST", "/endpoints", {"url": url, "types": ["endpoint.*"]})
+            self.call("POST", f"/endpoints/{endpoint['id']}/test")
+            _until(lambda: bool(came), "the service sends a webhook")
+            self.call("DELETE", f"/endpoints/{endpoint['id']}")
+            receiver.shutdown()
+        headers = came[0]["headers"]
+        old = {name: OLD_S if name.lower() == "webhook-timestamp" else value for name, value in headers.items()}
+        return came[0] | {"secret": endpoint["secret"], "old_headers": old}
+
 
 @contextmanager
 def running_service(folder: Path) -> Iterator[Service]:
@@ -69,9 +98,7 @@ def running_service(folder: Path) -> Iterator[Service]:
         serve = [str(PAYRELAY), "serve", "--host", "127.0.0.1", "--port", str(port)]
         stack.enter_context(_program(serve, folder, environment, folder / "service.log"))
         _until_answered(f"http://127.0.0.1:{port}/health/ready", folder / "service.log")
-        service = Service(port=port, key=key, simulator=simulator["base_url"], webhook={})
-        service.webhook.update(_delivery(service))
-        yield service
+        yield Service(port=port, key=key, simulator=simulator["base_url"])
 
 
 def _environment(folder: Path, simulator: dict[str, str], port: int) -> dict[str, str]:
@@ -115,34 +142,6 @@ def _credentials(line: str) -> dict[str, str]:
     if len(found) != len(("app_id", "app_secret", "merchant_id", "merchant_secret")):
         raise RuntimeError(f"the simulator printed something else: {line}")
     return found
-
-
-def _delivery(service: Service) -> dict[str, Any]:
-    """Registers an endpoint, has an event sent to it, and gives what came."""
-    came: list[dict[str, Any]] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            """Takes it."""
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            came.append({"headers": dict(self.headers.items()), "body": body.decode()})
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as receiver:
-        threading.Thread(target=receiver.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{receiver.server_address[1]}/hooks"
-        endpoint = service.call("POST", "/endpoints", {"url": url, "types": ["endpoint.*"]})
-        service.call("POST", f"/endpoints/{endpoint['id']}/test")
-        _until(lambda: bool(came), "the service sends a webhook")
-        service.call("DELETE", f"/endpoints/{endpoint['id']}")
-        receiver.shutdown()
-    headers = came[0]["headers"]
-    old = {name: OLD_S if name.lower() == "webhook-timestamp" else value for name, value in headers.items()}
-    return came[0] | {"secret": endpoint["secret"], "old_headers": old}
 
 
 def _command(folder: Path, environment: dict[str, str], *arguments: str) -> str:

@@ -55,7 +55,7 @@ def test_the_console_of_the_demo_shows_a_payment(demo: Demo) -> None:
     """With the address, the name and the password that it prints: a newcomer sees what support sees."""
     charge = next(command for command in demo.calls if "demo-charge-1" in command)
     assert play(charge).status == 200
-    (address,) = re.findall(r"(http://\S+)/console/", demo.text)
+    address = re.findall(r"(http://\S+)/console/", demo.text)[0]
     ((email, password),) = re.findall(r"sign in as (\S+) with the password (\S+)", demo.text)
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
 

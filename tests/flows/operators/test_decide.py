@@ -29,7 +29,8 @@ FLOWS: dict[str, Callable[[World], Awaitable[Answer]]] = {
     "void": lambda world: refund(world.relay, asked(), Void(authorization_token="t", description="x")),
     "cancel": lambda world: cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=4)),
 }
-GUARDED_FOR_GOOD = {("capture", State.SUCCEEDED)}
+# A second capture of the same authorization, or one of an authorization that was voided, is never sent.
+GUARDED_FOR_GOOD = {("capture", State.SUCCEEDED), ("void", State.SUCCEEDED)}
 
 
 async def begun(world: World, flow: str = "charge", kind: OutcomeKind = OutcomeKind.UNKNOWN, **facts: str) -> Operation:

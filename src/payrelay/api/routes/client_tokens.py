@@ -139,7 +139,7 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
 
 def _with_one_of(*scopes: Scope) -> dict[str, object]:
     """Gives the condition that the body names one of these scopes; without its type, null would meet it."""
-    return _where(scopes={"type": "array", "contains": {"enum": sorted(scopes)}})
+    return _where(scopes={"type": "array", "items": {"type": "string"}, "contains": {"enum": sorted(scopes)}})
 
 
 def _without(*names: str) -> dict[str, object]:

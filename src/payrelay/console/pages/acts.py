@@ -1,6 +1,6 @@
 """Acting: a form leads to a confirmation, which has an address of its own; the result is at the same address."""
 
-from payrelay.console.pages.queue import reason_from, stale_page, target_page
+from payrelay.console.pages.target import reason_from, stale_page, target_page
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import redirect
 from payrelay.core.console.act_texts import ACT_TEXTS, TITLES_OF_DECISIONS

@@ -1,0 +1,57 @@
+"""The page of one thing: what is known of it, what can be done about it, and what has changed since it was shown."""
+
+from urllib.parse import quote
+
+from payrelay.console.web.asked import Asked
+from payrelay.core.console.act_texts import ACT_TEXTS
+from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.core.console.roles import Act, may
+from payrelay.core.operator_text import WordsError, reason_of
+from payrelay.errors import MEANINGS, Code, Refusal
+from payrelay.flows.console.acting import ActTarget
+from payrelay.flows.console.acts.stale import StalePageError
+from payrelay.flows.console.acts.studies import study_target
+from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, LISTED_ON
+
+
+async def target_page(asked: Asked, target: ActTarget, refusal: Refusal | None = None) -> ConsoleAnswer:
+    """Gives the page of one thing, with what was wrong in the form that was sent."""
+    role = asked.visited.operator.role
+    study = await study_target(asked.parts, asked.site.relay, target)
+    return asked.page(
+        "act_target.html",
+        status=200 if refusal is None else MEANINGS[refusal.code].http_status,
+        error=None if refusal is None else f"{refusal.msg[:1].upper()}{refusal.msg[1:]}.",
+        target=target,
+        study=study,
+        books_path=_books_path(target),
+        takes_payment=any(each.takes_payment for each in study.decisions),
+        acts=[act for act in target.acts if act is not Act.DECIDE and may(role, act)],
+        allowed=[act for act in (Act.DECIDE, Act.ADD_NOTE, Act.ASSIGN_CASE) if may(role, act)],
+        texts=ACT_TEXTS,
+        given=asked.form,
+    )
+
+
+def stale_page(asked: Asked, stale: StalePageError, *, kept: str = "") -> ConsoleAnswer:
+    """Says what has changed since the page was shown from which the form came."""
+    return asked.page("stale.html", status=409, target=stale.target, changes=stale.changes, kept=kept)
+
+
+def path_of(target: ActTarget) -> str:
+    """Gives the address of the page of one thing."""
+    return f"/console/act/{target.noun}/{target.id}"
+
+
+def _books_path(target: ActTarget) -> str | None:
+    """Gives the address of the day that lists a thing of the books; None for whatever else."""
+    day = {DAY: target.id.partition("~")[2], DIFFERENCE: dict(target.facts).get(LISTED_ON)}.get(target.noun)
+    return None if day is None else f"/console/reconciliation/{quote(target.account, safe='')}/{day}"
+
+
+def reason_from(asked: Asked, field: str, what: str) -> str:
+    """Reads a field with a person's own words. Raises Refusal (invalid_request)."""
+    try:
+        return reason_of(" ".join(asked.form.get(field, "").split()))
+    except WordsError as error:
+        raise Refusal(Code.INVALID_REQUEST, f"{what} {error}") from None
