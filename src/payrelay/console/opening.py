@@ -40,7 +40,10 @@ def console_of(
         takes_passwords=not settings.provider_only,
     )
     cookies = Cookies(is_secure=is_secure(settings.public_url))
-    site = Site(parts=parts, cases=case_parts(store, relay), relay=relay, cookies=cookies, origin=settings.public_url)
+    cases = case_parts(store, relay)
+    cases.budgets.begin()
+    stack.push_async_callback(cases.budgets.end)
+    site = Site(parts=parts, cases=cases, relay=relay, cookies=cookies, origin=settings.public_url)
     return Console(site, log)
 
 

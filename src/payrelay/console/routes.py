@@ -7,7 +7,19 @@ from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from payrelay.console.pages import account, acts, books, books_saved, find, operators, orders, provider, queue, sign_in
+from payrelay.console.pages import (
+    account,
+    acts,
+    books,
+    books_saved,
+    find,
+    operators,
+    orders,
+    overview,
+    provider,
+    queue,
+    sign_in,
+)
 from payrelay.console.web.asked import Asked
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.roles import TO_CONFIRM, Act
@@ -62,6 +74,7 @@ ROUTES: Final = (
     ConsoleRoute("GET", "/console/orders/{account}/{order}", orders.show, Act.LOOK),
     ConsoleRoute("POST", "/console/orders/{account}/{order}/gateway", orders.ask, Act.ASK_GATEWAY),
     ConsoleRoute("GET", "/console/operations/{operation}", orders.show_operation, Act.LOOK),
+    ConsoleRoute("GET", "/console/overview", overview.show, Act.LOOK),
     ConsoleRoute("GET", "/console/queue", queue.show_queue, Act.LOOK),
     ConsoleRoute("GET", "/console/act/{noun}/{id}", queue.show_target, Act.LOOK),
     ConsoleRoute("POST", "/console/act/{noun}/{id}/note", queue.note, Act.ADD_NOTE),

@@ -24,9 +24,11 @@ from payrelay.flows.console.manage_operators import NewOperator, add_operator
 from payrelay.flows.console.parts import Actor, Browser, ConsoleParts
 from payrelay.flows.console.sign_in import SignedIn, Visitor, accept_invitation, confirm_code, secret_to_enrol
 from payrelay.gateways.pacing.rate_limiter import Priority
+from payrelay.runtime.console.budget_samples import BudgetSamples
 from payrelay.runtime.console.passwords import Passwords
 from payrelay.store.console.searches import Searches
 from payrelay.store.console.told import ToldEvents
+from payrelay.store.console.trends import Trends
 from payrelay.store.console.tries import Challenges, SignInTries
 from payrelay.store.engine.database import Database
 
@@ -85,7 +87,13 @@ class Desk:
         retention = Retention(keyed_ms=MINUTE_MS, unkeyed_ms=MINUTE_MS)
         self.relay = relay_over(database, {"gateway": self.gateway}, clock=self.clock, log=QUIET, retention=retention)
         rows = digests_of(database)
-        self.cases = CaseParts(relay=self.relay, searches=Searches(database, rows), told=ToldEvents(database))
+        self.cases = CaseParts(
+            relay=self.relay,
+            searches=Searches(database, rows),
+            told=ToldEvents(database),
+            trends=Trends(database),
+            budgets=BudgetSamples(lambda: {"gateway": self.gateway.rate_limiter.snapshot()}, self.clock),
+        )
         self.parts = ConsoleParts(
             operators=operators_of(database),
             acts=acts_of(database),

@@ -139,6 +139,7 @@ def navigation_of(role: Role | None) -> tuple[tuple[str, str], ...]:
         return ()
     pages = (
         ("/console/", "Start", Act.LOOK),
+        ("/console/overview", "Overview", Act.LOOK),
         ("/console/find", "Find", Act.LOOK),
         ("/console/queue", "Queue", Act.LOOK),
         ("/console/reconciliation", "Books", Act.LOOK_AT_BOOKS),

@@ -64,7 +64,14 @@ def written(at_ms: int, zone: str) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC{'' if offset == '+0000' else f'{offset[:3]}:{offset[3:]}'}"
 
 
+@pass_context
+def _when_short(context: Context, at_ms: int) -> str:
+    """Writes the day and the minute for the reader, where the year and the zone stand beside it."""
+    return f"{datetime.fromtimestamp(at_ms / 1000, ZoneInfo(str(context.get('zone', 'UTC')))):%d %b %H:%M}"
+
+
 _templates.filters["when"] = _when
+_templates.filters["when_short"] = _when_short
 _templates.filters["in_utc"] = lambda at_ms: written(at_ms, "UTC")
 _templates.filters["money"] = money
 _templates.filters["words"] = lambda text: text.replace("_", " ")

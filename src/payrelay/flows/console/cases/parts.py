@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from payrelay.flows.console.opening import OpenedStore
 from payrelay.flows.relay import Relay
+from payrelay.runtime.console.budget_samples import BudgetSamples
 from payrelay.store.console.searches import Searches
 from payrelay.store.console.told import ToldEvents
+from payrelay.store.console.trends import Trends
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,13 +18,26 @@ class CaseParts:
         relay: what every flow works with.
         searches: finds operations and checkouts.
         told: reads events and their deliveries.
+        trends: counts for the overview.
+        budgets: what this process saw of the accounts' budgets.
     """
 
     relay: Relay
     searches: Searches
     told: ToldEvents
+    trends: Trends
+    budgets: BudgetSamples
 
 
 def case_parts(store: OpenedStore, relay: Relay) -> CaseParts:
-    """Makes what the flows work with, on the database of a relay."""
-    return CaseParts(relay=relay, searches=Searches(store.database, store.rows), told=ToldEvents(store.database))
+    """Makes what the flows work with, on the database of a relay. Who serves them begins to look at budgets."""
+    accounts = relay.accounts
+    return CaseParts(
+        relay=relay,
+        searches=Searches(store.database, store.rows),
+        told=ToldEvents(store.database),
+        trends=Trends(store.database),
+        budgets=BudgetSamples(
+            lambda: {name: account.rate_limiter.snapshot() for name, account in accounts.items()}, relay.clock
+        ),
+    )
