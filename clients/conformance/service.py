@@ -57,8 +57,8 @@ class Service:
     def delivery(self) -> dict[str, Any]:
         """Registers an endpoint, has an event sent to it, and gives what came.
 
-        That is ``secret``, ``headers``, ``old_headers`` and ``body``. Each call has a new one, since a signature is good
-        for minutes only.
+        That is ``secret``, ``headers``, ``old_headers`` and ``body``. Each call has a new one, since a signature is
+        good for minutes only.
         """
         came: list[dict[str, Any]] = []
 

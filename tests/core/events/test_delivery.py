@@ -126,3 +126,9 @@ def test_a_mistyped_pattern_is_refused_with_what_there_is(text: str) -> None:
     """An endpoint that wants what never comes would be silent for ever."""
     with pytest.raises(PatternError, match=r"operation\.\*"):
         pattern_of(text)
+
+
+@pytest.mark.parametrize("text", ["*", *TYPES, *{f"{each.partition('.')[0]}.*" for each in TYPES}])
+def test_a_pattern_is_shown_as_it_was_written(text: str) -> None:
+    """An endpoint is shown with its patterns, and whoever sends them back must get the same endpoint."""
+    assert pattern_of(text).text == text

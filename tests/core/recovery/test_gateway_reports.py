@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
 from payrelay.core.payments.payment import PaymentStatus
-from payrelay.core.recovery.gateway_reports import COLUMNS, PROBLEMS_MAX, ReportUnreadableError, read_report
+from payrelay.core.recovery.gateway_reports import (
+    BYTES_MAX,
+    COLUMNS,
+    PAYMENTS_MAX,
+    PROBLEMS_MAX,
+    ReportUnreadableError,
+    read_report,
+)
 
 PAYMENT: dict[str, object] = {
     "order_id": "A-1",
@@ -63,6 +70,8 @@ def test_a_date_without_a_zone_is_the_gateways() -> None:
     ("changes", "problem"),
     [
         ({"order_id": ""}, "line 2: order_id: is missing"),
+        ({"order_id": "x" * 251}, "line 2: order_id: must be printable, with at most 250 characters"),
+        ({"order_id": "A\x001"}, "line 2: order_id: must be printable, with at most 250 characters"),
         ({"payment_id": "x1"}, "line 2: payment_id: must have 1 to 19 digits"),
         ({"amount": "2,510.00"}, "line 2: amount: must be a number without separators"),
         ({"amount": "25.101"}, "line 2: amount: must have at most 2 decimals"),
@@ -91,6 +100,7 @@ def test_a_wrong_field_is_named_with_its_line(changes: dict[str, object], proble
         (csv_of(PAYMENT) + b'"A-2', "line 3: is not CSV"),
         (csv_of(PAYMENT) + b"\xff", "line 3: is not UTF-8"),
         (csv_of(PAYMENT).replace(b"status", b"amount"), "line 1: the header lacks status"),
+        (csv_of(PAYMENT | {"more": "x"}).replace(b"more", b"amount"), "line 1: the header has amount twice"),
         (b"[{]", "line 1: is not JSON"),
         (b"[" * 100_000, "is not JSON that can be read"),
         (b"{}", "line 1: must be a JSON array"),
@@ -104,6 +114,22 @@ def test_a_wrong_field_is_named_with_its_line(changes: dict[str, object], proble
 def test_a_file_that_is_no_report_says_why(content: bytes, problem: str) -> None:
     """A cut download, another export, or two answers about one payment are believed in nothing."""
     assert problems(content)[0].startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"x" * (BYTES_MAX + 1), f"the file has more than {BYTES_MAX} bytes: give it in parts"),
+        (
+            b"[" + b",".join([json.dumps(PAYMENT).encode()] * (PAYMENTS_MAX + 1)) + b"]",
+            f"the file has more than {PAYMENTS_MAX} payments: give it in parts",
+        ),
+    ],
+    ids=["bytes", "payments"],
+)
+def test_a_report_that_is_too_large_is_refused_whole(content: bytes, problem: str) -> None:
+    """Half of it would be believed as if it were all; whoever exported it can give it in parts."""
+    assert problems(content) == (problem,)
 
 
 def test_an_equal_line_is_read_once() -> None:

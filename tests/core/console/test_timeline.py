@@ -1,0 +1,67 @@
+"""The line of time of an order: each moment says what its row says, and no more."""
+
+import msgspec
+import pytest
+from tests.samples import CHECKOUT, NOTIFICATION
+
+from payrelay.core.checkouts.checkout import CheckoutState
+from payrelay.core.console.timeline import of_checkout, of_notification
+from payrelay.core.notifications.notification import (
+    Authenticity,
+    MessageType,
+    NotificationKind,
+    NotificationState,
+    ReportedStatus,
+)
+
+
+def test_a_page_that_nobody_opened_has_one_moment() -> None:
+    """Support must not tell a customer that the page was seen."""
+    unseen = msgspec.structs.replace(CHECKOUT, state=CheckoutState.OPEN, opened_at_ms=None)
+
+    assert [each.text.startswith("The customer was asked ") for each in of_checkout(unseen)] == [True]
+
+
+def test_a_page_that_was_opened_and_has_ended_has_three_moments() -> None:
+    """In the order in which they happened: asked, shown, and what came of it."""
+    ended = msgspec.structs.replace(
+        CHECKOUT, state=CheckoutState.COMPLETED, created_at_ms=1, opened_at_ms=2, updated_at_ms=3, payment_id="7"
+    )
+    moments = of_checkout(ended)
+
+    assert [each.at_ms for each in moments] == [1, 2, 3]
+    assert moments[1].text == "The customer's page was shown for the first time."
+    assert ("Payment", "7") in moments[2].evidence
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"kind": NotificationKind.PAYMENT, "message_type": None}, "The gateway reported: "),
+        (
+            {"kind": NotificationKind.RECURRING, "message_type": MessageType.INSTALLMENT_FAILED},
+            "The gateway reported: an installment failed",
+        ),
+        (
+            {"kind": NotificationKind.PREAPPROVAL, "message_type": None},
+            "The gateway reported: the customer lets the card be charged later",
+        ),
+        ({"authenticity": Authenticity.FORGED}, "A message claimed: "),
+    ],
+)
+def test_a_notification_says_who_says_what(members: dict[str, object], said: str) -> None:
+    """A forged message is nobody's word, and a preapproval is no payment."""
+    told = msgspec.structs.replace(
+        NOTIFICATION, authenticity=Authenticity.GENUINE, reported=ReportedStatus.SUCCEEDED, message_type=None
+    )
+    [moment] = of_notification(msgspec.structs.replace(told, **members))
+
+    assert moment.text.startswith(said)
+
+
+@pytest.mark.parametrize("state", [NotificationState.NEEDS_ATTENTION, NotificationState.REFUSED])
+def test_a_notification_that_was_not_believed_has_its_mark(state: NotificationState) -> None:
+    """It is found at a glance in a long line of time."""
+    [moment] = of_notification(msgspec.structs.replace(NOTIFICATION, state=state))
+
+    assert moment.tone == "doubt"
