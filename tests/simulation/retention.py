@@ -19,7 +19,10 @@ from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 LATER_MS: Final = 500 * DAY_MS
 REPEATS_MAX: Final = 5
 OPERATIONS_MAX: Final = 100_000
-_ROWS: Final = f"SELECT {OPERATION_COLUMNS} FROM operations ORDER BY id"  # noqa: S608, columns that are named there
+_CLAIM: Final = ("claim", "claim_ends_at_ms")
+_COLUMNS: Final = ", ".join(name for name in OPERATION_COLUMNS.split(", ") if name not in _CLAIM)
+_ROWS: Final = f"SELECT {_COLUMNS} FROM operations ORDER BY id"  # noqa: S608, columns that are named there
+_CLAIMS: Final = f"SELECT {', '.join(_CLAIM)} FROM operations ORDER BY id"  # noqa: S608, columns named above
 _HANGING: Final = (
     "SELECT id, state, sealed_call, sealed_answer, (SELECT count(*) FROM history WHERE operation_id = id)"
     " FROM operations ORDER BY id"
@@ -31,6 +34,7 @@ _Call = Callable[[Ask, float], Awaitable[object]]
 async def clear_everything_old(relay: Relay, auditor: sqlite3.Connection) -> list[str]:
     """Anchors and clears everything, and tells what of it should not have gone."""
     before, hanging, counts = _rows(auditor, _ROWS), _rows(auditor, _HANGING), _counts(auditor)
+    claims = _rows(auditor, _CLAIMS)
     now_ms = relay.clock.now_ms() + LATER_MS
     while await anchor(relay.journal.trail, now_ms):
         pass
@@ -42,6 +46,9 @@ async def clear_everything_old(relay: Relay, auditor: sqlite3.Connection) -> lis
     faults = []
     if _rows(auditor, _ROWS) != before:
         faults.append("the clearing changed rows of operations")
+    # The worker goes on beside it, and takes the claims that have lapsed.
+    if any(_is_taken_early(*pair, relay.clock.now_ms()) for pair in zip(claims, _rows(auditor, _CLAIMS), strict=True)):
+        faults.append("the clearing took a claim that holds")
     if _counts(auditor) != counts:
         faults.append("the clearing removed rows of other tables")
     after = {row[0]: row for row in _rows(auditor, _HANGING)}
@@ -64,6 +71,12 @@ async def repeat_all(told: Sequence[Told], call: _Call, auditor: sqlite3.Connect
     for ask in keyed[:REPEATS_MAX]:
         await call(ask, 12.0)
     return [] if _counts(auditor, ("operations",)) == before else ["a repeat after the clearing began an operation"]
+
+
+def _is_taken_early(before: tuple[object, ...], after: tuple[object, ...], now_ms: int) -> bool:
+    ends_at_ms = before[1]
+    has_lapsed = isinstance(ends_at_ms, int) and ends_at_ms <= now_ms
+    return after != before and not (has_lapsed and after == (None, None))
 
 
 def _rows(auditor: sqlite3.Connection, text: str) -> list[tuple[object, ...]]:
