@@ -47,6 +47,7 @@ def test_every_route_says_who_may() -> None:
     """A page without an act is one that anybody may open, and these are few."""
     assert {route.path for route in ROUTES if route.act is None} == {
         "/console/assets/console.css",
+        "/console/assets/live.js",
         "/console/sign-in",
         "/console/sign-in/provider",
         "/console/sign-in/provider/back",
@@ -240,9 +241,9 @@ async def test_guesses_are_limited_by_the_pages_too(desk: Desk, console: Console
 
 
 async def test_every_answer_has_the_headers_that_guard_it(desk: Desk, console: Console) -> None:
-    """No script, no frame, no cache; also on errors. The cookies are the host's own, over https, and no script's."""
+    """No script but ours, no frame, no cache; also on errors. Cookies are the host's own, over https, for no script."""
     window = await signed_in(desk, console, ADA)
-    addresses = [address(route) for route in ROUTES if route.method == "GET" and "css" not in route.path]
+    addresses = [address(route) for route in ROUTES if route.method == "GET" and "assets" not in route.path]
     for each in (*addresses, "/console/nothing", "/console/operators/nobody@x.example"):
         answer = await window.send("GET", each)
         headers = dict(answer.headers)
@@ -252,7 +253,9 @@ async def test_every_answer_has_the_headers_that_guard_it(desk: Desk, console: C
         assert "frame-ancestors 'none'" in policy
         assert headers[b"cache-control"] == b"no-store"
         assert (headers[b"x-frame-options"], headers[b"x-content-type-options"]) == (b"DENY", b"nosniff")
-        assert not re.search(r"<script|style=|\son[a-z]+=", answer.body.decode()), each
+        scripts = ['<script src="/console/assets/live.js" defer></script>'] if "script-src 'self'" in policy else []
+        assert re.findall(r"<script.*?</script>", answer.body.decode()) == scripts, each
+        assert not re.search(r"style=|\son[a-z]+=", answer.body.decode()), each
     cookies = [
         value.decode()
         for name, value in (await Window(console).send("GET", "/console/sign-in")).headers

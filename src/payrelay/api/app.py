@@ -20,7 +20,7 @@ from payrelay.api.context import ApiContext
 from payrelay.api.http.cross_origin import Browsers
 from payrelay.api.http.failures import cut_short, safely_answered
 from payrelay.api.http.incoming_request import Networks, Receive, Scope, Send
-from payrelay.api.http.outgoing import AnyAnswer, PlainAnswer, send_answer
+from payrelay.api.http.outgoing import AnyAnswer, PlainAnswer, StreamedPage, send_answer, send_pieces
 from payrelay.api.http.sampled_lines import RequestLines
 from payrelay.api.http.streams import StreamedAnswer, send_stream
 from payrelay.api.http.visit import Visit, answer_in_span, visit_of
@@ -85,6 +85,11 @@ class Api:
             self.lines.answered(visit, answer, perf_counter() - started_s)
             may_go_on = partial(self._admission.is_still_admitted, visit)
             await send_stream(send, visit.receive, answer, visit.own_headers(), may_go_on=may_go_on)
+            return 0
+        if isinstance(answer, StreamedPage):
+            self.lines.answered(visit, answer, perf_counter() - started_s)
+            headers = [*visit.own_headers(), *answer.raw_headers]
+            await send_pieces(send, visit.receive, answer.http_status, headers, answer.pieces)
             return 0
         try:
             await send_answer(send, visit, answer)

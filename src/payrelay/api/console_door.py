@@ -23,7 +23,7 @@ from payrelay.api.http.incoming_request import (
     read_body,
     request_id_of,
 )
-from payrelay.api.http.outgoing import PlainAnswer
+from payrelay.api.http.outgoing import PlainAnswer, StreamedPage, send_pieces
 from payrelay.api.http.visit import Visit
 from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.errors import MEANINGS, Refusal
@@ -79,6 +79,10 @@ class ConsoleDoor:
             self._pages, visit.scope, visit.receive, client=record.client, request_id=record.request_id
         )
         record.route = answer.route
+        if answer.stream is not None:
+            return StreamedPage(
+                http_status=answer.status, body=answer.body, raw_headers=answer.headers, pieces=answer.stream
+            )
         return PlainAnswer(http_status=answer.status, body=answer.body, raw_headers=answer.headers)
 
 
@@ -106,9 +110,6 @@ class ConsoleAddress:
         request_id = request_id_of(headers)
         client = client_address(peer_of(scope), headers, self._trusted)
         answer = await console_answer(self._pages, scope, receive, client=client, request_id=request_id)
-        own = [(b"x-request-id", request_id.encode()), (b"content-length", b"%d" % len(answer.body))]
-        await send({"type": "http.response.start", "status": answer.status, "headers": [*own, *answer.headers]})
-        await send({"type": "http.response.body", "body": answer.body})
         self._log.info(
             "console_request",
             request_id=request_id,
@@ -118,3 +119,10 @@ class ConsoleAddress:
             client=client,
             duration_ms=round((perf_counter() - began_s) * 1000, 3),
         )
+        sent = [(b"x-request-id", request_id.encode()), *answer.headers]
+        if answer.stream is not None:
+            await send_pieces(send, receive, answer.status, sent, answer.stream)
+            return
+        sent.append((b"content-length", b"%d" % len(answer.body)))
+        await send({"type": "http.response.start", "status": answer.status, "headers": sent})
+        await send({"type": "http.response.body", "body": answer.body})

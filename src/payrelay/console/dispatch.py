@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
-from payrelay.console.routes import ConsoleRoute, Entry, matching
+from payrelay.console.routes import LIVE_PATH, ConsoleRoute, Entry, matching
 from payrelay.console.web.asked import Asked, Site, fields_of, sign_in_path
 from payrelay.console.web.cookies import CookieName, is_form_token, new_visit
 from payrelay.console.web.rendering import redirect
@@ -58,7 +58,8 @@ class Console:
             return redirect("/console/")
         visit = self._site.cookies.read(request.headers.get(b"cookie"), CookieName.VISIT)
         token = self._site.cookies.read(request.headers.get(b"cookie"), CookieName.SESSION)
-        visitor = None if token is None else await visitor_of(self._site.parts, token)
+        is_use = request.path != LIVE_PATH.encode()
+        visitor = None if token is None else await visitor_of(self._site.parts, token, is_use=is_use)
         cookie = token if visitor is not None else visit
         asked = msgspec.structs.replace(asked, visitor=visitor, cookie=cookie or asked.cookie)
         method = "GET" if request.method == "HEAD" else request.method
@@ -74,8 +75,9 @@ class Console:
         if cookie is None and answer.status != HTTPStatus.SEE_OTHER:  # the page may have a form
             kept = self._site.cookies.set(CookieName.VISIT, asked.cookie)
             answer = msgspec.structs.replace(answer, headers=(*answer.headers, kept))
-        body = b"" if request.method == "HEAD" else answer.body
-        return msgspec.structs.replace(answer, route=route.path, body=body)
+        if request.method == "HEAD":
+            answer = msgspec.structs.replace(answer, body=b"", stream=None)
+        return msgspec.structs.replace(answer, route=route.path)
 
     async def _let_in(self, route: ConsoleRoute, asked: Asked, *, has_cookie: bool) -> ConsoleAnswer:
         request, visitor = asked.request, asked.visitor

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from payrelay.console import live
 from payrelay.console.pages import (
     account,
     acts,
@@ -54,8 +55,11 @@ class ConsoleRoute(NamedTuple):
     entry: Entry = Entry.OPEN
 
 
+LIVE_PATH: Final = "/console/live"
+"""Asked by open pages, and by nobody's hand: it is no use of a session."""
 ROUTES: Final = (
     ConsoleRoute("GET", "/console/assets/console.css", sign_in.style_sheet, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/assets/live.js", sign_in.live_script, entry=Entry.ANYBODY),
     ConsoleRoute("GET", "/console/sign-in", sign_in.show_form, entry=Entry.ANYBODY),
     ConsoleRoute("POST", "/console/sign-in", sign_in.take_password, entry=Entry.ANYBODY),
     ConsoleRoute("GET", "/console/sign-in/provider", provider.lead_away, entry=Entry.ANYBODY),
@@ -75,6 +79,7 @@ ROUTES: Final = (
     ConsoleRoute("POST", "/console/orders/{account}/{order}/gateway", orders.ask, Act.ASK_GATEWAY),
     ConsoleRoute("GET", "/console/operations/{operation}", orders.show_operation, Act.LOOK),
     ConsoleRoute("GET", "/console/overview", overview.show, Act.LOOK),
+    ConsoleRoute("GET", LIVE_PATH, live.stream, Act.LOOK),
     ConsoleRoute("GET", "/console/queue", queue.show_queue, Act.LOOK),
     ConsoleRoute("GET", "/console/act/{noun}/{id}", queue.show_target, Act.LOOK),
     ConsoleRoute("POST", "/console/act/{noun}/{id}/note", queue.note, Act.ADD_NOTE),

@@ -82,6 +82,11 @@ class Followers:
         """How many followers there are now."""
         return self._count
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the process is about to stop."""
+        return self._is_closed
+
     async def slot(self, reader: Reader, subject: str | None, *, holder: Holder) -> Follower | None:
         """Returns a new follower of a reader's events about a subject, or of all for None; None where no slot is free.
 

@@ -1,15 +1,20 @@
 """Answers on their way to the client: an envelope or a plain answer, with its headers."""
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.api.http.incoming_request import Send
+from payrelay.api.http.incoming_request import Receive, Send, disconnected
 from payrelay.api.http.request_log import RequestLogRecord
 from payrelay.api.http.visit import Visit
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer
 from payrelay.errors import Code
 
+PIECE_S: Final = 10.0
+"""How long a client may leave a piece of a page untaken; one that reads nothing loses its stream."""
 _FIXED: Final = (
     (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),
@@ -26,6 +31,12 @@ class PlainAnswer(msgspec.Struct, frozen=True, kw_only=True):
     raw_headers: tuple[tuple[bytes, bytes], ...]
     headers: tuple[tuple[str, str], ...] = ()
     code: Code | None = None
+
+
+class StreamedPage(PlainAnswer, frozen=True, kw_only=True):
+    """The beginning of a page that goes on piece by piece; ``send_pieces`` sends it, once."""
+
+    pieces: AsyncGenerator[bytes, None]
 
 
 AnyAnswer: TypeAlias = Answer | PlainAnswer
@@ -58,6 +69,32 @@ async def send_answer(send: Send, visit: Visit, answer: Answer | PlainAnswer) ->
     # HEAD gets the headers of the page, with the length of the body that GET would get.
     is_bodiless = visit.scope["method"] == "HEAD" and isinstance(answer, PlainAnswer)
     await send({"type": "http.response.body", "body": b"" if is_bodiless else answer.body})
+
+
+async def send_pieces(
+    send: Send, receive: Receive, status: int, headers: list[tuple[bytes, bytes]], pieces: AsyncGenerator[bytes, None]
+) -> None:
+    """Sends a page piece by piece, until it ends, the client disconnects, or takes none for ``PIECE_S``."""
+    sending = asyncio.ensure_future(_send_pieces(send, status, headers, pieces))
+    leaving = asyncio.ensure_future(disconnected(receive))
+    try:
+        await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (sending, leaving):
+            task.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+        with suppress(asyncio.CancelledError, OSError, RuntimeError, TimeoutError):
+            await sending
+
+
+async def _send_pieces(
+    send: Send, status: int, headers: list[tuple[bytes, bytes]], pieces: AsyncGenerator[bytes, None]
+) -> None:
+    async with aclosing(pieces) as opened:
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        async for piece in opened:
+            await asyncio.wait_for(send({"type": "http.response.body", "body": piece, "more_body": True}), PIECE_S)
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def note_answer(log_record: RequestLogRecord, answer: Answer | PlainAnswer, duration_s: float) -> None:

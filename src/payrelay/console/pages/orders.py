@@ -3,6 +3,7 @@
 from urllib.parse import quote
 
 from payrelay.console.web.asked import Asked
+from payrelay.console.web.rendering import order_path
 from payrelay.core.checkouts.checkout import STATE_SENTENCES as CHECKOUT_SENTENCES
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.roles import Act, may
@@ -59,6 +60,8 @@ async def _shown(asked: Asked, record: GatewayRecord | None) -> ConsoleAnswer:
     things += [("subscription", f"{account}~{each}", f"subscription {each}") for each in plans]
     return asked.page(
         "order.html",
+        live=order_path(order_id, account),
+        tells=True,
         order=order,
         payments=order.payments,
         can_ask=order.is_configured,

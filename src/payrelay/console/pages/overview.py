@@ -27,6 +27,7 @@ async def show(asked: Asked) -> ConsoleAnswer:
     )
     return asked.page(
         "overview.html",
+        live=f"/console/overview?span={span}",
         seen=seen,
         span=span,
         spans=_SPANS,

@@ -13,7 +13,8 @@ from payrelay.flows.console.acts.stale import StalePageError
 
 async def show_queue(asked: Asked) -> ConsoleAnswer:
     """Lists what needs a person."""
-    return asked.page("queue.html", queue=await read_queue(asked.parts, asked.site.relay, asked.actor), texts=ACT_TEXTS)
+    queue = await read_queue(asked.parts, asked.site.relay, asked.actor)
+    return asked.page("queue.html", live="/console/queue", tells=True, queue=queue, texts=ACT_TEXTS)
 
 
 async def show_target(asked: Asked) -> ConsoleAnswer:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import segno
 
 from payrelay.console.web.asked import SIGN_IN, START, Asked, next_of_text
-from payrelay.console.web.rendering import redirect, style
+from payrelay.console.web.rendering import asset, redirect
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.operator import OperatorTextError, Stage
 from payrelay.core.console.second_factor import enrolment_address
@@ -45,7 +45,12 @@ _STATUSES = {
 
 async def style_sheet(asked: Asked) -> ConsoleAnswer:  # noqa: ARG001 - one shape for all pages
     """Gives the style sheet."""
-    return style()
+    return asset("console.css", "text/css")
+
+
+async def live_script(asked: Asked) -> ConsoleAnswer:  # noqa: ARG001 - one shape for all pages
+    """Gives the script of live pages."""
+    return asset("live.js", "text/javascript")
 
 
 async def show_form(asked: Asked) -> ConsoleAnswer:

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 
 from payrelay.console.web.cookies import CookieName, Cookies, form_token
+from payrelay.console.web.live_streams import LiveStreams
 from payrelay.console.web.rendering import html
 from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.core.console.operator import BROWSER_LENGTH_MAX
@@ -31,6 +32,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
         relay: what the flows of payments work with.
         cookies: reads and writes cookies.
         origin: the address that browsers reach it at; None where only this machine reaches it.
+        live: the pages that are live.
     """
 
     parts: ConsoleParts
@@ -38,6 +40,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     relay: Relay
     cookies: Cookies
     origin: str | None
+    live: LiveStreams = msgspec.field(default_factory=LiveStreams)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,8 +96,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """Where to go once somebody is signed in: an address of the console, and of nowhere else."""
         return next_of_text(self.form.get("next", ""))
 
-    def page(self, template: str, *, status: int = 200, **values: object) -> ConsoleAnswer:
-        """Gives a page in the console's frame, with the visitor's own parts of it."""
+    def page(self, template: str, *, status: int = 200, live: str | None = None, **values: object) -> ConsoleAnswer:
+        """Gives a page in the console's frame, with the visitor's own parts of it.
+
+        ``live`` is the address whose stream keeps it up to date; None where none does.
+        """
         operator = None if self.visitor is None else self.visitor.operator
         role = None if operator is None else operator.role
         return html(
@@ -105,6 +111,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
             navigation=navigation_of(role) if self.is_open else (),
             zone=self.zone,
             here=self.request.path.decode("latin-1"),
+            live=live,
+            has_script=live is not None,
             **values,
         )
 

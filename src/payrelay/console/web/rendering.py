@@ -1,9 +1,10 @@
 """Makes answers: pages from templates, redirects, and the headers that all of them have.
 
-Every text on a page goes through the template's escaping. No page has a script, an inline style, or anything of another
-host.
+Every text on a page goes through the template's escaping. No page has an inline script or style, or anything of another
+host. Live pages have one script, a file of ours; the policy of all others allows none.
 """
 
+from collections.abc import AsyncGenerator
 from datetime import datetime
 from importlib.resources import files
 from typing import Final
@@ -19,13 +20,15 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_text
 
 STYLE_PATH: Final = "/console/assets/console.css"
+LIVE_SCRIPT_PATH: Final = "/console/assets/live.js"
 _POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+_WITH_SCRIPT: Final = f"{_POLICY}; script-src 'self'; connect-src 'self'"
+_POLICY_NAME: Final = b"content-security-policy"
 _COMMON: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
-    (b"content-security-policy", _POLICY.encode()),
     # Without any referrer browsers say that a form comes from nowhere; none goes to another host.
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -82,10 +85,13 @@ _templates.filters["rfc3339"] = lambda at_ms: rfc3339(at_ms, "seconds")
 _templates.filters["amount"] = amount_text
 
 
+def _guarded(*more: tuple[bytes, bytes], policy: str = _POLICY) -> tuple[tuple[bytes, bytes], ...]:
+    return (*_COMMON, (_POLICY_NAME, policy.encode()), *more)
+
+
 def csv(name: str, text: str) -> ConsoleAnswer:
     """Gives a table as a file to be saved."""
-    headers = (
-        *_COMMON,
+    headers = _guarded(
         _NOT_KEPT,
         (b"content-type", b"text/csv; charset=utf-8"),
         (b"content-disposition", f'attachment; filename="{name}"'.encode()),
@@ -93,20 +99,29 @@ def csv(name: str, text: str) -> ConsoleAnswer:
     return ConsoleAnswer(status=200, headers=headers, body=text.encode(), route="")
 
 
-def html(template: str, status: int, **values: object) -> ConsoleAnswer:
-    """Gives a page; the dispatch adds the route."""
-    body = _templates.get_template(template).render(style=STYLE_PATH, **values).encode()
-    headers = (*_COMMON, _NOT_KEPT, (b"content-type", b"text/html; charset=utf-8"))
+def html(template: str, status: int, *, has_script: bool = False, **values: object) -> ConsoleAnswer:
+    """Gives a page, which may load our script or none; the dispatch adds the route."""
+    body = _templates.get_template(template).render(style=STYLE_PATH, script=LIVE_SCRIPT_PATH, **values).encode()
+    policy = _WITH_SCRIPT if has_script else _POLICY
+    headers = _guarded(_NOT_KEPT, (b"content-type", b"text/html; charset=utf-8"), policy=policy)
     return ConsoleAnswer(status=status, headers=headers, body=body, route="")
 
 
 def redirect(path: str) -> ConsoleAnswer:
     """Leads the browser to another address, by GET."""
-    return ConsoleAnswer(status=303, headers=(*_COMMON, _NOT_KEPT, (b"location", path.encode())), body=b"", route="")
+    return ConsoleAnswer(status=303, headers=_guarded(_NOT_KEPT, (b"location", path.encode())), body=b"", route="")
 
 
-def style() -> ConsoleAnswer:
-    """Gives the style sheet."""
-    body = files("payrelay.console").joinpath("templates", "console.css").read_bytes()
-    headers = (*_COMMON, (b"cache-control", b"public, max-age=3600"), (b"content-type", b"text/css; charset=utf-8"))
+def event_stream(pieces: AsyncGenerator[bytes, None]) -> ConsoleAnswer:
+    """Gives a stream of server-sent events; proxies that know the header pass each on at once."""
+    headers = _guarded(_NOT_KEPT, (b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no"))
+    return ConsoleAnswer(status=200, headers=headers, body=b"", route="", stream=pieces)
+
+
+def asset(name: str, content_type: str) -> ConsoleAnswer:
+    """Gives a file of ours: the style sheet, or a script."""
+    body = files("payrelay.console").joinpath("templates", name).read_bytes()
+    headers = _guarded(
+        (b"cache-control", b"public, max-age=3600"), (b"content-type", f"{content_type}; charset=utf-8".encode())
+    )
     return ConsoleAnswer(status=200, headers=headers, body=body, route="")

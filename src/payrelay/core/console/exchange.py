@@ -1,5 +1,7 @@
 """A request to the console and its answer, as the server's layer and the console's hand them to each other."""
 
+from collections.abc import AsyncGenerator
+
 import msgspec
 
 
@@ -26,9 +28,16 @@ class ConsoleRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConsoleAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer of the console; ``route`` is the template of the path, for the log."""
+    """An answer of the console.
+
+    Attributes:
+        status, headers, body: as the browser gets them.
+        route: the template of the path, for the log.
+        stream: what follows the body, piece by piece, until it ends; None where nothing does.
+    """
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
     route: str
+    stream: AsyncGenerator[bytes, None] | None = None

@@ -67,14 +67,17 @@ class Visitor(NamedTuple):
     session: ConsoleSession
 
 
-async def visitor_of(parts: ConsoleParts, token: str) -> Visitor | None:
-    """Returns whose session this is, and notes its use; None where it is nobody's, or over. Raises StoreError."""
+async def visitor_of(parts: ConsoleParts, token: str, *, is_use: bool = True) -> Visitor | None:
+    """Returns whose session this is; None where it is nobody's, or over. Raises StoreError.
+
+    Notes the use of the session, unless nobody uses it: a page that only stays open doesn't keep a session from ending.
+    """
     session = await parts.operators.session(token_hash(token))
     operator = None if session is None else await parts.operators.get(session.operator_id)
     now_ms = parts.clock.now_ms()
     if session is None or operator is None or not is_live(session, operator, now_ms):
         return None
-    if now_ms - session.seen_at_ms >= SEEN_EVERY_MS:
+    if is_use and now_ms - session.seen_at_ms >= SEEN_EVERY_MS:
         session = await parts.operators.see(session, now_ms)
     return Visitor(operator, session)
 
