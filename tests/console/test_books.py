@@ -19,7 +19,7 @@ from tests.flows.world import CHARGE, asked, outcome_of
 from payrelay.core.console.confirmations import STUCK_MS, ConfirmationState, next_of_confirmation
 from payrelay.core.console.roles import MAY, Act, Role
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.reconciliation.profiles import BUILT_IN
+from payrelay.core.reconciliation.files.profiles import BUILT_IN
 from payrelay.core.reconciliation.verdicts import BooksFinding
 from payrelay.flows.console.parts import Actor
 from payrelay.flows.payments.charge import charge

@@ -13,9 +13,8 @@ from tests.draws import examples
 
 from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
 from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine
-from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.profiles import BUILT_IN, Profile, ProfileError, read_profile
-from payrelay.core.reconciliation.statement_files import (
+from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile, ProfileError, read_profile
+from payrelay.core.reconciliation.files.statement_files import (
     REFUSED_MAX,
     FileSummary,
     PassedOver,
@@ -24,6 +23,7 @@ from payrelay.core.reconciliation.statement_files import (
     StatementUnreadableError,
     read_statement,
 )
+from payrelay.core.reconciliation.judging import judge
 
 PAYMENTS = BUILT_IN["payments"]
 BANK = BUILT_IN["bank"]

@@ -14,7 +14,7 @@ from payrelay.core.console.roles import Act
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.reconciliation.days import DayReport
 from payrelay.core.reconciliation.entries import EntryStanding
-from payrelay.core.reconciliation.profiles import BUILT_IN, Profile
+from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile
 from payrelay.core.reconciliation.verdicts import BooksVerdict
 from payrelay.errors import Refusal
 from payrelay.flows.console.parts import Actor

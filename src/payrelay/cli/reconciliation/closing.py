@@ -33,9 +33,10 @@ async def close_difference(
 async def close_day(
     *, day: DayOption, reason: Reason = "", account: Account = None, by: By = None, yes: Sure = False
 ) -> int:
-    """Close a day as it was last compared.
+    """Close a day that still comes to what `run` showed last.
 
-    It can't be opened again: what comes later is a correction in a later day.
+    It is compared anew. Where it comes to something else, that is named and nothing is closed. It can't be opened
+    again: what comes later is a correction in a later day.
     """
     from payrelay.flows.reconciliation.close import close_day as close
     from payrelay.flows.reconciliation.scope import scope_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from payrelay.cli.terminal.messages import UNUSABLE, CommandError
 
 if TYPE_CHECKING:
-    from payrelay.core.reconciliation.profiles import Profile
+    from payrelay.core.reconciliation.files.profiles import Profile
     from payrelay.flows.reconciliation.import_statement import FileToImport
 
 LINE_LENGTH_MAX: Final = 100_000

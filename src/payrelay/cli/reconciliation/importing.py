@@ -38,7 +38,7 @@ async def import_files(
     A line is stored once, however often it is fed. Refused lines are told by their numbers; the others are stored.
     """
     from payrelay.cli.reconciliation.files import file_to_import
-    from payrelay.core.reconciliation.statement_files import StatementUnreadableError
+    from payrelay.core.reconciliation.files.statement_files import StatementUnreadableError
     from payrelay.flows.reconciliation.import_statement import Completeness, import_file, say_complete
     from payrelay.flows.reconciliation.scope import scope_of
 

@@ -12,7 +12,7 @@ from payrelay.cli.terminal.messages import CommandError
 
 if TYPE_CHECKING:
     from payrelay.core.reconciliation.days import DayReport
-    from payrelay.core.reconciliation.profiles import Profile
+    from payrelay.core.reconciliation.files.profiles import Profile
     from payrelay.flows.console.parts import Actor
 
 Account = Annotated[
@@ -51,7 +51,7 @@ def amount_of(text: str | None) -> int | None:
 
 def profile_of(text: str) -> "Profile":
     """Gives the built-in profile of that name, or reads one from a file; raises CommandError."""
-    from payrelay.core.reconciliation.profiles import BUILT_IN, ProfileError, read_profile
+    from payrelay.core.reconciliation.files.profiles import BUILT_IN, ProfileError, read_profile
 
     if text in BUILT_IN:
         return BUILT_IN[text]

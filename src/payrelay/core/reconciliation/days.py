@@ -2,13 +2,14 @@
 
 Rules:
 
-1. A closed day stays as it was closed. What comes later is a correction in the first day that was open then.
+1. A closed day stays as it was closed. What comes later is a correction in the first day that was open then. What is
+   later is decided by what the closing had read, and by no clock.
 2. Days are closed in their order. So the open days are those after the last closed one.
 3. Sums are of one currency and one movement; nothing is converted or set off.
 """
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Final
 
@@ -24,11 +25,23 @@ LISTED_MAX: Final = 1_000
 """Findings in one report; more are counted, and the differences among them are stored anyway."""
 
 
+_FINGERPRINTS: Final = 2**256
+
+CLOCKS_MS: Final = 60_000
+"""How far the clocks of processes may be apart, with the time that storing takes."""
+
+
 class Closure(msgspec.Struct, frozen=True):
-    """That a day was closed, and when."""
+    """That a day was closed, when, and when the comparison began that it was closed with."""
 
     day: date
     closed_at_ms: int
+    compared_at_ms: int
+
+    @property
+    def knew_to_ms(self) -> int:
+        """Up to when the closing knew what happened in our books; it was refused where anything of it was newer."""
+        return self.compared_at_ms - CLOCKS_MS
 
 
 class Sum(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,10 +70,9 @@ class Unseen(msgspec.Struct, frozen=True):
     why: str
 
 
-def booked_on(day: date, known_at_ms: int, closures: Iterable[Closure]) -> date:
-    """Gives the day on which something is booked that belongs to a day, and became known at a moment."""
-    closed = [each.day for each in closures if each.closed_at_ms <= known_at_ms]
-    return day if not closed or day > max(closed) else max(closed) + timedelta(days=1)
+def booked_on(day: date, last: Closure | None) -> date:
+    """Gives the day on which something is booked that belongs to a day, and is stored behind the last closing."""
+    return day if last is None or day > last.day else last.day + timedelta(days=1)
 
 
 def unseen(day: date, coverage: Coverage) -> tuple[Unseen, ...]:
@@ -74,9 +86,12 @@ class Tally:
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, Movement, BooksVerdict], list[int]] = defaultdict(lambda: [0] * 7)
+        self._fingerprint = 0
 
     def add(self, finding: BooksFinding) -> None:
         """Adds one finding."""
+        told = f"{finding.id}/{finding.day}/{finding.content}".encode()
+        self._fingerprint = (self._fingerprint + int.from_bytes(hashlib.sha256(told).digest())) % _FINGERPRINTS
         counts = self._counts[finding.currency, finding.movement, finding.verdict]
         counts[0] += 1
         counts[1] += finding.ours_minor or 0
@@ -86,6 +101,11 @@ class Tally:
         if finding.verdict is BooksVerdict.AGREED:
             counts[5] += (finding.ours_minor if finding.theirs_minor is None else finding.theirs_minor) or 0
             counts[6] += _lacks_fee(finding)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest over all findings, in whatever order they came: equal sums may be of other things."""
+        return f"{self._fingerprint:064x}"
 
     def sums(self) -> tuple[Sum, ...]:
         """Gives the sums by currency, movement and verdict."""
@@ -127,6 +147,7 @@ class DayReport(msgspec.Struct, frozen=True, kw_only=True):
         listed: the findings that aren't agreed, and all corrections, at most LISTED_MAX.
         left_out: how many more there are.
         lines: how many lines of statements are booked on the day.
+        fingerprint: a digest over all findings, also those that aren't listed; empty in reports of before it was made.
     """
 
     account: str
@@ -141,6 +162,7 @@ class DayReport(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
     taken_back: tuple[Sum, ...] = ()
     lines: int = 0
+    fingerprint: str = ""
 
     def count(self, verdict: BooksVerdict) -> int:
         """Counts the findings of a verdict, corrections included."""

@@ -22,7 +22,7 @@ from payrelay.core.reconciliation.entries import (
     StatementLine,
 )
 from payrelay.errors import Code, Refusal
-from payrelay.flows.reconciliation.scope import BooksScope, closures_of
+from payrelay.flows.reconciliation.scope import BooksScope
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.pacing.rate_limiter import Priority
@@ -107,7 +107,7 @@ async def _search(relay: Relay, scope: BooksScope, gateway: Gateway, order_id: s
     payments = seen.payments if isinstance(seen, PaymentsSeen) else ()
     lines = [each for payment in payments if (each := _line(payment, scope, asked_ms)) is not None]
     if lines:
-        await relay.reconciliation.lines.add(scope.merchant, lines, await closures_of(relay, scope))
+        await relay.reconciliation.lines.add(scope.merchant, lines)
     # Stored last: where the process ends in between, the order is asked for again.
     await relay.reconciliation.lines.put_search(scope.merchant, order_id, asked_ms)
     return True

@@ -1,20 +1,31 @@
 """Closes differences and days: a person does, with a reason, and the history of acts has it.
 
-Nothing closes by itself. A difference that is closed stays so until a run finds that it says something else.
+Rules:
+
+1. Nothing closes by itself. A difference that is closed stays so until a run finds that it says something else.
+2. A day is closed as a person saw it. It is compared anew, and isn't closed where it comes to something else.
+3. What that comparison read is of the closed day. Everything else is a correction in a later day.
+4. A statement that is read meanwhile makes the day be compared again. What changed in our own books within the last
+   minute has to wait for that minute.
 """
 
 import hashlib
 from datetime import date
+from typing import Final, NamedTuple
 
 from payrelay.core.console.roles import Act
-from payrelay.core.reconciliation.days import DayReport
+from payrelay.core.reconciliation.changes import changes_between
+from payrelay.core.reconciliation.days import CLOCKS_MS, Closure, DayReport
 from payrelay.core.reconciliation.verdicts import BooksVerdict
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.flows.console.parts import Actor
-from payrelay.flows.reconciliation.run_day import report_of
+from payrelay.flows.reconciliation.run_day import compare_day, is_changed_lately, report_of, stored_of
 from payrelay.flows.reconciliation.scope import BooksScope
 from payrelay.flows.relay import Relay
-from payrelay.store.reconciliation.differences import Difference
+from payrelay.store.reconciliation.differences import Difference, ReconciledDay
+
+_COMPARISONS_MAX: Final = 3
+"""How often a day is compared anew because a statement was read meanwhile."""
 
 
 async def close_difference(
@@ -49,18 +60,62 @@ async def close_difference(
 async def close_day(
     relay: Relay, scope: BooksScope, day: date, actor: Actor, reason: str, *, seen_ms: int | None = None
 ) -> DayReport:
-    """Closes a day as it was last compared. Open differences don't keep it open, and stay open.
+    """Closes a day that still comes to what the last comparison showed. Open differences don't keep it open.
 
-    ``seen_ms`` is when it had been compared as the actor was shown it.
+    ``seen_ms`` is when it had been compared as the actor was shown it; None stands for the last comparison.
 
-    Raises Refusal: forbidden; conflict where the day isn't over, was not compared, is closed, or isn't the next one.
-    Raises StoreError.
+    Raises Refusal: forbidden; conflict where the day isn't over, was not compared, is closed, isn't the next one, or
+    comes to something else by now, which is named, and stored as the last comparison. Raises StoreError.
     """
     actor.require(Act.CLOSE_DAY)
-    now_ms = relay.clock.now_ms()
-    if now_ms < scope.zone.ends_ms(day):
+    if relay.clock.now_ms() < scope.zone.ends_ms(day):
         raise Refusal(Code.CONFLICT, f"{day} is not over in {scope.zone.name}")
-    last = await relay.reconciliation.differences.last_closed(scope.merchant)
+    for _ in range(_COMPARISONS_MAX):
+        closed = await _closed_once(relay, scope, day, _Closing(actor, reason, seen_ms))
+        if closed is not None:
+            return closed
+    raise Refusal(Code.CONFLICT, f"statements are being read, or another day is being closed: close {day} behind that")
+
+
+class _Closing(NamedTuple):
+    """Who closes a day, why, and which comparison they saw."""
+
+    actor: Actor
+    reason: str
+    seen_ms: int | None
+
+
+async def _closed_once(relay: Relay, scope: BooksScope, day: date, closing: _Closing) -> DayReport | None:
+    """Compares a day and closes it; None, and nothing is closed, where something was read meanwhile."""
+    stores = relay.reconciliation.differences
+    turn = await stores.turn(scope.merchant)  # read first: whatever is read behind it is missed by no closing
+    last = await stores.last_closed(scope.merchant)
+    seen = await _seen(relay, scope, day, last, closing.seen_ms)
+    report = await compare_day(relay, scope, day, last)
+    changes = changes_between(report_of(seen), report)
+    if changes:
+        await stores.put_day(stored_of(scope, report))
+        raise Refusal(Code.CONFLICT, f"{day} comes to something else by now; look again: {'; '.join(changes)}")
+    if await is_changed_lately(relay, scope, day, last, report.ran_at_ms - CLOCKS_MS):
+        raise Refusal(Code.CONFLICT, f"something of {day} has changed within this minute: close it in a minute")
+    stored = stored_of(scope, report)
+    act = closing.actor.did(
+        Act.CLOSE_DAY,
+        f"{scope.account}/{day}",
+        at_ms=max(relay.clock.now_ms(), report.ran_at_ms),
+        reason=closing.reason,
+        details=f"report {hashlib.sha256(stored.report.encode()).hexdigest()},"
+        f" {report.count(BooksVerdict.AGREED)} agreed",
+    )
+    try:
+        is_closed = await stores.close_day(stored, act, seen=last, turn=turn)
+    except Outdated:
+        raise Refusal(Code.CONFLICT, f"{day} is being closed by somebody else; look again") from None
+    return report if is_closed else None
+
+
+async def _seen(relay: Relay, scope: BooksScope, day: date, last: Closure | None, seen_ms: int | None) -> ReconciledDay:
+    """Reads the comparison that a person saw. Raises Refusal (conflict) where the day can't be closed now."""
     stored = await relay.reconciliation.differences.day(scope.merchant, day)
     if stored is not None and stored.closed_at_ms is not None:
         raise Refusal(Code.CONFLICT, f"{day} was closed by {stored.closed_by}: {stored.closed_reason}")
@@ -70,17 +125,4 @@ async def close_day(
         raise Refusal(Code.CONFLICT, f"{day} was not compared yet: payrelay reconcile run --day {day}")
     if seen_ms is not None and stored.ran_at_ms != seen_ms:
         raise Refusal(Code.CONFLICT, f"{day} was compared anew; look again")
-    report = report_of(stored)
-    digest = hashlib.sha256(stored.report.encode()).hexdigest()
-    act = actor.did(
-        Act.CLOSE_DAY,
-        f"{scope.account}/{day}",
-        at_ms=now_ms,
-        reason=reason,
-        details=f"report {digest}, {report.count(BooksVerdict.AGREED)} agreed",
-    )
-    try:
-        await relay.reconciliation.differences.close_day(stored, act)
-    except Outdated:
-        raise Refusal(Code.CONFLICT, f"{day} was compared anew; look again") from None
-    return report
+    return stored

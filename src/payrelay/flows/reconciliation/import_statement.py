@@ -14,11 +14,11 @@ import msgspec
 from payrelay.core.console.roles import Act
 from payrelay.core.money import decimal_text
 from payrelay.core.reconciliation.entries import Movement, StatementLine, days_between
-from payrelay.core.reconciliation.profiles import Profile
-from payrelay.core.reconciliation.statement_files import FileSummary, Read, read_statement
+from payrelay.core.reconciliation.files.profiles import Profile
+from payrelay.core.reconciliation.files.statement_files import FileSummary, Read, read_statement
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.parts import Actor
-from payrelay.flows.reconciliation.scope import BooksScope, closures_of
+from payrelay.flows.reconciliation.scope import BooksScope
 from payrelay.flows.relay import Relay
 from payrelay.store.engine.database import Unit
 from payrelay.store.reconciliation.lines import BATCH, StatementFile
@@ -101,14 +101,14 @@ async def import_file(relay: Relay, scope: BooksScope, file: FileToImport, actor
         is_whole=0,
     )
     await relay.reconciliation.lines.put_file(stored)
-    closures, new = await closures_of(relay, scope), 0
+    new = 0
     lines = (
         msgspec.structs.replace(each, known_at_ms=now_ms, place=f"{file.name}, {each.place}")
         for each in file.read(scope)
         if isinstance(each, StatementLine)
     )
     while batch := list(islice(lines, BATCH)):
-        new += await relay.reconciliation.lines.add(scope.merchant, batch, closures)
+        new += await relay.reconciliation.lines.add(scope.merchant, batch)
     await relay.reconciliation.lines.put_file(msgspec.structs.replace(stored, is_whole=1))
     return ImportedFile(
         name=file.name,

@@ -18,7 +18,7 @@ from payrelay.core.reconciliation.payouts_compared import compare_payouts
 from payrelay.core.reconciliation.sides import Known
 from payrelay.core.reconciliation.verdicts import Basis, BooksFinding, BooksVerdict
 from payrelay.errors import Code, Refusal
-from payrelay.flows.reconciliation.scope import AROUND, BooksScope, closures_of, complete_around, coverage_of
+from payrelay.flows.reconciliation.scope import AROUND, BooksScope, complete_around, coverage_of
 from payrelay.flows.relay import Relay
 from payrelay.store.reconciliation.differences import ReconciledDay
 
@@ -37,14 +37,14 @@ class _Judged(NamedTuple):
 class _Run:
     """One comparison of one day."""
 
-    def __init__(self, relay: Relay, scope: BooksScope, day: date, closures: tuple[Closure, ...]) -> None:
+    def __init__(self, relay: Relay, scope: BooksScope, day: date, closed: Closure | None) -> None:
         self.relay = relay
         self.scope = scope
         self.day = day
         self.now_ms = relay.clock.now_ms()
-        self.closed = closures[-1] if closures else None
+        self.closed = closed
         self.coverage = Coverage()
-        self.sums, self.corrections, self.taken_back = Tally(), Tally(), Tally()
+        self.all, self.sums, self.corrections, self.taken_back = Tally(), Tally(), Tally(), Tally()
         self.listed: list[BooksFinding] = []
         self.left_out = 0
         self.searched = 0
@@ -59,7 +59,7 @@ class _Run:
             return False
         is_next = (self.day - self.closed.day).days == 1
         is_of_closed = entry.from_ms < self.scope.zone.ends_ms(self.closed.day) + TOLERANCE_MS
-        return is_next and is_of_closed and entry.known_at_ms > self.closed.closed_at_ms
+        return is_next and is_of_closed and entry.known_at_ms > self.closed.knew_to_ms
 
     def chosen(self, judged: _Judged, wanted: Callable[[BooksFinding], bool]) -> list[BooksFinding]:
         """Gives what is wanted of what was found; what a correction replaces is added to what is taken back."""
@@ -76,6 +76,7 @@ class _Run:
         for each in findings:
             self.searched += each.basis is Basis.SEARCH
             is_correction = self.is_closed(each.day)
+            self.all.add(each)
             (self.corrections if is_correction else self.sums).add(each)
             if each.is_difference:
                 kept.append(each)
@@ -94,12 +95,31 @@ async def run_day(
 ) -> DayReport:
     """Compares a day, and stores what it came to; gives the report of a closed day as it was closed.
 
-    ``progress`` is told how many things were compared. Raises Refusal (conflict) for a day that isn't over; StoreError.
+    ``progress`` is told how many things were compared. Raises Refusal (conflict) for a day that hasn't begun, or that a
+    later day was closed behind; StoreError.
     """
     stored = await relay.reconciliation.differences.day(scope.merchant, day)
     if stored is not None and stored.closed_at_ms is not None:
         return report_of(stored)
-    run = _Run(relay, scope, day, await closures_of(relay, scope))
+    last = await relay.reconciliation.differences.last_closed(scope.merchant)
+    report = await compare_day(relay, scope, day, last, progress=progress)
+    await relay.reconciliation.differences.put_day(stored_of(scope, report))
+    return report
+
+
+async def compare_day(
+    relay: Relay,
+    scope: BooksScope,
+    day: date,
+    last: Closure | None,
+    *,
+    progress: Callable[[int], None] = lambda _: None,
+) -> DayReport:
+    """Compares a day behind the last closed one, and stores the differences, but not what the day came to.
+
+    Raises Refusal (conflict) for a day that hasn't begun, or isn't behind it; StoreError.
+    """
+    run = _Run(relay, scope, day, last)
     if run.is_closed(day):
         raise Refusal(Code.CONFLICT, f"{day} is before the last closed day, and was never compared")
     if run.now_ms < scope.zone.begins_ms(day):
@@ -113,7 +133,7 @@ async def run_day(
         progress(compared)
     said = sorted({f"{each.movement}: {each.rests_on}" for each in complete if each.day == day})
     searched = [f"searches at the gateway, for {run.searched} of what is listed or summed up"] if run.searched else []
-    report = DayReport(
+    return DayReport(
         account=scope.account,
         day=day,
         timezone=scope.zone.name,
@@ -126,9 +146,23 @@ async def run_day(
         left_out=run.left_out,
         taken_back=run.taken_back.sums(),
         lines=run.lines,
+        fingerprint=run.all.fingerprint,
     )
-    await relay.reconciliation.differences.put_day(_stored(scope, report))
-    return report
+
+
+async def is_changed_lately(relay: Relay, scope: BooksScope, day: date, last: Closure | None, since_ms: int) -> bool:
+    """Tells whether an operation has changed since a moment that is booked on a day, or on a closed one before it.
+
+    Raises StoreError.
+    """
+    run = _Run(relay, scope, day, last)
+    made_before_ms = scope.zone.ends_ms(day) + TOLERANCE_MS
+    async for page in relay.reconciliation.books.changed(scope.merchant, made_before_ms, since_ms):
+        ids = {each.id for each in page}
+        for each in (await _judged(run, page, ())).found:
+            if each.ours is not None and each.ours.id in ids and each.day <= day:
+                return True
+    return False
 
 
 def report_of(stored: ReconciledDay) -> DayReport:
@@ -136,7 +170,8 @@ def report_of(stored: ReconciledDay) -> DayReport:
     return msgspec.json.decode(stored.report, type=DayReport)
 
 
-def _stored(scope: BooksScope, report: DayReport) -> ReconciledDay:
+def stored_of(scope: BooksScope, report: DayReport) -> ReconciledDay:
+    """Gives a report as it is stored, of a day that is open."""
     return ReconciledDay(
         merchant=scope.merchant,
         day=report.day,
@@ -160,7 +195,7 @@ async def _findings(run: _Run) -> AsyncIterator[list[BooksFinding]]:
     is_next = run.closed is not None and (day - run.closed.day).days == 1
     if run.closed is not None and is_next:
         made_before_ms = zone.ends_ms(run.closed.day) + TOLERANCE_MS
-        async for page in books.changed(scope.merchant, made_before_ms, run.closed.closed_at_ms):
+        async for page in books.changed(scope.merchant, made_before_ms, run.closed.knew_to_ms):
             ids = {each.id for each in page}
             yield run.chosen(await _judged(run, page, ()), partial(_is_late, ids=ids, run=run))
     last = ("", "")
@@ -219,10 +254,10 @@ async def _judged(run: _Run, entries: Iterable[BooksEntry], lines: Iterable[Stat
     if run.closed is None or not any(run.is_closed(each.day) for each in found):
         return _Judged(found, [])
     # What both sides agree on doesn't depend on what was covered.
-    closed_ms = run.closed.closed_at_ms
+    closed = run.closed
     before = judge(
-        (each for each in mine if each.known_at_ms <= closed_ms),
-        (each for each in theirs if each.known_at_ms < closed_ms),
+        (each for each in mine if each.known_at_ms <= closed.knew_to_ms),
+        (each for each in theirs if each.known_at_ms < closed.closed_at_ms),
         known,
     )
     return _Judged(found, _agreed(before))

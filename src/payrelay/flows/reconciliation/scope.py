@@ -5,7 +5,6 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.reconciliation.days import Closure
 from payrelay.core.reconciliation.entries import BANK_DAYS, REFUND_DAYS, Coverage, Movement, Zone
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
@@ -52,9 +51,3 @@ def coverage_of(complete: list[CompleteDay], searched: dict[str, int]) -> Covera
     """Gives what would have been seen if it were there."""
     days = {movement: frozenset(each.day for each in complete if each.movement is movement) for movement in Movement}
     return Coverage(days=days, searched=searched)
-
-
-async def closures_of(relay: Relay, scope: BooksScope) -> tuple[Closure, ...]:
-    """Gives the newest closed day, which decides what is open; none where no day was closed. Raises StoreError."""
-    last = await relay.reconciliation.differences.last_closed(scope.merchant)
-    return () if last is None else (last,)

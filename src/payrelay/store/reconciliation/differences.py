@@ -11,8 +11,9 @@ from payrelay.core.reconciliation.days import Closure
 from payrelay.core.reconciliation.verdicts import BooksFinding
 from payrelay.errors import Outdated
 from payrelay.store.console.acts import OperatorActs
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
+from payrelay.store.reconciliation.turns import last_closure, newest_turn, take_turn
 from payrelay.store.statements.reconciliation import differences as statements
 
 PAGE: Final = 500
@@ -130,17 +131,25 @@ class Differences:
         rows = await self._database.read_page(all_rows(Statement(statements.OPEN_BY_DAY, parameters)))
         return {date.fromisoformat(str(day)): int(str(number)) for day, number in rows}
 
-    async def close_day(self, day: ReconciledDay, act: NewAct) -> None:
-        """Closes a day as it was last compared, with its line in the history.
+    async def turn(self, merchant: str) -> int:
+        """Gives a number that grows with each reading of statements and each closing. Raises StoreError."""
+        return await newest_turn(self._database, merchant)
 
-        Raises Outdated where it was compared anew, or is closed; StoreError.
+    async def close_day(self, day: ReconciledDay, act: NewAct, *, seen: Closure | None, turn: int) -> bool:
+        """Closes a day with its report, with its line in the history; ``seen`` was the newest closed day.
+
+        False, and nothing is closed, where a statement was read or a day was closed behind ``turn``. Raises StoreError.
         """
 
-        def closed() -> Unit[None]:
+        def closed() -> Unit[bool]:
+            is_alone = (yield from take_turn(day.merchant)) == turn + 1
+            if not is_alone or (yield from last_closure(day.merchant)) != seen:
+                return False
             line = yield from self.acts.appended(act)
             parameters = (
                 day.merchant,
                 day.day.isoformat(),
+                day.report,
                 day.ran_at_ms,
                 act.at_ms,
                 act.name,
@@ -148,14 +157,14 @@ class Differences:
                 line.number,
             )
             if not (yield Statement(statements.CLOSE_DAY, parameters)):
-                raise Outdated("the day was compared anew, or is closed")
+                raise Outdated("the day is closed, or was never compared")
+            return True
 
-        await self.acts.written(closed)
+        return await self.acts.written(closed)
 
     async def last_closed(self, merchant: str) -> Closure | None:
         """Gives the newest closed day; None where none is. Raises StoreError."""
-        row = await self._database.read(first_row(Statement(statements.LAST_CLOSED, (merchant,))))
-        return None if row is None else _closure(row)
+        return await self._database.read(last_closure(merchant))
 
     async def write(self, unit: Callable[[], Unit[None]]) -> None:
         """Carries out a unit of work with a line of the history in it. Raises StoreError."""
@@ -184,7 +193,3 @@ def _put(merchant: str, account: str, found: Sequence[BooksFinding], booked_on: 
                 now_ms,
             ),
         )
-
-
-def _closure(row: Row) -> Closure:
-    return struct_of(row, Closure)

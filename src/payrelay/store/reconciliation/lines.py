@@ -12,6 +12,7 @@ from payrelay.core.reconciliation.entries import Movement, StatementLine
 from payrelay.core.reconciliation.payouts_compared import PayoutParts
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
+from payrelay.store.reconciliation.turns import last_closure, take_turn
 from payrelay.store.statements.reconciliation import lines as statements
 
 BATCH: Final = 500
@@ -58,12 +59,19 @@ class Lines:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, merchant: str, lines: Sequence[StatementLine], closures: Iterable[Closure]) -> int:
-        """Stores lines, each once; gives how many are new. Lines of closed days are booked later. Raises StoreError."""
-        closures = tuple(closures)
-        rows = [_row(merchant, each, closures) for each in lines]
-        parameters = (msgspec.json.encode(rows).decode(),)
-        return len(await self._database.write(all_rows(Statement(statements.ADD_LINES, parameters, is_whole=True))))
+    async def add(self, merchant: str, lines: Sequence[StatementLine]) -> int:
+        """Stores lines, each once; gives how many are new. Raises StoreError.
+
+        A line of a day that is closed by now is booked on the day behind the last closed one, and known since then.
+        """
+
+        def added() -> Unit[int]:
+            yield from take_turn(merchant)
+            last = yield from last_closure(merchant)
+            rows = [_row(merchant, each, last) for each in lines]
+            return len((yield Statement(statements.ADD_LINES, (msgspec.json.encode(rows).decode(),))))
+
+        return await self._database.write(added())
 
     async def booked_on(self, merchant: str, day: date) -> AsyncIterator[list[StatementLine]]:
         """Gives, in pages, the lines that are booked on a day; equal identities in a row. Raises StoreError."""
@@ -114,6 +122,7 @@ class Lines:
         self, merchant: str, movements: Iterable[Movement], days: Iterable[date], said: tuple[str, int, str]
     ) -> Unit[None]:
         """Stores, within a unit of work, that files are complete for days; ``said`` is by whom, when, and on what."""
+        yield from take_turn(merchant)
         wanted = list(days)
         for movement in movements:
             for day in wanted:
@@ -127,8 +136,12 @@ class Lines:
 
     async def put_search(self, merchant: str, order_id: str, searched_at_ms: int) -> None:
         """Stores that the gateway was asked for an order. Raises StoreError."""
-        statement = Statement(statements.PUT_SEARCH, (merchant, order_id, searched_at_ms), is_whole=True)
-        await self._database.write(all_rows(statement))
+
+        def put() -> Unit[None]:
+            yield from take_turn(merchant)
+            yield Statement(statements.PUT_SEARCH, (merchant, order_id, searched_at_ms))
+
+        await self._database.write(put())
 
     async def searches(self, merchant: str, orders: Iterable[str]) -> dict[str, int]:
         """Gives when the gateway was last asked for some orders; those that it never was are left out."""
@@ -139,11 +152,13 @@ class Lines:
         return await self._database.read_page(all_rows(statement))
 
 
-def _row(merchant: str, line: StatementLine, closures: Sequence[Closure]) -> list[object]:
+def _row(merchant: str, line: StatementLine, last: Closure | None) -> list[object]:
+    if last is not None and line.day <= last.day:
+        line = msgspec.structs.replace(line, known_at_ms=max(line.known_at_ms, last.closed_at_ms))
     values = {name: getattr(line, name) for name in _KEPT}
     said = [str(value) for name, value in values.items() if name not in _ELSEWHERE]
     content = hashlib.sha256("\x00".join(said).encode()).hexdigest()[:_CONTENT_DIGITS]
-    booked = booked_on(line.day, line.known_at_ms, closures)
+    booked = booked_on(line.day, last)
     return [merchant, content, booked.isoformat(), *values.values()]
 
 

@@ -61,11 +61,30 @@ PUT_RAN_DAY: Final = query(
 
 CLOSE_DAY: Final = query(
     """
-    UPDATE reconciled_days SET closed_at_ms = $4, closed_by = $5, closed_reason = $6, act = $7
-    WHERE merchant = $1 AND day = $2 AND ran_at_ms = $3 AND closed_at_ms IS NULL
+    UPDATE reconciled_days
+    SET report = $3, ran_at_ms = $4, closed_at_ms = $5, closed_by = $6, closed_reason = $7, act = $8
+    WHERE merchant = $1 AND day = $2 AND closed_at_ms IS NULL
     RETURNING day""",
 )
-"""Closes a day as it was last compared; gives no row where it was compared anew, or is closed."""
+"""Closes a day with a report; gives no row where it is closed."""
+
+TAKE_TURN: Final = query(
+    """
+    INSERT INTO meta (name, value) VALUES ($1, convert_to('1', 'UTF8'))
+    ON CONFLICT (name) DO UPDATE
+    SET value = convert_to((convert_from(meta.value, 'UTF8')::bigint + 1)::text, 'UTF8')
+    RETURNING value""",
+    sqlite=(
+        """
+        INSERT INTO meta (name, value) VALUES ($1, CAST('1' AS BLOB))
+        ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(CAST(meta.value AS TEXT) AS INTEGER) + 1 || '' AS BLOB)
+        RETURNING value""",
+    ),
+)
+"""Counts what was read of a merchant's statements, and the days that were closed; gives the new number.
+
+Whoever does either holds the row until the end of the transaction. So one knows what the other has done.
+"""
 
 GET_RAN_DAY: Final = query(f"SELECT {DAY_COLUMNS} FROM reconciled_days WHERE merchant = $1 AND day = $2")
 """Reads what a day came to."""
@@ -85,7 +104,7 @@ OPEN_BY_DAY: Final = query(
 
 LAST_CLOSED: Final = query(
     """
-    SELECT day, closed_at_ms FROM reconciled_days
+    SELECT day, closed_at_ms, ran_at_ms FROM reconciled_days
     WHERE merchant = $1 AND closed_at_ms IS NOT NULL ORDER BY day DESC LIMIT 1""",
 )
 """Reads the newest closed day."""

@@ -21,7 +21,7 @@ import msgspec
 from payrelay.core.money import AmountError, decimal_text, minor_units
 from payrelay.core.payments.payment import payment_number
 from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine, Zone
-from payrelay.core.reconciliation.profiles import NEEDED, Profile
+from payrelay.core.reconciliation.files.profiles import NEEDED, Profile
 from payrelay.core.reconciliation.table_text import TableError, is_currency, moment_in, rows_of
 
 REFUSED_MAX: Final = 100
