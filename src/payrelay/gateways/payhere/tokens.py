@@ -165,11 +165,16 @@ class Tokens:
         until_s = self._clock.boot_s() + self._fetch_s
         while True:
             found = await self._find_shared()
+            if found is None and await self._may_fetch():
+                # Between look and lease another process may have stored a token and ended its own lease.
+                found = await self._find_shared()
+                if found is None:
+                    return await self._fetch()
+                with suppress(StoreError):  # it ends by itself
+                    await self._token_store.give_up(0.0)
             if found is not None:
                 self._token = found
                 return found
-            if await self._may_fetch():
-                return await self._fetch()
             if self._clock.boot_s() >= until_s:
                 return NOT_IN_TIME
             await self._pause(POLL_AGAIN_S)
