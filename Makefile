@@ -26,15 +26,15 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 	|| { cat $(VENV)/.deciding; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills generators mutate \
+.PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
 	fuzz try-image try-units format simulate-faults bench soak lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.runtime ## start the service with a gateway simulator, and print calls to copy
-	@$(BIN)/payrelay demo --shop examples/shop/shop.py
+demo: $(VENV)/.demo ## start the service with a gateway simulator, and print calls to copy
+	@$(BIN)/payrelay demo --shop examples/shop/python/shop.py
 
 serve: $(VENV)/.runtime ## start the service as it is configured
 	@$(BIN)/payrelay serve
@@ -112,6 +112,13 @@ try-image: ## build the image with buildah, and run it with podman as an unknown
 try-units: ## boot a Debian with systemd, and type what docs/production says
 	@tests/deploy/trials/units.sh
 
+# The page needs no build by whoever reads it, so a copy of what is built stands beside it. Needs node and npm.
+shop-client: ## build the TypeScript client, and copy it into the example shop's page
+	@npm ci --ignore-scripts --silent --prefix clients/typescript
+	@npm run --silent build --prefix clients/typescript
+	@rm -rf examples/shop/page/payrelay && mkdir examples/shop/page/payrelay
+	@cd clients/typescript/dist && find . -name '*.js' -exec cp --parents {} ../../../examples/shop/page/payrelay \;
+
 generators: $(VENV)/.generators ## install what makes clients of the API's description; needs node and npm
 
 mutate: $(VENV)/.mutate ## change the core in every way, and count what the tests notice
@@ -153,6 +160,7 @@ lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(LOCK_ALONE) -o requirements/service.lock
 	@$(BIN)/uv pip compile requirements/generators.in --universal --python-version 3.11 --generate-hashes --no-header --quiet \
 		-o requirements/generators.lock
+	@$(LOCK) --group demo -o requirements/demo.lock
 	@$(LOCK) --group sbom -o requirements/sbom.lock
 	@$(LOCK) --group dev -o requirements/dev.lock
 	@$(LOCK) --group dev --group fuzz -o requirements/fuzz.lock
@@ -178,8 +186,12 @@ $(BIN)/pip:
 $(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/pip
 	$(call install,runtime)
 
-$(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/pip
-	$(call install,dev)
+# The shop of the demo uses the Python client, as a shop of somebody else would: installed.
+$(VENV)/.demo: requirements/demo.lock pyproject.toml clients/python/pyproject.toml | $(BIN)/pip
+	$(call install,demo,-e clients/python)
+
+$(VENV)/.dev: requirements/dev.lock pyproject.toml clients/python/pyproject.toml | $(BIN)/pip
+	$(call install,dev,-e clients/python)
 
 $(VENV)/.fuzz: requirements/fuzz.lock pyproject.toml | $(BIN)/pip
 	$(call install,fuzz)
@@ -202,6 +214,6 @@ $(VENV)/.generators: requirements/generators.lock tests/generated/package-lock.j
 define install
 @echo "Installing requirements/$(1).lock"
 @$(PIP) install --require-hashes -r requirements/$(1).lock
-@$(PIP) install --no-deps --no-build-isolation -e .
+@$(PIP) install --no-deps --no-build-isolation -e . $(2)
 @touch $@
 endef

@@ -70,6 +70,15 @@ def test_its_own_tests_pass(built: Path) -> None:
     run(built, "npm", "test")
 
 
+def test_the_example_shop_has_what_is_built(built: Path) -> None:
+    """Its page needs no build, so a copy stands beside it: an old one would show the rules of an old client."""
+    copied = ROOT / "examples" / "shop" / "page" / "payrelay"
+    made = {path.relative_to(built / "dist"): path.read_text() for path in (built / "dist").rglob("*.js")}
+    stands = {path.relative_to(copied): path.read_text() for path in copied.rglob("*") if path.is_file()}
+
+    assert made == stands, "make shop-client writes it anew"
+
+
 def test_the_lock_names_no_address() -> None:
     """A lock with addresses binds every build to one registry."""
     assert "http" not in (SOURCES / "package-lock.json").read_text()

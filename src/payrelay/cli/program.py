@@ -35,7 +35,7 @@ ListenPort = Annotated[
     ),
 ]
 Shop = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A program to run beside it, such as examples/shop/shop.py.")
+    Path | None, typer.Option(metavar="FILE", help="A program to run beside it, such as examples/shop/python/shop.py.")
 ]
 
 
@@ -111,7 +111,7 @@ async def route(
     return DONE
 
 
-@app.command(epilog=examples("payrelay demo", "payrelay demo --shop examples/shop/shop.py"))
+@app.command(epilog=examples("payrelay demo", "payrelay demo --shop examples/shop/python/shop.py"))
 @awaited
 async def demo(host: Host = "127.0.0.1", port: Port = 8080, shop: Shop = None) -> int:
     """Start the service with a simulator, to try it.

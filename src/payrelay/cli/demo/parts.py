@@ -21,6 +21,7 @@ PORTS_TRIED: Final = 20
 ACCOUNT: Final = "gateway"
 SHOP_HOST: Final = "127.0.0.1"
 DATABASE: Final = FOLDER / "demo.db"
+LOG: Final = FOLDER / "demo.log"
 CONFIG: Final = FOLDER / "payrelay.toml"
 _OWN: Final = 0o600
 

@@ -1,0 +1,39 @@
+/** Subscriptions: the gateway's records, what the service knows of them, retries and cancellations. */
+import { Noun, segment } from "./noun.js";
+/** The calls about subscriptions that ask the gateway. */
+export class Subscriptions extends Noun {
+    /** Gives all subscriptions. */
+    list(options) {
+        return this.reading("/subscriptions", options);
+    }
+    /** Gives one subscription; with its payments where they are wanted. */
+    retrieve(id, options = {}) {
+        const query = { expand: options.withPayments === true ? "payments" : undefined };
+        return this.reading(`/subscriptions/${segment(id)}`, options, query);
+    }
+    /** Gives the payments of a subscription. */
+    payments(id, options) {
+        return this.reading(`/subscriptions/${segment(id)}/payments`, options);
+    }
+    /** Charges the failed installment. With a store it needs a name that tells one failure from the next, such as its date. */
+    retry(id, options) {
+        const call = { method: "POST", path: `/subscriptions/${segment(id)}/retry` };
+        return this.effects.run({ kind: "retry", call }, options);
+    }
+    /** Cancels a subscription. Its name is the subscription, unless another one is given. */
+    cancel(id, options) {
+        const call = { method: "DELETE", path: `/subscriptions/${segment(id)}` };
+        return this.effects.run({ kind: "cancel", call, name: id }, options);
+    }
+}
+/** The calls about subscriptions that the service answers by what it knows. */
+export class SubscriptionStates extends Noun {
+    /** Lists the known states. */
+    list(options) {
+        return this.linked("/subscription-states", { limit: options?.limit }, options);
+    }
+    /** Gives the known state of one subscription. */
+    show(id, options) {
+        return this.data({ method: "GET", path: `/subscription-states/${segment(id)}` }, options);
+    }
+}

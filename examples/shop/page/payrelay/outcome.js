@@ -1,0 +1,2 @@
+/** What became of a call that moves money: done, or not known yet. */
+export {};

@@ -1,0 +1,2 @@
+/** Checkouts: requests to customers that they answer on the gateway's page. */
+export {};

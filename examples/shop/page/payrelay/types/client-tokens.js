@@ -1,0 +1,2 @@
+/** Client tokens: short-lived credentials for apps. */
+export {};

@@ -1,0 +1,2 @@
+/** Stored customers: people who approved a card, which may be charged later. */
+export {};

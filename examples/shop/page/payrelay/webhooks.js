@@ -1,0 +1,101 @@
+/** Checks that a webhook is the service's, as Standard Webhooks defines it, and reads its event. */
+import { WebhookRefused } from "./errors.js";
+import { parseJson } from "./json.js";
+const TOLERANCE_S = 300;
+const PREFIX = "whsec_";
+const VERSION = "v1";
+const WHOLE_NUMBER = /^\d{1,12}$/;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+/**
+ * Gives the event of a webhook whose signature and time are right.
+ *
+ * @param secret of the endpoint, `whsec_…`; two of them while it is changed.
+ * @param body as it came, byte for byte: not parsed and written again.
+ * @throws {WebhookRefused} for everything else. {TypeError} for a secret that is none.
+ */
+export async function verifyWebhook(secret, headers, body, options = {}) {
+    const secrets = (typeof secret === "string" ? [secret] : secret).map(secretBytes);
+    const id = header(headers, "webhook-id");
+    const timestamp = header(headers, "webhook-timestamp");
+    const signatures = header(headers, "webhook-signature");
+    requireTime(timestamp, options);
+    const text = typeof body === "string" ? new TextEncoder().encode(body) : body;
+    const head = new TextEncoder().encode(`${id}.${timestamp}.`);
+    const signed = new Uint8Array(head.length + text.length);
+    signed.set(head);
+    signed.set(text, head.length);
+    if (!(await isSignedByOne(secrets, signatures, signed)))
+        throw refused("the signature is wrong");
+    return eventIn(text);
+}
+async function isSignedByOne(secrets, signatures, signed) {
+    const { subtle } = await webCrypto();
+    const given = signatures
+        .split(" ")
+        .map((each) => each.split(","))
+        .filter(([version, value]) => version === VERSION && value !== undefined && BASE64.test(value))
+        .map(([, value]) => bytesOf(value ?? ""));
+    for (const secret of secrets) {
+        const algorithm = { name: "HMAC", hash: "SHA-256" };
+        const key = await subtle.importKey("raw", secret, algorithm, false, ["verify"]);
+        for (const signature of given) {
+            // Compares in a time that tells nothing of the right one.
+            if (await subtle.verify("HMAC", key, signature, signed))
+                return true;
+        }
+    }
+    return false;
+}
+function requireTime(timestamp, { toleranceS = TOLERANCE_S, now = new Date() }) {
+    if (!WHOLE_NUMBER.test(timestamp))
+        throw refused("webhook-timestamp is no time");
+    const awayS = Number(timestamp) - now.getTime() / 1000;
+    if (awayS < -toleranceS)
+        throw refused("it is too old");
+    if (awayS > toleranceS)
+        throw refused("its time is in the future");
+}
+function eventIn(text) {
+    try {
+        const event = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(text));
+        if (typeof event.id === "string" && typeof event.type === "string")
+            return event;
+    }
+    catch {
+        // it is signed, and still no event
+    }
+    throw refused("the body is no event");
+}
+function secretBytes(secret) {
+    const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
+    if (text === "" || !BASE64.test(text))
+        throw new TypeError("the secret must be the endpoint's: whsec_ and base64");
+    return bytesOf(text);
+}
+function bytesOf(base64) {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+function header(headers, name) {
+    const value = isHeaders(headers) ? headers.get(name) : namedOnce(headers, name);
+    if (value === null || value === "")
+        throw refused(`${name} is missing`);
+    return value;
+}
+function isHeaders(headers) {
+    return typeof headers.get === "function";
+}
+function namedOnce(headers, name) {
+    const values = Object.entries(headers)
+        .filter(([key]) => key.toLowerCase() === name)
+        .flatMap(([, value]) => value ?? []);
+    return values.length === 1 ? (values[0] ?? null) : null;
+}
+async function webCrypto() {
+    if (globalThis.crypto?.subtle !== undefined)
+        return globalThis.crypto;
+    // Node 18 has it only here.
+    return (await import("node:crypto")).webcrypto;
+}
+function refused(message) {
+    return new WebhookRefused(message, { code: "webhook_refused" });
+}

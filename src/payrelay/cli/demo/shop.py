@@ -1,0 +1,68 @@
+"""The shop beside the demo: a program of its own, with a key, an endpoint for its events, and a folder of its own."""
+
+import asyncio
+import secrets
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from payrelay.app import Service
+from payrelay.cli.demo.parts import ACCOUNT, FOLDER, SHOP_HOST, DemoAddresses
+from payrelay.flows.access.issue_key import IssuedKey
+from payrelay.flows.events.manage_endpoints import NewEndpoint, Owner, create_endpoint
+from payrelay.settings import child_environment
+
+_LOG: Final = FOLDER / "shop.log"
+_DATA: Final = FOLDER / "shop"
+
+
+def command_of(shop: Path, port: int) -> list[str]:
+    """Gives the command that runs a shop, by the language that its name tells."""
+    if shop.suffix in {".mjs", ".js"}:
+        return ["node", str(shop)]
+    if shop.suffix == ".php":
+        return ["php", "-S", f"{SHOP_HOST}:{port}", str(shop)]
+    return [sys.executable, str(shop)]
+
+
+def variables_of(addresses: DemoAddresses, key: str, webhook_secret: str) -> dict[str, str]:
+    """Gives what a shop is told: where Payrelay is, its key and its secrets, and where it may keep things."""
+    return {
+        "PAYRELAY": f"{addresses.service}/{ACCOUNT}/api",
+        "PAYRELAY_KEY": key,
+        "PAYRELAY_WEBHOOK_SECRET": webhook_secret,
+        "PORT": str(addresses.shop_port),
+        "SHOP_DATA": str(_DATA.resolve()),
+        "SHOP_SECRET": secrets.token_hex(),
+    }
+
+
+@asynccontextmanager
+async def running_shop(service: Service, addresses: DemoAddresses, issued: IssuedKey) -> AsyncIterator[None]:
+    """Runs the shop as long as the context is open, where there is one; what it says goes to a file."""
+    if addresses.shop is None:
+        yield
+        return
+    owner = Owner(
+        account=ACCOUNT,
+        merchant=service.relay.account(ACCOUNT).merchant,
+        principal=issued.credential.principal,
+    )
+    endpoint = NewEndpoint(url=f"{addresses.shop_address}/webhooks", types=("*",), label="The demo's shop")
+    secret = (await create_endpoint(service.relay.dispatch, owner, endpoint)).secret
+    environment = child_environment() | variables_of(addresses, issued.key, secret)
+    # The database is new, so that what a shop has kept of an earlier one is of payments that nobody knows.
+    shutil.rmtree(_DATA, ignore_errors=True)
+    with _LOG.open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command_of(addresses.shop, addresses.shop_port), env=environment, stdout=log, stderr=log
+        )
+        try:
+            yield
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
