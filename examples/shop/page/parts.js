@@ -39,4 +39,5 @@ export function onPress(button, place, act) {
       button.disabled = false;
     }
   });
+  button.disabled = false; // before, a press would have been lost
 }

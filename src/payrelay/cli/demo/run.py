@@ -11,7 +11,6 @@ import payrelay_simulator
 from payrelay.api import serving
 from payrelay.api.http.request_log import json_log
 from payrelay.app import Service, remove_database, running
-from payrelay.app_commands import opened_operators
 from payrelay.cli.demo.introduction import introduce
 from payrelay.cli.demo.parts import (
     DATABASE,
@@ -23,14 +22,12 @@ from payrelay.cli.demo.parts import (
     settings_of,
     write_config,
 )
+from payrelay.cli.demo.people import key_of, operator_of
 from payrelay.cli.demo.shop import running_shop
 from payrelay.cli.demo.yesterday import Past, yesterday
 from payrelay.cli.terminal.pages import Page
 from payrelay.clock import Clock
-from payrelay.flows.access.issue_key import KeyRequest, issue_key
-from payrelay.flows.console.demo_operator import DemoOperator, demo_operator
 from payrelay.server import stopped_by_signals
-from payrelay.settings import Settings
 
 DRAIN_S: Final = 1.0
 """Nothing in a demo is worth waiting for."""
@@ -47,8 +44,9 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
     # The simulator forgets its world at the end, so that what is known of it would be wrong at the next start.
     remove_database(DATABASE)
     listener = listener_near(host, port)
-    with listener_near(SHOP_HOST, SHOP_PORT) as shop_listener:
-        shop_port = shop_listener.getsockname()[1]
+    # Any port for the service means any port for the shop, which can't be given the socket: it is held until then.
+    shop_listener = listener_near(SHOP_HOST, SHOP_PORT if port else 0)
+    shop_port = shop_listener.getsockname()[1]
     addresses = DemoAddresses(host=host, port=listener.getsockname()[1], shop=shop, shop_port=shop_port)
     with stopped_by_signals() as signals, LOG.open("wb") as log_file:
         stop = signals.asked
@@ -61,23 +59,16 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
             past.end()
             world = payrelay_simulator.demo_world(simulator)
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
-                issued = await issue_key(
-                    service.credentials, Clock(), KeyRequest(principal="demo", environment="sandbox")
-                )
-                operator = await _operator(settings)
-                async with _serving(service, addresses, listener, stop), running_shop(service, addresses, issued):
+                issued = await key_of(service)
+                operator = await operator_of(settings)
+                async with (
+                    _serving(service, addresses, listener, stop),
+                    running_shop(service, addresses, issued, shop_listener),
+                ):
                     introduce(page, addresses, simulated.base_url, issued.key, world, day=day, operator=operator)
                     await stop.wait()
     page.write_line("")
     page.write_line("The demo has ended.")
-
-
-async def _operator(settings: Settings) -> DemoOperator | None:
-    """Adds somebody who can sign in to the console; None where there is no console."""
-    if not settings.console.enabled:
-        return None
-    async with opened_operators(settings, Clock()) as parts:
-        return await demo_operator(parts)
 
 
 @asynccontextmanager

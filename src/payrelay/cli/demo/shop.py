@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import shutil
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -41,9 +42,15 @@ def variables_of(addresses: DemoAddresses, key: str, webhook_secret: str) -> dic
 
 
 @asynccontextmanager
-async def running_shop(service: Service, addresses: DemoAddresses, issued: IssuedKey) -> AsyncIterator[None]:
-    """Runs the shop as long as the context is open, where there is one; what it says goes to a file."""
+async def running_shop(
+    service: Service, addresses: DemoAddresses, issued: IssuedKey, held: socket.socket
+) -> AsyncIterator[None]:
+    """Runs the shop as long as the context is open, where there is one; what it says goes to a file.
+
+    ``held`` holds its port until it starts.
+    """
     if addresses.shop is None:
+        held.close()
         yield
         return
     owner = Owner(
@@ -56,6 +63,7 @@ async def running_shop(service: Service, addresses: DemoAddresses, issued: Issue
     environment = child_environment() | variables_of(addresses, issued.key, secret)
     # The database is new, so that what a shop has kept of an earlier one is of payments that nobody knows.
     shutil.rmtree(_DATA, ignore_errors=True)
+    held.close()
     with _LOG.open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             *command_of(addresses.shop, addresses.shop_port), env=environment, stdout=log, stderr=log
