@@ -2,26 +2,32 @@
 
 from typing import Final
 
+import msgspec
 import pytest
+from tests.flows.console.books import PLAN
 from tests.flows.reconciliation.test_day import DAY, Office, office, told
-from tests.flows.world import START_MS
+from tests.flows.world import CHARGE, START_MS, outcome_of
+from tests.flows.world import asked as by_key
 
-from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
-from payrelay.core.reconciliation.verdicts import BooksVerdict
+from payrelay.core.outcomes import Evidence, OutcomeKind
+from payrelay.core.payments.payment import NoObservation, NothingShown, Payment, PaymentsSeen, PaymentStatus
+from payrelay.core.reconciliation.verdicts import Basis, BooksVerdict
+from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.errors import Code, Refusal
+from payrelay.flows.payments.charge import charge
 from payrelay.flows.reconciliation.ask_gateway import STATES, AskedOrders, ask_gateway
+from payrelay.store.subscriptions import SubscriptionOwner
 
 __all__ = ["office"]
 
 FAILED: Final = NoObservation(code=Code.GATEWAY_BUSY, evidence=Evidence())
 
 
-def seen(amount_minor: int = 100_000) -> PaymentsSeen:
+def seen(amount_minor: int = 100_000, payment_id: str = "320025000001", order_id: str = "A-1") -> PaymentsSeen:
     """Gives what a search for the order shows."""
     payment = Payment(
-        payment_id="320025000001",
-        order_id="A-1",
+        payment_id=payment_id,
+        order_id=order_id,
         at_ms=START_MS,
         description="Tea",
         status=PaymentStatus.RECEIVED,
@@ -63,12 +69,96 @@ async def test_an_order_is_searched_for_once(office: Office) -> None:
     assert (again.asked, again.known) == (0, 1)
 
 
+async def paid_before(office: Office) -> None:
+    """Makes a payment of another order on the day before, by which a control query can tell that searches work."""
+    office.world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id="320025000000"))
+    office.wait(-1)
+    await charge(office.relay, by_key("k-before"), msgspec.structs.replace(CHARGE, order_id="A-0"))
+    office.wait(1)
+
+
 async def test_what_the_gateway_does_not_show_is_only_ours(office: Office) -> None:
-    """It was asked for this very order, after its day."""
+    """It was asked for this very order, after its day, and showed another one that is known to be paid."""
+    await paid_before(office)
     await office.pay()
     office.wait(1)
-    await asked(office)
+    office.world.account.observations += [NothingShown(evidence=Evidence()), seen(order_id="A-0")]
+    assert await asked(office) == AskedOrders(asked=1)
     assert told(await office.run()) == [("320025000001", BooksVerdict.ONLY_OURS)]
+
+
+async def test_an_empty_search_alone_proves_nothing(office: Office) -> None:
+    """A gateway whose search finds nothing at all would make every payment a missing one."""
+    await paid_before(office)
+    await office.pay()
+    office.wait(1)
+    office.world.account.observations += [NothingShown(evidence=Evidence()), NothingShown(evidence=Evidence())]
+    assert await asked(office) == AskedOrders(failed=1)
+    assert told(await office.run()) == [("320025000001", BooksVerdict.UNKNOWABLE)]
+
+
+async def test_where_no_other_order_is_known_nothing_is(office: Office) -> None:
+    """The first order of all has no other beside it that could show whether the search works."""
+    await office.pay()
+    office.wait(1)
+    assert await asked(office) == AskedOrders(unproved=1)
+    [found] = (await office.run()).listed
+    assert (found.verdict, found.basis) == (BooksVerdict.UNKNOWABLE, Basis.BOOKS)
+    assert "no search that is known to work" in found.why
+
+
+async def with_installments(office: Office, *payments: str) -> None:
+    """Stores installments of a subscription, paid on the day."""
+    owner = SubscriptionOwner(account="gateway", merchant=office.scope.merchant, principal="shop")
+    facts = [
+        Fact(
+            subscription_id=PLAN,
+            at_ms=START_MS + number,
+            is_seen=True,
+            order_id="S-1",
+            currency="LKR",
+            amount_minor=100_000,
+            state=SubscriptionState.ACTIVE,
+            payment=payment,
+            is_paid=True,
+            payment_minor=100_000,
+        )
+        for number, payment in enumerate(payments)
+    ]
+    await office.relay.subscriptions.note(owner, facts, now_ms=START_MS)
+
+
+async def test_installments_are_compared_with_the_list_of_their_subscription(office: Office) -> None:
+    """A search for the order needn't show them. One that the list lacks is only ours."""
+    await with_installments(office, "320025000003", "320025000004")
+    office.wait(1)
+    office.world.account.observations.append(seen(payment_id="320025000003", order_id="S-1"))
+    assert await asked(office) == AskedOrders(asked=1)
+    assert (await asked(office)).known == 1
+    report = await office.run()
+    assert report.count(BooksVerdict.AGREED) == 1
+    [missing] = report.listed
+    assert (missing.identity, missing.verdict) == ("320025000004", BooksVerdict.ONLY_OURS)
+    assert missing.why == "the gateway was asked for its subscription, and doesn't show it"
+
+
+async def test_an_empty_list_of_a_subscription_proves_nothing(office: Office) -> None:
+    """No other subscription shows that this one's list works."""
+    await paid_before(office)
+    await with_installments(office, "320025000003")
+    office.wait(1)
+    assert await asked(office) == AskedOrders(unproved=1)
+    assert told(await office.run()) == [("320025000003", BooksVerdict.UNKNOWABLE)]
+
+
+async def test_the_searches_end_where_none_works(office: Office) -> None:
+    """Three in a row, and the budget is left to others."""
+    await paid_before(office)
+    for number in range(5):
+        office.world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id=f"32002500010{number}"))
+        await charge(office.relay, by_key(f"k-{number}"), msgspec.structs.replace(CHARGE, order_id=f"N-{number}"))
+    office.wait(1)
+    assert await asked(office) == AskedOrders(failed=3, is_ended_early=True)
 
 
 async def test_a_search_that_fails_shows_nothing(office: Office) -> None:

@@ -33,9 +33,9 @@ async def run(*, day: DayOption, account: Account = None, as_json: Json = False)
 
 @awaited
 async def ask(*, day: DayOption, account: Account = None) -> int:
-    """Ask the gateway for our own orders of a day.
+    """Ask the gateway for our own orders and subscriptions of a day.
 
-    Each order takes a search. Charges and refunds go first. It may be
+    Each takes a search. Charges and refunds go first. It may be
     interrupted and begun again: it goes on where it was.
     """
     import asyncio
@@ -46,10 +46,12 @@ async def ask(*, day: DayOption, account: Account = None) -> int:
     wanted = day_of(day)
     async with session(read_settings()) as relay:
         asked = await ask_gateway(relay, scope_of(relay, account), wanted, pause=asyncio.sleep)
-    say(f"{asked.asked} orders were searched for, {asked.known} had been before, {asked.failed} could not be.")
+    say(f"{asked.asked} were searched for, {asked.known} had been before, {asked.failed} could not be.")
+    if asked.unproved:
+        say(f"{asked.unproved} had an empty search, which may be one that doesn't work: of these it can't be known.")
     if asked.is_ended_early:
         say("The gateway, or its budget, gave no answer any more: begin again later.")
-    return UNCOVERED if asked.failed else DONE
+    return UNCOVERED if asked.failed or asked.unproved else DONE
 
 
 def _code(report: "DayReport") -> int:

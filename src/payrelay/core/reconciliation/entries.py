@@ -98,6 +98,7 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
         currency, amount_minor: the money, in hundredths; an amount of None is a refund of all that was paid.
         from_ms, until_ms: it happened between these moments, milliseconds since 1970.
         known_at_ms: when the books last learnt something of it.
+        subscription_id: the subscription that it is an installment of; None where it is none.
     """
 
     id: str
@@ -110,6 +111,12 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
     from_ms: int
     until_ms: int
     known_at_ms: int
+    subscription_id: str | None = None
+
+    @property
+    def shown_by(self) -> str | None:
+        """What the gateway has to be asked for to show it: its subscription, or else its order; None without both."""
+        return self.order_id if self.subscription_id is None else subscription_name(self.subscription_id)
 
 
 class StatementLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,7 +184,8 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         days: the days of which a person named files as complete, by movement.
-        searched: the orders whose payments the gateway was asked for, and when, milliseconds since 1970.
+        searched: the orders and subscriptions whose payments the gateway was asked for, and when, milliseconds since
+            1970. A search counts only where it showed payments, or another one showed that searches work.
     """
 
     days: dict[Movement, frozenset[date]] = {}
@@ -188,9 +196,14 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
         covered = self.days.get(movement, frozenset())
         return all(each in covered for each in days_between(first, last))
 
-    def is_searched(self, order_id: str | None, since_ms: int) -> bool:
-        """Tells whether the gateway was asked for the payments of an order after a moment."""
-        return order_id is not None and self.searched.get(order_id, -1) > since_ms
+    def is_searched(self, name: str | None, since_ms: int) -> bool:
+        """Tells whether the gateway was asked for the payments of an order, or a subscription, after a moment."""
+        return name is not None and self.searched.get(name, -1) > since_ms
+
+
+def subscription_name(subscription_id: str) -> str:
+    """Gives what searches call a subscription; no order id has a line's end in it."""
+    return f"subscription\n{subscription_id}"
 
 
 def days_between(first: date, last: date) -> Iterable[date]:

@@ -128,10 +128,11 @@ def _of_ours(entry: BooksEntry, sides: Sides) -> BooksFinding:
     if known.coverage.has(Movement.PAYMENT, zone.first_day(entry), zone.last_day(entry)):
         why = "the complete statement of its day doesn't have it"
         return finding(BooksVerdict.ONLY_OURS, why, Basis.COMPLETE_FILES, zone=zone, ours=entry)
-    if known.coverage.is_searched(entry.order_id, entry.until_ms + TOLERANCE_MS):
-        why = "the gateway was asked for its order, and doesn't show it"
+    if known.coverage.is_searched(entry.shown_by, entry.until_ms + TOLERANCE_MS):
+        asked = "order" if entry.subscription_id is None else "subscription"
+        why = f"the gateway was asked for its {asked}, and doesn't show it"
         return finding(BooksVerdict.ONLY_OURS, why, Basis.SEARCH, zone=zone, ours=entry)
-    why = "no complete statement of its day was read, and the gateway was not asked for its order"
+    why = "no complete statement of its day was read, and no search that is known to work has shown that it isn't there"
     return finding(BooksVerdict.UNKNOWABLE, why, Basis.BOOKS, zone=zone, ours=entry)
 
 

@@ -1,17 +1,25 @@
-"""Asks the gateway for the payments of our own orders of a day, one search each, as what nobody waits for.
+"""Asks the gateway for the payments of our own orders and subscriptions of a day, as what nobody waits for.
 
-A search has the lowest priority, one is made at a time, and a pause follows each. So whatever a customer waits for goes
-first. It may be interrupted and begun again: an order that was asked for after its payment is not asked for again.
+Rules:
+
+1. A search has the lowest priority, one is made at a time, and a pause follows each. So whatever a customer waits for
+   goes first.
+2. It may be interrupted and begun again: what was asked for after its payment is not asked for again.
+3. A search that shows nothing counts only where a control query shows that searches work. For a subscription nothing
+   else can show that, so its list counts where it has a payment.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import date
-from typing import Final
+from enum import Enum, auto
+from functools import partial
+from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.calls import PaymentsOfOrder
-from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
+from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription, subscription_number
+from payrelay.core.payments.payment import NoObservation, Observation, Payment, PaymentsSeen, PaymentStatus
+from payrelay.core.payments.proof import Control
 from payrelay.core.reconciliation.entries import (
     TOLERANCE_MS,
     UNPAID,
@@ -24,6 +32,7 @@ from payrelay.core.reconciliation.entries import (
 from payrelay.errors import Code, Refusal
 from payrelay.flows.reconciliation.scope import BooksScope
 from payrelay.flows.relay import Relay
+from payrelay.flows.resolution.control_query import control_query
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.pacing.rate_limiter import Priority
 
@@ -44,12 +53,32 @@ STATES: Final = {
 """What each status of the gateway's means in a comparison."""
 
 
+_Question: TypeAlias = PaymentsOfOrder | PaymentsOfSubscription
+
+
+class _Came(Enum):
+    """What came of a search."""
+
+    SHOWN = auto()
+    FAILED = auto()
+    UNPROVED = auto()
+
+
 class AskedOrders(msgspec.Struct, kw_only=True):
-    """How far the searches of a day have come: orders that were searched for now, before, and in vain."""
+    """How far the searches of a day have come.
+
+    Attributes:
+        asked: orders and subscriptions that were searched for now, so that it counts.
+        known: those that had been before.
+        failed: those that couldn't be.
+        unproved: those that showed nothing, while nothing showed that the search works.
+        is_ended_early: the gateway gave no answer any more.
+    """
 
     asked: int = 0
     known: int = 0
     failed: int = 0
+    unproved: int = 0
     is_ended_early: bool = False
 
 
@@ -61,22 +90,24 @@ async def ask_gateway(
     pause: Callable[[float], Awaitable[None]],
     progress: Callable[[AskedOrders], None] = lambda _: None,
 ) -> AskedOrders:
-    """Searches for every order of a day that has a payment in our books, and stores what the gateway shows.
+    """Searches for every order and subscription with a payment in our books of a day, and stores what is shown.
 
     Raises Refusal (conflict) for a day that isn't over, as a search would show nothing of what comes; StoreError.
     """
     if relay.clock.now_ms() < scope.zone.ends_ms(day) + TOLERANCE_MS:
         raise Refusal(Code.CONFLICT, f"{day} is not over in {scope.zone.name}, with a quarter of an hour for the rest")
     gateway, asked, in_a_row = relay.account(scope.account), AskedOrders(), 0
-    async for orders in _orders(relay, scope, day):
-        searched = await relay.reconciliation.lines.searches(scope.merchant, orders)
-        for order_id in sorted(orders):
-            if searched.get(order_id, -1) > scope.zone.ends_ms(day) + TOLERANCE_MS:
+    async for questions in _questions(relay, scope, day):
+        searched = await relay.reconciliation.lines.searches(scope.merchant, questions)
+        for name in sorted(questions):
+            if searched.get(name, -1) > scope.zone.ends_ms(day) + TOLERANCE_MS:
                 asked.known += 1
                 continue
-            is_shown = await _search(relay, scope, gateway, order_id)
-            in_a_row = 0 if is_shown else in_a_row + 1
-            asked.asked, asked.failed = asked.asked + is_shown, asked.failed + (not is_shown)
+            came = await _search(relay, scope, gateway, name, questions[name])
+            in_a_row = in_a_row + 1 if came is _Came.FAILED else 0
+            asked.asked += came is _Came.SHOWN
+            asked.failed += came is _Came.FAILED
+            asked.unproved += came is _Came.UNPROVED
             progress(asked)
             if in_a_row >= FAILURES_MAX:
                 asked.is_ended_early = True
@@ -85,11 +116,24 @@ async def ask_gateway(
     return asked
 
 
-async def _orders(relay: Relay, scope: BooksScope, day: date) -> AsyncIterator[set[str]]:
-    """Gives, in pages, the orders that have a payment on a day which took effect, or still may."""
+async def _questions(relay: Relay, scope: BooksScope, day: date) -> AsyncIterator[dict[str, _Question]]:
+    """Gives, in pages, what shows the payments of a day that took effect, or still may, by its name in searches."""
     begins_ms, ends_ms = scope.zone.begins_ms(day), scope.zone.ends_ms(day)
     async for page in relay.reconciliation.books.between(scope.merchant, begins_ms, ends_ms):
-        yield {each.order_id for each in page if each.order_id is not None and _is_of(each, scope, day)}
+        yield {
+            name: question
+            for each in page
+            if _is_of(each, scope, day)
+            and (name := each.shown_by) is not None
+            and (question := _question(each)) is not None
+        }
+
+
+def _question(entry: BooksEntry) -> _Question | None:
+    if entry.subscription_id is None:
+        return None if entry.order_id is None else PaymentsOfOrder(order_id=entry.order_id)
+    number = subscription_number(entry.subscription_id)
+    return None if number is None else PaymentsOfSubscription(subscription_id=number)
 
 
 def _is_of(entry: BooksEntry, scope: BooksScope, day: date) -> bool:
@@ -97,20 +141,31 @@ def _is_of(entry: BooksEntry, scope: BooksScope, day: date) -> bool:
     return entry.movement is Movement.PAYMENT and entry.standing not in UNPAID and is_near
 
 
-async def _search(relay: Relay, scope: BooksScope, gateway: Gateway, order_id: str) -> bool:
-    """Makes one search, and stores what it showed; False where the gateway couldn't be asked."""
+async def _search(relay: Relay, scope: BooksScope, gateway: Gateway, name: str, question: _Question) -> _Came:
+    """Makes one search, and stores what it showed."""
     asked_ms = relay.clock.now_ms()
-    until_s = relay.clock.boot_s() + gateway.queue_s
-    seen = await gateway.inquire(PaymentsOfOrder(order_id=order_id), until_s=until_s, priority=Priority.READ)
+
+    async def inquire(asked: _Question) -> Observation:
+        until_s = relay.clock.boot_s() + gateway.queue_s
+        return await gateway.inquire(asked, until_s=until_s, priority=Priority.READ)
+
+    seen = await inquire(question)
     if isinstance(seen, NoObservation):
-        return False
+        return _Came.FAILED
     payments = seen.payments if isinstance(seen, PaymentsSeen) else ()
+    if not payments:
+        if isinstance(question, PaymentsOfSubscription):
+            return _Came.UNPROVED
+        make = partial(control_query, relay, scope.merchant, question.order_id, inquire)
+        control = await relay.control_queries.result(scope.merchant, relay.clock, make)
+        if control is not Control.FOUND:
+            return _Came.UNPROVED if control is Control.NONE_KNOWN else _Came.FAILED
     lines = [each for payment in payments if (each := _line(payment, scope, asked_ms)) is not None]
     if lines:
         await relay.reconciliation.lines.add(scope.merchant, lines)
-    # Stored last: where the process ends in between, the order is asked for again.
-    await relay.reconciliation.lines.put_search(scope.merchant, order_id, asked_ms)
-    return True
+    # Stored last: where the process ends in between, it is asked for again.
+    await relay.reconciliation.lines.put_search(scope.merchant, name, asked_ms)
+    return _Came.SHOWN
 
 
 def _line(payment: Payment, scope: BooksScope, asked_ms: int) -> StatementLine | None:

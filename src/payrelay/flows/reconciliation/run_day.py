@@ -248,7 +248,8 @@ async def _judged(run: _Run, entries: Iterable[BooksEntry], lines: Iterable[Stat
         mine += await run.relay.reconciliation.books.of(run.scope.merchant, more_payments, more_orders)
         theirs += await run.relay.reconciliation.lines.of(run.scope.merchant, more_payments, more_orders)
         payments, orders = _keys(mine, theirs)
-    searched = await run.relay.reconciliation.lines.searches(run.scope.merchant, orders)
+    names = orders | {each.shown_by for each in mine if each.shown_by is not None}
+    searched = await run.relay.reconciliation.lines.searches(run.scope.merchant, names)
     known = Known(coverage=Coverage(days=run.coverage.days, searched=searched), zone=run.scope.zone)
     found = judge(mine, theirs, known)
     if run.closed is None or not any(run.is_closed(each.day) for each in found):

@@ -187,6 +187,7 @@ def _of_installment(row: Row) -> BooksEntry:
         from_ms=at - CHECKOUT_LIFE_MS,  # a notification may come late, and never early
         until_ms=at,
         known_at_ms=at,
+        subscription_id=_text(subscription_id),
     )
 
 
