@@ -68,3 +68,11 @@ def test_the_console_of_the_demo_shows_a_payment(demo: Demo) -> None:
     assert "Start" in page("/console/sign-in", {"token": token, "email": email, "password": password})
     assert "found by order id" in page("/console/find?q=DemoOrder3")
     assert "The gateway answered that it was done." in page("/console/orders/gateway/DemoOrder3")
+    queue = page("/console/queue")
+    assert "Demo-Decide" in queue
+    assert "another amount" in queue
+    (case,) = re.findall(r'href="(/console/act/operation/\w+)"', queue)
+    assert 'name="decision"' in page(case)
+    assert "order Demo-Decide" in demo.text
+    (looked_up,) = re.findall(r"look up (\S+), too", demo.text)
+    assert "refund" in page(f"/console/orders/gateway/{looked_up}").lower()

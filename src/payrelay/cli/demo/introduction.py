@@ -6,8 +6,9 @@ import shlex
 import msgspec
 from rich.text import Text
 
+from payrelay.cli.demo.case import CASE_ORDER
 from payrelay.cli.demo.parts import ACCOUNT, LOG, DemoAddresses
-from payrelay.cli.demo.yesterday import DayToReconcile
+from payrelay.cli.demo.yesterday import IN_PART, DayToReconcile
 from payrelay.cli.terminal.pages import Page
 from payrelay.flows.console.demo_operator import DemoOperator
 from payrelay_simulator import DemoWorld
@@ -90,7 +91,7 @@ def introduce(
     console: tuple[tuple[str, str], ...] = ()
     if operator is not None:
         console = (
-            ("console", f"{address}/console/ (after a payment, find its order there)"),
+            ("console", f"{address}/console/ (the order {CASE_ORDER} waits in its queue; look up {IN_PART}, too)"),
             ("", f"sign in as {operator.email} with the password {operator.password}"),
         )
     for name, text in (

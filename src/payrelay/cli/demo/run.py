@@ -11,6 +11,7 @@ import payrelay_simulator
 from payrelay.api import serving
 from payrelay.api.http.request_log import json_log
 from payrelay.app import Service, remove_database, running
+from payrelay.cli.demo.case import make_case
 from payrelay.cli.demo.introduction import introduce
 from payrelay.cli.demo.parts import (
     DATABASE,
@@ -61,6 +62,8 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
                 issued = await key_of(service)
                 operator = await operator_of(settings)
+                if operator is not None:
+                    await make_case(service.relay, issued.credential, simulator, world.customer_token)
                 async with (
                     _serving(service, addresses, listener, stop),
                     running_shop(service, addresses, issued, shop_listener),

@@ -55,7 +55,8 @@ async def show_operation(asked: Asked) -> ConsoleAnswer:
 async def _shown(asked: Asked, record: GatewayRecord | None) -> ConsoleAnswer:
     account, order_id = asked.names
     order = await show_order(asked.cases, asked.actor, account, order_id)
-    things = [("payment", f"{account}~{each}", f"payment {each}") for each in sorted(order.payments)]
+    things = [("operation", each.id, f"the {each.kind.value} that needs a person") for each in order.awaiting]
+    things += [("payment", f"{account}~{each}", f"payment {each}") for each in sorted(order.payments)]
     plans = [each.subscription.subscription_id for each in order.subscriptions]
     things += [("subscription", f"{account}~{each}", f"subscription {each}") for each in plans]
     return asked.page(

@@ -17,7 +17,7 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter
 from payrelay.core.console.roles import Act, may
 from payrelay.core.console.timeline import Moment, Tone, of_checkout, of_notification, of_operation
 from payrelay.core.notifications.notification import Notification, NotificationFilter
-from payrelay.core.payments.operation import Operation, OperationFilter, captured_guard
+from payrelay.core.payments.operation import AWAITS_OPERATOR, Operation, OperationFilter, captured_guard
 from payrelay.core.payments.sentences import FORGED_SENTENCE
 from payrelay.errors import Code, OperationForged, Refusal
 from payrelay.flows.console.cases import told_moments
@@ -65,6 +65,11 @@ class OneOrder(msgspec.Struct, frozen=True, kw_only=True):
     customers: list[KnownCustomer]
     hides_customers: bool
     notes: list[str]
+
+    @property
+    def awaiting(self) -> list[Operation]:
+        """The operations that need a person."""
+        return [each for each in self.operations if each.state in AWAITS_OPERATOR]
 
 
 class _Rows:

@@ -1,0 +1,38 @@
+"""A case to decide in the demo's console: a charge whose answer was for another amount than was asked for."""
+
+from typing import Final
+
+import payrelay_simulator
+from payrelay.cli.demo.parts import ACCOUNT
+from payrelay.core.access.credential import Credential
+from payrelay.core.calls import Charge
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.relay import Relay, Request
+
+CASE_ORDER: Final = "Demo-Decide"
+ASKED_MINOR: Final = 64_000
+ANSWERED: Final = 64.0
+"""What the gateway's answer says; its records have what was charged."""
+
+
+async def make_case(
+    relay: Relay, credential: Credential, simulator: payrelay_simulator.Simulator, customer_token: str
+) -> None:
+    """Charges a customer at a gateway whose answer is wrong. Raises StoreError."""
+    simulator.world.faults.add_rules(
+        payrelay_simulator.Rule(
+            fault="other_amount",
+            match=payrelay_simulator.Match(endpoint="charge", order_id=CASE_ORDER),
+            args=payrelay_simulator.Arguments(amount=ANSWERED),
+        )
+    )
+    call = Charge(
+        authorize=False,
+        order_id=CASE_ORDER,
+        items="Taxi hire, to the airport",
+        currency="LKR",
+        amount_minor=ASKED_MINOR,
+        customer_token=customer_token,
+    )
+    request = Request(account=ACCOUNT, credential=credential, request_id="req_demo_case", idempotency_key="demo-case")
+    await charge(relay, request, call)
