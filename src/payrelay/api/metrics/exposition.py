@@ -3,6 +3,7 @@
 import asyncio
 from functools import partial
 
+from payrelay.api.metrics.books_gauges import BooksGauges
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.event_gauges import EventGauges
 from payrelay.api.metrics.gauges import Gauges, OpenOperations
@@ -33,6 +34,7 @@ class Exposition:
         )
         self._event_gauges = EventGauges(relay.dispatch)
         self._retention_gauges = RetentionGauges(relay.clock, partial(clearing_status, relay.clearing))
+        self._books_gauges = BooksGauges(relay.clock, relay.reconciliation.differences.count_open)
         self._recovery_gauges = RecoveryGauges(relay.lost_commits, relay.marks)
         self._store_gauges = StoreHealthGauges(store, lambda: self._gauges.counts is not None)
 
@@ -42,8 +44,9 @@ class Exposition:
         The reads of the store go beside each other, and each has an end: while the store is silent, this takes as long
         as the longest of them, BEAT_WITHIN_S. A scraper's usual time-out is 10 s.
         """
-        readings = (self._gauges, self._event_gauges, self._retention_gauges, self._store_gauges)
+        kept = (self._retention_gauges, self._books_gauges)
+        readings = (self._gauges, self._event_gauges, *kept, self._store_gauges)
         await asyncio.gather(*(each.refresh() for each in readings))
         gauges = self._gauges.text() + self._event_gauges.text() + self._recovery_gauges.text()
-        gauges += self._retention_gauges.text()
+        gauges += b"".join(each.text() for each in kept)
         return self._metrics.text() + gauges + self._store_gauges.text()

@@ -89,6 +89,13 @@ DIFFERENCES: Final = frozenset({BooksVerdict.ONLY_OURS, BooksVerdict.ONLY_THEIRS
 """The verdicts that a person has to close."""
 
 
+class OpenDifferences(msgspec.Struct, frozen=True):
+    """How many differences are open, by what makes them urgent, and since when the oldest is known."""
+
+    by_concern: dict[Concern | None, int]
+    oldest_ms: int | None
+
+
 class BooksFinding(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on one thing, with its evidence.
 

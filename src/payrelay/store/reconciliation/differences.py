@@ -8,7 +8,7 @@ import msgspec
 
 from payrelay.core.console.operator import NewAct
 from payrelay.core.reconciliation.days import Closure
-from payrelay.core.reconciliation.verdicts import BooksFinding
+from payrelay.core.reconciliation.verdicts import BooksFinding, Concern, OpenDifferences
 from payrelay.errors import Outdated
 from payrelay.store.console.acts import OperatorActs
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
@@ -134,6 +134,14 @@ class Differences:
     async def turn(self, merchant: str) -> int:
         """Gives a number that grows with each reading of statements and each closing. Raises StoreError."""
         return await newest_turn(self._database, merchant)
+
+    async def count_open(self) -> OpenDifferences:
+        """Counts the open differences of all merchants. Raises StoreError."""
+        rows = await self._database.read_page(all_rows(Statement(statements.COUNT_OPEN, ())))
+        return OpenDifferences(
+            by_concern={None if name is None else Concern(str(name)): int(number or 0) for name, number, _ in rows},
+            oldest_ms=min((int(since or 0) for _, _, since in rows), default=None),
+        )
 
     async def close_day(self, day: ReconciledDay, act: NewAct, *, seen: Closure | None, turn: int) -> bool:
         """Closes a day with its report, with its line in the history; ``seen`` was the newest closed day.

@@ -102,6 +102,11 @@ OPEN_BY_DAY: Final = query(
 )
 """Counts the open differences of each day, from one day to another."""
 
+COUNT_OPEN: Final = query(
+    "SELECT concern, COUNT(*), MIN(first_found_at_ms) FROM differences WHERE is_open = 1 GROUP BY concern",
+)
+"""Counts the open differences of all merchants by what makes them urgent, with when the first was found."""
+
 LAST_CLOSED: Final = query(
     """
     SELECT day, closed_at_ms, ran_at_ms FROM reconciled_days
