@@ -12,8 +12,10 @@ from payrelay_simulator.clock import gateway_date
 from payrelay_simulator.errors import ControlError
 from payrelay_simulator.faults import WAIT_S_MAX, Rule, Schedule
 from payrelay_simulator.notification_faults import COPIES_MAX, NotificationRule, NotificationSchedule
-from payrelay_simulator.overview import overview_page
+from payrelay_simulator.overview import Shown, overview_page
 from payrelay_simulator.pages.wire import HEADERS as PAGE_HEADERS
+from payrelay_simulator.pages.wire import SEE_OTHER
+from payrelay_simulator.presses import PRESSES, Press
 from payrelay_simulator.seeding import Seed, plant
 from payrelay_simulator.stage import Stage
 from payrelay_simulator.switches import Switches
@@ -88,9 +90,11 @@ class NotificationQuery(PageQuery, frozen=True, kw_only=True):
 
 
 class OverviewQuery(Strict, frozen=True, kw_only=True):
-    """After how many seconds the page comes again; it stays as it is without."""
+    """After how many seconds the page comes again, of which order it is, and which button was pressed; each if any."""
 
     refresh: Annotated[int, msgspec.Meta(ge=1, le=3_600)] | None = None
+    order_id: str | None = None
+    pressed: str | None = None
 
 
 class Control:
@@ -117,6 +121,7 @@ class Control:
             web.post("/_sim/notifications/resend", self.resend_notification),
             web.post("/_sim/notifications/release", self.release_notifications),
             web.post("/_sim/chargebacks", self.charge_back),
+            web.post("/_sim/press/{press}", self.press),
             web.post("/_sim/reset", self.reset),
             web.get("/_sim", self.show_overview),
             web.get("/_sim/", self.show_overview),
@@ -245,8 +250,22 @@ class Control:
         """Show people what happened, with the newest first; `refresh` has the page come again by itself."""
         query = _convert(dict(request.query), OverviewQuery, strict=False)
         self._stage.world.elapse()
-        text = overview_page(self._stage.world, refresh_s=query.refresh)
+        said = "" if query.pressed is None else _press(query.pressed).said
+        # An empty field of the filter means every order.
+        shown = Shown(order_id=query.order_id or None, refresh_s=query.refresh, said=said)
+        text = overview_page(self._stage.world, shown)
         return web.Response(text=text, content_type="text/html", headers=PAGE_HEADERS)
+
+    async def press(self, request: web.Request) -> web.Response:
+        """Let happen what stands on a button; a browser's form comes back to the page, and a script is told."""
+        name = request.match_info["press"]
+        press = _press(name)
+        press.act(self._stage.world)
+        if "text/html" in request.headers.get("Accept", ""):
+            return web.Response(status=SEE_OTHER, headers={**PAGE_HEADERS, "Location": f"/_sim/?pressed={name}"})
+        response = _json({"said": press.said})
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        return response
 
     async def reset(self, _request: web.Request) -> web.Response:
         """Begin anew with an empty world."""
@@ -262,6 +281,12 @@ async def control_errors(request: web.Request, handler: Handler) -> web.StreamRe
         return await handler(request)
     except ControlError as error:
         return _json({"error": {"field": error.field, "message": error.message}}, http_status=400)
+
+
+def _press(name: str) -> Press:
+    if name not in PRESSES:
+        raise ControlError("press", f"must be one of {', '.join(PRESSES)}")
+    return PRESSES[name]
 
 
 def _json(document: object, *, http_status: int = 200) -> web.Response:

@@ -1,9 +1,9 @@
 from aiohttp import ClientSession
 
-from payrelay_simulator import DemoWorld, Rule, Running, World
+from payrelay_simulator import Caller, DemoWorld, Rule, Running, World
 from payrelay_simulator.chargebacks import charge_back
 from payrelay_simulator.notification_faults import NotificationRule
-from payrelay_simulator.overview import overview_page
+from payrelay_simulator.overview import Shown, overview_page
 
 
 def test_page_shows_money_notifications_and_calls(
@@ -35,7 +35,35 @@ async def test_page_comes_again_where_that_is_wanted(session: ClientSession) -> 
     async with session.get("/_sim/?refresh=3") as response:
         page = await response.text()
 
-        assert '<meta http-equiv="refresh" content="3">' in page
+        assert '<meta http-equiv="refresh" content="3;url=/_sim/?refresh=3">' in page
         assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
     async with session.get("/_sim/?refresh=often") as response:
         assert response.status == 400
+
+
+def test_page_of_one_order_shows_that_order_alone(world: World, demo: DemoWorld) -> None:
+    """Who looks for what became of an order doesn't read a hundred rows of others."""
+    page = overview_page(world, Shown(order_id=demo.paid_order_id))
+
+    assert f"Only order <strong>{demo.paid_order_id}</strong> is shown" in page
+    assert demo.twice_paid_order_id not in page
+    assert demo.twice_paid_order_id in overview_page(world)
+
+
+def test_rows_lead_to_their_order_and_to_their_call(world: World, demo: DemoWorld) -> None:
+    """From a row of the ledger one comes to the call that made it, and to all that is about its order."""
+    charge = {"order_id": "A/1&x", "items": "Tea", "currency": "LKR", "amount": 1}
+    Caller(world).post("payment/charge", charge | {"customer_token": demo.customer_token})
+    page = overview_page(world)
+    number = world.ledger.entries()[-1].arrival
+
+    assert f'href="#call-{number}"' in page
+    assert f'<tr id="call-{number}">' in page
+    assert 'href="/_sim/?order_id=A%2F1%26x"' in page
+
+
+def test_page_that_comes_again_stays_with_its_order(world: World) -> None:
+    """A filter that was gone after three seconds would be of no use."""
+    page = overview_page(world, Shown(order_id="A1", refresh_s=3))
+
+    assert 'content="3;url=/_sim/?order_id=A1&amp;refresh=3"' in page

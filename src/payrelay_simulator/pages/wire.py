@@ -4,6 +4,7 @@ import time
 from typing import Final, get_args
 from urllib.parse import parse_qsl
 
+import msgspec
 from aiohttp import web
 
 from payrelay_simulator.calls import PATH_LENGTH_MAX, CallRecord
@@ -35,6 +36,9 @@ SEE_OTHER: Final = 303
 
 # Inputs of the page in one posting; it has five.
 INPUTS_MAX: Final = 100
+
+# What is typed for the payer who taps a test card; any name, expiry and security code go with one.
+TAPPED: Final = Typed(holder_name="Test Payer", expiry="12/29", security_code="123")
 
 # The one error code of its page that was seen in the wild has this form; what it means nobody knows.
 ERROR_CODE: Final = "421300000001"
@@ -178,6 +182,8 @@ class Pages:
 
 def _typed(body: bytes) -> Typed:
     inputs = dict(parse_qsl(body.decode(errors="replace"), max_num_fields=INPUTS_MAX))
+    if "testCard" in inputs:
+        return msgspec.structs.replace(TAPPED, number=inputs["testCard"])
     return Typed(
         method=inputs.get("method", ""),
         holder_name=inputs.get("cardHolderName", ""),

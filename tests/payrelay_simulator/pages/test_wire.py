@@ -72,6 +72,18 @@ async def test_refusal_is_shown_and_another_card_pays(session: ClientSession, wo
     assert charges(world) == 1
 
 
+async def test_a_test_card_pays_by_one_tap(session: ClientSession, world: World) -> None:
+    """On a phone nobody types sixteen digits twice; the card does what it does when it is typed."""
+    visit = await enter(session, a_form())
+    _, _, page = await get(session, visit)
+    assert {VISA, POOR_VISA} <= set(re.findall(r'<button [^>]*name="testCard" value="([0-9]+)"', page))
+    assert (await post(session, f"{visit}/pay", {"testCard": POOR_VISA}))[1] == visit
+    assert "refused: insufficient funds" in (await get(session, visit))[2]
+
+    assert (await post(session, f"{visit}/pay", {"testCard": VISA}))[1] == f"{visit}/return"
+    assert charges(world) == 1
+
+
 async def test_slip_is_shown_beside_its_input(session: ClientSession, world: World) -> None:
     """What was typed stays, but for the number and the security code."""
     visit = await enter(session, a_form())
@@ -79,7 +91,7 @@ async def test_slip_is_shown_beside_its_input(session: ClientSession, world: Wor
 
     assert (status, charges(world)) == (422, 0)
     assert re.search(r'id="cardExpiry"[^>]*aria-invalid="true"', page)
-    assert ("&#34;&gt;&lt;b&gt;x" in page, VISA in page.split("<details>")[0]) == (True, False)
+    assert ("&#34;&gt;&lt;b&gt;x" in page, VISA in page.split("<details")[0]) == (True, False)
 
 
 async def test_payer_cancels(session: ClientSession, world: World) -> None:
