@@ -145,7 +145,8 @@ bench: $(VENV)/.bench ## measure, with the peers beside it
 	@$(BIN)/python bench/run.py
 	@$(BIN)/python bench/events.py
 	@$(BIN)/python bench/notifications.py
-	@$(BIN)/python bench/lists.py
+	@PYTHONPATH=. $(BIN)/python bench/lists.py
+	@PYTHONPATH=. $(BIN)/python bench/console.py
 
 MINUTES ?= 60
 RATE ?= 25

@@ -1,4 +1,4 @@
-"""Takes the pictures of the books: starts the demo, types what it prints, signs in, and photographs pages.
+"""Takes the pictures of the console: starts the demo, types what it prints, signs in, and photographs pages.
 
 Run it from the project's folder when the pages change: ``.venv/bin/python -m docs.photograph``. It needs Chromium.
 """
@@ -22,6 +22,8 @@ PROGRAM: Final = Path(sys.executable).with_name("payrelay")
 WIDTH: Final = 1_000
 HEIGHT_MAX: Final = 1_000
 """Of a picture: a page that is longer is cut, so that the docs stay small."""
+SETTLED_MS: Final = 61_000
+"""A day can be closed a minute after something of it has changed, as the demo's open charge does at its start."""
 LAST_LINE: Final = "Ctrl-C ends the demo."
 
 
@@ -56,7 +58,7 @@ async def photograph(page: Page, name: str) -> None:
     await page.set_viewport_size({"width": WIDTH, "height": 200})
     height = min(HEIGHT_MAX, await page.evaluate("document.documentElement.scrollHeight"))
     await page.set_viewport_size({"width": WIDTH, "height": int(height)})
-    await page.screenshot(path=PICTURES / f"books-{name}.png")
+    await page.screenshot(path=PICTURES / f"{name}.png")
     await page.set_viewport_size({"width": WIDTH, "height": HEIGHT_MAX})
 
 
@@ -68,12 +70,13 @@ async def walk(page: Page, printed: str) -> None:
     await page.fill("#password", found(r"with the password (\S+)$", printed))
     await page.keyboard.press("Enter")
     await page.wait_for_selector("text=What this rests on")
-    await photograph(page, "day")
+    await photograph(page, "books-day")
     await page.locator("summary", has_text="Evidence").nth(1).click()
     await page.locator(".cards li").nth(1).scroll_into_view_if_needed()
     await page.locator(".cards li").nth(1).screenshot(path=PICTURES / "books-difference.png")
+    await page.wait_for_timeout(SETTLED_MS)
     await page.get_by_role("button", name="Close the day").click()
-    await photograph(page, "close")
+    await photograph(page, "books-close")
     await page.fill("#reason", "month end")
     await page.get_by_role("button", name="Close the day now").click()
     await page.wait_for_selector("text=The day is closed.")
@@ -83,6 +86,21 @@ async def walk(page: Page, printed: str) -> None:
     await page.screenshot(path=PICTURES / "books-month.png")
 
 
+async def visit(page: Page, printed: str) -> None:
+    """Goes where support goes, signed in already."""
+    console = found(r"(http://\S+/console)/ \(", printed)
+    order_id, looked_up = found(r"the order (\S+) waits", printed), found(r"look up (\S+), too", printed)
+    await page.goto(f"{console}/orders/gateway/{looked_up}")
+    await photograph(page, "support-order")
+    await page.goto(f"{console}/overview")
+    await page.locator(".trends").screenshot(path=PICTURES / "support-overview.png")
+    await page.goto(f"{console}/queue")
+    await page.wait_for_selector(f"text={order_id}")
+    await photograph(page, "support-queue")
+    await page.locator("table a").first.click()
+    await page.locator("fieldset").screenshot(path=PICTURES / "support-case.png")
+
+
 async def taken(printed: str) -> None:
     """Takes all pictures of a demo that runs."""
     async with async_playwright() as playwright:
@@ -90,6 +108,7 @@ async def taken(printed: str) -> None:
         page = await browser.new_page(viewport={"width": WIDTH, "height": HEIGHT_MAX})
         page.set_default_timeout(PATIENCE_MS)
         await walk(page, printed)
+        await visit(page, printed)
         await browser.close()
 
 

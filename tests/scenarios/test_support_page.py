@@ -1,0 +1,111 @@
+"""The page for support staff: each of its questions is asked of a running demo, and answered as the page says."""
+
+import html
+import re
+import urllib.request
+from collections.abc import Iterator
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+import pytest
+from tests.scenarios.demo import Demo, running_demo
+from tests.scenarios.test_demo import play
+from tests.sources import ROOT
+
+PAGE = (ROOT / "docs" / "support.md").read_text()
+ROW = re.compile(r"^\| (.+?) \| `([^`]+)` \| (\d+) \| (open the order|ask the gateway) \| “(.+?)”", re.MULTILINE)
+
+
+class Question(NamedTuple):
+    """A row of the table."""
+
+    asked: str
+    typed: str
+    searches: str
+    then: str
+    says: str
+
+
+QUESTIONS = [Question(*row) for row in ROW.findall(PAGE)]
+
+
+class Reader:
+    """Somebody who is signed in to the console of a demo, without a script; counts searches."""
+
+    def __init__(self, demo: Demo) -> None:
+        self.searches = 0
+        self._address = re.findall(r"(http://\S+)/console/", demo.text)[0]
+        self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        ((email, password),) = re.findall(r"sign in as (\S+) with the password (\S+)", demo.text)
+        self.post("/console/sign-in", self.open("/console/sign-in"), email=email, password=password)
+
+    def open(self, path: str) -> str:
+        """Opens a page."""
+        with self._browser.open(self._address + path, timeout=30) as answer:
+            return str(answer.read().decode())
+
+    def post(self, path: str, page: str, **fields: str) -> str:
+        """Sends a form of a page."""
+        token = re.findall(r'name="token" value="(\w+)"', page)[0]
+        data = urlencode({"token": token, **fields}).encode()
+        with self._browser.open(self._address + path, data, timeout=30) as answer:
+            return str(answer.read().decode())
+
+    def found(self, text: str) -> str:
+        """Searches, and gives the address of the first order that was found."""
+        self.searches += 1
+        page = self.open(f"/console/find?q={quote(text, safe='')}")
+        links = re.findall(r'href="(/console/orders/[^"]+)"', page)
+        assert links, text
+        return html.unescape(links[0])
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A demo whose calls were all made, and then made once more."""
+    folder: Path = tmp_path_factory.mktemp("support")
+    with running_demo(folder) as demo:
+        for command in (*demo.calls, *demo.calls):
+            assert play(command).status == 200, command
+        yield demo
+
+
+@pytest.fixture(scope="module")
+def reader(demo: Demo) -> Reader:
+    """Who answers."""
+    return Reader(demo)
+
+
+def words_of(page: str) -> str:
+    """Gives the text of a page, as it is read."""
+    body = re.sub(r"<head>.*?</head>|<header>.*?</header>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def test_the_page_has_ten_questions() -> None:
+    """Those that a support team gets; each with what is typed and how often was searched."""
+    assert len(QUESTIONS) == 10
+    assert len({question.typed for question in QUESTIONS}) == 10
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.typed)
+def test_a_customers_question_is_answered_by_the_console_alone(reader: Reader, question: Question) -> None:
+    """With as many searches as the page says, and in the words that it quotes."""
+    before = reader.searches
+    address = reader.found(question.typed)
+    page = reader.open(address)
+    if question.then == "ask the gateway":
+        page = reader.post(f"{address}/gateway", page)
+
+    assert question.says in words_of(page)
+    assert reader.searches - before == int(question.searches)
+
+
+def test_who_pressed_pay_twice_was_charged_once(reader: Reader) -> None:
+    """The gateway's own record has one payment of the order, although the call was made twice."""
+    address = reader.found("DemoOrder3")
+    page = reader.post(f"{address}/gateway", reader.open(address))
+
+    assert page.count("charged, and nothing of it refunded") == 1
