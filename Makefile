@@ -27,7 +27,7 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
-	fuzz try-image try-units format simulate-faults bench soak lock clean
+	fuzz try-image try-units format simulate-faults reconcile-lives bench soak lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -138,6 +138,9 @@ JOBS ?= $(shell nproc)
 
 simulate-faults: $(VENV)/.dev ## live through SEEDS=1000 lives full of faults and crashes, from seed FROM=1 on
 	@$(BIN)/python -m tests.simulation.simulate_faults --seeds $(SEEDS) --from $(FROM) --jobs $(JOBS) $(if $(PAGES),--with-pages)
+
+reconcile-lives: $(VENV)/.dev ## compare the ledgers of SEEDS=1000 lives, with planted differences, with our books
+	@$(BIN)/python -m tests.simulation.reconcile_lives --seeds $(SEEDS) --from $(FROM) --jobs $(JOBS)
 
 bench: $(VENV)/.bench ## measure, with the peers beside it
 	@$(BIN)/python bench/commands.py

@@ -90,6 +90,13 @@ def test_the_gateway_that_was_asked_for_the_order_is_believed() -> None:
         assert found.verdict is verdict
 
 
+def test_what_our_books_cant_name_is_never_missing() -> None:
+    """A subscription's retry has no payment id and no order here: no statement could show that it is the one."""
+    [found] = judge([payment(1, payment_id=None, order_id=None, amount_minor=None)], [], COMPLETE)
+    assert (found.verdict, found.basis) == (BooksVerdict.UNKNOWABLE, Basis.BOOKS)
+    assert "neither its payment nor its order" in found.why
+
+
 def test_a_refund_of_a_part_shows_in_no_search() -> None:
     """The gateway lists no refunds; whoever says that one isn't there has guessed."""
     known = Known(coverage=Coverage(searched={"A-1": NOON_MS + 10_000 * HOUR_MS}), zone=ZONE)

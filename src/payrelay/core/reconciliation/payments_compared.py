@@ -125,6 +125,9 @@ def _of_ours(entry: BooksEntry, sides: Sides) -> BooksFinding:
     known, zone = sides.known, sides.known.zone
     if entry.standing is EntryStanding.OPEN:
         return finding(BooksVerdict.OPEN, "it has no outcome in our books yet", Basis.BOOKS, zone=zone, ours=entry)
+    if entry.payment_id is None and entry.order_id is None:
+        why = "our books name neither its payment nor its order, by which a statement could have it"
+        return finding(BooksVerdict.UNKNOWABLE, why, Basis.BOOKS, zone=zone, ours=entry)
     if known.coverage.has(Movement.PAYMENT, zone.first_day(entry), zone.last_day(entry)):
         why = "the complete statement of its day doesn't have it"
         return finding(BooksVerdict.ONLY_OURS, why, Basis.COMPLETE_FILES, zone=zone, ours=entry)
