@@ -15,8 +15,10 @@ from payrelay.core.console.roles import Role
 from payrelay.core.secret import Secret
 from payrelay.flows.console.manage_operators import change_role, disable_operator, end_sessions, reset_password
 from payrelay.flows.console.provider_sign_in import BroughtBack, LetIn, lead_to_provider, take_from_provider
-from payrelay.flows.console.sign_in import Failure, accept_invitation, sign_in
+from payrelay.flows.console.sign_in import Failure, SignedIn, accept_invitation, confirm_code, sign_in, visitor_of
 from payrelay.runtime.console.provider_calls import SignInProvider
+from payrelay.store.engine.database import Statement, all_rows
+from payrelay.store.engine.queries import query
 
 ADA, BOB = "ada@shop.example", "bob@shop.example"
 BACK = "https://console.example/console/sign-in/provider/back"
@@ -112,13 +114,77 @@ async def test_an_invitation_that_is_over_lets_nobody_in_by_the_provider(desk: D
 async def test_an_operator_with_a_password_is_linked_once(desk: Desk, provider: OpenIdProvider) -> None:
     """The code is asked for as after the password; an address that goes to somebody else opens nothing then."""
     await desk.hired(ADA)
-    assert await stage(desk, provider) is Stage.CODE
+    opened = await with_code(desk, await came(desk, provider))
+    assert isinstance(opened, SignedIn)
     assert ("Ada", "link_provider") in await desk.done()
+    assert await visitor_of(desk.parts, opened.token.reveal()) is not None
     provider.person |= {"sub": "u-2"}
     assert await came(desk, provider) is Failure.NOT_INVITED
     provider.person |= {"sub": "u-1", "email": "ada.married@shop.example", "email_verified": False}
 
     assert await stage(desk, provider) is Stage.CODE
+
+
+async def test_nobody_is_linked_who_has_not_shown_the_second_factor(desk: Desk, provider: OpenIdProvider) -> None:
+    """Whoever gets the address at the provider, and has no code, doesn't keep the operator from being linked."""
+    await desk.hired(ADA)
+    provider.person |= {"sub": "u-stranger"}
+    half = await came(desk, provider)
+    assert isinstance(half, LetIn)
+    assert ("Ada", "link_provider") not in await desk.done()
+    wrong = await confirm_code(
+        desk.parts, await desk.visitor(half.signed_in), "000000", FIREFOX, token=half.signed_in.token.reveal()
+    )
+    assert wrong is Failure.WRONG
+    provider.person |= {"sub": "u-1"}
+    assert isinstance(await with_code(desk, await came(desk, provider)), SignedIn)
+    provider.person |= {"sub": "u-stranger"}
+
+    assert await came(desk, provider) is Failure.NOT_INVITED
+
+
+async def test_whoever_writes_among_the_challenges_links_nobody(desk: Desk, provider: OpenIdProvider) -> None:
+    """The kept name counts only with a proof under the session's token, which the store doesn't have."""
+    await desk.hired(ADA)
+    half = await came(desk, provider)
+    assert isinstance(half, LetIn)
+    forged = query("UPDATE console_challenges SET way = replace(way, substr(way, 1, 8), 'ffffffff')")
+    await desk.database.write(all_rows(Statement(forged, (), is_whole=True)))
+    assert isinstance(await with_code(desk, half), SignedIn)
+
+    assert ("Ada", "link_provider") not in await desk.done()
+
+
+async def test_sessions_by_password_end_where_the_provider_becomes_the_only_way(
+    desk: Desk, provider: OpenIdProvider
+) -> None:
+    """At once, those that are half done too; sessions by the provider go on, with our second factor or without."""
+    by_password = await desk.hired(ADA)
+    desk.clock.at_ms += MINUTE_MS
+    half = await sign_in(desk.parts, ADA, PASSWORD, FIREFOX)
+    assert isinstance(half, SignedIn)
+    by_provider = await with_code(desk, await came(desk, provider))
+    assert isinstance(by_provider, SignedIn)
+    desk.clock.at_ms += MINUTE_MS
+    assert await visitor_of(desk.parts, by_password.token.reveal()) is not None
+    desk.parts = dataclasses.replace(desk.parts, takes_passwords=False)
+
+    assert await visitor_of(desk.parts, by_password.token.reveal()) is None
+    assert await visitor_of(desk.parts, by_provider.token.reveal()) is not None
+    code = await desk.code(half.operator)
+    assert (
+        await confirm_code(desk.parts, await desk.visitor(half), code, FIREFOX, token=half.token.reveal())
+        is Failure.NO_PASSWORDS
+    )
+
+
+async def with_code(desk: Desk, half: LetIn | Failure) -> SignedIn | Failure:
+    """Shows the second factor after the provider."""
+    assert isinstance(half, LetIn)
+    desk.clock.at_ms += MINUTE_MS
+    signed_in = half.signed_in
+    visitor, code = await desk.visitor(signed_in), await desk.code(signed_in.operator)
+    return await confirm_code(desk.parts, visitor, code, FIREFOX, token=signed_in.token.reveal())
 
 
 async def test_a_disabled_operator_is_refused_also_by_the_provider(desk: Desk, provider: OpenIdProvider) -> None:
@@ -146,7 +212,7 @@ async def test_the_providers_second_factor_counts_where_the_settings_name_it(
     provider.person |= {"amr": ["pwd"]}
 
     assert await stage(desk, provider) is Stage.CODE
-    assert (await desk.done())[-1] == ("Ada", "sign_in")
+    assert (await desk.done())[-1] == ("Ada", "link_provider")
 
 
 async def test_a_second_factor_that_is_optional_is_not_asked_for(desk: Desk, provider: OpenIdProvider) -> None:

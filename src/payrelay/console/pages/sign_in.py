@@ -97,7 +97,8 @@ async def take_code(asked: Asked) -> ConsoleAnswer:
     """Takes a code, and opens the session."""
     if asked.is_open and asked.visited.operator.second_factor is not None:
         return redirect(START)
-    found = await confirm_code(asked.parts, asked.visited, asked.form.get("code", ""), asked.browser)
+    code = asked.form.get("code", "")
+    found = await confirm_code(asked.parts, asked.visited, code, asked.browser, token=asked.cookie)
     if isinstance(found, Failure):
         error = "The code is wrong, or was used before." if found is Failure.WRONG else _SENTENCES[found]
         return await _code(asked, error, _STATUSES[found])

@@ -18,7 +18,7 @@ from payrelay.core.payments.operation import WITHOUT_EFFECT, State
 from payrelay.core.payments.schedules import HOUR_MS
 
 MINUTE_MS: Final = 60_000
-LOOKED_MAX: Final = 10_000
+LOOKED_MAX: Final = 5_000
 """Rows of one table that are counted, the newest first."""
 ENDPOINTS_MAX: Final = 50
 """Endpoints that are shown, and whose deliveries are counted."""

@@ -31,6 +31,7 @@ from payrelay.core.console.tries import ADDRESS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.flows.console.parts import Browser, ConsoleParts, acting, new_session, new_token, next_of
+from payrelay.flows.console.provider_link import BY_PROVIDER, keep_subject
 from payrelay.flows.console.sign_in import Failure, SignedIn
 from payrelay.runtime.console.provider_calls import ProviderDown, ProviderRefused
 from payrelay.store.console.operators import OperatorChange
@@ -130,6 +131,8 @@ async def _let_in(parts: ConsoleParts, person: ProviderPerson, browser: Browser)
     change = await _change(parts, operator, person, session)
     if change is None:
         return Failure.NOT_INVITED
+    if stage is not Stage.OPEN:
+        await keep_subject(parts, session, token, person.subject_hash)
     try:
         await parts.operators.carry_out(change)
     except Outdated:  # the operator was changed, or the invitation ended, at the same moment
@@ -150,7 +153,7 @@ async def _change(
 ) -> OperatorChange | None:
     """Gives what a sign-in changes: the first one links the provider's subject; None for who may not get in."""
     now_ms, subject = session.began_at_ms, person.subject_hash
-    details = f"by the company's account, from {session.client}"
+    details = f"{BY_PROVIDER}from {session.client}"
     actor = acting(operator)
     if operator.state is OperatorState.DISABLED:
         return None
@@ -166,7 +169,7 @@ async def _change(
             ends_everything=True,
             session=session,
         )
-    if operator.provider_subject is None:
+    if operator.provider_subject is None and session.stage is not Stage.CODE:  # else once the code was shown
         act = actor.did(Act.LINK_PROVIDER, operator.id, at_ms=now_ms, details=details)
         changed = next_of(operator, now_ms, provider_subject=subject)
         return OperatorChange(at_ms=now_ms, act=act, changed=changed, session=session)

@@ -10,6 +10,7 @@ Rules:
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
 import pyotp
 
 from payrelay.core.console.operator import (
@@ -33,6 +34,7 @@ from payrelay.core.console.tries import ADDRESS, CODE, PASSWORD
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.flows.console.parts import Browser, ConsoleParts, acting, new_session, next_of
+from payrelay.flows.console.provider_link import BY_PROVIDER, began_by_provider, kept_subject
 from payrelay.store.console.operators import OperatorChange
 
 
@@ -77,6 +79,8 @@ async def visitor_of(parts: ConsoleParts, token: str, *, is_use: bool = True) ->
     now_ms = parts.clock.now_ms()
     if session is None or operator is None or not is_live(session, operator, now_ms):
         return None
+    if not parts.takes_passwords and session.stage is Stage.OPEN and not await began_by_provider(parts, session):
+        return None
     if is_use and now_ms - session.seen_at_ms >= SEEN_EVERY_MS:
         session = await parts.operators.see(session, now_ms)
     return Visitor(operator, session)
@@ -106,10 +110,13 @@ async def sign_in(parts: ConsoleParts, email: str, password: str, browser: Brows
     return await _begun(parts, operator, Stage.ENROL if parts.needs_second_factor else Stage.OPEN, browser)
 
 
-async def confirm_code(parts: ConsoleParts, visitor: Visitor, code: str, browser: Browser) -> SignedIn | Failure:
+async def confirm_code(
+    parts: ConsoleParts, visitor: Visitor, code: str, browser: Browser, *, token: str = ""
+) -> SignedIn | Failure:
     """Completes a sign-in by a code of the second factor, or sets the second factor up by its first code.
 
-    Raises StoreError.
+    Links whom the provider has named to the operator; ``token`` is what the cookie of the half session has. Raises
+    StoreError.
     """
     operator, session = visitor
     now_ms = parts.clock.now_ms()
@@ -122,12 +129,19 @@ async def confirm_code(parts: ConsoleParts, visitor: Visitor, code: str, browser
     step = None if secret is None else step_of_code(secret, code, now_ms, operator.totp_step)
     if step is None:
         return Failure.WRONG
-    is_new = operator.second_factor is None
+    subject_hash = await kept_subject(parts, session, token, now_ms)
+    if subject_hash is None and not parts.takes_passwords:
+        return Failure.NO_PASSWORDS
     changed = next_of(operator, now_ms, totp_step=step, second_factor=SecondFactor.TOTP)
-    opened, token = new_session(operator.id, Stage.OPEN, browser, now_ms)
-    act = acting(operator).did(
-        Act.ENROL_SECOND_FACTOR if is_new else Act.SIGN_IN, opened.id, at_ms=now_ms, details=f"from {browser.client}"
-    )
+    did, details = Act.SIGN_IN, f"from {browser.client}"
+    if subject_hash is not None:
+        details = f"{BY_PROVIDER}{details}"
+        if operator.provider_subject is None:
+            did, changed = Act.LINK_PROVIDER, msgspec.structs.replace(changed, provider_subject=subject_hash)
+    if operator.second_factor is None:
+        did = Act.ENROL_SECOND_FACTOR
+    opened, opened_token = new_session(operator.id, Stage.OPEN, browser, now_ms)
+    act = acting(operator).did(did, opened.id, at_ms=now_ms, details=details)
     try:
         await parts.operators.carry_out(
             OperatorChange(at_ms=now_ms, act=act, changed=changed, ends_session=session.id, session=opened)
@@ -135,7 +149,7 @@ async def confirm_code(parts: ConsoleParts, visitor: Visitor, code: str, browser
     except Outdated:  # the same code at the same moment, or a session that was ended
         return Failure.OVER
     await parts.tries.forget(CODE, operator.id)
-    return SignedIn(changed, opened, token)
+    return SignedIn(changed, opened, opened_token)
 
 
 async def secret_to_enrol(parts: ConsoleParts, operator: Operator) -> Secret:
