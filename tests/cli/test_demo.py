@@ -37,8 +37,11 @@ def test_every_call_that_the_demo_prints_works_as_it_stands(tmp_path: Path) -> N
         text = read_until(demo.stdout, "ends the")
         calls = re.findall(r"^curl .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
         assert len(calls) == 9
+        (key,) = re.findall(r"^KEY=\S+$", text, re.MULTILINE)
         for call in calls * 2:
-            answered = subprocess.run(["sh", "-c", call], capture_output=True, text=True, check=True, timeout=30)
+            answered = subprocess.run(
+                ["sh", "-c", f"{key}\n{call}"], capture_output=True, text=True, check=True, timeout=30
+            )
             assert json.loads(answered.stdout)["status"] == 1
 
         commands = re.search(r"^export PAYRELAY_CONFIG.*? run --day \S+$", text, re.MULTILINE | re.DOTALL)
@@ -47,7 +50,9 @@ def test_every_call_that_the_demo_prints_works_as_it_stands(tmp_path: Path) -> N
         assert typed.returncode == 1, "there are differences"
         assert "only theirs" in typed.stdout
         assert typed.stderr.count("0 refused") == 3
-        again = subprocess.run(["sh", "-c", calls[1]], capture_output=True, text=True, check=True, timeout=30)
+        again = subprocess.run(
+            ["sh", "-c", f"{key}\n{calls[1]}"], capture_output=True, text=True, check=True, timeout=30
+        )
         assert json.loads(again.stdout)["status"] == 1, "commands beside it leave the demo its database"
 
         demo.send_signal(signal.SIGINT)

@@ -4,6 +4,7 @@ from contextlib import chdir
 from datetime import datetime
 from pathlib import Path
 
+import pytest
 import structlog
 
 import payrelay_simulator
@@ -16,6 +17,7 @@ from payrelay.clock import Clock
 from payrelay.core.reconciliation.days import DayReport
 from payrelay.core.reconciliation.entries import Movement
 from payrelay.core.reconciliation.verdicts import Aspect, BooksVerdict
+from payrelay.errors import SettingsError
 from payrelay.flows.console.parts import Actor
 from payrelay.flows.reconciliation.import_statement import Completeness, import_file, say_complete
 from payrelay.flows.reconciliation.run_day import run_day
@@ -44,12 +46,12 @@ async def test_yesterday_has_one_difference_of_each_kind(tmp_path: Path) -> None
     """Nothing is put into the report: payments, files and both clocks bring it about."""
     past = demo.Past.begun(Clock())
     simulator = payrelay_simulator.Simulator(clock=past.of_gateway)
-    addresses = DemoAddresses(host="127.0.0.1", port=8080, shop=None, shop_port=8090)
+    addresses = DemoAddresses(host="127.0.0.1", reached_at="127.0.0.1", port=8080, shop=None, shop_port=8090)
     with chdir(tmp_path):
         FOLDER.mkdir()
         async with payrelay_simulator.serve(simulator) as simulated:
             settings = settings_of(simulated, addresses)
-            write_config(simulated)
+            write_config(simulated, addresses)
             day = await demo.yesterday(settings, simulator, past, log=LOG)
             past.end()
             report = await reconciled(settings, day)
@@ -73,9 +75,20 @@ async def test_yesterday_has_one_difference_of_each_kind(tmp_path: Path) -> None
     assert day.commands[-1].endswith(f"reconcile run --day {day.day}")
 
 
+@pytest.mark.parametrize("host", ["8.8.8.8", "shop.example", "::1"])
+async def test_a_host_that_no_browser_may_be_led_to_is_told_in_a_line(host: str, tmp_path: Path) -> None:
+    """Payrelay sends secrets and customers in clear only to a simulator in the same room."""
+    addresses = DemoAddresses(host=host, reached_at=host, port=8080, shop=tmp_path / "shop.py", shop_port=8091)
+    async with payrelay_simulator.serve(payrelay_simulator.Simulator()) as simulated:
+        with pytest.raises(SettingsError, match=r"--host takes a number of this machine's on a private network"):
+            settings_of(simulated, addresses)
+
+
 def test_a_demo_with_a_shop_lets_its_pages_call(tmp_path: Path) -> None:
     """The shop's address is known to the service before either of them starts."""
-    addresses = DemoAddresses(host="127.0.0.1", port=8080, shop=tmp_path / "shop.py", shop_port=8091)
+    addresses = DemoAddresses(
+        host="127.0.0.1", reached_at="127.0.0.1", port=8080, shop=tmp_path / "shop.py", shop_port=8091
+    )
 
     assert addresses.shop_address == "http://127.0.0.1:8091"
     assert addresses.service == "http://127.0.0.1:8080"

@@ -56,12 +56,12 @@ class Shop:
 
 
 @contextmanager
-def running_shop(folder: Path, program: str, **more: str) -> Iterator[Shop]:
+def running_shop(folder: Path, program: str, *options: str, **more: str) -> Iterator[Shop]:
     """The demo with a server side of the shop, as `make demo` starts it; ``more`` is its environment."""
     printed, said = folder / "printed", folder / ".payrelay" / "shop.log"
     with printed.open("wb") as output:
         process = subprocess.Popen(
-            [PAYRELAY, "demo", "--port", "0", "--shop", str(EXAMPLE / program)],
+            [PAYRELAY, "demo", "--port", "0", "--shop", str(EXAMPLE / program), *options],
             cwd=folder,
             env=surroundings(more),
             stdout=output,

@@ -16,9 +16,9 @@ from tests.scenarios.stories import assert_envelope
 OPERATIONS = 9
 
 
-def play(command: str) -> Reply:
-    """Does what the shell and curl would do with the command."""
-    words = shlex.split(command.replace("\\\n", " "))
+def play(command: str, key: str) -> Reply:
+    """Does what the shell and curl would do with the command, where the printed key was copied before."""
+    words = shlex.split(command.replace("\\\n", " ").replace("$KEY", key))
     address = urlsplit(next(word for word in words if word.startswith("http")))
     values = {
         option: [words[at + 1] for at, word in enumerate(words) if word == option] for option in ("-X", "-H", "-d")
@@ -41,12 +41,12 @@ def test_each_printed_call_works_and_can_be_repeated(demo: Demo) -> None:
     """All nine operations, last one first, and each once more: 200 every time, and the money moved once."""
     assert len(demo.calls) == OPERATIONS
     for command in reversed(demo.calls):
-        reply = play(command)
+        reply = play(command, demo.key)
         assert reply.status == 200, f"{command}: {reply}"
         assert_envelope(reply)
     before = demo.ledger()
     for command in demo.calls:
-        assert play(command).status == 200, command
+        assert play(command, demo.key).status == 200, command
     assert demo.ledger() == before
 
 
@@ -54,7 +54,7 @@ def test_each_printed_call_works_and_can_be_repeated(demo: Demo) -> None:
 def test_the_console_of_the_demo_shows_a_payment(demo: Demo) -> None:
     """With the address, the name and the password that it prints: a newcomer sees what support sees."""
     charge = next(command for command in demo.calls if "demo-charge-1" in command)
-    assert play(charge).status == 200
+    assert play(charge, demo.key).status == 200
     address = re.findall(r"(http://\S+)/console/", demo.text)[0]
     ((email, password),) = re.findall(r"sign in as (\S+) with the password (\S+)", demo.text)
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))

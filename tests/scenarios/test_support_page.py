@@ -68,7 +68,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     folder: Path = tmp_path_factory.mktemp("support")
     with running_demo(folder) as demo:
         for command in (*demo.calls, *demo.calls):
-            assert play(command).status == 200, command
+            assert play(command, demo.key).status == 200, command
         yield demo
 
 

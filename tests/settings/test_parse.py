@@ -41,6 +41,8 @@ def test_where_events_may_go_is_read_and_checked(tmp_path: Path) -> None:
         ("GATEWAYS__GATEWAY__ENVIRONMENT", "hush-hush"),
         ("GATEWAYS__GATEWAY__BASE_URL", "ftp://hush-hush/"),
         ("GATEWAYS__GATEWAY__BASE_URL", "http://hush-hush.example/"),
+        ("GATEWAYS__GATEWAY__BASE_URL", "http://192.168.1.5:8600"),
+        ("GATEWAYS__GATEWAY__SIMULATOR", "hush-hush"),
         ("GATEWAYS__GATEWAY__RATE_LIMIT", "hush-hush"),
         ("GATEWAYS__GATEWAY__RATE_LIMIT", "0/10s"),
         ("GATEWAYS__GATEWAY__TIMEOUT_S", "hush-hush"),
@@ -168,3 +170,52 @@ def test_a_providers_keys_may_lie_on_this_machine_and_have_a_query(tmp_path: Pat
     assert identity is not None
     assert identity.jwks_url == changes["IDENTITY__JWKS_URL"]
     assert identity.scopes == {"payments:charge", "payments:read"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://192.168.1.5:8600", "http://10.0.0.7", "http://127.0.0.2:1", "http://[fd00::1]:1", "https://sim.example"],
+)
+def test_a_simulator_may_stand_on_a_private_network(tmp_path: Path, address: str) -> None:
+    """A phone must open the simulator's page, and nothing that is worth anything is sent to it."""
+    own = {"PAYRELAY_GATEWAYS__GATEWAY__BASE_URL": address, "PAYRELAY_GATEWAYS__GATEWAY__SIMULATOR": "true"}
+    settings = read_settings(GATEWAY | own, tmp_path)
+
+    assert settings.gateways["gateway"].base_url == address
+
+
+@pytest.mark.parametrize(
+    "address", ["http://8.8.8.8:8600", "http://sim.example", "http://0.0.0.0:8600", "http://[2001:4860::1]"]
+)
+def test_a_simulator_is_never_asked_in_clear_elsewhere(tmp_path: Path, address: str) -> None:
+    """The setting is for a machine in the same room: a mistyped number must not carry secrets into the world."""
+    line = error_line(tmp_path, GATEWAYS__GATEWAY__BASE_URL=address, GATEWAYS__GATEWAY__SIMULATOR="true")
+
+    assert "PAYRELAY_GATEWAYS__GATEWAY__BASE_URL" in line
+
+
+def test_a_simulator_is_not_the_live_gateway(tmp_path: Path) -> None:
+    """A shop that goes live with the simulator's settings would hand over goods for nothing."""
+    line = error_line(
+        tmp_path,
+        GATEWAYS__GATEWAY__BASE_URL="http://192.168.1.5:8600",
+        GATEWAYS__GATEWAY__SIMULATOR="true",
+        GATEWAYS__GATEWAY__ENVIRONMENT="live",
+    )
+
+    assert "simulator" in line
+
+
+def test_customers_go_back_by_http_only_where_all_accounts_are_simulated(tmp_path: Path) -> None:
+    """One real account beside a simulated one has real customers, who must not be led over an open network."""
+    near = {
+        "PAYRELAY_GATEWAYS__GATEWAY__BASE_URL": "http://192.168.1.5:8600",
+        "PAYRELAY_GATEWAYS__GATEWAY__SIMULATOR": "true",
+        "PAYRELAY_RETURN_LINKS": "http://192.168.1.5:8090/*",
+    }
+    other = {name.replace("__GATEWAY__", "__OTHER__"): value for name, value in GATEWAY.items()}
+
+    assert read_settings(GATEWAY | near, tmp_path).return_links[0].host == "192.168.1.5:8090"
+    for settings in (GATEWAY | near | other, GATEWAY | {"PAYRELAY_RETURN_LINKS": near["PAYRELAY_RETURN_LINKS"]}):
+        with pytest.raises(SettingsError, match="PAYRELAY_RETURN_LINKS must be https"):
+            read_settings(settings, tmp_path)

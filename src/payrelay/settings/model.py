@@ -55,7 +55,9 @@ class GatewaySettings(BaseModel):
 
     kind: str = DEFAULT_KIND
     environment: Literal["sandbox", "live"] = "sandbox"
-    base_url: Annotated[str, AfterValidator(parse.private_address)] | None = None
+    simulator: bool = False
+    """True where ``base_url`` is a simulator's: it may then be http on a private network."""
+    base_url: Annotated[str, AfterValidator(parse.gateway_address)] | None = None
     """None for the gateway's own address in that environment."""
     rate_limit: Annotated[RateLimit | None, PlainValidator(parse.rate_limit)]
     """The gateway's budget of calls; None for no limit."""

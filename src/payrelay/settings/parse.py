@@ -17,7 +17,7 @@ from pydantic import ValidationInfo
 
 from payrelay.core.access.client_token import CLIENT_SCOPES, PAYING
 from payrelay.core.access.credential import Scope
-from payrelay.core.checkouts.return_links import LinkRule, parse_rule
+from payrelay.core.checkouts.return_links import LinkRule, is_near, parse_rule
 from payrelay.core.checkouts.shop import LOGO_BYTES_MAX, Logo, Rgb, logo_of, parse_colour
 from payrelay.core.database.database_url import embedded_file
 from payrelay.core.durations import span_s
@@ -76,6 +76,23 @@ def private_address(text: str) -> str:
     parts = urlsplit(address)
     if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         raise ValueError("must be https; http is for a simulator on this machine (127.0.0.1, localhost) only")
+    return address
+
+
+def gateway_address(text: str, info: ValidationInfo) -> str:
+    """Checks a gateway's address: a ``private_address``, or for a simulator http on a private network, by its number.
+
+    A simulator stands for the sandbox alone: the live environment has no second gateway.
+    """
+    if not info.data.get("simulator", False):
+        return private_address(text)
+    if info.data.get("environment") == "live":
+        raise ValueError("is a simulator's, and the environment is live")
+    address = web_address(text)
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    if parts.scheme == "http" and not (_is_loopback(host) or is_near(host)):
+        raise ValueError("must be https, or the number of a machine on a private network, such as 192.168.1.5")
     return address
 
 
@@ -207,14 +224,19 @@ def listening_address(value: object) -> ListeningAddress:
     return ListeningAddress(parts.hostname, port)
 
 
-def link_rules(value: object) -> tuple[LinkRule, ...]:
-    """Reads the list of apps' links that a customer may be sent back to."""
+def link_rules(value: object, info: ValidationInfo) -> tuple[LinkRule, ...]:
+    """Reads the list of apps' links that a customer may be sent back to.
+
+    Where all accounts are at simulators, a link may be http on a private network: no customer has paid.
+    """
+    gateways = info.data.get("gateways") or {}
+    may_be_near = bool(gateways) and all(account.simulator for account in gateways.values())
     texts = parts(value)
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise ValueError("must be links, separated by commas")
     if len(texts) > RETURN_LINKS_MAX:
         raise ValueError(f"must be at most {RETURN_LINKS_MAX} links")
-    return tuple(parse_rule(text) for text in texts)
+    return tuple(parse_rule(text, may_be_near=may_be_near) for text in texts)
 
 
 def shop_name(text: str) -> str:

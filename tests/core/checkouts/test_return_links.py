@@ -112,3 +112,21 @@ def test_what_is_added_leads_nowhere_else(link: str) -> None:
 
     assert (before.scheme, before.netloc, before.path) == (after.scheme, after.netloc, after.path)
     assert parse_qs(after.query)["checkout"][-1] == "chk_1"
+
+
+@pytest.mark.parametrize("address", ["http://192.168.1.5:8090", "http://10.0.0.7", "http://127.0.0.2:8090"])
+def test_a_private_network_is_allowed_only_where_it_is_asked_for(address: str) -> None:
+    """A demo leads a phone back by http; a real shop's customers must never be led that way."""
+    assert parse_rule(f"{address}/*", may_be_near=True).allows(f"{address}/done")
+    if "127." not in address:
+        with pytest.raises(LinkError):
+            parse_rule(f"{address}/*")
+
+
+@pytest.mark.parametrize(
+    "address", ["http://8.8.8.8", "http://shop.example", "http://0.0.0.0:8090", "http://[2001:4860::1]"]
+)
+def test_http_leads_nowhere_else(address: str) -> None:
+    """Whoever sits on the way could send the customer anywhere."""
+    with pytest.raises(LinkError):
+        parse_rule(f"{address}/*", may_be_near=True)

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from payrelay.cli.demo.case import CASE_ORDER
 from payrelay.cli.demo.parts import ACCOUNT, LOG, DemoAddresses
+from payrelay.cli.demo.reach import code_of, is_this_machines_usual
 from payrelay.cli.demo.yesterday import IN_PART, DayToReconcile
 from payrelay.cli.terminal.pages import Page
 from payrelay.flows.console.demo_operator import DemoOperator
@@ -61,17 +62,27 @@ def samples(world: DemoWorld) -> tuple[Sample, ...]:
     )
 
 
-def curl(sample: Sample, address: str, key: str) -> str:
-    """Writes a call as it is typed; every quote is the shell's."""
+def curl(sample: Sample, address: str) -> str:
+    """Writes a call as it is typed, with the key in the shell's ``$KEY``; every quote is the shell's."""
     method = "" if sample.method == "GET" else f"-X {sample.method} "
     # The service's answers end without a newline, which a terminal wants before its next prompt.
-    parts = [f"curl -w '\\n' {method}{address}/{ACCOUNT}/api{sample.path}", f"-H 'Authorization: Bearer {key}'"]
+    parts = [f"curl -w '\\n' {method}{address}/{ACCOUNT}/api{sample.path}", '-H "Authorization: Bearer $KEY"']
     if sample.once is not None:
         parts.append(f"-H 'Idempotency-Key: {sample.once}'")
     if sample.body is not None:
         parts.append("-H 'Content-Type: application/json'")
         parts.append(f"-d {shlex.quote(json.dumps(sample.body))}")
     return " \\\n  ".join(parts)
+
+
+def _show_code(page: Page, addresses: DemoAddresses) -> None:
+    """Shows a phone the way, and says who else has it."""
+    address = addresses.shop_address or addresses.service
+    page.write_line(["", f"A phone in the same network opens {address}, by this code:", ""])
+    # Light on dark whatever the terminal's colours are: not every phone reads the opposite.
+    for line in code_of(address):
+        page.write_line(Text.assemble("  ", (line, "bright_white on black")))
+    page.write_line(["", "Whoever is in this network can use all of it, the simulator's controls included."])
 
 
 def introduce(
@@ -104,10 +115,14 @@ def introduce(
         ("log", str(LOG)),
     ):
         page.write_line(Text.assemble((f"{name:>8}", "bold"), "  ", text))
-    page.write_line(["", "Copy these calls into another terminal, in any order:", ""])
+    if not is_this_machines_usual(addresses.reached_at):
+        _show_code(page, addresses)
+    page.write_line(
+        ["", "Copy the key into another terminal, and then these calls, in any order:", "", f"KEY={key}", ""]
+    )
     for sample in samples(world):
         page.write_line(Text(f"# {sample.title}", style="bold cyan"))
-        page.write_line([*curl(sample, address, key).split("\n"), ""])
+        page.write_line([*curl(sample, address).split("\n"), ""])
     page.write_line(Text("# Reconcile yesterday: each kind of difference is in it", style="bold cyan"))
     page.write_line([*day.commands, ""])
     if operator is not None:

@@ -17,8 +17,8 @@ from payrelay.cli.demo.parts import (
     DATABASE,
     FOLDER,
     LOG,
-    SHOP_HOST,
     DemoAddresses,
+    addresses_on,
     listener_near,
     settings_of,
     write_config,
@@ -46,16 +46,15 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
     remove_database(DATABASE)
     listener = listener_near(host, port)
     # Any port for the service means any port for the shop, which can't be given the socket: it is held until then.
-    shop_listener = listener_near(SHOP_HOST, SHOP_PORT if port else 0)
-    shop_port = shop_listener.getsockname()[1]
-    addresses = DemoAddresses(host=host, port=listener.getsockname()[1], shop=shop, shop_port=shop_port)
+    shop_listener = listener_near(host, SHOP_PORT if port else 0)
+    addresses = addresses_on(host, listener, shop, shop_listener)
     with stopped_by_signals() as signals, LOG.open("wb") as log_file:
         stop = signals.asked
         past = Past.begun(Clock())
         simulator = payrelay_simulator.Simulator(clock=past.of_gateway)
-        async with payrelay_simulator.serve(simulator) as simulated:
+        async with payrelay_simulator.serve(simulator, host) as simulated:
             settings = settings_of(simulated, addresses)
-            write_config(simulated)
+            write_config(simulated, addresses)
             day = await yesterday(settings, simulator, past, log=json_log(log_file, past.of_service))
             past.end()
             world = payrelay_simulator.demo_world(simulator)
@@ -68,7 +67,9 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
                     _serving(service, addresses, listener, stop),
                     running_shop(service, addresses, issued, shop_listener),
                 ):
-                    introduce(page, addresses, simulated.base_url, issued.key, world, day=day, operator=operator)
+                    introduce(
+                        page, addresses, addresses.gateway(simulated), issued.key, world, day=day, operator=operator
+                    )
                     await stop.wait()
     page.write_line("")
     page.write_line("The demo has ended.")

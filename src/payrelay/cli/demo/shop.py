@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from payrelay.app import Service
-from payrelay.cli.demo.parts import ACCOUNT, FOLDER, SHOP_HOST, DemoAddresses
+from payrelay.cli.demo.parts import ACCOUNT, FOLDER, DemoAddresses
 from payrelay.flows.access.issue_key import IssuedKey
 from payrelay.flows.events.manage_endpoints import NewEndpoint, Owner, create_endpoint
 from payrelay.settings import child_environment
@@ -20,12 +20,12 @@ _LOG: Final = FOLDER / "shop.log"
 _DATA: Final = FOLDER / "shop"
 
 
-def command_of(shop: Path, port: int) -> list[str]:
+def command_of(shop: Path, host: str, port: int) -> list[str]:
     """Gives the command that runs a shop, by the language that its name tells."""
     if shop.suffix in {".mjs", ".js"}:
         return ["node", str(shop)]
     if shop.suffix == ".php":
-        return ["php", "-S", f"{SHOP_HOST}:{port}", str(shop)]
+        return ["php", "-S", f"{host}:{port}", str(shop)]
     return [sys.executable, str(shop)]
 
 
@@ -35,6 +35,7 @@ def variables_of(addresses: DemoAddresses, key: str, webhook_secret: str) -> dic
         "PAYRELAY": f"{addresses.service}/{ACCOUNT}/api",
         "PAYRELAY_KEY": key,
         "PAYRELAY_WEBHOOK_SECRET": webhook_secret,
+        "HOST": addresses.host,
         "PORT": str(addresses.shop_port),
         "SHOP_DATA": str(_DATA.resolve()),
         "SHOP_SECRET": secrets.token_hex(),
@@ -66,7 +67,7 @@ async def running_shop(
     held.close()
     with _LOG.open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *command_of(addresses.shop, addresses.shop_port), env=environment, stdout=log, stderr=log
+            *command_of(addresses.shop, addresses.host, addresses.shop_port), env=environment, stdout=log, stderr=log
         )
         try:
             yield

@@ -76,8 +76,11 @@ class LinkRule(NamedTuple):
         return path.startswith(self.path) if self.is_prefix else path == self.path
 
 
-def parse_rule(text: str) -> LinkRule:
-    """Reads ``myshop://``, ``https://shop.example/done`` or ``https://shop.example/*``. Raises LinkError."""
+def parse_rule(text: str, *, may_be_near: bool = False) -> LinkRule:
+    """Reads ``myshop://``, ``https://shop.example/done`` or ``https://shop.example/*``.
+
+    With ``may_be_near`` http also leads to a machine on a private network, named by its number. Raises LinkError.
+    """
     app_scheme = _rule_match(text)
     if app_scheme is not None:
         scheme = app_scheme[1].lower()
@@ -91,7 +94,8 @@ def parse_rule(text: str) -> LinkRule:
     parts = urlsplit(address)
     if parts.scheme not in _WEB:
         raise LinkError("must be links such as https://shop.example/* or myshop://")
-    if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
+    host = parts.hostname or ""
+    if parts.scheme == "http" and not (_is_this_machine(host) or (may_be_near and is_near(host))):
         raise LinkError("must be https; http is for this machine only")
     return LinkRule(parts.scheme, _host_of(parts.netloc, parts.scheme), parts.path or "/", is_prefix=is_prefix)
 
@@ -127,6 +131,15 @@ def _host_of(netloc: str, scheme: str) -> str:
     """Gives host and port in lower case, without the default port of the scheme."""
     usual = {"http": ":80", "https": ":443"}[scheme]
     return netloc.lower().removesuffix(usual).removesuffix(":")
+
+
+def is_near(host: str) -> bool:
+    """True for the number of a machine on a private network, this one included."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return address.is_private and not address.is_unspecified
 
 
 def _is_this_machine(host: str) -> bool:
