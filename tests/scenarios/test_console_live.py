@@ -71,6 +71,7 @@ async def test_what_happens_appears_on_open_pages(program: Program, gateway: Gat
         await page.bring_to_front()
         await expect(page.locator("#live-happened")).to_contain_text("declined", timeout=PATIENCE_MS)
         await expect(opened).to_have_attribute("open", "")
+        assert await page.locator(".timeline details[open]").count() == 1
         assert await page.evaluate("document.activeElement.tagName") == "SUMMARY"
         await looked_at(page, "order-live")
         assert faults == []
@@ -109,3 +110,22 @@ async def test_a_stop_does_not_wait_for_open_pages(program: Program) -> None:
         assert await asyncio.to_thread(program.stop) == 0
         await expect(page.locator("#live-state")).to_contain_text("not live")
     assert "console_failed" not in program.log()
+
+
+async def test_without_a_script_the_pages_are_read_and_read_again(program: Program, gateway: GatewayDouble) -> None:
+    """Nothing says that the page is live, and loading it again shows what has happened meanwhile."""
+    base, order_id = base_of(program), fresh("order")
+    client = program.client(program.run("keys", "create", "--name", "shop").stdout.strip())
+    path = program.run(*ADD).stdout.strip()
+    async with opened_browser() as browser:
+        page = await (await browser.new_context(java_script_enabled=False)).new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        await sign_in(page, base, path)
+        await page.goto(f"{base}/console/queue")
+        await expect(page.locator("#live-state")).to_be_empty()
+        gateway.script(payhere.CHARGE, order_id, payhere.refuses("the card was declined", -1))
+        await asyncio.to_thread(client.charge, charge_body(order_id), key=fresh("key"))
+        await page.goto(f"{base}/console/overview?span=hour")
+        await expect(page.locator("main")).to_contain_text("declined, refused or failed: 1")
+        await page.goto(f"{base}/console/orders/gateway/{order_id}")
+        await expect(page.locator("#live-happened")).to_contain_text("declined")

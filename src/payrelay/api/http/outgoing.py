@@ -72,10 +72,16 @@ async def send_answer(send: Send, visit: Visit, answer: Answer | PlainAnswer) ->
 
 
 async def send_pieces(
-    send: Send, receive: Receive, status: int, headers: list[tuple[bytes, bytes]], pieces: AsyncGenerator[bytes, None]
+    send: Send,
+    receive: Receive,
+    status: int,
+    headers: list[tuple[bytes, bytes]],
+    pieces: AsyncGenerator[bytes, None],
+    *,
+    piece_s: float = PIECE_S,
 ) -> None:
-    """Sends a page piece by piece, until it ends, the client disconnects, or takes none for ``PIECE_S``."""
-    sending = asyncio.ensure_future(_send_pieces(send, status, headers, pieces))
+    """Sends a page piece by piece, until it ends, the client disconnects, or takes none for ``piece_s``."""
+    sending = asyncio.ensure_future(_send_pieces(send, status, headers, pieces, piece_s))
     leaving = asyncio.ensure_future(disconnected(receive))
     try:
         await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -88,12 +94,14 @@ async def send_pieces(
 
 
 async def _send_pieces(
-    send: Send, status: int, headers: list[tuple[bytes, bytes]], pieces: AsyncGenerator[bytes, None]
+    send: Send, status: int, headers: list[tuple[bytes, bytes]], pieces: AsyncGenerator[bytes, None], piece_s: float
 ) -> None:
     async with aclosing(pieces) as opened:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         async for piece in opened:
-            await asyncio.wait_for(send({"type": "http.response.body", "body": piece, "more_body": True}), PIECE_S)
+            # Not wait_for: it loses a cancellation that comes as the piece is taken.
+            async with asyncio.timeout(piece_s):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -10,18 +10,33 @@
   const say = (text) => { if (state.textContent !== text) state.textContent = text; };
   const nameOf = (element) => element.tagName + "|" + (element.getAttribute("href") || element.textContent);
 
+  // Names each by its text, and those with one text by their order.
+  function named(part) {
+    const counts = new Map();
+    return [...part.querySelectorAll("details > summary")].map((each) => {
+      const count = (counts.get(each.textContent) || 0) + 1;
+      counts.set(each.textContent, count);
+      return [each.textContent + "|" + count, each];
+    });
+  }
+
   function show(id, html) {
     const part = document.getElementById(id);
     const made = document.createElement("template");
     made.innerHTML = html;
     if (!part || known.get(id) === made.innerHTML) return false;
     known.set(id, made.innerHTML);
-    const open = new Set([...part.querySelectorAll("details[open] > summary")].map((each) => each.textContent));
-    const focused = part.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+    const before = named(part);
+    const open = new Set(before.filter(([, each]) => each.parentElement.open).map(([name]) => name));
+    const entered = before.find(([, each]) => each === document.activeElement);
+    const focused = part.contains(document.activeElement) && !entered ? nameOf(document.activeElement) : null;
     part.replaceChildren(made.content);
-    for (const each of part.querySelectorAll("details > summary")) each.parentElement.open = open.has(each.textContent);
+    for (const [name, each] of named(part)) {
+      each.parentElement.open = open.has(name);
+      if (entered && entered[0] === name) each.focus({ preventScroll: true });
+    }
     if (focused) {
-      const same = [...part.querySelectorAll("a, summary, [tabindex]")].find((each) => nameOf(each) === focused);
+      const same = [...part.querySelectorAll("a, [tabindex]")].find((each) => nameOf(each) === focused);
       if (same) same.focus({ preventScroll: true });
     }
     return true;
