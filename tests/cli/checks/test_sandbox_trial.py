@@ -119,7 +119,7 @@ def differing(report: TrialReport) -> dict[str, Finding]:
     return {each.step: each for each in report.findings if each.verdict is TrialVerdict.DIFFERS}
 
 
-@pytest.mark.story
+@pytest.mark.deep
 def test_a_gateway_as_we_know_it_differs_in_nothing(tmp_path: Path, port: int) -> None:
     """Every step was tried, what nobody documents was learnt, and there is nothing to be gone on with."""
     code, report, _ = asyncio.run(tried(tmp_path, port))
