@@ -28,6 +28,8 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
 	fuzz try-image try-units format simulate-faults reconcile-lives bench soak lock clean
+.PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills generators mutate \
+	fuzz try-image try-units format simulate-faults bench work-budget soak lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -142,6 +144,9 @@ simulate-faults: $(VENV)/.dev ## live through SEEDS=1000 lives full of faults an
 
 reconcile-lives: $(VENV)/.dev ## compare the ledgers of SEEDS=1000 lives, with planted differences, with our books
 	@$(BIN)/python -m tests.simulation.reconcile_lives --seeds $(SEEDS) --from $(FROM) --jobs $(JOBS)
+# One number a step, and no time: it is the same on every machine. A push that does more than tests/work/budget.json fails.
+work-budget: $(VENV)/.dev ## count what a read, a charge and a replay make the program do on SQLite, and make that the budget
+	@$(BIN)/python -m tests.work.measure --write
 
 bench: $(VENV)/.bench ## measure, with the peers beside it
 	@$(BIN)/python bench/commands.py

@@ -39,6 +39,7 @@ GATES: Final = ("unit", "smoke", "story", "integration")
 GATE_OF: Final = {
     "scenarios": "story",
     "simulation": "story",
+    "work": "story",
     "deploy": "story",
     "matrix": "integration",
     "clients": "integration",

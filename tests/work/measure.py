@@ -1,0 +1,167 @@
+"""Counts the work of a read, a charge and a replay, or compares it with the budget: ``python -m tests.work.measure``.
+
+A program of its own, because what it counts with can't be taken back from a process. It has everything on that is on in
+service, but no server before it: requests come as ASGI hands them over.
+"""
+
+import argparse
+import asyncio
+import base64
+import io
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from tests.work.budget import BUDGET, excess, rounded
+from tests.work.counting import Work, counting, tapped
+
+from payrelay.api.http.request_log import json_log
+from payrelay.app import Service, running
+from payrelay.clock import Clock
+from payrelay.core.secret import Secret
+from payrelay.flows.access.issue_key import KeyRequest, issue_key
+from payrelay.settings import Settings, gateway_settings
+from payrelay_simulator import DEFAULT_MERCHANT, Simulator, Switches, demo_world
+from payrelay_simulator import serve as serve_simulator
+from payrelay_simulator.demo import CUSTOMER_TOKEN
+
+TIMES: Final = 30
+"""How often a request of each kind is made."""
+WARM_UP: Final = 5
+REST_S: Final = 0.05
+ACCOUNT: Final = "gateway"
+OK: Final = 200
+SEALING_KEY: Final = Secret(base64.b64encode(bytes(range(32))).decode())
+
+
+class Caller:
+    """Hands requests to the program as its server does."""
+
+    def __init__(self, service: Service, key: str) -> None:
+        self._service = service
+        self._key = key
+
+    async def call(self, method: str, path: str, body: object = None, key: str | None = None) -> None:
+        """Makes a request; raises RuntimeError unless it succeeds."""
+        sent = b"" if body is None else json.dumps(body).encode()
+        headers = [(b"authorization", b"Bearer " + self._key.encode()), (b"content-length", b"%d" % len(sent))]
+        if sent:
+            headers.append((b"content-type", b"application/json"))
+        if key is not None:
+            headers.append((b"idempotency-key", key.encode()))
+        path = f"/{ACCOUNT}/api/{path}"
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": headers,
+            "client": ("127.0.0.1", 1),
+        }
+        messages: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": sent, "more_body": False}]
+        answered: list[MutableMapping[str, Any]] = []
+
+        async def receive() -> MutableMapping[str, Any]:
+            if messages:
+                return messages.pop()
+            stays: asyncio.Future[MutableMapping[str, Any]] = asyncio.get_running_loop().create_future()
+            return await stays
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            answered.append(message)
+
+        await self._service.api(scope, receive, send)
+        if answered[0]["status"] != OK:
+            raise RuntimeError(f"{method} {path}: {answered}")
+
+
+def order(number: int) -> str:
+    """Names an order; all have names of one length."""
+    return f"Order-{number:05}"
+
+
+async def measured(settings: Settings, work: Work) -> dict[str, dict[str, int]]:
+    """Gives each number for each kind of request, where the worker added little: the lowest quartile."""
+    async with running(settings, clock=Clock(), log=json_log(io.BytesIO(), Clock())) as service:
+        issued = await issue_key(service.credentials, Clock(), KeyRequest(principal="shop", environment="sandbox"))
+        caller = Caller(service, issued.key)
+
+        async def charge(number: int) -> None:
+            asked = {"type": "PAYMENT", "order_id": order(number), "items": "Tea", "currency": "LKR", "amount": 100}
+            await caller.call("POST", "payments/charge", asked | {"customer_token": CUSTOMER_TOKEN}, f"key-{number:05}")
+
+        async def read(number: int) -> None:
+            await caller.call("GET", f"payments/{order(number)}")
+
+        return {
+            "charge": await _usual(work, charge),
+            "read": await _usual(work, read),
+            "replay": await _usual(work, charge),
+        }
+
+
+async def _usual(work: Work, request: Callable[[int], Awaitable[None]]) -> dict[str, int]:
+    """Makes the requests one after the other, each of another order."""
+    counted: list[Counter[str]] = []
+    for number in range(WARM_UP + TIMES):
+        work.begin()
+        await request(number)
+        # What goes on behind the answer counts for its request: its event, the log, the connection's way back.
+        await asyncio.sleep(REST_S)  # by the machine's clock, as the worker goes, which tells nobody that it rests
+        counted.append(work.end())
+    counted = counted[WARM_UP:]
+    usual = {what: sorted(each[what] for each in counted)[TIMES // 4] for what in sorted(set().union(*counted))}
+    return {what: number for what, number in usual.items() if number}
+
+
+async def _run(database: str, folder: Path, work: Work) -> dict[str, dict[str, int]]:
+    simulator = Simulator(switches=Switches(rate_limit_calls=0))
+    demo_world(simulator)
+    async with serve_simulator(simulator) as simulated:
+        account = gateway_settings(
+            {
+                "base_url": simulated.base_url,
+                "app_id": DEFAULT_MERCHANT.app_id,
+                "app_secret": DEFAULT_MERCHANT.app_secret,
+                "rate_limit": "off",
+            }
+        )
+        settings = Settings(
+            database_url=Secret(database), encryption_key=SEALING_KEY, mark_path=folder, gateways={ACCOUNT: account}
+        )
+        return await measured(settings, work)
+
+
+def main() -> int:
+    """Prints what was counted; returns 1 where it is over the budget."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--postgresql", type=Path, help="the folder of a server's socket; else SQLite", default=None)
+    parser.add_argument("--database", default="postgres")
+    parser.add_argument("--write", action="store_true", help="make what is counted the budget")
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        work = stack.enter_context(counting())
+        store, address = "sqlite", f"sqlite:///{folder}/payrelay.db"
+        if options.postgresql is not None:
+            tap = stack.enter_context(tapped(options.postgresql, folder, work))
+            store, address = "postgresql", f"postgresql://payrelay@/{options.database}?host={tap}"
+        counted = asyncio.run(_run(address, folder, work))
+    print(json.dumps(counted, indent=2, sort_keys=True))  # noqa: T201
+    budget = json.loads(BUDGET.read_text()) if BUDGET.exists() else {}
+    if options.write:
+        budget[store] = rounded(counted)
+        BUDGET.write_text(json.dumps(budget, indent=2, sort_keys=True) + "\n")
+        return 0
+    found = excess(counted, budget[store])
+    print("\n".join(found) or "within the budget")  # noqa: T201
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
