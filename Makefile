@@ -27,9 +27,7 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
-	fuzz try-image try-units format simulate-faults reconcile-lives bench soak lock clean
-.PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills generators mutate \
-	fuzz try-image try-units format simulate-faults bench work-budget soak lock clean
+	fuzz try-image try-units format simulate-faults reconcile-lives bench work-budget soak lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
