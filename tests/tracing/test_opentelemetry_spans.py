@@ -319,7 +319,8 @@ async def test_a_collector_that_hangs_delays_no_stop(monkeypatch: pytest.MonkeyP
     with TraceCollector() as collector:
         collector.may_answer.clear()
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
-        async with asyncio.timeout(30), opened_spans(is_on=True) as spans:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600")  # the libraries themselves would wait for it
+        async with asyncio.timeout(20), opened_spans(is_on=True) as spans:
             assert spans is not None
             with spans.inside("work"):
                 pass
