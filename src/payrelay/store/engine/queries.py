@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 _PARAMETER: Final = re.compile(r"\$(\d+)")
+_MEMBERS: Final = re.compile(r"@(\d+)")
 _NOT_IN_SQLITE: Final = re.compile(r'::[a-z]+|\s+COLLATE "default"|\s+FOR UPDATE(?: SKIP LOCKED)?')
 """Type casts and collations, which SQLite doesn't need, and row locks: a unit that writes has the SQLite file to itself
 anyway."""
@@ -43,6 +44,14 @@ def query(text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
     Type casts and row locks are left out for SQLite, which also has another name for the function that makes arrays.
     """
     return Query(text, tuple(_step(_in_sqlite(step)) for step in sqlite or (text,)))
+
+
+def query_among(text: str) -> Query:
+    """Makes a query in which ``@2`` compares the column before it with the texts of the JSON list in ``$2``."""
+    return query(
+        _MEMBERS.sub(r"= ANY (ARRAY(SELECT wanted FROM json_array_elements_text($\1::json) AS wanted))", text),
+        sqlite=(_MEMBERS.sub(r"IN (SELECT value FROM json_each($\1))", text),),
+    )
 
 
 def packed(table: str, columns: str, digest: str = "row_digest") -> str:

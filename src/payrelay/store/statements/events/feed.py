@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import distinct, query
+from payrelay.store.engine.queries import distinct, query, query_among
 
 EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
 
@@ -83,18 +83,11 @@ EVENTS_AT: Final = query(
 )
 """Reads the events at some positions: a JSON list of them."""
 
-EVENTS_OF_IDS: Final = query(
+EVENTS_OF_IDS: Final = query_among(
     f"""
     SELECT {EVENT_COLUMNS} FROM events
-    WHERE merchant = $1 AND principal = $2
-      AND id = ANY (ARRAY(SELECT wanted FROM json_array_elements_text($3::json) AS wanted))
+    WHERE merchant = $1 AND principal = $2 AND id @3
     ORDER BY position""",
-    sqlite=(
-        f"""
-        SELECT {EVENT_COLUMNS} FROM events
-        WHERE merchant = $1 AND principal = $2 AND id IN (SELECT value FROM json_each($3))
-        ORDER BY position""",
-    ),
 )
 """Reads a principal's events by their ids: a JSON list of them."""
 

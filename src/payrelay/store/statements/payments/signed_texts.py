@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import packed, query
+from payrelay.store.engine.queries import packed, query, query_among
 from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
 from payrelay.store.statements.payment_owners import WAS_NOT_EXECUTED
 from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
@@ -79,16 +79,7 @@ IS_INCOMPLETE: Final = query(
 )
 """Tells whether a merchant has anything of which the text isn't known: it is in the list, or its call shows it."""
 
-COUNT_TEXTS: Final = query(
-    """
-    SELECT subject, count(*) FROM signed_texts
-    WHERE subject = ANY (ARRAY(SELECT wanted FROM json_array_elements_text($1::json) AS wanted)) GROUP BY subject""",
-    sqlite=(
-        """
-        SELECT subject, count(*) FROM signed_texts WHERE subject IN (SELECT value FROM json_each($1)) GROUP BY subject
-        """,
-    ),
-)
+COUNT_TEXTS: Final = query_among("SELECT subject, count(*) FROM signed_texts WHERE subject @1 GROUP BY subject")
 """Counts the texts of some checkouts and operations."""
 
 SET_TEXTS: Final = query("UPDATE signed_texts SET texts = $4 WHERE merchant = $1 AND digest = $2 AND subject = $3")

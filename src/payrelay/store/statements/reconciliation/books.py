@@ -5,7 +5,7 @@
 from typing import Final
 
 from payrelay.core.payments.operation import Kind
-from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.queries import query, query_among
 from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
 from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_READ
 from payrelay.store.statements.payment_owners import listed
@@ -23,19 +23,6 @@ _PLAN: Final = (
     "subscriptions.merchant = installments.merchant AND subscriptions.subscription_id = installments.subscription_id"
 )
 _IS_PAID: Final = "installments.is_paid = 1 AND installments.payment NOT LIKE 'ntf:%'"
-
-_POSTGRESQL: Final = "= ANY (ARRAY(SELECT wanted FROM json_array_elements_text({}::json) AS wanted))"
-_SQLITE: Final = "IN (SELECT value FROM json_each({}))"
-
-
-def _among(text: str) -> Query:
-    """Makes a query in which ``@2`` and ``@3`` stand for a comparison with the members of that parameter."""
-
-    def filled(form: str) -> str:
-        return text.replace("@2", form.format("$2")).replace("@3", form.format("$3"))
-
-    return query(filled(_POSTGRESQL), sqlite=(filled(_SQLITE),))
-
 
 OPERATIONS_BETWEEN: Final = query(
     f"""
@@ -74,7 +61,7 @@ CHARGEBACKS_AFTER: Final = query(
 )
 """Reads a merchant's chargebacks behind a payment."""
 
-OPERATIONS_OF: Final = _among(
+OPERATIONS_OF: Final = query_among(
     f"""
     SELECT {OPERATION_READ} FROM operations WHERE id IN (
         SELECT id FROM operations WHERE payment_id @2 AND merchant = $1 AND {_MOVES_MONEY}
@@ -84,7 +71,7 @@ OPERATIONS_OF: Final = _among(
 )
 """Reads all operations that move money, of some payments and some orders."""
 
-CHECKOUTS_OF: Final = _among(
+CHECKOUTS_OF: Final = query_among(
     f"""
     SELECT {CHECKOUT_READ} FROM checkouts WHERE id IN (
         SELECT id FROM checkouts WHERE payment_id @2 AND merchant = $1 AND {_PAYS}
@@ -94,7 +81,7 @@ CHECKOUTS_OF: Final = _among(
 )
 """Reads all checkouts that are for money, of some payments and some orders."""
 
-INSTALLMENTS_OF: Final = _among(
+INSTALLMENTS_OF: Final = query_among(
     f"""
     SELECT {_INSTALLMENT_READ} FROM installments LEFT JOIN subscriptions ON {_PLAN}
     WHERE installments.payment @2 AND installments.merchant = $1 AND {_IS_PAID}
@@ -104,7 +91,7 @@ INSTALLMENTS_OF: Final = _among(
 )
 """Reads all paid installments of some payments and some orders."""
 
-CHARGEBACKS_OF: Final = _among(
+CHARGEBACKS_OF: Final = query_among(
     f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id @2",
 )
 """Reads the chargebacks of some payments."""

@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.queries import query, query_among
 
 FILE_COLUMNS: Final = "merchant, digest, name, profile, is_guess, summary, imported_by, imported_at_ms, is_whole"
 LINE_COLUMNS: Final = (
@@ -44,18 +44,7 @@ LINES_BOOKED_ON: Final = query(
 )
 """Reads the lines that are booked on a day, behind one."""
 
-_POSTGRESQL: Final = "= ANY (ARRAY(SELECT wanted FROM json_array_elements_text({}::json) AS wanted))"
-_SQLITE: Final = "IN (SELECT value FROM json_each({}))"
-
-
-def _among(text: str) -> Query:
-    def filled(form: str) -> str:
-        return text.replace("@2", form.format("$2")).replace("@3", form.format("$3"))
-
-    return query(filled(_POSTGRESQL), sqlite=(filled(_SQLITE),))
-
-
-LINES_OF: Final = _among(
+LINES_OF: Final = query_among(
     f"""
     SELECT {LINE_COLUMNS} FROM statement_lines
     WHERE payment_id @2 AND merchant = $1 AND movement IN ('payment', 'refund', 'chargeback')
@@ -73,7 +62,7 @@ PAYOUTS_BETWEEN: Final = query(
 )
 """Reads the payouts, and the lines of the bank's account, that are booked between two days."""
 
-PARTS_OF: Final = _among(
+PARTS_OF: Final = query_among(
     """
     SELECT payout_id,
       sum(CASE WHEN movement = 'payment' THEN COALESCE(net_minor, amount_minor - COALESCE(fee_minor, 0))
@@ -128,7 +117,7 @@ PUT_SEARCH: Final = query(
 )
 """Stores when the gateway was asked for an order."""
 
-SEARCHES_OF: Final = _among(
+SEARCHES_OF: Final = query_among(
     "SELECT order_id, searched_at_ms FROM statement_searches WHERE merchant = $1 AND order_id @2",
 )
 """Reads when the gateway was asked for some orders."""

@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import query, query_among
 from payrelay.store.statements.payments.operations import READ_COLUMNS
 
 _STATES: Final = "('succeeded', 'declined', 'refused', 'not_sent')"
@@ -95,16 +95,13 @@ PUT_HISTORY_CHECKPOINTS: Final = query(
 )
 """Stores the checkpoints of some histories."""
 
-_CLEAR_ENTRIES: Final = """
+CLEAR_ENTRIES: Final = query_among(
+    """
     DELETE FROM history
-    WHERE operation_id {among} AND version < (
+    WHERE operation_id @1 AND version < (
         SELECT version FROM history_checkpoints WHERE operation_id = history.operation_id
     )
-    RETURNING operation_id, version"""
-
-CLEAR_ENTRIES: Final = query(
-    _CLEAR_ENTRIES.format(among="= ANY (ARRAY(SELECT wanted FROM json_array_elements_text($1::json) AS wanted))"),
-    sqlite=(_CLEAR_ENTRIES.format(among="IN (SELECT value FROM json_each($1))"),),
+    RETURNING operation_id, version""",
 )
 """Removes the journal entries of some operations for which a checkpoint stands."""
 
