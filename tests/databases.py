@@ -13,6 +13,7 @@ from tests.postgresql_server import PostgresqlServer
 from payrelay.clock import Clock
 from payrelay.store import open_database
 from payrelay.store.engine import sqlite_file
+from payrelay.store.engine.database import Database, T, Unit
 
 _SHAPE: Final = """
     SELECT md5(string_agg(part, ' ' ORDER BY part)) FROM (
@@ -116,3 +117,34 @@ class Schemas:
             await connection.execute(statement)
         finally:
             await connection.close()
+
+
+class PassingDatabase:
+    """A database that passes everything on to another one; a test's own does something else in one place."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Carries out a unit of work."""
+        return await self.database.write(unit)
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit."""
+        return await self.database.read(unit)
+
+    async def read_page(self, unit: Unit[T]) -> T:
+        """Reads a list."""
+        return await self.database.read_page(unit)
+
+    async def clear_files(self, table: str | None) -> bool:
+        """Clears the files."""
+        return await self.database.clear_files(table)
+
+    async def ping(self) -> None:
+        """Asks whether the database can be written to."""
+        await self.database.ping()
+
+    async def close(self) -> None:
+        """Closes the database."""
+        await self.database.close()

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
+from tests.databases import PassingDatabase
 from tests.digests import digests_of
 from tests.flows.world import CHARGE, ScriptedAccount, Steps, World, asked, opened, outcome_of
 from tests.samples import PAYMENT
@@ -192,39 +193,19 @@ class ShowingAccount(ScriptedAccount):
         return Reading(code=None, msg="Found", raw_msg=b'"Found"', raw_data=msgspec.json.encode(plan))
 
 
-class SteppingDatabase:
+class SteppingDatabase(PassingDatabase):
     """A database with a step before each write (a fault there: nothing is stored) and one after it (it is)."""
 
-    def __init__(self, inner: Database, steps: Steps) -> None:
-        self._inner = inner
+    def __init__(self, database: Database, steps: Steps) -> None:
+        super().__init__(database)
         self._steps = steps
 
     async def write(self, unit: Unit[T]) -> T:
         """Writes, between two steps."""
         await self._steps.reach("write")
-        value = await self._inner.write(unit)
+        value = await super().write(unit)
         await self._steps.reach("written")
         return value
-
-    async def read(self, unit: Unit[T]) -> T:
-        """Reads."""
-        return await self._inner.read(unit)
-
-    async def read_page(self, unit: Unit[T]) -> T:
-        """Reads a list."""
-        return await self._inner.read_page(unit)
-
-    async def clear_files(self, table: str | None) -> bool:
-        """Clears its files."""
-        return await self._inner.clear_files(table)
-
-    async def ping(self) -> None:
-        """Asks whether it is there."""
-        await self._inner.ping()
-
-    async def close(self) -> None:
-        """Closes it."""
-        await self._inner.close()
 
 
 class InboxWorld:

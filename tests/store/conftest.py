@@ -1,8 +1,10 @@
 """The store's suite is written once and run on each engine: SQLite, SQLite inline, and PostgreSQL."""
 
-from collections.abc import AsyncIterator, Callable
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
+import asyncpg
 import msgspec
 import pytest
 from tests.databases import sqlite_url
@@ -31,6 +33,7 @@ CHARGE = Charge(
     amount_minor=100_000,
     customer_token="CANARY59AFEE022CC69CA39D325E1B59",
 )
+Tamper = Callable[[str], Awaitable[None]]
 RETENTION = Retention(keyed_ms=30_000, unkeyed_ms=10_000)
 EVIDENCE = Evidence(http_status=200, gateway_msg="Successfully completed", elapsed_ms=31)
 
@@ -119,3 +122,22 @@ def book(database: Database) -> Book:
 def answer() -> Answer:
     """Gives an answer as it is stored."""
     return Answer(http_status=200, body=b'{"status":1,"msg":"OK","data":{"amount":1000.0}}')
+
+
+@pytest.fixture
+def tamper(url: str) -> Tamper:
+    """Runs SQL as somebody does who owns the database: no trigger or foreign key stops them. Bytes are ``X'00'``."""
+
+    async def run(sql: str) -> None:
+        if url.startswith("postgresql"):
+            connection = await asyncpg.connect(url)
+            await connection.execute(f"SET session_replication_role = replica; {sql}".replace("X'00'", r"'\x00'"))
+            await connection.close()
+            return
+        file = sqlite3.connect(url.removeprefix("sqlite:///"))
+        for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            file.execute(f"DROP TRIGGER {name}")
+        file.executescript(sql)
+        file.close()
+
+    return run

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from tests.databases import sqlite_url
+from tests.databases import PassingDatabase, sqlite_url
 from tests.digests import digests_of, put_first_check
 from tests.draws import drawing
 from tests.store.test_checkouts import CHECKOUT, DETAILS
@@ -171,19 +171,17 @@ async def test_only_what_is_destroyed_on_request_is_cleared_from_the_files(datab
     assert await _owners(database) == ["c"]
 
 
-class _Late:
+class _Late(PassingDatabase):
     """A database in which another key is destroyed right after the files were cleared."""
 
     def __init__(self, database: Database, owner: str) -> None:
-        self._database = database
+        super().__init__(database)
         self._owner = owner
-        self.read, self.read_page, self.write = database.read, database.read_page, database.write
-        self.ping, self.close = database.ping, database.close
 
     async def clear_files(self, table: str | None) -> bool:
         """Clears them, and destroys the key."""
-        is_cleared = await self._database.clear_files(table)
-        await self._database.write(destroyed_on_request([self._owner]))
+        is_cleared = await super().clear_files(table)
+        await self.write(destroyed_on_request([self._owner]))
         return is_cleared
 
 
@@ -326,12 +324,8 @@ async def test_the_upgrade_goes_page_by_page_and_leaves_out_what_it_can_not_open
         await customers.token_of("cus_0000")
 
 
-class _Full:
+class _Full(PassingDatabase):
     """A database on a disk that has no room for a second copy of its file."""
-
-    def __init__(self, database: Database) -> None:
-        self.read, self.read_page, self.write = database.read, database.read_page, database.write
-        self.ping, self.close = database.ping, database.close
 
     async def clear_files(self, table: str | None) -> bool:
         """Finds no room."""

@@ -1,16 +1,14 @@
 # ruff: noqa: S608 - what is put into the texts are the tables and columns of the schema
 
 import sqlite3
-from collections.abc import Awaitable, Callable
 from typing import Final
 
-import asyncpg
 import msgspec
 import pytest
 from tests.digests import CHAIN_KEY, digests_of, put_first_check
 from tests.samples import OPERATION, PAYMENT
 from tests.store.access.test_principals import put_pair
-from tests.store.conftest import Book
+from tests.store.conftest import Book, Tamper
 from tests.store.console.samples import CONFIRMATION, confirmations_of, operators_of, with_everything
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER
@@ -53,8 +51,6 @@ from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
 from payrelay.store.upgrades.cover_more_rows import cover_more_rows
-
-Tamper = Callable[[str], Awaitable[None]]
 
 SEAL: Final = Seal((b"k" * 32,))
 KEY: Final = Credential(
@@ -113,25 +109,6 @@ COVERED: Final = [
     for column, kind in schema()[table.name].items()
     if column not in table.uncovered
 ]
-
-
-@pytest.fixture
-def tamper(url: str) -> Tamper:
-    """Runs SQL behind the program's back."""
-
-    async def run(sql: str) -> None:
-        if url.startswith("postgresql"):
-            connection = await asyncpg.connect(url)
-            await connection.execute(f"SET session_replication_role = replica; {sql}".replace("X'00'", r"'\x00'"))
-            await connection.close()
-            return
-        file = sqlite3.connect(url.removeprefix("sqlite:///"))
-        for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            file.execute(f"DROP TRIGGER {name}")
-        file.executescript(sql)
-        file.close()
-
-    return run
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from importlib import resources
 from typing import Final
 
 import pytest
+from tests.databases import PassingDatabase
 from tests.digests import digests_of, put_first_check
 from tests.store.conftest import Book
 from tests.store.console.samples import operators_of, with_everything
@@ -254,18 +255,18 @@ async def test_what_can_not_be_opened_is_passed_over_and_named(filled: Database)
     assert await others(filled) == {"data_keys.sealed_key": 1}
 
 
-class _Racing:
+class _Racing(PassingDatabase):
     """A database in which somebody else writes a row between a read of it and the next write."""
 
     def __init__(self, database: Database, *, raises: int) -> None:
-        self._database = database
+        super().__init__(database)
         self._raises = raises
 
     async def read(self, unit: Unit[T]) -> T:
         """Reads, and then somebody else writes."""
-        rows = await self._database.read(unit)
+        rows = await super().read(unit)
         newer = Seal((OLD,)).seal(b"newer", key_context(CUSTOMER.id))
-        await self._database.write(_rows(Statement(SPOIL, (CUSTOMER.id, newer))))
+        await self.database.write(_rows(Statement(SPOIL, (CUSTOMER.id, newer))))
         return rows
 
     async def write(self, unit: Unit[T]) -> T:
@@ -274,23 +275,7 @@ class _Racing:
             self._raises -= 1
             unit.close()
             raise Outdated("somebody else wrote it")
-        return await self._database.write(unit)
-
-    async def read_page(self, unit: Unit[T]) -> T:
-        """Reads a list."""
-        return await self._database.read_page(unit)
-
-    async def clear_files(self, table: str | None) -> bool:
-        """Clears its files."""
-        return await self._database.clear_files(table)
-
-    async def ping(self) -> None:
-        """Asks."""
-        await self._database.ping()
-
-    async def close(self) -> None:
-        """Closes."""
-        await self._database.close()
+        return await super().write(unit)
 
 
 @pytest.mark.parametrize("raises", [0, 1, 1_000])

@@ -9,8 +9,7 @@ import pytest
 from tests.digests import digests_of, put_first_check
 from tests.samples import ASKED
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
-from tests.store.conftest import CHAIN_KEY, CHARGE, Book
-from tests.store.payments.test_audit import Tamper, tamper
+from tests.store.conftest import CHAIN_KEY, CHARGE, Book, Tamper
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.checkouts.text_holders import HolderKind, TextHolder
@@ -27,8 +26,6 @@ from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 from payrelay.store.upgrades.signed_texts import PAGE, fill_signed_texts
-
-__all__ = ["tamper"]
 
 SEAL: Final = Seal((b"k" * 32,))
 MERCHANT: Final = "0123456789abcdef"

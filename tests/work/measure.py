@@ -11,16 +11,18 @@ import io
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from tests.api.fakes import Caller
 from tests.work.budget import BUDGET, excess, rounded
 from tests.work.counting import Work, counting, tapped
 
 from payrelay.api.http.request_log import json_log
-from payrelay.app import Service, running
+from payrelay.app import running
 from payrelay.clock import Clock
 from payrelay.core.secret import Secret
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
@@ -34,50 +36,7 @@ TIMES: Final = 30
 WARM_UP: Final = 5
 REST_S: Final = 0.05
 ACCOUNT: Final = "gateway"
-OK: Final = 200
 SEALING_KEY: Final = Secret(base64.b64encode(bytes(range(32))).decode())
-
-
-class Caller:
-    """Hands requests to the program as its server does."""
-
-    def __init__(self, service: Service, key: str) -> None:
-        self._service = service
-        self._key = key
-
-    async def call(self, method: str, path: str, body: object = None, key: str | None = None) -> None:
-        """Makes a request; raises RuntimeError unless it succeeds."""
-        sent = b"" if body is None else json.dumps(body).encode()
-        headers = [(b"authorization", b"Bearer " + self._key.encode()), (b"content-length", b"%d" % len(sent))]
-        if sent:
-            headers.append((b"content-type", b"application/json"))
-        if key is not None:
-            headers.append((b"idempotency-key", key.encode()))
-        path = f"/{ACCOUNT}/api/{path}"
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": b"",
-            "headers": headers,
-            "client": ("127.0.0.1", 1),
-        }
-        messages: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": sent, "more_body": False}]
-        answered: list[MutableMapping[str, Any]] = []
-
-        async def receive() -> MutableMapping[str, Any]:
-            if messages:
-                return messages.pop()
-            stays: asyncio.Future[MutableMapping[str, Any]] = asyncio.get_running_loop().create_future()
-            return await stays
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            answered.append(message)
-
-        await self._service.api(scope, receive, send)
-        if answered[0]["status"] != OK:
-            raise RuntimeError(f"{method} {path}: {answered}")
 
 
 def order(number: int) -> str:
@@ -89,14 +48,21 @@ async def measured(settings: Settings, work: Work) -> dict[str, dict[str, int]]:
     """Gives each number for each kind of request, where the worker added little: the lowest quartile."""
     async with running(settings, clock=Clock(), log=json_log(io.BytesIO(), Clock())) as service:
         issued = await issue_key(service.credentials, Clock(), KeyRequest(principal="shop", environment="sandbox"))
-        caller = Caller(service, issued.key)
+        caller = Caller(service.api)
+
+        async def call(method: str, path: str, body: bytes = b"", **headers: str) -> None:
+            given = {"Authorization": f"Bearer {issued.key}", **headers}
+            reply = await caller(method, f"/{ACCOUNT}/api/{path}", headers=given, body=body)
+            if reply.status != HTTPStatus.OK:
+                raise RuntimeError(f"{method} {path}: {reply}")
 
         async def charge(number: int) -> None:
             asked = {"type": "PAYMENT", "order_id": order(number), "items": "Tea", "currency": "LKR", "amount": 100}
-            await caller.call("POST", "payments/charge", asked | {"customer_token": CUSTOMER_TOKEN}, f"key-{number:05}")
+            body = json.dumps(asked | {"customer_token": CUSTOMER_TOKEN}).encode()
+            await call("POST", "payments/charge", body, **{"Idempotency-Key": f"key-{number:05}"})
 
         async def read(number: int) -> None:
-            await caller.call("GET", f"payments/{order(number)}")
+            await call("GET", f"payments/{order(number)}")
 
         return {
             "charge": await _usual(work, charge),

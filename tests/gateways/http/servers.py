@@ -1,8 +1,9 @@
 """A server on a real socket that does on each connection what a test says."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Protocol
 
 
 class Link:
@@ -33,6 +34,29 @@ class Link:
     async def stay(self) -> None:
         """Says nothing more until the other side goes away."""
         await self.reader.read()
+
+
+class Connected(Protocol):
+    """What serves connections at an address of its own."""
+
+    url: str
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serves one connection."""
+
+    async def end(self) -> None:
+        """Ends what is still going on."""
+
+
+@asynccontextmanager
+async def listening(server: Connected) -> AsyncIterator[None]:
+    """Gives a server a real socket and its address while the context is open."""
+    listener = await asyncio.start_server(server.connected, "127.0.0.1", 0)
+    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    yield
+    await server.end()
+    listener.close()
+    await listener.wait_closed()
 
 
 Step = Callable[[Link], Awaitable[None]]

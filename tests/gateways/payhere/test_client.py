@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 import pytest
+from tests.gateways.http.servers import listening
 
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, PaymentsOfOrder, Refund
@@ -114,12 +115,8 @@ def _granted(token: str) -> tuple[int, bytes]:
 async def gateway() -> AsyncIterator[Gateway]:
     """A gateway on a real socket."""
     served = Gateway()
-    listener = await asyncio.start_server(served.connected, "127.0.0.1", 0)
-    served.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-    yield served
-    await served.end()
-    listener.close()
-    await listener.wait_closed()
+    async with listening(served):
+        yield served
 
 
 Make = Callable[..., PayHere]

@@ -4,8 +4,7 @@ import msgspec
 import pytest
 from tests.digests import digests_of
 from tests.samples import CHECKOUT, NOTIFICATION, OPERATION, PAYMENT
-from tests.store.conftest import Book
-from tests.store.payments.test_audit import Tamper, tamper
+from tests.store.conftest import Book, Tamper
 from tests.store.test_checkouts import DETAILS
 from tests.store.test_subscriptions import paid
 
@@ -25,8 +24,6 @@ from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
-
-__all__ = ["tamper"]
 
 MERCHANT: Final = OPERATION.merchant
 SEAL: Final = Seal((b"k" * 32,))

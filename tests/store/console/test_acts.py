@@ -1,16 +1,14 @@
 import asyncio
 
 import pytest
+from tests.store.conftest import Tamper
 from tests.store.console.samples import acts_of, did, operators_of, with_everything
-from tests.store.test_row_digests import Tamper, tamper
 
 from payrelay.core.console.tries import CODE, PASSWORD, WINDOW_MS
 from payrelay.errors import StoreError
 from payrelay.store.console.tries import SignInTries
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
-
-__all__ = ["tamper"]
 
 CHANGES = (
     "UPDATE operator_acts SET name = 'other' WHERE number = 2",

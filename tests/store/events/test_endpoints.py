@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.databases import PassingDatabase
 from tests.digests import digests_of
 
 from payrelay.core.events.delivery import DeliveryState, Endpoint, EndpointState
@@ -158,37 +159,17 @@ async def test_a_removed_endpoint_leaves_nothing(endpoints: Endpoints, database:
     assert await deliveries.waiting() == (0, None)
 
 
-class CountingUnits:
+class CountingUnits(PassingDatabase):
     """A database that counts the units of work that write."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self.units = 0
 
     async def write(self, unit: Unit[T]) -> T:
         """Carries out a unit of work."""
         self.units += 1
-        return await self._database.write(unit)
-
-    async def read(self, unit: Unit[T]) -> T:
-        """Carries out a reading unit."""
-        return await self._database.read(unit)
-
-    async def read_page(self, unit: Unit[T]) -> T:
-        """Reads a list."""
-        return await self._database.read_page(unit)
-
-    async def clear_files(self, table: str | None) -> bool:
-        """Clears the files."""
-        return await self._database.clear_files(table)
-
-    async def ping(self) -> None:
-        """Asks whether the database can be written to."""
-        await self._database.ping()
-
-    async def close(self) -> None:
-        """Closes the database."""
-        await self._database.close()
+        return await super().write(unit)
 
 
 async def put_deliveries(database: Database, count: int) -> None:

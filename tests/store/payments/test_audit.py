@@ -3,11 +3,10 @@
 import asyncio
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
-import asyncpg
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -16,6 +15,7 @@ from tests.databases import sqlite_url
 from tests.digests import digests_of, put_first_check, record_earlier
 from tests.draws import examples
 from tests.samples import CANCEL
+from tests.store.conftest import Tamper
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
@@ -43,7 +43,6 @@ from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 pytestmark = pytest.mark.deep
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
-Tamper = Callable[[str], Awaitable[None]]
 
 CHAIN_KEY: Final = b"c" * 32
 SEAL: Final = Seal((b"k" * 32,))
@@ -57,7 +56,7 @@ NOT_FOUND: Final = {
     "claim_ends_at_ms": "it changes without a journal entry when a lapsed claim is taken back",
 }
 """Columns of operations that may be changed unnoticed."""
-FORGED: Final = {"TEXT": "'forged'", "INTEGER": "77", "BLOB": "'\\x00'"}
+FORGED: Final = {"TEXT": "'forged'", "INTEGER": "77", "BLOB": "X'00'"}
 
 
 def columns(table: str) -> list[tuple[str, str]]:
@@ -68,26 +67,6 @@ def columns(table: str) -> list[tuple[str, str]]:
     found = [(row[1], row[2]) for row in connection.execute(f"PRAGMA table_info({table})")]
     connection.close()
     return found
-
-
-@pytest.fixture
-def tamper(url: str) -> Tamper:
-    """Runs SQL as somebody does who owns the database: no trigger and no foreign key stops them."""
-
-    async def run(sql: str) -> None:
-        if url.startswith("postgresql"):
-            connection = await asyncpg.connect(url)
-            await connection.execute(f"SET session_replication_role = replica; {sql}")
-            await connection.close()
-            return
-        file = sqlite3.connect(url.removeprefix("sqlite:///"))
-        triggers = [row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
-        for name in triggers:
-            file.execute(f"DROP TRIGGER {name}")
-        file.executescript(sql.replace("'\\x00'", "x'00'"))
-        file.close()
-
-    return run
 
 
 @pytest.fixture

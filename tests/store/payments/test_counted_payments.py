@@ -9,8 +9,7 @@ import pytest
 from tests.digests import CHAIN_KEY, digests_of
 from tests.samples import ASKED
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
-from tests.store.conftest import CHARGE, Book
-from tests.store.payments.test_audit import Tamper, tamper
+from tests.store.conftest import CHARGE, Book, Tamper
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Details
 from payrelay.core.checkouts.counted_payments import (
@@ -29,8 +28,6 @@ from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.counted_payments import TooManyPayments, require_room
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation
-
-__all__ = ["tamper"]
 
 KEY = RowKey(CHAIN_KEY)
 DETAILS = Details(secret="s", asked=ASKED)

@@ -4,8 +4,7 @@
 
 import pytest
 from tests.digests import digests_of
-from tests.store.conftest import Book
-from tests.store.payments.test_audit import Tamper, tamper
+from tests.store.conftest import Book, Tamper
 
 from payrelay.core.answers import Answer
 from payrelay.core.payments.operation import Event, OperationFilter, State
@@ -16,8 +15,6 @@ from payrelay.store.engine.database import Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.payments.journal import ClaimedOperation, GuardedOperation
 from payrelay.store.payments.resolution import ResolutionStore
-
-__all__ = ["tamper"]
 
 FAR_MS = 2**60
 FORGERIES = ("state = 'accepted'", "principal = 'attacker'", "amount_minor = 1", "payment_id = '3'", "row_digest = ''")

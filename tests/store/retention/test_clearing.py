@@ -1,12 +1,10 @@
 # ruff: noqa: S608 - what is put into the texts are ids that are named here
 
-import sqlite3
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-import asyncpg
 import pytest
 from tests.digests import digests_of
+from tests.store.conftest import Tamper
 
 from payrelay.core.answers import Answer
 from payrelay.core.payments.audit_chain import ChainKey
@@ -22,7 +20,6 @@ from payrelay.store.retention.clearing import TRIED_AGAIN_MS, Clearing
 from payrelay.store.statements.retention import clearing as statements
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
-Tamper = Callable[[str], Awaitable[None]]
 
 SEAL: Final = Seal((b"k" * 32,))
 ANSWER: Final = Answer(http_status=200, body=b"{}")
@@ -83,25 +80,6 @@ async def filled(book: Book) -> Book:
         await book.advance(unknown, Event.SUCCEEDED, ANSWER)
     await anchor(trail_of(book), LATER_MS)
     return book
-
-
-@pytest.fixture
-def tamper(url: str) -> Tamper:
-    """Runs SQL as somebody does who owns the database: no trigger stops them."""
-
-    async def run(sql: str) -> None:
-        if url.startswith("postgresql"):
-            connection = await asyncpg.connect(url)
-            await connection.execute(f"SET session_replication_role = replica; {sql}")
-            await connection.close()
-            return
-        file = sqlite3.connect(url.removeprefix("sqlite:///"))
-        for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            file.execute(f"DROP TRIGGER {name}")
-        file.executescript(sql)
-        file.close()
-
-    return run
 
 
 def test_the_statements_know_the_states_that_end() -> None:
