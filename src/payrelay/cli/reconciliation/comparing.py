@@ -33,7 +33,7 @@ async def run(*, day: DayOption, account: Account = None, as_json: Json = False)
 
 @awaited
 async def ask(*, day: DayOption, account: Account = None) -> int:
-    """Ask the gateway for our own orders and subscriptions of a day.
+    """Ask the gateway for orders and subscriptions of a day.
 
     Each takes a search. Charges and refunds go first. It may be
     interrupted and begun again: it goes on where it was.
