@@ -166,7 +166,7 @@ lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(LOCK) -o requirements/runtime.lock
 	@$(LOCK) --extra tracing -o requirements/tracing.lock
 	@$(LOCK_ALONE) -o requirements/service.lock
-	@$(BIN)/uv pip compile requirements/generators.in --universal --python-version 3.11 --generate-hashes --no-header --quiet \
+	@$(COMPILE) requirements/generators.in --universal --python-version 3.11 --generate-hashes --no-header --quiet \
 		-o requirements/generators.lock
 	@$(LOCK) --group demo -o requirements/demo.lock
 	@$(LOCK) --group sbom -o requirements/sbom.lock
@@ -179,7 +179,10 @@ clean: ## remove what was made here: the environment, caches, the demo's data
 	@rm -rf $(VENV) mutants .payrelay .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-LOCK_ALONE := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet
+# Extras stay in the lock: of a package that is locked without its extra, some versions of pip take the newest release, and
+# refuse it as not locked.
+COMPILE := $(BIN)/uv pip compile --no-strip-extras
+LOCK_ALONE := $(COMPILE) pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --quiet
 LOCK := $(LOCK_ALONE) --group build
 
 $(BIN)/pip:
