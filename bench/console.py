@@ -58,7 +58,6 @@ ADDRESSES: Final = {
     "act on a payment": f"/console/act/payment/gateway~{PAYMENT}",
     "act on an account": "/console/act/account/gateway",
     "books of a month": "/console/reconciliation",
-    "books of a day": "/console/reconciliation/gateway/2027-01-14",
     "operators": "/console/operators",
     "an operator": "/console/operators/ada@shop.example",
     "history": "/console/acts",
