@@ -106,6 +106,7 @@ class Loss:
         checkout_ids: of the checkouts that were lost.
         order_ids: of all these.
         is_outlived: whether processes have gone on over the copy.
+        since_ms: since when commits are lost, as the operator said who began the recovery.
     """
 
     copied_s: float
@@ -114,6 +115,7 @@ class Loss:
     checkout_ids: frozenset[str]
     order_ids: frozenset[str]
     is_outlived: bool
+    since_ms: int | None = None
     began_s: float | None = None
     ended_s: float | None = None
 

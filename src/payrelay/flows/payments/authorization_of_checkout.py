@@ -25,7 +25,8 @@ async def authorization_of_checkout(
     """Returns the authorization of a checkout; None where the text is an authorization token, and no checkout's id.
 
     Raises Refusal (invalid_request, at ``authorization_token``) where the caller has no such checkout on this account,
-    or the checkout yielded no authorization; unavailable where the checkout may be lost. Raises StoreError.
+    or the checkout yielded no authorization; unavailable where the checkout or its authorization may be lost. Raises
+    StoreError.
     """
     if not token_or_checkout_id.startswith(_HANDLE):
         return None
@@ -43,5 +44,6 @@ async def authorization_of_checkout(
     if checkout.state in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}:
         token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NotificationKind.AUTHORIZATION)
     if token is None:
+        await relay.lost_commits.require_current(checkout.created_at_ms, "checkout")
         raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and has no authorization yet")
     return CheckoutAuthorization(checkout, token.reveal())

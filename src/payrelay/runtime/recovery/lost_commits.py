@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.recovery.clearance import wait_until_shown_ms
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation, lost_since
-from payrelay.core.recovery.lost_ids import may_be_lost
+from payrelay.core.recovery.lost_ids import may_be_lost, may_lack_a_change
 from payrelay.errors import Code, Refusal
 from payrelay.runtime.recovery.cleared_checkouts import ClearedCheckouts
 
@@ -41,6 +41,10 @@ Change = Callable[[Callable[[DatabaseIdentity], DatabaseIdentity]], Awaitable[Da
 
 UNKNOWN_SENTENCE: Final = (
     "isn't known here, and may be among the commits that the database lost; that is known when its recovery has ended"
+)
+"""After the noun of what was asked for."""
+STALE_SENTENCE: Final = (
+    "was made before the database lost commits, and may have changed since; that is known when its recovery has ended"
 )
 """After the noun of what was asked for."""
 
@@ -137,6 +141,15 @@ class LostCommits:
         current = (await self.identity()).current
         if may_be_lost(id_, current, is_behind=self.must_wait):
             raise Refusal(Code.UNAVAILABLE, f"this {noun} {UNKNOWN_SENTENCE}", retry_after_s=RETRY_AFTER_S)
+
+    async def require_current(self, made_ms: int, noun: str) -> None:
+        """Raises Refusal (unavailable) where a change of something that was made then may be lost.
+
+        Else the caller may say, as a final answer, what the thing can't do. Raises StoreUnavailable as above.
+        """
+        current = (await self.identity()).current
+        if may_lack_a_change(made_ms, current, is_behind=self.must_wait):
+            raise Refusal(Code.UNAVAILABLE, f"this {noun} {STALE_SENTENCE}", retry_after_s=RETRY_AFTER_S)
 
     def known_for_ms(self, number: int) -> int:
         """Gives how long this process has known of an incarnation, in ms by a steady clock; 0 where it doesn't."""
