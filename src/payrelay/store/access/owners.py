@@ -18,6 +18,8 @@ from payrelay.store.statements.access import owners as statements
 
 T = TypeVar("T")
 
+_BY_OPEN: Final = 1
+"""What a row of an order's owners has first where an open operation holds the order."""
 NOT_TOLD: Final = ""
 """In the place of an owner whom a row with a wrong digest names: no principal has this name."""
 
@@ -93,10 +95,13 @@ def _owned(key: RowKey, rows: Iterable[Row], wrong: list[str]) -> list[Row]:
 
 
 def _of_payment(merchant: str, payment_id: str) -> Unit[frozenset[str]]:
-    for query in (statements.MAKERS_OF_PAYMENT, statements.REPORTED_MAKERS_OF_PAYMENT):
-        makers = yield from _names(query, payment_id, merchant)
-        if makers:
-            return makers
+    makers = yield from _names(statements.MAKERS_OF_PAYMENT, payment_id, merchant)
+    if makers:
+        return makers
+    rows = yield Statement(statements.REPORTED_MAKERS_OF_PAYMENT, (payment_id, merchant))
+    imported = [name for told_by, name in rows if told_by == statements.BY_IMPORT]
+    if rows:
+        return _right(imported or [name for _, name in rows])
     rows = yield Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant))
     return (yield from _of_first_order(merchant, rows))
 
@@ -121,8 +126,11 @@ def _of_plan(merchant: str, subscription_id: str) -> Unit[frozenset[str]]:
 
 def _of_order(merchant: str, order_id: str) -> Unit[OrderOwners]:
     rows = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant))
-    settled = _right(name for is_open, name in rows if not is_open)
-    return OrderOwners(settled=settled, charging=_right(name for is_open, name in rows if is_open))
+    return OrderOwners(
+        settled=_right(name for held_by, name in rows if held_by != _BY_OPEN),
+        charging=_right(name for held_by, name in rows if held_by == _BY_OPEN),
+        is_imported=any(held_by == statements.BY_IMPORT and name != NOT_TOLD for held_by, name in rows),
+    )
 
 
 def _of_first_order(merchant: str, rows: list[Row]) -> Unit[frozenset[str]]:
