@@ -87,6 +87,7 @@ from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.heartbeats import Heartbeats
+from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchant_of_app, verify_key
 from payrelay.store.payments.audit import Trail
@@ -252,6 +253,7 @@ async def opened_relay(
             journal=_journal_of(settings, shared, marks),
             resolution=ResolutionStore(database, rows),
             known_payments=KnownPayments(database, rows),
+            imported_payments=ImportedPayments(database, rows),
             accounts=accounts,
             clock=clock,
             retention=_repeats_of(settings),

@@ -54,19 +54,21 @@ async def visible_principals(relay: Relay, request: Request) -> frozenset[str] |
     return (await relay.principals.acts_for(request.principal)).all | {request.principal}
 
 
-async def require_own(relay: Relay, request: Request, subject: str) -> None:
+async def require_own(relay: Relay, request: Request, subject: str) -> bool:
     """Raises Refusal where the subject of an effect is foreign: conflict for an order, not_found for anything else.
 
-    An order that another principal is charging at this moment is left to its guard, which tells when to try again.
+    Returns True for an order that has imported payments. An order that another principal is charging at this moment is
+    left to its guard, which tells when to try again.
     ``subject`` is that of an operation. Also raises Refusal (unavailable) where an order's owner isn't certain, or a
     thing without a known owner may be another's, as in ``flows.access.lost_owners``; StoreError.
     """
     noun, _, id_ = subject.partition("/")
     merchant, owners = relay.account(request.account).merchant, relay.owners
     if noun == "order":
-        if await is_foreign(relay, request, (await owners.of_order(merchant, id_)).settled):
+        of_order = await owners.of_order(merchant, id_)
+        if await is_foreign(relay, request, of_order.settled):
             await refuse_taken(relay, merchant, id_)
-        return
+        return of_order.is_imported
     since_ms = await lost_since_ms(relay)
     match noun:
         case "payment":
@@ -79,6 +81,7 @@ async def require_own(relay: Relay, request: Request, subject: str) -> None:
         await require_unreserved(relay, request, noun)
     if await is_foreign(relay, request, made_by):
         raise Refusal(Code.NOT_FOUND, f"there is no such {noun}")
+    return False
 
 
 async def require_free_order(relay: Relay, request: Request, order_id: str) -> bool:

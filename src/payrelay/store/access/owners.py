@@ -22,6 +22,8 @@ from payrelay.store.statements.access import owners as statements
 
 T = TypeVar("T")
 
+_BY_OPEN: Final = 1
+"""What a row of an order's owners has first where an open operation holds the order."""
 NOT_TOLD: Final = ""
 """In the place of an owner whom a row with a wrong digest names: no principal has this name."""
 
@@ -99,10 +101,13 @@ def _owned(key: RowKey, rows: Iterable[Row], wrong: list[str]) -> list[Row]:
 
 
 def _of_payment(merchant: str, payment_id: str, before_ms: int | None) -> Unit[frozenset[str]]:
-    for query in (statements.MAKERS_OF_PAYMENT, statements.REPORTED_MAKERS_OF_PAYMENT):
-        makers = yield from _names(query, payment_id, merchant)
-        if makers:
-            return makers
+    makers = yield from _names(statements.MAKERS_OF_PAYMENT, payment_id, merchant)
+    if makers:
+        return makers
+    rows = yield Statement(statements.REPORTED_MAKERS_OF_PAYMENT, (payment_id, merchant))
+    imported = [name for told_by, name in rows if told_by == statements.BY_IMPORT]
+    if rows:
+        return _right(imported or [name for _, name in rows])
     rows = yield Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant))
     return (yield from _of_first_order(merchant, rows, before_ms))
 
@@ -129,8 +134,11 @@ def _of_order(merchant: str, order_id: str, before_ms: int | None) -> Unit[Order
     rows = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant))
     if before_ms is not None:
         rows = [row for row in rows if row[1] and isinstance(row[2], int) and row[2] < before_ms]
-    settled = _right(row[-1] for row in rows if not row[0])
-    return OrderOwners(settled=settled, charging=_right(row[-1] for row in rows if row[0]))
+    return OrderOwners(
+        settled=_right(row[-1] for row in rows if row[0] != _BY_OPEN),
+        charging=_right(row[-1] for row in rows if row[0] == _BY_OPEN),
+        is_imported=any(row[0] == statements.BY_IMPORT and row[-1] != NOT_TOLD for row in rows),
+    )
 
 
 def _of_first_order(merchant: str, rows: list[Row], before_ms: int | None) -> Unit[frozenset[str]]:
