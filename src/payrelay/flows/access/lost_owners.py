@@ -9,14 +9,18 @@ Rules:
 3. So is a payment, an authorization or a subscription that has no known owner: its maker may be lost. It is reserved,
    and not open to every key of the account, until a repeat or an operator has brought its maker back. A caller that may
    act for all principals that can have made it is served. An owner of its order is its owner only by rule 1.
+4. A card or an authorization that is reported for such an order may be of another principal's lost page or call. It is
+   for an operator, and not for the page that came later.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 from payrelay.core.access.ownership import acts_for_any
+from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.payment import Payment
+from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.recovery.lost_effects import is_within, may_have_made, sendings_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
@@ -67,11 +71,33 @@ async def is_reserved(relay: Relay, request: Request) -> bool:
         return False
     if relay.can_apps_charge:  # an app's principal has no key here
         return True
-    merchant = relay.account(request.account).merchant
+    since_ms = None if current.lost is None or not is_recovering else current.lost.since_ms
+    return bool(await _other_makers(relay, relay.account(request.account).merchant, request.principal, since_ms))
+
+
+async def may_be_anothers_order(relay: Relay, checkout: Checkout) -> bool:
+    """Tells whether what is reported of a checkout's order may be of another principal's page or call, which is lost.
+
+    So it may be in a recovery, where the checkout was opened since the loss, and nobody had the order for good before
+    it. It is in no doubt once all other principals had acknowledged the recovery when the checkout was opened: they had
+    asked for their orders again. Raises StoreError.
+    """
+    current = (await relay.lost_commits.identity()).current
+    if current.lost is None or not current.is_recovering or checkout.created_at_ms < current.lost.since_ms:
+        return False
+    if await _is_owned_since_before(relay, checkout.merchant, checkout.order_id, current.lost.since_ms):
+        return False
+    if relay.can_apps_charge:
+        return True
+    makers = await _other_makers(relay, checkout.merchant, checkout.principal, current.lost.since_ms)
+    return any(current.acknowledged.get(each, NEVER_MS) > checkout.created_at_ms for each in makers)
+
+
+async def _other_makers(relay: Relay, merchant: str, principal: str, since_ms: int | None) -> frozenset[str]:
+    """Returns the principals that may have made what is lost, and that are foreign to this one."""
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
-    lost_since_ms = None if current.lost is None or not is_recovering else current.lost.since_ms
-    makers = may_have_made(await relay.credentials.list(), accounts, lost_since_ms)
-    return bool(makers - {request.principal} - (await relay.principals.acts_for(request.principal)).all)
+    makers = may_have_made(await relay.credentials.list(), accounts, since_ms)
+    return makers - {principal} - (await relay.principals.acts_for(principal)).all
 
 
 async def require_unreserved(relay: Relay, request: Request, noun: str) -> None:
