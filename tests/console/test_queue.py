@@ -235,5 +235,6 @@ def test_no_route_that_acts_is_missed() -> None:
 
     assert posted - set(TO_CONFIRM) == {
         *("sign-in", "{token}", "code", "sign-out", "end", "operators", "role", "disable", "reset"),
+        *("passkey", "passkeys", "remove"),  # tests/flows/console/test_passkeys.py reads their lines
         *("note", "assign", "{confirmation}", "withdraw", "gateway", "zone"),
     }

@@ -34,8 +34,6 @@ async def show_code(asked: Asked) -> ConsoleAnswer:
 
 async def show_set_up(asked: Asked) -> ConsoleAnswer:
     """Lets another second factor be set up, shortly after a sign-in. Raises Refusal (forbidden) later."""
-    if not may_set_up(asked.visited, asked.parts.clock.now_ms()):
-        raise Refusal(Code.FORBIDDEN, NOT_FRESH)
     return await _page(asked)
 
 
@@ -100,6 +98,8 @@ async def _page(asked: Asked, error: str | None = None, status: int = 200) -> Co
     parts, visitor, party = asked.parts, asked.visited, asked.party
     operator = visitor.operator
     sets_up = may_set_up(visitor, parts.clock.now_ms())
+    if asked.is_open and not sets_up:
+        raise Refusal(Code.FORBIDDEN, NOT_FRESH)
     asked_to_make = asked_to_show = secret = None
     if sets_up and party is not None:
         asked_to_make = await ask_to_make(parts, visitor, party, asked.cookie)
