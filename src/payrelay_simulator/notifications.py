@@ -32,6 +32,8 @@ SIGNED = ("merchant_id", "order_id", "payhere_amount", "payhere_currency", "stat
 
 HTTP_GOOD = range(200, 300)
 
+DEFAULTS = Switches()
+
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be told to whom. The fields are in their order on the wire; md5sig follows status_code."""
@@ -93,12 +95,14 @@ class Notifications:
         """How many there are that were not forgotten."""
         return len(self._all)
 
-    def plan(self, now: datetime, message: Message, *, send_at: datetime | None = None) -> tuple[int, ...]:
+    def plan(
+        self, now: datetime, message: Message, *, send_at: datetime | None = None, switches: Switches = DEFAULTS
+    ) -> tuple[int, ...]:
         """Plan a notification as its misbehaviour wants it and return the numbers given; none without an address."""
         if not message.notify_url:
             return ()
         fault = self.faults.draw(message.flow, message.fields)
-        fields = self.signed(message.fields)
+        fields = self.signed(_as_switched(message.fields, switches))
         send_at = now if send_at is None else send_at
         base = Notification(
             number=0,
@@ -260,3 +264,11 @@ class Notifications:
         """Return those numbered above `after`, at most `count` of them, of one order if wanted."""
         found = [each for each in self._all.values() if each.number > after and order_id in {None, each.order_id}]
         return tuple(found[:count])
+
+
+def _as_switched(fields: Mapping[str, str], switches: Switches) -> Mapping[str, str]:
+    """Return the fields with the card's expiry as the switch has it; no signature covers it."""
+    expiry = fields.get("card_expiry", "")
+    if switches.card_expiry == "MMYY" or not expiry.isdigit():
+        return fields
+    return {**fields, "card_expiry": f"{expiry[:2]}/{expiry[2:]}"}

@@ -80,7 +80,11 @@ class Judged(Protocol):
 
 async def judge(run: Judged) -> dict[str, Book]:
     """Looks at everything, blames, and gives the books that it has looked at."""
-    books = with_earlier_tries(await _books(run), run.loss, run.gateway)
+    books = await _books(run)
+    if run.loss is not None:
+        for _ in range(run.loss.forget_found(books)):
+            run.count("brought back")
+    books = with_earlier_tries(books, run.loss, run.gateway)
     for book in books.values():
         for fault in (*_faults_of_history(book), *_faults_of_effect(book)):
             run.blame(f"{book}: {fault}")

@@ -6,7 +6,7 @@ import logging
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -127,7 +127,13 @@ async def demo(host: Host = "127.0.0.1", port: Port = 8080, shop: Shop = None) -
 
 
 @app.command(epilog=examples("payrelay simulate", "payrelay simulate --port 8700"))
-def simulate(host: Host = "127.0.0.1", port: Port = 8600) -> None:
+def simulate(
+    host: Host = "127.0.0.1",
+    port: Port = 8600,
+    profile: Annotated[
+        Literal["docs", "observed"], typer.Option(help="Follow the gateway's documents, or what was seen of it.")
+    ] = "docs",
+) -> None:
     """Start the gateway simulator alone.
 
     It begins with the customers, payments and subscriptions of the demo.
@@ -135,7 +141,7 @@ def simulate(host: Host = "127.0.0.1", port: Port = 8600) -> None:
     import payrelay_simulator
 
     try:
-        payrelay_simulator.run(host, port, prepare=payrelay_simulator.demo_world)
+        payrelay_simulator.run(host, port, prepare=payrelay_simulator.demo_world, profile=profile)
     except BrokenPipeError:
         raise
     except OSError as error:

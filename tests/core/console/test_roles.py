@@ -50,6 +50,7 @@ TABLE = {
     Act.COMPARE_BOOKS: (False, False, True, True),
     Act.CLOSE_DIFFERENCE: (False, False, True, True),
     Act.CLOSE_DAY: (False, False, False, True),
+    Act.IMPORT_EXISTING: (False, False, False, True),
 }
 CELLS = [(role, act, row[number]) for act, row in TABLE.items() for number, role in enumerate(Role)]
 

@@ -74,6 +74,17 @@ def test_what_rang_before_the_fault_is_told_apart() -> None:
     assert alerts["PayrelayDatabaseBehind"] < 0
 
 
+@pytest.mark.process
+def test_what_rang_within_the_first_scrape_of_the_fault_did_not_ring_before() -> None:
+    """Scrapes have a grid of their own, which may place one before a fault that it has seen."""
+    begun_s = BEGIN_S + (BEFORE - 1) * SCRAPE_S + 1
+    ticks = [BEGIN_S + tick * SCRAPE_S for tick in range(SCRAPES)]
+    values = {at_s + 1.5 if at_s + 1 == begun_s else at_s: float(at_s + 1 >= begun_s) for at_s in ticks}
+    behind = scraped("payrelay_database_behind", [0.0] * SCRAPES)
+
+    assert told(*alive(), Series(labels=behind.labels, values=values))["PayrelayDatabaseBehind"] == 0
+
+
 @pytest.mark.parametrize(
     ("harms", "told_by", "is_wrong"),
     [

@@ -71,6 +71,8 @@ class Act(StrEnum):
     END_SESSIONS = "end_sessions"
     LOOK_AT_BOOKS = "look_at_books"
     """Sees what each day came to, and its differences."""
+    IMPORT_EXISTING = "import_existing"
+    """Takes over what a shop had before Payrelay; by a command alone."""
     IMPORT_STATEMENT = "import_statement"
     COMPARE_BOOKS = "compare_books"
     CLOSE_DIFFERENCE = "close_difference"

@@ -99,6 +99,7 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
         from_ms, until_ms: it happened between these moments, milliseconds since 1970.
         known_at_ms: when the books last learnt something of it.
         subscription_id: the subscription that it is an installment of; None where it is none.
+        is_imported: it is from before Payrelay: it explains what a statement has of it, and no statement lacks it.
     """
 
     id: str
@@ -112,6 +113,7 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
     until_ms: int
     known_at_ms: int
     subscription_id: str | None = None
+    is_imported: bool = False
 
     @property
     def shown_by(self) -> str | None:

@@ -214,14 +214,14 @@ def _is_late(finding: BooksFinding, ids: set[str], run: _Run) -> bool:
 
 
 def _is_of_line(finding: BooksFinding, keys: set[tuple[Movement, str]], run: _Run) -> bool:
-    """Tells whether a finding is told with its line: it has no entry of ours, or that one's day is closed.
+    """Tells whether a finding is told with its line: it has no entry of a day of ours, or that one's day is closed.
 
     Of a closed day, what was given back is also told with the line of its payment, whose state shows it.
     """
     line, ours = finding.theirs, finding.ours
     if not run.is_closed(finding.day):
         is_of_line = line is not None and (line.movement, line.identity) in keys
-        return is_of_line and ours is None and finding.day == run.day
+        return is_of_line and (ours is None or ours.is_imported) and finding.day == run.day
     if ours is not None and run.is_told_as_late(ours, finding.verdict):
         return False
     if line is not None:

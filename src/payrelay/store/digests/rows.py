@@ -146,6 +146,7 @@ SUBSCRIPTIONS: Final = DigestedTable(
 INSTALLMENTS: Final = DigestedTable(
     "installments", dict.fromkeys(("amount_minor", "at_ms"), "it shows what was reported, and moves no money"), keys=3
 )
+IMPORTED_PAYMENTS: Final = DigestedTable("imported_payments", keys=2)
 SIGNED_TEXTS: Final = DigestedTable("signed_texts", {"at_ms": "it says when the text was stored"}, keys=3)
 
 OPERATIONS: Final = DigestedTable(
@@ -178,7 +179,7 @@ TRUSTED_AT_UPGRADE: Final = (
 )
 """The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
 OF_CONSOLE: Final = (OPERATORS, OPERATOR_INVITATIONS, OPERATOR_PASSKEYS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS)
-DIGESTED: Final = (*TRUSTED_AT_UPGRADE, SIGNED_TEXTS, OPERATIONS, *OF_CONSOLE)
+DIGESTED: Final = (*TRUSTED_AT_UPGRADE, IMPORTED_PAYMENTS, SIGNED_TEXTS, OPERATIONS, *OF_CONSOLE)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
