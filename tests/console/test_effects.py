@@ -102,7 +102,9 @@ async def test_what_nobody_here_owns_is_done_for_the_client_that_is_chosen(count
     world = counter.world
     await charge(world.relay, asked("somebody else"), CHARGE)
     owner = SubscriptionOwner(account="gateway", merchant=world.relay.account("gateway").merchant)
-    fact = Fact(subscription_id=str(PLAN), at_ms=1, is_seen=True, order_id="before", state=SubscriptionState.ACTIVE)
+    money = {"currency": "LKR", "amount_minor": 2_000}
+    facts = {"subscription_id": str(PLAN), "at_ms": 1, "is_seen": True, "order_id": "before", **money}
+    fact = msgspec.convert(facts | {"state": SubscriptionState.ACTIVE}, Fact)
     await world.relay.subscriptions.note(owner, [fact], now_ms=1)
     world.account.ledger.clear()
     ada = await counter.window("ada")
@@ -111,13 +113,33 @@ async def test_what_nobody_here_owns_is_done_for_the_client_that_is_chosen(count
         await sent(ada, page, "cancel_subscription", **wrong)
         assert "Choose the client for whom it is done" in ada.text
     await sent(ada, page, "cancel_subscription", client="shop")
-    assert "<dt>For</dt><dd>shop</dd>" in ada.text
+    for repeated in ("<dt>For</dt><dd>shop</dd>", "<dd>20.00 LKR</dd>", "<dd>before</dd>"):
+        assert repeated in ada.text
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED))
     await ada.post(f"/console/confirmations/{confirmation_in(ada)}", reason=WHY)
 
     assert "<strong>Done.</strong>" in ada.text
     assert world.account.ledger == [CancelSubscription(subscription_id=PLAN)]
     assert (await world.operation()).principal == "shop"
+    await ada.get("/console/acts")
+    assert "cancel subscription: 20.00 LKR, order before, cnf_" in ada.text
+    assert f"subscription/gateway~{PLAN}" in ada.text
+
+
+async def test_a_page_of_a_subscription_that_ended_meanwhile_is_stale(counter: Counter) -> None:
+    """The notification of its end came while somebody read the page: nothing is sent, and the page says so."""
+    done = EFFECTS[2]
+    world, ada = counter.world, await counter.window("ada")
+    await sent(ada, await thing_for(counter, done), done.act)
+    address = f"/console/confirmations/{confirmation_in(ada)}"
+    owner = SubscriptionOwner(account="gateway", merchant=world.relay.account("gateway").merchant, principal="shop")
+    ended = Fact(subscription_id=str(PLAN), at_ms=5, is_seen=True, order_id="A-1", state=SubscriptionState.STOPPED)
+    await world.relay.subscriptions.note(owner, [ended], now_ms=5)
+    world.account.ledger.clear()
+    answer = await ada.post(address, reason=WHY)
+
+    assert answer.status == 409
+    assert world.account.ledger == []
 
 
 async def test_a_client_is_chosen_for_nothing_that_somebody_owns(counter: Counter) -> None:

@@ -149,8 +149,10 @@ async def _subscription(relay: Relay, id_: str) -> ActTarget | None:
         return None
     merchant = relay.account(account).merchant
     owners = await relay.owners.of_plan(merchant, str(number))
-    if NOT_TOLD in owners or (not owners and await relay.subscriptions.summary(merchant, str(number)) is None):
+    summary = await relay.subscriptions.summary(merchant, str(number))
+    if NOT_TOLD in owners or (not owners and summary is None):
         return None
+    known = None if summary is None else summary.subscription
     return ActTarget(
         noun="subscription",
         id=f"{account}~{number}",
@@ -158,10 +160,13 @@ async def _subscription(relay: Relay, id_: str) -> ActTarget | None:
         account=account,
         principal=min(owners, default=""),
         clients=() if owners else tuple(await relay.principals.known()),
-        state="as the gateway has it",
-        seen="1",
+        state="as the gateway has it" if known is None else f"{known.state.value}, as last reported",
+        seen="1" if known is None else known.state.value,
         acts=_ON_PLAN,
         subscription_id=str(number),
+        order_id=None if known is None else known.order_id,
+        amount_minor=None if known is None else known.amount_minor,
+        currency=None if known is None else known.currency,
     )
 
 
