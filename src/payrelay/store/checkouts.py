@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, Details, event_of
+from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, CheckoutState, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, destroyed_on_request, forgotten
@@ -26,6 +26,7 @@ from payrelay.store.events import outbox
 from payrelay.store.payments.journal import Condition
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT, ADD_PAYMENT_ALERT
+from payrelay.store.statements.reconciliation.learnt import LEARN
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are read: more attempts than any customer makes."""
@@ -240,6 +241,8 @@ def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) 
     changed = yield Statement(statements.CHANGE, statements.change_parameters(checkout, digest))
     if not changed:
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
+    if checkout.state is CheckoutState.COMPLETED:
+        yield Statement(LEARN, (checkout.merchant, checkout.id, checkout.updated_at_ms))
     if has_event:
         yield from outbox.put(event_of(checkout))
 

@@ -1,6 +1,7 @@
 """Compares our payments with those of the statements."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from payrelay.core.reconciliation.entries import (
     GIVEN_BACK,
@@ -17,6 +18,9 @@ from payrelay.core.reconciliation.entries import (
 from payrelay.core.reconciliation.sides import MergedLine, Sides, basis_of, finding
 from payrelay.core.reconciliation.verdicts import Aspect, Basis, BooksFinding, BooksVerdict
 
+_LIKELIEST: Final = (EntryStanding.DONE, EntryStanding.OPEN, EntryStanding.OFFERED, EntryStanding.FAILED)
+"""Of the tries of one order, the likeliest to be what was paid comes first."""
+
 
 def compare_payments(sides: Sides) -> Iterator[BooksFinding]:
     """Gives a finding for each payment of either side, but for a failed try that no statement has as paid."""
@@ -29,7 +33,7 @@ def compare_payments(sides: Sides) -> Iterator[BooksFinding]:
         else:
             yield _of_both(entry, line, sides)
     left = []
-    for entry in without:
+    for entry in sorted(without, key=lambda each: _LIKELIEST.index(each.standing)):
         line = _paid_by(entry, unmatched)
         if line is None:
             left.append(entry)
