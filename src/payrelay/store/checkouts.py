@@ -26,7 +26,6 @@ from payrelay.store.events import outbox
 from payrelay.store.payments.journal import Condition
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT, ADD_PAYMENT_ALERT
-from payrelay.store.statements.reconciliation.learnt import LEARN
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are read: more attempts than any customer makes."""
@@ -242,7 +241,7 @@ def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) 
     if not changed:
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
     if checkout.state is CheckoutState.COMPLETED:
-        yield Statement(LEARN, (checkout.merchant, checkout.id, checkout.updated_at_ms))
+        yield Statement(statements.LEARN, (checkout.merchant, checkout.id, checkout.updated_at_ms))
     if has_event:
         yield from outbox.put(event_of(checkout))
 

@@ -14,7 +14,7 @@ from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.statements import subscriptions as statements
 from payrelay.store.statements.pagination import columns_of
-from payrelay.store.statements.reconciliation.learnt import LEARN, installment_subject
+from payrelay.store.statements.payment_owners import LEARN, installment_subject
 
 FACTS_MAX: Final = 200
 """Facts of one unit of work."""

@@ -1,25 +1,18 @@
-"""The commands that ask the gateway for days, compare them, and show what they came to."""
+"""The commands that ask the gateway for days, and compare them."""
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from payrelay.cli.reconciliation.options import DAYS_HELP, Account, DaysOption, days_of, differences_in
+from payrelay.cli.reconciliation.options import Account, DaysOption, code_of, days_of, differences_in
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited
-from payrelay.cli.terminal.messages import DONE, FAULTY, NOT_FOUND, UNCOVERED, CommandError, say
-
-if TYPE_CHECKING:
-    from payrelay.core.reconciliation.days import DayReport
+from payrelay.cli.terminal.messages import DONE, FAULTY, UNCOVERED, say
 
 
 @awaited
 async def run(*, days: DaysOption, account: Account = None, as_json: Json = False) -> int:
     """Compare days, and tell what they came to.
 
-    It may be repeated, and finds the same while nothing else was read. Of several days the figures are shown. A day
-    that was compared stays so where the command is interrupted. Exit codes: 0 where all agrees, 1 with differences, 3
-    where none was found and not everything can be known.
+    It may be repeated, and finds the same while nothing else was read. Of several days the figures are shown, up to
+    today. Each day is stored when it is compared, also where the command is interrupted then. Exit codes: 0 where all
+    agrees, 1 with differences, 3 where none was found and not everything can be known.
     """
     from payrelay.cli.reconciliation.pages import day_page, days_page
     from payrelay.cli.terminal.pages import show_result
@@ -32,9 +25,13 @@ async def run(*, days: DaysOption, account: Account = None, as_json: Json = Fals
     codes = []
     async with session(read_settings()) as relay:
         scope = scope_of(relay, account)
-        for day in days_between(first, last):
+        today = scope.zone.day(relay.clock.now_ms())
+        if first <= today < last:
+            say(f"{today} is today, in {scope.zone.name}; the days behind it have not begun.")
+            codes.append(UNCOVERED)
+        for day in days_between(first, min(last, max(first, today))):
             report = await run_day(relay, scope, day)
-            codes.append(_code(report))
+            codes.append(code_of(report))
             if first == last:
                 show_result(report, day_page(report, relay.clock.now_ms()), as_json=as_json)
                 return codes[0]
@@ -42,44 +39,6 @@ async def run(*, days: DaysOption, account: Account = None, as_json: Json = Fals
         view = await read_days(relay, scope, first, last)
     show_result(view, days_page(view), as_json=as_json)
     return FAULTY if FAULTY in codes else max(codes)
-
-
-@awaited
-async def show(
-    *,
-    days: Annotated[
-        str | None,
-        typer.Option("--day", "--days", metavar="DAYS", help=f"{DAYS_HELP} All open differences without it."),
-    ] = None,
-    account: Account = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Differences that are shown.")] = 100,
-    as_json: Json = False,
-) -> int:
-    """Show a day, the figures of several, or all open differences; compares nothing."""
-    from rich.console import Group
-
-    from payrelay.cli.reconciliation.pages import closed_line, day_page, days_page, differences_page
-    from payrelay.cli.terminal.pages import show_result
-    from payrelay.flows.reconciliation.read import open_differences, show_day
-    from payrelay.flows.reconciliation.read_pages import read_days
-    from payrelay.flows.reconciliation.scope import scope_of
-
-    wanted = None if days is None else days_of(days)
-    async with session(read_settings()) as relay:
-        scope = scope_of(relay, account)
-        if wanted is None:
-            found = await open_differences(relay, scope, limit=limit)
-            return show_result({"differences": found}, differences_page(found), as_json=as_json)
-        first, last = wanted
-        if first != last:
-            listed = await read_days(relay, scope, first, last)
-            return show_result(listed, days_page(listed), as_json=as_json)
-        view = await show_day(relay, scope, first)
-        now_ms = relay.clock.now_ms()
-    if view is None:
-        raise CommandError(f"{first} was not compared yet: payrelay reconcile run --day {first}", NOT_FOUND)
-    page = Group(closed_line(view), day_page(view.report, now_ms), differences_page(view.differences))
-    return show_result(view, page, as_json=as_json)
 
 
 @awaited
@@ -113,13 +72,3 @@ async def ask(*, days: DaysOption, account: Account = None) -> int:
                 say("The gateway, or its budget, gave no answer any more: begin again later.")
                 break
     return DONE if is_whole else UNCOVERED
-
-
-def _code(report: "DayReport") -> int:
-    from payrelay.core.reconciliation.verdicts import BooksVerdict
-
-    if differences_in(report):
-        return FAULTY
-    return (
-        UNCOVERED if report.unseen or report.count(BooksVerdict.UNKNOWABLE) or report.count(BooksVerdict.OPEN) else DONE
-    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from payrelay.cli.session import operator_from
-from payrelay.cli.terminal.messages import CommandError
+from payrelay.cli.terminal.messages import DONE, FAULTY, UNCOVERED, CommandError
 
 if TYPE_CHECKING:
     from payrelay.core.reconciliation.days import DayReport
@@ -105,3 +105,13 @@ def differences_in(report: "DayReport") -> int:
     from payrelay.core.reconciliation.verdicts import DIFFERENCES
 
     return sum(map(report.count, DIFFERENCES))
+
+
+def code_of(report: "DayReport") -> int:
+    """Gives the exit code of a comparison."""
+    from payrelay.core.reconciliation.verdicts import BooksVerdict
+
+    if differences_in(report):
+        return FAULTY
+    is_covered = not report.unseen and not report.count(BooksVerdict.UNKNOWABLE) and not report.count(BooksVerdict.OPEN)
+    return DONE if is_covered else UNCOVERED

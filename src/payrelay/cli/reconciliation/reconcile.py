@@ -1,9 +1,10 @@
 """The commands of the reconciliation: read statements, compare days, close differences and days."""
 
 from payrelay.cli.reconciliation.closing import close_day, close_difference
-from payrelay.cli.reconciliation.comparing import ask, run, show
+from payrelay.cli.reconciliation.comparing import ask, run
 from payrelay.cli.reconciliation.exporting import export
 from payrelay.cli.reconciliation.importing import import_files
+from payrelay.cli.reconciliation.showing import show
 from payrelay.cli.terminal.declaring import examples, group
 
 app = group("reconcile", "Our books of a day, or a month, beside the gateway's and the bank's.")

@@ -21,6 +21,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.reconciliation.scope import AROUND, BooksScope, complete_around, coverage_of
 from payrelay.flows.relay import Relay
 from payrelay.store.reconciliation.differences import ReconciledDay
+from payrelay.store.reconciliation.lines import PAYOUTS_MAX
 
 _ROUNDS_MAX: Final = 4
 """How often the other side of what was found is looked up: an order, its payments, and their other orders."""
@@ -279,6 +280,11 @@ def _keys(entries: Iterable[BooksEntry], lines: Iterable[StatementLine]) -> tupl
 
 async def _payouts(run: _Run) -> list[BooksFinding]:
     lines = await run.relay.reconciliation.lines.payouts(run.scope.merchant, run.day - AROUND, run.day + AROUND)
+    if len(lines) > PAYOUTS_MAX:
+        why = "read only the bank's lines that are about payouts, as a profile says with only"
+        raise Refusal(
+            Code.CONFLICT, f"more than {PAYOUTS_MAX} payouts and lines of the bank's are around {run.day}: {why}"
+        )
     names = [each.identity for each in lines if each.movement is Movement.PAYOUT]
     parts = await run.relay.reconciliation.lines.parts(run.scope.merchant, names)
     known = Known(coverage=run.coverage, zone=run.scope.zone)

@@ -21,8 +21,8 @@ from payrelay.store.engine.database import Database, Row, Statement, Value, all_
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.payments.operation_rows import operation_of
+from payrelay.store.statements.payment_owners import LEARNT_SINCE, installment_subject
 from payrelay.store.statements.reconciliation import books as statements
-from payrelay.store.statements.reconciliation.learnt import LEARNT_SINCE, installment_subject
 
 PAGE: Final = 500
 """Entries of one page."""

@@ -8,9 +8,8 @@ from payrelay.core.payments.operation import Kind
 from payrelay.store.engine.queries import query, query_among
 from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
 from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_COLUMNS
-from payrelay.store.statements.payment_owners import listed
+from payrelay.store.statements.payment_owners import OF_CHECKOUT, OF_INSTALLMENT, listed
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_READ
-from payrelay.store.statements.reconciliation.learnt import OF_CHECKOUT, OF_INSTALLMENT
 from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS
 
 _MOVES_MONEY: Final = f"kind IN {listed((Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.REFUND))}"
