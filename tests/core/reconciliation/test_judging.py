@@ -188,3 +188,18 @@ def test_a_charge_that_was_sent_weeks_later_is_met_with_its_line() -> None:
     )
     [missing] = judge([held], [], COMPLETE)
     assert (missing.day, is_told_by_line(missing, ZONE)) == (DAY, False)
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"fee_minor": 3_500, "expected_fee_minor": 3_300}, "it is 35.00, and 33.00 is agreed on"),
+        ({"fee_minor": 3_500, "expected_fee_minor": 0}, "it is 35.00, and 0.00 is agreed on"),
+        ({"fee_minor": 3_500, "net_minor": 5}, "without the fee of 35.00 it leaves 965.01, and not the net"),
+        ({"order_id": "B-1"}, "the two sides differ in order"),
+    ],
+)
+def test_a_fee_that_differs_is_told_with_what_was_agreed(members: dict[str, object], why: str) -> None:
+    """An accountant asks the gateway about a number, and not about a fee."""
+    [found] = judge([payment(1)], [line(1, **members)], COMPLETE)
+    assert found.why.endswith(why)

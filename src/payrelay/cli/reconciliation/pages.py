@@ -41,8 +41,8 @@ def days_page(view: "DaysView") -> RenderableType:
     """Draws the figures of several days, each in a line, and what they come to together."""
     head = f"{view.account}, {view.first} to {view.last} in {view.timezone}"
     closed = "no day is closed yet" if view.closed_to is None else f"the books are closed up to {view.closed_to}"
-    rows = [[str(each.day), _state_of(each), *_counts(each), str(each.open_differences)] for each in view.days]
-    titles = ("day", "state", *VERDICT_WORDS.values(), "still open")
+    rows = [[str(each.day), _state_of(each), _counts(each), str(each.open_differences)] for each in view.days]
+    titles = ("day", "state", "what it came to", "still open")
     compared = [each.sums for each in view.days if each.sums is not None]
     parts: list[RenderableType] = [
         Text(f"{head}; {closed}."),
@@ -63,11 +63,14 @@ def _state_of(day: "ListedDay") -> str:
     return f"{state}, not complete" if day.sums.unseen else state
 
 
-def _counts(day: "ListedDay") -> list[str]:
+def _counts(day: "ListedDay") -> str:
+    """Tells how many things have each verdict, corrections included."""
     if day.sums is None:
-        return ["-"] * len(VERDICT_WORDS)
+        return "-"
     sums = (*day.sums.sums, *day.sums.corrections)
-    return [str(sum(each.count for each in sums if each.verdict is verdict)) for verdict in VERDICT_WORDS]
+    counts = {verdict: sum(each.count for each in sums if each.verdict is verdict) for verdict in VERDICT_WORDS}
+    told = [f"{count} {VERDICT_WORDS[verdict]}" for verdict, count in counts.items() if count]
+    return ", ".join(told) or "nothing happened"
 
 
 def differences_page(found: "Iterable[DifferenceView]") -> RenderableType:

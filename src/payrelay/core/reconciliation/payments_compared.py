@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from payrelay.core.money import decimal_text
 from payrelay.core.reconciliation.entries import (
     GIVEN_BACK,
     MONEY_TAKEN,
@@ -122,7 +123,15 @@ def _why(entry: BooksEntry, line: StatementLine, aspects: tuple[Aspect, ...]) ->
         return f"our books have it as {entry.standing}, the statement as {line.state}"
     if Aspect.STATEMENTS in aspects:
         return "two statements say different things of it"
-    return f"the two sides differ in {', '.join(aspects)}"
+    why = f"the two sides differ in {', '.join(aspects)}"
+    if Aspect.FEE not in aspects or line.fee_minor is None:
+        return why
+    rest = line.amount_minor - line.fee_minor
+    if line.net_minor not in {None, rest}:
+        return (
+            f"{why}: without the fee of {decimal_text(line.fee_minor)} it leaves {decimal_text(rest)}, and not the net"
+        )
+    return f"{why}: it is {decimal_text(line.fee_minor)}, and {decimal_text(line.expected_fee_minor or 0)} is agreed on"
 
 
 def _of_ours(entry: BooksEntry, sides: Sides) -> BooksFinding:
