@@ -155,6 +155,7 @@ bench: $(VENV)/.bench ## measure, with the peers beside it
 	@$(BIN)/python bench/notifications.py
 	@PYTHONPATH=. $(BIN)/python bench/lists.py
 	@PYTHONPATH=. $(BIN)/python bench/console.py
+	@PYTHONPATH=. $(BIN)/python bench/reconciliation.py
 
 MINUTES ?= 60
 RATE ?= 25
