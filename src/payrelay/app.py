@@ -25,6 +25,7 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
+from payrelay.core.recovery.lost_effects import MAKING
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
@@ -295,7 +296,14 @@ async def opened_relay(
             principals=Principals(database, rows),
             recovery_lag_s=settings.recovery_lag,
             can_apps_charge=settings.identity is not None and Scope.PAYMENTS_CHARGE in settings.identity.scopes,
+            apps_principal=_apps_principal(settings),
         )
+
+
+def _apps_principal(settings: Settings) -> str | None:
+    """Returns the principal of an identity provider's tokens; None where these can make nothing."""
+    identity = settings.identity
+    return None if identity is None or identity.scopes.isdisjoint(MAKING) else identity.principal
 
 
 def _can_outlive(settings: Settings) -> bool:
