@@ -224,6 +224,7 @@ async def test_every_form_that_acts_leaves_a_line(counter: Counter) -> None:
         written.append(act)
 
     assert set(TO_CONFIRM) - set(written) == {
+        # test_effects.py does these
         *(Act.CAPTURE, Act.VOID, Act.CANCEL_SUBSCRIPTION, Act.RETRY_SUBSCRIPTION, Act.REPLAY_NOTIFICATION),
         *HAVE_OWN_LINE,  # test_books.py closes days and differences
     }
