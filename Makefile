@@ -33,9 +33,9 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-# `make demo HOST=0.0.0.0` lets a phone in the same network open it. Some shells have a HOST of their own, which isn't meant.
+# `make demo KEEP=1` goes on where the last one with it ended. `make demo HOST=0.0.0.0` lets a phone in the same network open it. Some shells have a HOST of their own, which isn't meant.
 demo: $(VENV)/.demo ## start the service with a gateway simulator, and print calls to copy
-	@$(BIN)/payrelay demo $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) --shop examples/shop/python/shop.py
+	@$(BIN)/payrelay demo $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(if $(KEEP),--keep) --shop examples/shop/python/shop.py
 
 serve: $(VENV)/.runtime ## start the service as it is configured
 	@$(BIN)/payrelay serve
