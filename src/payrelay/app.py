@@ -240,9 +240,7 @@ async def opened_relay(
     rows.tell_of_wrong(lambda name: log.error("row_forged", row=name))
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     identities = IdentityStore(database, seal)
-    lost_commits = LostCommits(
-        identities.read, clock, log, change=identities.change, return_ms=RETURN_MS if _can_outlive(settings) else 0
-    )
+    lost_commits = _lost_commits_of(settings, identities, clock, log)
     files, marked = MarkFiles(settings.marks_folder, chain_secret), MarkedRows(database, trail_of(shared))
     marks = Marks(files, marked, lost_commits, clock, log, commits_max=settings.pool_size)
     async with (
@@ -304,6 +302,13 @@ def _apps_principal(settings: Settings) -> str | None:
     """Returns the principal of an identity provider's tokens; None where these can make nothing."""
     identity = settings.identity
     return None if identity is None or identity.scopes.isdisjoint(MAKING) else identity.principal
+
+
+def _lost_commits_of(
+    settings: Settings, identities: IdentityStore, clock: Clock, log: FilteringBoundLogger
+) -> LostCommits:
+    return_ms = RETURN_MS if _can_outlive(settings) else 0
+    return LostCommits(identities.read, clock, log, change=identities.change, return_ms=return_ms)
 
 
 def _can_outlive(settings: Settings) -> bool:
