@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +34,17 @@ from payrelay.server import stopped_by_signals
 DRAIN_S: Final = 1.0
 """Nothing in a demo is worth waiting for."""
 SHOP_PORT: Final = 8090
+SECOND_HOLD: Final = payrelay_simulator.Seed(
+    holds=[
+        payrelay_simulator.HoldSeed(
+            order_id="DemoHold2",
+            amount=Decimal("150.00"),
+            description="Hotel room 4",
+            authorization_token="d3a0d3a0-0000-4000-8000-000000000002",  # noqa: S106 - known to all
+        )
+    ]
+)
+"""What the example of a void in the docs names: the demonstration world's only hold is captured by another example."""
 
 
 async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
@@ -58,6 +70,7 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
             day = await yesterday(settings, simulator, past, log=json_log(log_file, past.of_service))
             past.end()
             world = payrelay_simulator.demo_world(simulator)
+            payrelay_simulator.plant(simulator.world, SECOND_HOLD)
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
                 issued = await key_of(service)
                 operator = await operator_of(settings)
