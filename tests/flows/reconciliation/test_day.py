@@ -9,6 +9,7 @@ import pytest
 from tests.digests import digests_of
 from tests.flows.world import CHARGE, START_MS, World, asked, outcome_of
 from tests.relays import relay_over
+from tests.samples import IMPORTED
 
 from payrelay.core.console.roles import Act
 from payrelay.core.outcomes import OutcomeKind
@@ -73,11 +74,20 @@ class Office:
         await charge(self.relay, asked(f"k-{payment_id}"), CHARGE)
 
     async def feed(self, *rows: str, covers: bool = True, name: str = "a.csv") -> ImportedFile:
-        """Feeds a file, complete for the day unless told otherwise."""
+        """Feeds a file, complete for the day unless told otherwise, which is said once the day is over."""
         imported = await import_file(self.relay, self.scope, file_of(*rows, name=name), ANN)
         if covers:
-            await say_complete(self.relay, self.scope, [imported], Completeness(first=DAY, last=DAY), ANN)
+            await self.vouch([imported], Completeness(first=DAY, last=DAY))
         return imported
+
+    async def vouch(self, imported: list[ImportedFile], said: Completeness) -> None:
+        """Says what files have everything of, on the day behind; the clock is put back."""
+        clock, passed_ms = self.world.clock, self.world.clock.passed_ms
+        clock.passed_ms = max(passed_ms, DAY_MS)
+        try:
+            await say_complete(self.relay, self.scope, imported, said, ANN)
+        finally:
+            clock.passed_ms = passed_ms
 
     async def read(self, profile: Profile, *rows: str) -> None:
         """Feeds a file with its header."""
@@ -98,6 +108,10 @@ class Office:
 def office(world: World) -> Office:
     """Gives an office with one account."""
     return Office(world)
+
+
+OF_DAY: Final = msgspec.structs.replace(IMPORTED, imported_at_ms=2_000_000_000_000)
+"""A payment from before Payrelay: that of PAID."""
 
 
 def told(report: DayReport) -> list[tuple[str, BooksVerdict]]:
@@ -309,7 +323,7 @@ async def test_a_file_with_a_refused_line_is_not_complete(office: Office) -> Non
     imported = await import_file(office.relay, office.scope, file_of(PAID, "x,,,,,"), ANN)
     assert (imported.new, imported.summary.refused_count) == (1, 1)
     with pytest.raises(Refusal, match="refused lines: 1"):
-        await say_complete(office.relay, office.scope, [imported], Completeness(first=DAY, last=DAY), ANN)
+        await office.vouch([imported], Completeness(first=DAY, last=DAY))
 
 
 @pytest.mark.parametrize(
@@ -319,15 +333,24 @@ async def test_a_file_with_a_refused_line_is_not_complete(office: Office) -> Non
         (Completeness(first=DAY, last=DAY, count=2), "1 lines were read, and 2 were said"),
         (Completeness(first=DAY, last=DAY - timedelta(days=1)), "the last day is before the first"),
         (Completeness(first=DAY, last=DAY + timedelta(days=500)), "more than 400 days"),
-        (Completeness(first=DAY + timedelta(days=1), last=DAY + timedelta(days=1)), "lines of 2023-11-15"),
+        (Completeness(first=DAY - timedelta(days=1), last=DAY - timedelta(days=1)), "lines of 2023-11-15"),
     ],
 )
 async def test_a_word_that_the_file_contradicts_is_not_taken(office: Office, said: Completeness, reason: str) -> None:
     """On the word that a file is complete rests that something is missing."""
     imported = await import_file(office.relay, office.scope, file_of(PAID), ANN)
     with pytest.raises(Refusal, match=reason):
-        await say_complete(office.relay, office.scope, [imported], said, ANN)
+        await office.vouch([imported], said)
     assert (await office.run()).unseen[0].movement == "payment"
+
+
+async def test_no_file_has_everything_of_a_day_that_is_not_over(office: Office) -> None:
+    """Whoever names the whole month on its tenth would have the rest of it agree with nothing."""
+    imported = await office.feed(PAID, covers=False)
+    with pytest.raises(Refusal, match="2023-11-15 is not over in Asia/Colombo"):
+        await say_complete(office.relay, office.scope, [imported], Completeness(first=DAY, last=DAY), ANN)
+    assert told(await office.run()) == [("320025000001", BooksVerdict.ONLY_THEIRS)]
+    assert (await office.run()).unseen
 
 
 async def test_a_day_ends_in_the_zone_of_the_books(office: Office) -> None:
@@ -339,3 +362,31 @@ async def test_a_day_ends_in_the_zone_of_the_books(office: Office) -> None:
     scope = msgspec.structs.replace(office.scope, zone=type(office.scope.zone)("Europe/Lisbon"))
     report = await run_day(office.relay, scope, DAY - timedelta(days=1))
     assert told(report) == [("320025000001", BooksVerdict.UNKNOWABLE)]
+
+
+@pytest.mark.parametrize("state", ["RECEIVED", "REFUNDED"])
+async def test_an_imported_payment_explains_its_line(office: Office, state: str) -> None:
+    """Whatever became of it: the shop knows what it gave back before, and nobody here made a mistake."""
+    await office.relay.imported_payments.take([OF_DAY], is_dry=False)
+    await office.feed(PAID.replace("RECEIVED", state))
+
+    report = await office.run()
+
+    assert told(report) == []
+    assert [(each.verdict, each.count) for each in report.sums] == [(BooksVerdict.AGREED, 1)]
+
+
+async def test_no_statement_lacks_an_imported_payment(office: Office) -> None:
+    """The days from before Payrelay are nobody's books."""
+    await office.relay.imported_payments.take([OF_DAY], is_dry=False)
+    await office.feed()
+
+    assert told(await office.run()) == []
+
+
+async def test_an_imported_payment_of_another_amount_differs(office: Office) -> None:
+    """One of the two is wrong, and somebody must look."""
+    await office.relay.imported_payments.take([msgspec.structs.replace(OF_DAY, amount_minor=7)], is_dry=False)
+    await office.feed(PAID)
+
+    assert told(await office.run()) == [("320025000001", BooksVerdict.DIFFERENT)]
