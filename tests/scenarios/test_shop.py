@@ -102,6 +102,28 @@ async def test_two_presses_with_a_lost_reply_and_a_reload_are_one_charge(phone: 
     assert [each["state"] for each in shop.operations(lost.orders[0])] == ["succeeded"]
 
 
+async def test_what_goes_wrong_by_a_press_is_told_and_charges_once(phone: Page, shop: Shop) -> None:
+    """The product's point, shown by the thumb: a lost reply, two presses and a reload are one charge."""
+    await approve(phone)
+    before = len(shop.charges_of("cups"))
+    await phone.get_by_role("button", name="Lose the next reply").click()
+    await expect(phone.locator("#trouble-told")).to_contain_text("its reply will be lost")
+    await phone.get_by_role("button", name="Pay Six cups").click()
+    await said_at(phone, "Six cups", "Paid LKR 2400.00")
+    assert len(shop.charges_of("cups")) == before + 1
+
+    await phone.get_by_role("button", name="Decline").click()
+    await expect(phone.locator("#trouble-told")).to_contain_text("will be declined")
+    await phone.get_by_role("button", name="Pay Six cups").click()
+    await said_at(phone, "Six cups", "Not paid, nothing was taken")
+    await phone.get_by_role("button", name="Notification late").click()
+    await expect(phone.locator("#trouble-told")).to_contain_text("60 s late")
+    await phone.get_by_role("button", name="A month passes").click()
+    await expect(phone.locator("#trouble-told")).to_contain_text("A month of each subscription has passed")
+    assert len(shop.charges_of("cups")) == before + 1
+    shop.control("press/forget", {})  # the other tests have this gateway, too
+
+
 async def test_what_was_paid_can_be_bought_once_more(phone: Page, shop: Shop) -> None:
     """Keeping an order through a lost reply must not keep a customer from buying the same thing tomorrow."""
     await approve(phone)
