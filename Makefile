@@ -26,16 +26,16 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 	|| { cat $(VENV)/.deciding; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
+.PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
 	fuzz try-image try-units format simulate-faults reconcile-lives bench work-budget soak lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-# `make demo HOST=0.0.0.0` lets a phone in the same network open it. Some shells have a HOST of their own, which isn't meant.
+# `make demo KEEP=1` goes on where the last one with it ended. `make demo HOST=0.0.0.0` lets a phone in the same network open it. Some shells have a HOST of their own, which isn't meant.
 demo: $(VENV)/.demo ## start the service with a gateway simulator, and print calls to copy
-	@$(BIN)/payrelay demo $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) --shop examples/shop/python/shop.py
+	@$(BIN)/payrelay demo $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(if $(KEEP),--keep) --shop examples/shop/python/shop.py
 
 serve: $(VENV)/.runtime ## start the service as it is configured
 	@$(BIN)/payrelay serve
@@ -120,6 +120,14 @@ shop-client: ## build the TypeScript client, and copy it into the example shop's
 	@rm -rf examples/shop/page/payrelay && mkdir examples/shop/page/payrelay
 	@cd clients/typescript/dist && find . -name '*.js' -exec cp --parents {} ../../../examples/shop/page/payrelay \;
 
+# Strict: what leads nowhere fails. The whole repository is its source, so that links between folders hold.
+SITE := build/site
+
+docs: $(VENV)/.dev ## build the docs as a site, to be read without a network
+	@rm -rf $(SITE)
+	@$(BIN)/sphinx-build -q -W -n -c docs/site -d build/doctrees . $(SITE)
+	@echo "Open $(SITE)/index.html"
+
 generators: $(VENV)/.generators ## install what makes clients of the API's description; needs node and npm
 
 mutate: $(VENV)/.mutate ## change the core in every way, and count what the tests notice
@@ -155,6 +163,7 @@ bench: $(VENV)/.bench ## measure, with the peers beside it
 	@$(BIN)/python bench/notifications.py
 	@PYTHONPATH=. $(BIN)/python bench/lists.py
 	@PYTHONPATH=. $(BIN)/python bench/console.py
+	@PYTHONPATH=. $(BIN)/python bench/reconciliation.py
 
 MINUTES ?= 60
 RATE ?= 25

@@ -5,11 +5,11 @@ Pure like the world: nothing here sends. Who sends takes what is due and notes w
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from itertools import count
 from typing import Literal
 
 import msgspec
 
+from payrelay_simulator.draws import Numbers
 from payrelay_simulator.errors import ControlError
 from payrelay_simulator.notification_faults import (
     AFTER_RETURN_S_DEFAULT,
@@ -84,7 +84,9 @@ class Notifications:
         self.faults = NotificationFaults()
         self._secrets = {merchant.merchant_id: merchant.merchant_secret for merchant in merchants}
         self._all: dict[int, Notification] = {}
-        self._numbers = count(1)
+        self._numbers = Numbers(1)
+        # How often anything of them has changed.
+        self.changes = 0
         # Those that are not over, by number; what waits for others or for the payer's return is there too.
         self._open: dict[int, Notification] = {}
         self._behind: dict[int, int] = {}
@@ -154,11 +156,17 @@ class Notifications:
         return number
 
     def _keep(self, notification: Notification) -> None:
+        self.changes += 1
         self._all[notification.number] = notification
         if notification.state in {"waiting", "held", "sending"}:
             self._open[notification.number] = notification
         else:
             self._open.pop(notification.number, None)
+
+    def send_again(self) -> None:
+        """Let those wait that were being sent when a kept world was written: nobody knows what became of them."""
+        for notification in [each for each in self._open.values() if each.state == "sending"]:
+            self._keep(msgspec.structs.replace(notification, state="waiting", send_at=notification.at))
 
     def signed(self, fields: Mapping[str, str]) -> dict[str, str]:
         """Return the fields with the signature over five of them, right behind the status."""

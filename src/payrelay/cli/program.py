@@ -113,7 +113,15 @@ async def route(
 
 @app.command(epilog=examples("payrelay demo", "payrelay demo --shop examples/shop/python/shop.py"))
 @awaited
-async def demo(host: Host = "127.0.0.1", port: Port = 8080, shop: Shop = None) -> int:
+async def demo(
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    shop: Shop = None,
+    *,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Go on with the world, the ports and the key of the last start with it.")
+    ] = False,
+) -> int:
     """Start the service with a simulator, to try it.
 
     It prints the addresses, a key and calls to copy.
@@ -122,7 +130,7 @@ async def demo(host: Host = "127.0.0.1", port: Port = 8080, shop: Shop = None) -
 
     if shop is not None and not shop.is_file():
         raise CommandError(f"{shop}: there is no such program")
-    await run_demo(host, port, shop)
+    await run_demo(host, port, shop, keep=keep)
     return DONE
 
 

@@ -141,7 +141,9 @@ class _Ticks:
         earlier = [value for tick, value in known if tick <= self._begun]
         growth = 0.0
         if name.endswith(GROWING):
-            growth = max(0.0, last - (earlier[-1] if earlier else 0.0)) / max(1, last_tick - self._begun)
+            before = earlier[-1] if earlier else 0.0
+            # The counter of a process that was started anew begins at 0.
+            growth = (last - before if last >= before else last) / max(1, last_tick - self._begun)
         for step in range(1, HELD_S // SCRAPE_S + 1):
             yield repr(last + growth * step)
 

@@ -67,6 +67,15 @@ def test_a_counter_goes_on_growing() -> None:
 
 
 @pytest.mark.process
+def test_the_counters_of_a_process_that_was_started_anew_go_on_growing() -> None:
+    """They begin at 0, below what the process before had come to: its worker would seem to stand still."""
+    up, build, _ = alive()
+    rounds = [float(500 + each) for each in range(BEFORE)] + [float(each) for each in range(SCRAPES - BEFORE)]
+
+    assert told(up, build, scraped("payrelay_worker_rounds_total", rounds)) == {}
+
+
+@pytest.mark.process
 def test_what_rang_before_the_fault_is_told_apart() -> None:
     """An alert that rings in peace would pass for one that noticed something."""
     alerts = told(*alive(), scraped("payrelay_database_behind", [1.0] * SCRAPES))

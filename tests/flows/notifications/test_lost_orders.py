@@ -209,7 +209,7 @@ async def test_a_hold_is_its_pages_where_the_order_was_its_own_before_the_loss(
 async def test_a_hold_may_be_an_apps_whose_principal_has_no_key_here(world: InboxWorld) -> None:
     """An identity provider's tokens open pages too."""
     await world.relay.credentials.add(CREDENTIAL)
-    world.relay = replace(world.relay, can_apps_charge=True)
+    world.relay = replace(world.relay, apps_principal="apps")
     Recovering(world)
     world.clock.passed_ms += 3_600_000
     assert await reason_of(world, CheckoutKind.AUTHORIZATION) is NotificationReason.OTHER_TEXT

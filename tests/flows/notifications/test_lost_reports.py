@@ -65,7 +65,7 @@ async def forgetting(tmp_path: Path) -> AsyncIterator[Forgetting]:
 async def test_nobody_is_told_for_good_that_there_is_no_authorization(forgetting: Forgetting) -> None:
     """The customer's money is held, and the shop would never capture or release it."""
     forgetting.lose_report()
-    with pytest.raises(Refusal, match="may be among the commits") as refused:
+    with pytest.raises(Refusal, match="made before the database lost commits") as refused:
         await refund(forgetting.world.relay, asked("k-2"), VOID)
     assert refused.value.code is Code.UNAVAILABLE
 

@@ -69,8 +69,6 @@ async def is_reserved(relay: Relay, request: Request) -> bool:
     is_recovering = current.lost is not None and current.is_recovering
     if acts_for_any(request.credential) or not (is_recovering or relay.lost_commits.must_wait):
         return False
-    if relay.can_apps_charge:  # an app's principal has no key here
-        return True
     since_ms = None if current.lost is None or not is_recovering else current.lost.since_ms
     return bool(await _other_makers(relay, relay.account(request.account).merchant, request.principal, since_ms))
 
@@ -87,8 +85,6 @@ async def may_be_anothers_order(relay: Relay, checkout: Checkout) -> bool:
         return False
     if await _is_owned_since_before(relay, checkout.merchant, checkout.order_id, current.lost.since_ms):
         return False
-    if relay.can_apps_charge:
-        return True
     makers = await _other_makers(relay, checkout.merchant, checkout.principal, current.lost.since_ms)
     return any(current.acknowledged.get(each, NEVER_MS) > checkout.created_at_ms for each in makers)
 
@@ -97,6 +93,8 @@ async def _other_makers(relay: Relay, merchant: str, principal: str, since_ms: i
     """Returns the principals that may have made what is lost, and that are foreign to this one."""
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
     makers = may_have_made(await relay.credentials.list(), accounts, since_ms)
+    if relay.apps_principal is not None:  # it may have no key here
+        makers |= {relay.apps_principal}
     return makers - {principal} - (await relay.principals.acts_for(principal)).all
 
 

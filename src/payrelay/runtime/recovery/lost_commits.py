@@ -61,7 +61,7 @@ class LostCommits:
     ``read`` reads the identity of the database from it, and ``change`` changes it; None where nothing is stored.
 
     ``cleared_checkouts`` are those that the gateway showed as not paid in a lost window. ``return_ms`` is how long
-    after the beginning of a recovery processes may store again what they remember; 0 where none can outlive a loss.
+    after the beginning of a recovery others may store again what they remember; 0 where this process waits for none.
     """
 
     def __init__(
@@ -71,14 +71,14 @@ class LostCommits:
         log: FilteringBoundLogger,
         *,
         change: Change | None = None,
-        return_ms: int = 0,
     ) -> None:
         self.cleared_checkouts = ClearedCheckouts()
         self.is_settling = False
         """Whether another server has just taken the writes, so that nobody can tell yet what is missing there."""
         self._read_identity = read
         self._change_identity = change
-        self._return_ms = return_ms
+        self.return_ms = 0
+        self._returned_at_s: float | None = None
         self._clock = clock
         self._log = log
         self._identity: DatabaseIdentity | None = None
@@ -106,17 +106,12 @@ class LostCommits:
 
         So it is while the database is behind, or may prove so, and while processes store again what they remember.
         """
-        return self.is_settling or self.behind is not None or self.is_returning
+        return self.is_settling or self.behind is not None or (self._returned_at_s is not None and self.is_returning)
 
     @property
     def is_returning(self) -> bool:
         """Whether a recovery has just begun, so that processes store again what they remember of the lost commits."""
-        current = None if self._identity is None else self._identity.current
-        if current is None or not current.is_recovering or not self._return_ms:
-            return False
-        # By both clocks: a process that starts later, or whose clock is wrong, keeps nobody waiting.
-        since_ms = max(self._clock.now_ms() - current.began_at_ms, self.known_for_ms(current.number))
-        return since_ms < self._return_ms
+        return self._returned_at_s is not None and self._clock.boot_s() < self._returned_at_s
 
     async def is_behind(self) -> bool:
         """Tells whether the database is behind, as it was at most IDENTITY_KEPT_MS ago, or may prove so in a moment.
@@ -153,7 +148,7 @@ class LostCommits:
             raise Refusal(Code.UNAVAILABLE, BEHIND_SENTENCE, retry_after_s=RETRY_AFTER_S)
         if self.is_settling:
             raise Refusal(Code.UNAVAILABLE, SETTLING_SENTENCE, retry_after_s=SETTLING_RETRY_AFTER_S)
-        if self.is_returning:
+        if self._returned_at_s is not None and self.is_returning:
             raise Refusal(Code.UNAVAILABLE, RETURNING_SENTENCE, retry_after_s=RETURN_MS // 1000)
         return current if current.is_recovering else None
 
@@ -243,12 +238,21 @@ class LostCommits:
         before, self._identity, self._read_at_s = self._identity, identity, now_s
         if self._seen is None or self._seen[0] != identity.current.number:
             self._seen = identity.current.number, self._clock.boot_s()
+            self._returned_at_s = self._return_of(identity.current)
         lost = None if before is None else lost_since(before, identity)
         if lost is not None:
             self.fall_behind(identity.current.number, lost)
         if before is None or before.current != identity.current:
             self._tell(identity.current)
         return identity
+
+    def _return_of(self, current: Incarnation) -> float | None:
+        """Gives when all that is remembered has been stored again, in ``boot_s``; None where nothing is."""
+        if not (self.return_ms and current.is_recovering):
+            return None
+        # A process that starts later waits for no one, and one whose clock is behind no longer than the others.
+        begun_for_ms = max(0, self._clock.now_ms() - current.began_at_ms)
+        return self._clock.boot_s() + (self.return_ms - begun_for_ms) / 1000
 
     def _tell(self, current: Incarnation) -> None:
         if current.behind:

@@ -219,6 +219,7 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "statement_lines": "it shows what others say, and moves no money; whoever keeps the files can read them anew",
     "statement_days": "what a person said of a day is in operator_acts too",
     "statement_searches": "it says when the gateway was asked, and the gateway can be asked again",
+    "payments_learnt": "it says on which day of the books something is told; what was paid is read from its own row",
     "differences": "a run finds them again; who closed one is in operator_acts",
     "reconciled_days": "the digest of a closed day's report is in operator_acts",
     "heartbeats": "each shows its own process that the database takes writes",

@@ -190,8 +190,7 @@ class Journal:
 
         holder = await self._database.write(adopted())
         if holder is None:
-            again = partial(_accepted_again, chained, parameters, ())
-            self.remembered.note(RememberedCommit(chained, entry.at_ms, again))
+            self._note(chained, entry, partial(_accepted_again, chained, parameters, ()))
             self._note(stored, change, partial(_recorded_again, statement, stored, change, self._consequences))
             return AcceptedOperation(stored)
         return await (self._claimed(holder) if len(holder) > _READ_COLUMNS else self._guarded(holder))
@@ -212,8 +211,7 @@ class Journal:
         except Outdated:
             await self._one(Statement(statements.GET, (operation.id,)))
             raise
-        again = statement._replace(begins_effect=False)
-        self._note(chained, entry, partial(_recorded_again, again, chained, entry, self._consequences))
+        self._note(chained, entry, partial(_recorded_again, statement, chained, entry, self._consequences))
         return chained
 
     async def bring_back(self) -> _Operations:
@@ -303,7 +301,8 @@ class Journal:
 
     def _note(self, operation: Operation, entry: JournalEntry, again: Callable[[], Unit[bool]]) -> None:
         self._acknowledged(operation)
-        self.remembered.note(RememberedCommit(operation, entry.at_ms, again))
+        if self.remembered.commits_max:
+            self.remembered.note(RememberedCommit(operation, entry.at_ms, again))
 
     async def _one(self, statement: Statement) -> Operation | None:
         row = await self._database.read(first_row(statement))
@@ -411,7 +410,8 @@ def _recorded_again(
 ) -> Unit[bool]:
     """Stores a change as it was, with its event; gives False where the version before isn't there."""
     try:
-        yield from _record(statement._replace(is_whole=False), operation, entry, consequences)
+        again = statement._replace(is_whole=False, begins_effect=False)
+        yield from _record(again, operation, entry, consequences)
     except Outdated:
         return False
     return True

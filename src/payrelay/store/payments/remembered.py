@@ -42,20 +42,21 @@ class RememberedCommits:
     """The newest commits that a process was told of; ``commits_max`` of 0 remembers none.
 
     Attributes:
+        commits_max: how many are remembered.
         is_under_way: a task is storing them again.
     """
 
     def __init__(self, commits_max: int = 0) -> None:
-        self._commits_max = commits_max
+        self.commits_max = commits_max
         self._commits: deque[RememberedCommit] = deque()
         self.is_under_way = False
 
     def note(self, commit: RememberedCommit) -> None:
         """Remembers a commit, and forgets those that are too old or too many."""
-        if not self._commits_max:
+        if not self.commits_max:
             return
         self._commits.append(commit)
-        while len(self._commits) > self._commits_max or self._commits[0].at_ms < commit.at_ms - KEPT_MS:
+        while len(self._commits) > self.commits_max or self._commits[0].at_ms < commit.at_ms - KEPT_MS:
             self._commits.popleft()
 
     async def bring_back(self, database: Database) -> list[Operation]:
