@@ -62,11 +62,12 @@ async def run_demo(host: str, port: int, shop: Path | None = None, *, keep: bool
                     standing = await gone_on(service, addresses, kept)
                 if keep:
                     keep_standing(standing, addresses, gateway, is_new=kept is None)
+                at_gateway, own = addresses.gateway(gateway), standing.secrets_of_shop
                 async with (
                     _serving(service, addresses, listener, stop),
-                    running_shop(addresses, standing.issued.key, standing.secrets_of_shop, shop_listener),
+                    running_shop(addresses, standing.issued.key, at_gateway, own, shop_listener),
                 ):
-                    introduce(page, addresses, addresses.gateway(gateway), standing, is_kept=keep)
+                    introduce(page, addresses, at_gateway, standing, is_kept=keep)
                     await stop.wait()
     page.write_line("")
     page.write_line("The demo has ended.")

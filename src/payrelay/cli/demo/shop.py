@@ -41,8 +41,8 @@ def drawn_for(webhooks: str) -> ShopSecrets:
     return ShopSecrets(secrets.token_hex(), webhooks)
 
 
-def variables_of(addresses: DemoAddresses, key: str, secrets_of_shop: ShopSecrets) -> dict[str, str]:
-    """Gives what a shop is told: where Payrelay is, its key and its secrets, and where it may keep things."""
+def variables_of(addresses: DemoAddresses, key: str, gateway: str, secrets_of_shop: ShopSecrets) -> dict[str, str]:
+    """Gives what a shop is told: where Payrelay and the simulator are, its key and secrets, and its folder."""
     return {
         "PAYRELAY": f"{addresses.service}/{ACCOUNT}/api",
         "PAYRELAY_KEY": key,
@@ -51,6 +51,7 @@ def variables_of(addresses: DemoAddresses, key: str, secrets_of_shop: ShopSecret
         "PORT": str(addresses.shop_port),
         "SHOP_DATA": str(_DATA.resolve()),
         "SHOP_SECRET": secrets_of_shop.own,
+        "SHOP_SIMULATOR": gateway,
     }
 
 
@@ -72,7 +73,7 @@ async def new_secrets(service: Service, addresses: DemoAddresses, issued: Issued
 
 @asynccontextmanager
 async def running_shop(
-    addresses: DemoAddresses, key: str, secrets_of_shop: ShopSecrets | None, held: socket.socket
+    addresses: DemoAddresses, key: str, gateway: str, secrets_of_shop: ShopSecrets | None, held: socket.socket
 ) -> AsyncIterator[None]:
     """Runs the shop as long as the context is open, where there is one; what it says goes to a file.
 
@@ -82,7 +83,7 @@ async def running_shop(
     if addresses.shop is None or secrets_of_shop is None:
         yield
         return
-    environment = child_environment() | variables_of(addresses, key, secrets_of_shop)
+    environment = child_environment() | variables_of(addresses, key, gateway, secrets_of_shop)
     with _LOG.open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             *command_of(addresses.shop, addresses.host, addresses.shop_port), env=environment, stdout=log, stderr=log
