@@ -25,6 +25,7 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
+from payrelay.core.recovery.lost_effects import MAKING
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
@@ -51,7 +52,7 @@ from payrelay.runtime.hooks import FlowPoint, Hooks, OperationPoint
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.lost_commits import RETURN_MS, LostCommits
 from payrelay.runtime.recovery.mark_files import MarkFiles, remove_marks
 from payrelay.runtime.recovery.marks import Marks
 from payrelay.runtime.recovery.revocation_list import RevocationList
@@ -95,6 +96,7 @@ from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
+from payrelay.store.payments.remembered import COMMITS_MAX, RememberedCommits
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.reconciliation.stores import reconciliation_stores
 from payrelay.store.recovery.identity import IdentityStore
@@ -238,7 +240,9 @@ async def opened_relay(
     rows.tell_of_wrong(lambda name: log.error("row_forged", row=name))
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     identities = IdentityStore(database, seal)
-    lost_commits = LostCommits(identities.read, clock, log, change=identities.change)
+    lost_commits = LostCommits(
+        identities.read, clock, log, change=identities.change, return_ms=RETURN_MS if _can_outlive(settings) else 0
+    )
     files, marked = MarkFiles(settings.marks_folder, chain_secret), MarkedRows(database, trail_of(shared))
     marks = Marks(files, marked, lost_commits, clock, log, commits_max=settings.pool_size)
     async with (
@@ -247,7 +251,7 @@ async def opened_relay(
     ):
         subscriptions = Subscriptions(database, new_id, rows)
         yield Relay(
-            journal=Journal(database, seal, rows, chain_key=chain_secret, acknowledged=marks.note_operation),
+            journal=_journal_of(settings, shared, marks),
             resolution=ResolutionStore(database, rows),
             known_payments=KnownPayments(database, rows),
             imported_payments=ImportedPayments(database, rows),
@@ -292,7 +296,30 @@ async def opened_relay(
             principals=Principals(database, rows),
             recovery_lag_s=settings.recovery_lag,
             can_apps_charge=settings.identity is not None and Scope.PAYMENTS_CHARGE in settings.identity.scopes,
+            apps_principal=_apps_principal(settings),
         )
+
+
+def _apps_principal(settings: Settings) -> str | None:
+    """Returns the principal of an identity provider's tokens; None where these can make nothing."""
+    identity = settings.identity
+    return None if identity is None or identity.scopes.isdisjoint(MAKING) else identity.principal
+
+
+def _can_outlive(settings: Settings) -> bool:
+    """Tells whether a process may go on over a database that lacks commits: on an embedded one it has ended before."""
+    return settings.embedded_path is None
+
+
+def _journal_of(settings: Settings, shared: "SharedResources", marks: Marks) -> Journal:
+    return Journal(
+        shared.database,
+        shared.seal,
+        shared.rows,
+        chain_key=shared.chain.secret,
+        acknowledged=marks.note_operation,
+        remembered=RememberedCommits(COMMITS_MAX if _can_outlive(settings) else 0),
+    )
 
 
 def _alerting_of(settings: Settings, database: Database) -> AlertChannels:

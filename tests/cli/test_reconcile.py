@@ -1,11 +1,15 @@
 """The commands of the reconciliation: a day from its file to the journal that Beancount checks."""
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 from beancount.scripts.check import main as bean_check
 from click.testing import CliRunner
 from tests.cli.commands import GATEWAY, Ran, Run
+
+from payrelay.cli.reconciliation.options import days_of
+from payrelay.cli.terminal.messages import CommandError
 
 DAY = "2020-01-02"
 STATEMENT = f"""payment_id,order_id,amount,currency,status,date
@@ -63,3 +67,44 @@ def test_a_difference_is_shown_and_closed(books: Run) -> None:
     assert books("reconcile", "close-difference", name, "--reason", "sold", "--by", "ann").code == 0
     assert books("reconcile", "show").out == "No difference.\n"
     assert "by ann" in books("reconcile", "show", "--day", DAY).out
+
+
+def test_days_are_compared_shown_closed_and_written(books: Run) -> None:
+    """An accountant closes a month, and thirty-one commands for it are thirty-one places for a mistake."""
+    compared = books("reconcile", "run", "--days", "2020-01-01..2020-01-03")
+    assert compared.code == 1, "one day has a difference"
+    assert f"{DAY} is compared: 1 differences.\n2020-01-03 is compared: no differences.\n" in compared.err
+    [row] = [line for line in compared.out.splitlines() if line.startswith(DAY)]
+    assert row.split()[-4:] == ["1", "only", "theirs", "1"]
+    assert books("reconcile", "show", "--days", "2020-01-01..2020-01-03").out == compared.out
+    closing = ("reconcile", "close-day", "--days", "2020-01-01..2020-01-03", "--reason", "month end", "--yes")
+    closed = books(*closing, "--by", "ann")
+    assert (closed.code, len(closed.err.splitlines())) == (0, 3)
+    assert f"{DAY} is closed, with 1 differences that it was closed with." in closed.err
+    assert f"{DAY} was closed before." in books(*closing, "--by", "bob").err
+    assert books("reconcile", "export", "--days", "2020-01-01..2020-01-03").code == 0
+    again = books("reconcile", "close-day", "--day", DAY, "--reason", "twice", "--yes", "--by", "bob")
+    assert (again.code, again.err) == (1, f"payrelay: {DAY} was closed by ann: month end\n")
+
+
+def test_nothing_of_a_month_is_closed_where_a_day_is_missing(books: Run) -> None:
+    """A month that is half closed and half open is the worst of both."""
+    books("reconcile", "run", "--day", "2020-01-01")
+    refused = books("reconcile", "close-day", "--days", "2020-01", "--reason", "month end", "--yes", "--by", "ann")
+    assert refused.code == 1
+    assert refused.err.startswith("payrelay: not compared yet, so that nothing is closed: 2020-01-02, 2020-01-03, ")
+    assert "no day is closed yet" in books("reconcile", "show", "--days", "2020-01").out
+
+
+def test_a_month_is_all_of_its_days() -> None:
+    """Whoever types the last day of a month may take the wrong one."""
+    assert days_of("2024-02") == (date(2024, 2, 1), date(2024, 2, 29))
+    assert days_of("2026-11..2026-12") == (date(2026, 11, 1), date(2026, 12, 31))
+    assert days_of(DAY) == (date(2020, 1, 2), date(2020, 1, 2))
+
+
+@pytest.mark.parametrize("days", ["2020-1", "2020-13", "20200102", "2020-02..2020-01", "2019-01..2020-12", ".."])
+def test_days_that_cant_be_read_are_told(days: str) -> None:
+    """A month that was read as another one would be closed for good."""
+    with pytest.raises(CommandError):
+        days_of(days)

@@ -401,7 +401,13 @@ class Restless(OrderSearches):
 class Ownerless(Owners):
     """Knows nobody who owns anything."""
 
-    async def of_payment(self, merchant: str, payment_id: str) -> frozenset[str]:  # noqa: ARG002, not asked
+    async def of_payment(
+        self,
+        merchant: str,  # noqa: ARG002, not asked
+        payment_id: str,  # noqa: ARG002, not asked
+        *,
+        before_ms: int | None = None,  # noqa: ARG002, not asked
+    ) -> frozenset[str]:
         """Finds nobody."""
         return frozenset()
 
@@ -409,7 +415,13 @@ class Ownerless(Owners):
         """Finds nobody."""
         return frozenset()
 
-    async def of_plan(self, merchant: str, subscription_id: str) -> frozenset[str]:  # noqa: ARG002, not asked
+    async def of_plan(
+        self,
+        merchant: str,  # noqa: ARG002, not asked
+        subscription_id: str,  # noqa: ARG002, not asked
+        *,
+        before_ms: int | None = None,  # noqa: ARG002, not asked
+    ) -> frozenset[str]:
         """Finds nobody."""
         return frozenset()
 

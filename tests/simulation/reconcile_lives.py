@@ -170,7 +170,8 @@ class ReconciledUniverse(Universe):
         days = sorted({row.day for row in rows} | {scope.zone.day(each.created_at_ms) for each in operations})
         if not days:
             return
-        last = days[-1] + BEHIND
+        yesterday = scope.zone.day(relay.clock.now_ms()) - timedelta(days=1)
+        last = min(days[-1] + BEHIND, yesterday)
         await self._feed(relay, scope, rows, random, Completeness(first=days[0], last=last))
         found: Counter[tuple[str, Verdict]] = Counter()
         for day in days_between(days[0], days[-1] + timedelta(days=1)):

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, Details, event_of
+from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, CheckoutState, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, destroyed_on_request, forgotten
@@ -240,6 +240,8 @@ def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) 
     changed = yield Statement(statements.CHANGE, statements.change_parameters(checkout, digest))
     if not changed:
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
+    if checkout.state is CheckoutState.COMPLETED:
+        yield Statement(statements.LEARN, (checkout.merchant, checkout.id, checkout.updated_at_ms))
     if has_event:
         yield from outbox.put(event_of(checkout))
 

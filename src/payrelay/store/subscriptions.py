@@ -15,6 +15,7 @@ from payrelay.store.events.outbox import put as put_event
 from payrelay.store.imports.payments import is_imported
 from payrelay.store.statements import subscriptions as statements
 from payrelay.store.statements.pagination import columns_of
+from payrelay.store.statements.payment_owners import LEARN, installment_subject
 
 FACTS_MAX: Final = 200
 """Facts of one unit of work."""
@@ -141,6 +142,9 @@ class Subscriptions:
             installment = (*covered, fact.payment_minor, at_ms, self._key.of(INSTALLMENTS, covered))
             of_day = (at_ms - DAY_MS, FAILED_MAX)
             is_new_payment = bool((yield Statement(statements.ADD_INSTALLMENT, (*installment, *of_day))))
+            if is_new_payment and fact.is_paid:
+                subject = installment_subject(fact.subscription_id, fact.payment)
+                yield Statement(LEARN, (owner.merchant, subject, now_ms))
         if after == before and rows and not is_new_payment:
             return
         after = msgspec.structs.replace(after, version=before.version + 1)

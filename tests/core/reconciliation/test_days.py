@@ -1,6 +1,6 @@
 """Days of the books: what comes after a day was closed is booked later, and sums say what is in them."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from random import Random
 
 import msgspec
@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.reconciliation.worlds import COMPLETE, DAY, NOTHING, ZONE, line, payment, planted, worlds
 
-from payrelay.core.reconciliation.days import Closure, DayReport, Tally, booked_on, unseen
-from payrelay.core.reconciliation.entries import Movement
+from payrelay.core.reconciliation.days import Closure, DayReport, Sum, Tally, added, booked_on, unseen
+from payrelay.core.reconciliation.entries import Movement, last_of_month
 from payrelay.core.reconciliation.judging import judge
 from payrelay.core.reconciliation.verdicts import DIFFERENCES, BooksFinding, BooksVerdict
 
@@ -83,6 +83,25 @@ def test_a_sum_says_what_it_lacks() -> None:
         tally.add(each)
     [found] = tally.sums()
     assert (found.verdict, found.unknown, found.ours_minor) == (BooksVerdict.ONLY_OURS, 1, 0)
+
+
+@given(st.lists(worlds, max_size=3))
+def test_the_sums_of_days_are_those_of_all_their_findings(days: list[list[str]]) -> None:
+    """A month's figures are the days' figures, whatever each day lacks."""
+    whole, each_day = Tally(), list[Sum]()
+    for names in days:
+        ours, theirs, _ = planted(names)
+        tally = Tally()
+        for each in judge(ours, theirs, COMPLETE):
+            whole.add(each)
+            tally.add(each)
+        each_day += tally.sums()
+    assert added(each_day) == whole.sums()
+
+
+def test_a_month_ends_on_its_last_day() -> None:
+    """A leap year has a day more."""
+    assert last_of_month(date(2024, 2, 1)) == date(2024, 2, 29)
 
 
 def test_what_cant_be_known_is_said() -> None:

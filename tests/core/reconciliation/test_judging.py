@@ -25,7 +25,7 @@ from tests.draws import examples
 
 from payrelay.core.reconciliation.entries import Coverage, EntryStanding, LineState, Movement, Source
 from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.sides import Known
+from payrelay.core.reconciliation.sides import Known, is_told_by_line
 from payrelay.core.reconciliation.verdicts import Basis, BooksVerdict, Concern
 
 
@@ -149,3 +149,57 @@ def test_of_two_payments_of_an_order_the_equal_amount_is_the_ours() -> None:
     found = {each.identity: each for each in judge([unknown], [other, own], COMPLETE)}
     assert found["9"].ours == unknown
     assert found["8"].verdict is BooksVerdict.ONLY_THEIRS
+
+
+def test_a_payment_that_several_entries_have_is_one() -> None:
+    """An operation, a page and an installment may all know it, and the money moved once."""
+    page, installment = payment(1, id="chk_1"), payment(1, id="sub/4/1", amount_minor=None)
+    elsewhere = payment(1, id="import/1")
+    for entries in ([page, installment, payment(1), elsewhere], [elsewhere, payment(1), installment, page]):
+        [found] = judge(entries, [line(1)], COMPLETE)
+        assert (found.verdict, found.ours) == (BooksVerdict.AGREED, payment(1))
+
+
+def test_of_several_tries_of_an_order_the_open_one_was_paid() -> None:
+    """A declined charge that would take the line would alarm somebody, and leave the other one open."""
+    declined = payment(1, standing=EntryStanding.FAILED, payment_id=None)
+    pending = payment(1, id="op_2", standing=EntryStanding.OPEN, payment_id=None, from_ms=NOON_MS + 1)
+    [found] = judge([declined, pending], [line(1)], COMPLETE)
+    assert (found.ours, found.concern) == (pending, None)
+
+
+def test_a_payment_of_a_page_is_booked_on_the_day_of_its_line() -> None:
+    """A page may be paid long after it was opened, and our books of that day don't have it."""
+    page = payment(1, id="chk_1", standing=EntryStanding.OFFERED, payment_id=None, is_offer=True)
+    later = DAY + timedelta(days=30)
+    [found] = judge([page], [line(1, day=later)], COMPLETE)
+    assert (found.verdict, found.day, is_told_by_line(found, ZONE)) == (BooksVerdict.DIFFERENT, later, True)
+
+
+def test_a_charge_that_was_sent_weeks_later_is_met_with_its_line() -> None:
+    """After a recovery a person may send what was held; our books are read by when it was made."""
+    weeks_ms = 14 * 24 * HOUR_MS
+    held = payment(1, until_ms=NOON_MS + weeks_ms, booked_ms=NOON_MS)
+    [found] = judge([held], [line(1, day=DAY + timedelta(days=14))], COMPLETE)
+    assert (found.verdict, found.day, is_told_by_line(found, ZONE)) == (
+        BooksVerdict.AGREED,
+        DAY + timedelta(days=14),
+        True,
+    )
+    [missing] = judge([held], [], COMPLETE)
+    assert (missing.day, is_told_by_line(missing, ZONE)) == (DAY, False)
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"fee_minor": 3_500, "expected_fee_minor": 3_300}, "it is 35.00, and 33.00 is agreed on"),
+        ({"fee_minor": 3_500, "expected_fee_minor": 0}, "it is 35.00, and 0.00 is agreed on"),
+        ({"fee_minor": 3_500, "net_minor": 5}, "without the fee of 35.00 it leaves 965.01, and not the net"),
+        ({"order_id": "B-1"}, "the two sides differ in order"),
+    ],
+)
+def test_a_fee_that_differs_is_told_with_what_was_agreed(members: dict[str, object], why: str) -> None:
+    """An accountant asks the gateway about a number, and not about a fee."""
+    [found] = judge([payment(1)], [line(1, **members)], COMPLETE)
+    assert found.why.endswith(why)

@@ -15,6 +15,7 @@ from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
 from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine
 from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile, ProfileError, read_profile
 from payrelay.core.reconciliation.files.statement_files import (
+    HEADER_WITHIN,
     REFUSED_MAX,
     FileSummary,
     PassedOver,
@@ -121,6 +122,57 @@ def test_what_is_no_such_file_is_refused_as_a_whole(rows: tuple[str, ...], reaso
     """The wrong profile on a file must not give a hundred wrong lines."""
     with pytest.raises(StatementUnreadableError, match=reason):
         read(*rows)
+
+
+@pytest.mark.parametrize("amount", ["1234,50", "12,34", "1,2345", "1,,234", ",234", "1,234,5", "0,99"])
+def test_a_decimal_comma_is_no_mark_of_thousands(amount: str) -> None:
+    """Somebody's spreadsheet writes 1234,50: read as 123450 it would be a hundred times the money."""
+    [refused] = read(HEADER, f'1,A-1,"{amount}",LKR,RECEIVED,2026-11-22')
+    assert refused == RefusedLine(2, "amount: must be a number, such as 2510.00")
+
+
+@pytest.mark.parametrize(
+    ("thousands", "decimal", "amount"),
+    [
+        (",", ".", "1,234,567.80"),
+        (",", ".", "12,34,567.80"),
+        (".", ",", "1.234.567,80"),
+        (" \u00a0\u202f", ",", "1\u202f234\u00a0567,80"),
+        ("'", ".", "1'234'567.80"),
+        ("", ".", "1234567.80"),
+    ],
+)
+def test_amounts_are_read_as_they_are_written_anywhere(thousands: str, decimal: str, amount: str) -> None:
+    """Portals and banks of several countries write one amount in many ways; the profile says which."""
+    profile = msgspec.structs.replace(PAYMENTS, thousands=thousands, decimal=decimal)
+    [found] = lines(HEADER, f'1,A-1,"{amount}",LKR,RECEIVED,2026-11-22', profile=profile)
+    assert found.amount_minor == 123_456_780
+
+
+def test_what_a_bank_writes_around_its_table_is_passed_over() -> None:
+    """The account and the period stand above the header, and a line of thanks below."""
+    profile = msgspec.structs.replace(BANK, skipped=("end of statement",))
+    header, row = "date,amount,currency,reference,text,payout_id", "2026-11-22,5,LKR,r1,PayHere,"
+    above = ("Account;1000 2000", "", "Period,2026-11-01,2026-11-30")
+    kept, passed = read(*above, header, row, "End of statement", profile=profile)
+    assert isinstance(kept, StatementLine)
+    assert kept.place == "line 5"
+    assert passed == PassedOver(6)
+
+
+def test_a_file_with_another_delimiter_is_told_so() -> None:
+    """A spreadsheet in a country with a decimal comma writes semicolons, and the error must help."""
+    rows = ["Report of November", *(each.replace(",", ";") for each in (HEADER, ROW))]
+    with pytest.raises(StatementUnreadableError, match=r"line 2: the header lacks .*; is its delimiter ';'\?"):
+        read(*rows)
+    profile = msgspec.structs.replace(PAYMENTS, delimiter=";")
+    assert [each.amount_minor for each in lines(*rows, profile=profile)] == [251_000]
+
+
+def test_a_file_without_a_header_is_not_searched_to_its_end() -> None:
+    """Its first lines are all that is kept of it."""
+    with pytest.raises(StatementUnreadableError, match=r"^line 1: the header lacks"):
+        read(*[ROW] * (HEADER_WITHIN + 10))
 
 
 def test_an_unknown_state_is_a_difference_and_no_guess() -> None:

@@ -74,11 +74,20 @@ class Office:
         await charge(self.relay, asked(f"k-{payment_id}"), CHARGE)
 
     async def feed(self, *rows: str, covers: bool = True, name: str = "a.csv") -> ImportedFile:
-        """Feeds a file, complete for the day unless told otherwise."""
+        """Feeds a file, complete for the day unless told otherwise, which is said once the day is over."""
         imported = await import_file(self.relay, self.scope, file_of(*rows, name=name), ANN)
         if covers:
-            await say_complete(self.relay, self.scope, [imported], Completeness(first=DAY, last=DAY), ANN)
+            await self.vouch([imported], Completeness(first=DAY, last=DAY))
         return imported
+
+    async def vouch(self, imported: list[ImportedFile], said: Completeness) -> None:
+        """Says what files have everything of, on the day behind; the clock is put back."""
+        clock, passed_ms = self.world.clock, self.world.clock.passed_ms
+        clock.passed_ms = max(passed_ms, DAY_MS)
+        try:
+            await say_complete(self.relay, self.scope, imported, said, ANN)
+        finally:
+            clock.passed_ms = passed_ms
 
     async def read(self, profile: Profile, *rows: str) -> None:
         """Feeds a file with its header."""
@@ -314,7 +323,7 @@ async def test_a_file_with_a_refused_line_is_not_complete(office: Office) -> Non
     imported = await import_file(office.relay, office.scope, file_of(PAID, "x,,,,,"), ANN)
     assert (imported.new, imported.summary.refused_count) == (1, 1)
     with pytest.raises(Refusal, match="refused lines: 1"):
-        await say_complete(office.relay, office.scope, [imported], Completeness(first=DAY, last=DAY), ANN)
+        await office.vouch([imported], Completeness(first=DAY, last=DAY))
 
 
 @pytest.mark.parametrize(
@@ -324,15 +333,24 @@ async def test_a_file_with_a_refused_line_is_not_complete(office: Office) -> Non
         (Completeness(first=DAY, last=DAY, count=2), "1 lines were read, and 2 were said"),
         (Completeness(first=DAY, last=DAY - timedelta(days=1)), "the last day is before the first"),
         (Completeness(first=DAY, last=DAY + timedelta(days=500)), "more than 400 days"),
-        (Completeness(first=DAY + timedelta(days=1), last=DAY + timedelta(days=1)), "lines of 2023-11-15"),
+        (Completeness(first=DAY - timedelta(days=1), last=DAY - timedelta(days=1)), "lines of 2023-11-15"),
     ],
 )
 async def test_a_word_that_the_file_contradicts_is_not_taken(office: Office, said: Completeness, reason: str) -> None:
     """On the word that a file is complete rests that something is missing."""
     imported = await import_file(office.relay, office.scope, file_of(PAID), ANN)
     with pytest.raises(Refusal, match=reason):
-        await say_complete(office.relay, office.scope, [imported], said, ANN)
+        await office.vouch([imported], said)
     assert (await office.run()).unseen[0].movement == "payment"
+
+
+async def test_no_file_has_everything_of_a_day_that_is_not_over(office: Office) -> None:
+    """Whoever names the whole month on its tenth would have the rest of it agree with nothing."""
+    imported = await office.feed(PAID, covers=False)
+    with pytest.raises(Refusal, match="2023-11-15 is not over in Asia/Colombo"):
+        await say_complete(office.relay, office.scope, [imported], Completeness(first=DAY, last=DAY), ANN)
+    assert told(await office.run()) == [("320025000001", BooksVerdict.ONLY_THEIRS)]
+    assert (await office.run()).unseen
 
 
 async def test_a_day_ends_in_the_zone_of_the_books(office: Office) -> None:

@@ -21,7 +21,7 @@ from payrelay.core.reconciliation.days import DayReport, Sum
 from payrelay.errors import Refusal
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.reconciliation.close import close_day
-from payrelay.flows.reconciliation.import_statement import Completeness, import_file, say_complete
+from payrelay.flows.reconciliation.import_statement import Completeness, import_file
 
 NEXT: Final = DAY + timedelta(days=1)
 
@@ -68,7 +68,7 @@ class Desk(Office):
             await import_file(self.relay, self.scope, file_of(*rows, name=f"{number}.csv"), ANN)
             for number, rows in enumerate(files)
         ]
-        await say_complete(self.relay, self.scope, imported, Completeness(first=DAY, last=DAY), ANN)
+        await self.vouch(imported, Completeness(first=DAY, last=DAY))
 
 
 async def reported(planted: Sequence[Planted], random: Random | None) -> DayReport:

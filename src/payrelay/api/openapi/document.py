@@ -13,6 +13,7 @@ from payrelay.api.openapi.failure_examples import FAILURE_EXAMPLES, failure_exam
 from payrelay.api.openapi.failures import schema_of
 from payrelay.api.openapi.schemas import PAGED, components, name_of, success
 from payrelay.api.openapi.shapes import Schema, plain, refer_to_enums, reference
+from payrelay.api.openapi.webhooks import TAG as WEBHOOKS_TAG
 from payrelay.api.openapi.webhooks import webhook_schemas, webhooks
 from payrelay.api.requests.body import Body
 from payrelay.api.requests.parameters import Parameter
@@ -49,6 +50,7 @@ _TAGS: Final[dict[str, str]] = {
     "client tokens": "Short-lived credentials for apps.",
     "events": "The feed of what has happened.",
     "endpoints": "The addresses to which events are sent.",
+    WEBHOOKS_TAG: "What is sent to them: one for each type of event.",
     "recovery": "What you do after the service lost commits of its database.",
     "service": "The service itself; needs no key.",
 }

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from payrelay.cli.reconciliation.options import Account, DayOption, actor_from, day_of, differences_in
+from payrelay.cli.reconciliation.options import Account, DaysOption, actor_from, days_of, differences_in
 from payrelay.cli.session import read_settings, reason_from, session
 from payrelay.cli.terminal.declaring import By, Reason, Sure, awaited
 from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, is_confirmed, require_answerable, say
@@ -31,23 +31,27 @@ async def close_difference(
 
 @awaited
 async def close_day(
-    *, day: DayOption, reason: Reason = "", account: Account = None, by: By = None, yes: Sure = False
+    *, days: DaysOption, reason: Reason = "", account: Account = None, by: By = None, yes: Sure = False
 ) -> int:
-    """Close a day that still comes to what `run` showed last.
+    """Close days that still come to what `run` showed last, one after the other.
 
-    It is compared anew. Where it comes to something else, that is named and nothing is closed. It can't be opened
-    again: what comes later is a correction in a later day.
+    Each is compared anew. Where one comes to something else, that is named, and it and those behind it stay open. A
+    closed day can't be opened again: what comes later is a correction in a later day.
     """
-    from payrelay.flows.reconciliation.close import close_day as close
+    from payrelay.flows.reconciliation.close import close_days
     from payrelay.flows.reconciliation.scope import scope_of
 
-    wanted, why, actor = day_of(day), reason_from(reason), actor_from(by)
-    undone = "the day was not closed"
+    first, last = days_of(days)
+    why, actor = reason_from(reason), actor_from(by)
+    what, undone = (
+        (f"{first}", "the day was not closed") if first == last else (f"{first} to {last}", "nothing was closed")
+    )
     require_answerable(is_sure=yes, undone=undone)
-    if not yes and not is_confirmed(f"Close {wanted} for good, in your name?"):
+    if not yes and not is_confirmed(f"Close {what} for good, in your name?"):
         raise CommandError(undone, REFUSED)
     async with session(read_settings()) as relay:
-        report = await close(relay, scope_of(relay, account), wanted, actor, why)
-    left = differences_in(report)
-    say(f"{wanted} is closed" + (f", with {left} differences that it was closed with." if left else "."))
+        async for day, report in close_days(relay, scope_of(relay, account), (first, last), actor, why):
+            left = 0 if report is None else differences_in(report)
+            state = "was closed before" if report is None else "is closed"
+            say(f"{day} {state}" + (f", with {left} differences that it was closed with." if left else "."))
     return DONE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from payrelay.cli.reconciliation.options import Account, days_of
+from payrelay.cli.reconciliation.options import Account, DaysOption, days_of
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import awaited
 from payrelay.cli.terminal.messages import DONE, UNCOVERED, complain
@@ -28,9 +28,7 @@ class ExportFormat(StrEnum):
 @awaited
 async def export(
     *,
-    days: Annotated[
-        str, typer.Option("--days", metavar="DAYS", help="A day, or the first and the last: 2026-11-01..2026-11-30.")
-    ],
+    days: DaysOption,
     written_as: Annotated[ExportFormat, typer.Option("--format", help="How it is written.")] = ExportFormat.BEANCOUNT,
     continues: Annotated[
         bool, typer.Option("--continues", help="Open no accounts, as an earlier journal of the ledger did.")

@@ -1,5 +1,6 @@
 """Opens the files of statements, line by line, whatever their size."""
 
+import codecs
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,15 +29,26 @@ def file_to_import(path: Path, profile: "Profile") -> "FileToImport":
 
 
 def _lines(path: Path, encoding: str) -> Iterator[str]:
-    number = 0
+    number, names_it = 0, "the profile names the encoding, such as"
     try:
+        if _begins_as_utf_16(path) and "utf" not in encoding.lower():
+            raise CommandError(f'{path}: is UTF-16, and not {encoding}; {names_it} "utf-16"', UNUSABLE)
         with path.open(encoding=encoding, newline="") as opened:
             while line := opened.readline(LINE_LENGTH_MAX):
                 number += 1
                 if len(line) == LINE_LENGTH_MAX:
                     raise CommandError(f"{path}: line {number} has more than {LINE_LENGTH_MAX} characters", UNUSABLE)
                 yield line
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path}: behind line {number}: is not {encoding}: {error.reason}", UNUSABLE) from None
+    except UnicodeError as error:
+        likely = "utf-16" if _begins_as_utf_16(path) else "cp1252"
+        why = getattr(error, "reason", error)
+        raise CommandError(
+            f'{path}: behind line {number}: is not {encoding}: {why}; {names_it} "{likely}"', UNUSABLE
+        ) from None
     except LookupError:
         raise CommandError(f"--profile: {encoding} is no encoding that is known", UNUSABLE) from None
+
+
+def _begins_as_utf_16(path: Path) -> bool:
+    with path.open("rb") as opened:
+        return opened.read(2) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}

@@ -24,7 +24,9 @@ async def import_files(
     ],
     covers: Annotated[
         str | None,
-        typer.Option(metavar="DAY..DAY", help="The days of which the files have everything; you vouch for it."),
+        typer.Option(
+            metavar="DAYS", help="The days, or the month, of which the files have everything; you vouch for it."
+        ),
     ] = None,
     total: Annotated[
         str | None, typer.Option(metavar="AMOUNT", help="The sum that the statement itself says; it is compared.")

@@ -1,5 +1,6 @@
 """The options that the commands of the reconciliation share, and how they are read."""
 
+import re
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from payrelay.cli.session import operator_from
-from payrelay.cli.terminal.messages import CommandError
+from payrelay.cli.terminal.messages import DONE, FAULTY, UNCOVERED, CommandError
 
 if TYPE_CHECKING:
     from payrelay.core.reconciliation.days import DayReport
@@ -18,22 +19,44 @@ if TYPE_CHECKING:
 Account = Annotated[
     str | None, typer.Option(metavar="NAME", help="Whose books they are; needed with several accounts.")
 ]
-DayOption = Annotated[str, typer.Option("--day", metavar="DAY", help="The day, such as 2026-11-22.")]
+DAYS_HELP: Final = (
+    "A day such as 2026-11-22, a month such as 2026-11, or the first and the last: 2026-11-01..2026-11-15."
+)
+DaysOption = Annotated[str, typer.Option("--day", "--days", metavar="DAYS", help=DAYS_HELP)]
+DAYS_MAX: Final = 400
+"""Days of one command: a year, and the month before it."""
+_MONTH: Final = re.compile(r"\d{4}-\d{2}", re.ASCII)
 PROFILE_BYTES_MAX: Final = 100_000
 
 
 def day_of(text: str) -> date:
     """Reads a day; raises CommandError."""
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
-        raise CommandError(f"{text} is no day such as 2026-11-22") from None
+        day = None
+    if day is None or day.isoformat() != text:
+        raise CommandError(f"{text} is no day such as 2026-11-22, and no month such as 2026-11")
+    return day
 
 
 def days_of(text: str) -> tuple[date, date]:
-    """Reads one day, or the first and the last with two dots between them; raises CommandError."""
+    """Reads a day, a month, or the first and the last with two dots between them; raises CommandError."""
     first, _, last = text.partition("..")
-    return day_of(first), day_of(last or first)
+    days = _days_of(first)[0], _days_of(last or first)[1]
+    if not 0 <= (days[1] - days[0]).days < DAYS_MAX:
+        raise CommandError(f"{text} must be 1 to {DAYS_MAX} days, the first one first")
+    return days
+
+
+def _days_of(text: str) -> tuple[date, date]:
+    from payrelay.core.reconciliation.entries import last_of_month
+
+    if _MONTH.fullmatch(text) is None:
+        day = day_of(text)
+        return day, day
+    first = day_of(f"{text}-01")
+    return first, last_of_month(first)
 
 
 def amount_of(text: str | None) -> int | None:
@@ -82,3 +105,13 @@ def differences_in(report: "DayReport") -> int:
     from payrelay.core.reconciliation.verdicts import DIFFERENCES
 
     return sum(map(report.count, DIFFERENCES))
+
+
+def code_of(report: "DayReport") -> int:
+    """Gives the exit code of a comparison."""
+    from payrelay.core.reconciliation.verdicts import BooksVerdict
+
+    if differences_in(report):
+        return FAULTY
+    is_covered = not report.unseen and not report.count(BooksVerdict.UNKNOWABLE) and not report.count(BooksVerdict.OPEN)
+    return DONE if is_covered else UNCOVERED

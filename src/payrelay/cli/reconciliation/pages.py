@@ -9,12 +9,14 @@ from rich.text import Text
 from payrelay.cli.terminal.pages import Cell, table
 from payrelay.core.moments import spoken
 from payrelay.core.money import decimal_text
+from payrelay.core.reconciliation.days import added
 from payrelay.core.reconciliation.entries import Zone
 from payrelay.core.reconciliation.verdicts import VERDICT_WORDS, BooksFinding
 
 if TYPE_CHECKING:
     from payrelay.core.reconciliation.days import DayReport, Sum
     from payrelay.flows.reconciliation.read import DayView, DifferenceView
+    from payrelay.flows.reconciliation.read_pages import DaysView, ListedDay
 
 
 def day_page(report: "DayReport", now_ms: int) -> RenderableType:
@@ -33,6 +35,42 @@ def day_page(report: "DayReport", now_ms: int) -> RenderableType:
     if report.left_out:
         parts.append(Text(f"{report.left_out} more are not listed; the differences among them are stored."))
     return Group(*parts)
+
+
+def days_page(view: "DaysView") -> RenderableType:
+    """Draws the figures of several days, each in a line, and what they come to together."""
+    head = f"{view.account}, {view.first} to {view.last} in {view.timezone}"
+    closed = "no day is closed yet" if view.closed_to is None else f"the books are closed up to {view.closed_to}"
+    rows = [[str(each.day), _state_of(each), _counts(each), str(each.open_differences)] for each in view.days]
+    titles = ("day", "state", "what it came to", "still open")
+    compared = [each.sums for each in view.days if each.sums is not None]
+    parts: list[RenderableType] = [
+        Text(f"{head}; {closed}."),
+        table(titles, rows, empty="None of these days has come."),
+        Text("Together:"),
+        _sums(added(one for each in compared for one in each.sums)),
+    ]
+    corrections = added(one for each in compared for one in each.corrections)
+    if corrections:
+        parts += [Text("Corrections of days that were closed before:"), _sums(corrections)]
+    return Group(*parts)
+
+
+def _state_of(day: "ListedDay") -> str:
+    if day.sums is None:
+        return "not compared"
+    state = "open" if day.closed_at_ms is None else "closed"
+    return f"{state}, not complete" if day.sums.unseen else state
+
+
+def _counts(day: "ListedDay") -> str:
+    """Tells how many things have each verdict, corrections included."""
+    if day.sums is None:
+        return "-"
+    sums = (*day.sums.sums, *day.sums.corrections)
+    counts = {verdict: sum(each.count for each in sums if each.verdict is verdict) for verdict in VERDICT_WORDS}
+    told = [f"{count} {VERDICT_WORDS[verdict]}" for verdict, count in counts.items() if count]
+    return ", ".join(told) or "nothing happened"
 
 
 def differences_page(found: "Iterable[DifferenceView]") -> RenderableType:

@@ -46,7 +46,7 @@ def table(
 ) -> RenderableType:
     """Draws a table; where there is no row, says so by ``empty``.
 
-    The column that is called ``ids`` is as wide as an id; the columns ``age`` and ``id`` are never broken.
+    The column that is called ``ids`` is as wide as an id; the columns ``age``, ``day`` and ``id`` are never broken.
     """
     shown = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=leading)
     for title in titles:
@@ -55,7 +55,7 @@ def table(
             overflow="fold",  # what is cut off can't be copied
             width=ID_WIDTH if title == ids else None,
             justify="right" if title == "age" else "left",
-            no_wrap=title in {"age", "id"},
+            no_wrap=title in {"age", "day", "id"},
         )
     for row in rows:
         shown.add_row(*map(cell, row))

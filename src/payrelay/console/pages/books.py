@@ -21,7 +21,7 @@ from payrelay.flows.console.acts.confirm import existing_target
 from payrelay.flows.console.acts.stale import seen_now
 from payrelay.flows.console.books.book_targets import DAY, day_in, name_in_books, order_of, state_of, verdict_of
 from payrelay.flows.reconciliation.read_pages import (
-    MonthView,
+    DaysView,
     default_month,
     read_books_day,
     read_month,
@@ -87,7 +87,7 @@ async def show_day(asked: Asked) -> ConsoleAnswer:
     )
 
 
-async def month_of(asked: Asked) -> MonthView:
+async def month_of(asked: Asked) -> DaysView:
     """Reads the month that an address names. Raises Refusal (not_found, invalid_request), StoreError."""
     relay = asked.site.relay
     scope = scope_of(relay, asked.form.get("account") or min(relay.accounts))
@@ -98,7 +98,7 @@ async def month_of(asked: Asked) -> MonthView:
     return await read_month(relay, scope, first)
 
 
-def _month_path(month: MonthView, day: date, path: str = "/console/reconciliation") -> str:
+def _month_path(month: DaysView, day: date, path: str = "/console/reconciliation") -> str:
     return f"{path}?account={quote(month.account)}&month={day:%Y-%m}"
 
 

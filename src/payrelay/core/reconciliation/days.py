@@ -10,6 +10,7 @@ Rules:
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Final
 
@@ -61,6 +62,9 @@ class Sum(msgspec.Struct, frozen=True, kw_only=True):
     unknown: int
     booked_minor: int = 0
     without_fee: int = 0
+
+
+_FIGURES: Final = tuple(each.name for each in msgspec.structs.fields(Sum) if each.type is int)
 
 
 class Unseen(msgspec.Struct, frozen=True):
@@ -126,6 +130,17 @@ class Tally:
                 self._counts.items()
             )
         )
+
+
+def added(sums: Iterable[Sum]) -> tuple[Sum, ...]:
+    """Adds up the sums of several days, by currency, movement and verdict."""
+    found: dict[tuple[str, Movement, BooksVerdict], Sum] = {}
+    for each in sums:
+        key = (each.currency, each.movement, each.verdict)
+        other = found.get(key)
+        figures = {} if other is None else {name: getattr(each, name) + getattr(other, name) for name in _FIGURES}
+        found[key] = msgspec.structs.replace(each, **figures)
+    return tuple(found[key] for key in sorted(found))
 
 
 def _lacks_fee(finding: BooksFinding) -> bool:

@@ -8,6 +8,7 @@ Rules:
 3. An entry happened between two moments; a line on a day. The line's day decides where it fits between them.
 """
 
+from calendar import monthrange
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -45,7 +46,7 @@ class EntryStanding(StrEnum):
     OPEN = "open"
     FAILED = "failed"
     OFFERED = "offered"
-    """A page was shown that nobody paid, as far as is known here."""
+    """A page is shown that nobody paid, as far as is known here."""
 
 
 UNPAID: Final = frozenset({EntryStanding.FAILED, EntryStanding.OFFERED})
@@ -100,6 +101,10 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
         known_at_ms: when the books last learnt something of it.
         subscription_id: the subscription that it is an installment of; None where it is none.
         is_imported: it is from before Payrelay: it explains what a statement has of it, and no statement lacks it.
+        is_offer: a page that nobody paid, as far as is known here. It is none of the payments of a day, and only a line
+            of a statement makes something of it.
+        is_followed: the books tell when something of it became known, so that it can be told on a later day.
+        booked_ms: the moment by which it is booked where no line says its day; None for ``until_ms``.
     """
 
     id: str
@@ -114,6 +119,14 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
     known_at_ms: int
     subscription_id: str | None = None
     is_imported: bool = False
+    is_offer: bool = False
+    is_followed: bool = False
+    booked_ms: int | None = None
+
+    @property
+    def own_ms(self) -> int:
+        """The moment by which it is booked where no line says its day."""
+        return self.until_ms if self.booked_ms is None else self.booked_ms
 
     @property
     def shown_by(self) -> str | None:
@@ -206,6 +219,11 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 def subscription_name(subscription_id: str) -> str:
     """Gives what searches call a subscription; no order id has a line's end in it."""
     return f"subscription\n{subscription_id}"
+
+
+def last_of_month(first: date) -> date:
+    """Gives the last day of the month that begins on a day."""
+    return first.replace(day=monthrange(first.year, first.month)[1])
 
 
 def days_between(first: date, last: date) -> Iterable[date]:

@@ -1,7 +1,9 @@
 """Compares our payments with those of the statements."""
 
 from collections.abc import Iterator
+from typing import Final
 
+from payrelay.core.money import decimal_text
 from payrelay.core.reconciliation.entries import (
     GIVEN_BACK,
     MONEY_TAKEN,
@@ -16,6 +18,9 @@ from payrelay.core.reconciliation.entries import (
 )
 from payrelay.core.reconciliation.sides import MergedLine, Sides, basis_of, finding
 from payrelay.core.reconciliation.verdicts import Aspect, Basis, BooksFinding, BooksVerdict
+
+_LIKELIEST: Final = (EntryStanding.DONE, EntryStanding.OPEN, EntryStanding.OFFERED, EntryStanding.FAILED)
+"""Of the tries of one order, the likeliest to be what was paid comes first."""
 
 
 def compare_payments(sides: Sides) -> Iterator[BooksFinding]:
@@ -32,7 +37,7 @@ def compare_payments(sides: Sides) -> Iterator[BooksFinding]:
         else:
             yield _of_both(entry, line, sides)
     left = []
-    for entry in without:
+    for entry in sorted(without, key=lambda each: _LIKELIEST.index(each.standing)):
         line = _paid_by(entry, unmatched)
         if line is None:
             left.append(entry)
@@ -123,7 +128,15 @@ def _why(entry: BooksEntry, line: StatementLine, aspects: tuple[Aspect, ...]) ->
         return f"our books have it as {entry.standing}, the statement as {line.state}"
     if Aspect.STATEMENTS in aspects:
         return "two statements say different things of it"
-    return f"the two sides differ in {', '.join(aspects)}"
+    why = f"the two sides differ in {', '.join(aspects)}"
+    if Aspect.FEE not in aspects or line.fee_minor is None:
+        return why
+    rest = line.amount_minor - line.fee_minor
+    if line.net_minor not in {None, rest}:
+        return (
+            f"{why}: without the fee of {decimal_text(line.fee_minor)} it leaves {decimal_text(rest)}, and not the net"
+        )
+    return f"{why}: it is {decimal_text(line.fee_minor)}, and {decimal_text(line.expected_fee_minor or 0)} is agreed on"
 
 
 def _of_ours(entry: BooksEntry, sides: Sides) -> BooksFinding:

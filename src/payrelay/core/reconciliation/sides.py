@@ -13,6 +13,7 @@ import msgspec
 from payrelay.core.reconciliation.entries import (
     LATER_STATES,
     MONEY_TAKEN,
+    TOLERANCE_MS,
     UNPAID,
     BooksEntry,
     Coverage,
@@ -26,6 +27,8 @@ from payrelay.core.reconciliation.verdicts import Aspect, Basis, BooksFinding, B
 
 NO_CURRENCY: Final = "???"
 """Where neither side says a currency."""
+_MADE_BY: Final = ("op_", "chk_", "sub/", "import/")
+"""Of several entries about one payment, the first that has an amount holds, in this order."""
 
 
 class MergedLine(msgspec.Struct, frozen=True):
@@ -47,6 +50,8 @@ def merged(lines: Iterable[StatementLine]) -> list[MergedLine]:
 
 
 def _one_of(lines: list[StatementLine]) -> MergedLine:
+    if len(lines) == 1:
+        return MergedLine(lines[0], is_contradicted=False)
     best = max(lines, key=_weight)
     state = max((each.state for each in lines), key=LATER_STATES.index)
     return MergedLine(
@@ -91,10 +96,10 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, entries: Iterable[BooksEntry], lines: Iterable[StatementLine], known: Known) -> "Sides":
-        """Sorts entries and lines, each known once, however often it is given."""
+        """Sorts entries and lines, each known once, however often it is given; each payment of ours is one entry."""
         ours: dict[Movement, dict[str, BooksEntry]] = defaultdict(dict)
         theirs: dict[Movement, list[StatementLine]] = defaultdict(list)
-        for entry in entries:
+        for entry in _each_payment_once(entries):
             ours[entry.movement][entry.id] = entry
         for line in lines:
             theirs[line.movement].append(line)
@@ -123,6 +128,23 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
 
 def _order(entry: BooksEntry) -> tuple[int, str]:
     return entry.from_ms, entry.id
+
+
+def _each_payment_once(entries: Iterable[BooksEntry]) -> list[BooksEntry]:
+    """Leaves one entry for each payment that an operation, a page and an installment may all have."""
+    found: dict[tuple[str, str], BooksEntry] = {}
+    for entry in entries:
+        is_of_payment = entry.movement is Movement.PAYMENT and entry.payment_id is not None
+        key = ("payment", entry.payment_id or "") if is_of_payment else (entry.movement, entry.id)
+        other = found.get(key)
+        if other is None or _rank(entry) < _rank(other):
+            found[key] = entry
+    return list(found.values())
+
+
+def _rank(entry: BooksEntry) -> tuple[bool, bool, int, str]:
+    made_by = next((number for number, prefix in enumerate(_MADE_BY) if entry.id.startswith(prefix)), len(_MADE_BY))
+    return entry.standing is not EntryStanding.DONE, entry.amount_minor is None, made_by, entry.id
 
 
 def finding(
@@ -169,6 +191,16 @@ def _concern(verdict: BooksVerdict, ours: BooksEntry | None, theirs: StatementLi
     return Concern.TAKEN_THOUGH_FAILED if is_failed else None
 
 
+def is_told_by_line(found: BooksFinding, zone: Zone) -> bool:
+    """Tells whether a finding is met with its line alone: our books of its day don't have its entry.
+
+    That is so where there is no entry, where it is a page that counts as unpaid here or an imported payment, and where
+    an operation was sent long after it was made.
+    """
+    ours = found.ours
+    return ours is None or ours.is_offer or ours.is_imported or found.day > zone.day(ours.own_ms + TOLERANCE_MS)
+
+
 def basis_of(line: StatementLine) -> Basis:
     """Tells what a line that is there rests on."""
     return Basis.LINE if line.source is Source.FILE else Basis.SEARCH
@@ -186,7 +218,9 @@ def _day(ours: BooksEntry | None, theirs: StatementLine | None, zone: Zone) -> d
     if ours is None:
         assert theirs is not None  # noqa: S101  a finding is on something
         return theirs.day
-    own = zone.day(ours.until_ms)
+    own = zone.day(ours.own_ms)
     if theirs is None or theirs.movement is not Movement.PAYMENT:
         return own
+    if ours.is_offer:
+        return theirs.day
     return theirs.day if zone.first_day(ours) <= theirs.day <= zone.last_day(ours) else own

@@ -10,12 +10,14 @@ Rules:
 """
 
 import hashlib
-from datetime import date
+from collections.abc import AsyncIterator
+from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 from payrelay.core.console.roles import Act
 from payrelay.core.reconciliation.changes import changes_between
 from payrelay.core.reconciliation.days import CLOCKS_MS, Closure, DayReport
+from payrelay.core.reconciliation.entries import days_between
 from payrelay.core.reconciliation.verdicts import BooksVerdict
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.flows.console.parts import Actor
@@ -24,6 +26,8 @@ from payrelay.flows.reconciliation.scope import BooksScope
 from payrelay.flows.relay import Relay
 from payrelay.store.reconciliation.differences import Difference, ReconciledDay
 
+_NAMED_MAX: Final = 10
+"""Days that an error names; a month may lack all of them."""
 _COMPARISONS_MAX: Final = 3
 """How often a day is compared anew because a statement was read meanwhile."""
 
@@ -75,6 +79,33 @@ async def close_day(
         if closed is not None:
             return closed
     raise Refusal(Code.CONFLICT, f"statements are being read, or another day is being closed: close {day} behind that")
+
+
+async def close_days(
+    relay: Relay, scope: BooksScope, days: tuple[date, date], actor: Actor, reason: str
+) -> AsyncIterator[tuple[date, DayReport | None]]:
+    """Closes the days from a first to a last one after the other, and gives each; of several None for a closed one.
+
+    It ends at the first day that can't be closed; what was closed before it stays closed, and it may be begun again.
+
+    Raises Refusal, before anything is closed: forbidden; conflict where a day isn't over, was not compared, or there is
+    a gap to the last closed day. Raises what ``close_day`` raises.
+    """
+    actor.require(Act.CLOSE_DAY)
+    first, last = days
+    if relay.clock.now_ms() < scope.zone.ends_ms(last):
+        raise Refusal(Code.CONFLICT, f"{last} is not over in {scope.zone.name}")
+    stored = await relay.reconciliation.differences.days(scope.merchant, first, last)
+    missing = sorted(set(days_between(first, last)) - {each.day for each in stored})
+    if missing:
+        named = ", ".join(map(str, missing[:_NAMED_MAX])) + (", …" if len(missing) > _NAMED_MAX else "")
+        raise Refusal(Code.CONFLICT, f"not compared yet, so that nothing is closed: {named}")
+    before = await relay.reconciliation.differences.last_closed(scope.merchant)
+    if before is not None and before.day < first - timedelta(days=1):
+        raise Refusal(Code.CONFLICT, f"the last closed day is {before.day}: days are closed one after the other")
+    closed = {each.day for each in stored if each.closed_at_ms is not None and first != last}
+    for day in days_between(first, last):
+        yield day, None if day in closed else await close_day(relay, scope, day, actor, reason)
 
 
 class _Closing(NamedTuple):

@@ -131,6 +131,10 @@ async def say_complete(
     """
     actor.require(Act.IMPORT_STATEMENT)
     _require_days(said)
+    if relay.clock.now_ms() < scope.zone.ends_ms(said.last):
+        raise Refusal(
+            Code.INVALID_REQUEST, f"{said.last} is not over in {scope.zone.name}: no file has everything of it"
+        )
     whole = _together(files)
     if whole.refused_count:
         raise Refusal(Code.INVALID_REQUEST, f"refused lines: {whole.refused_count}; so the files aren't complete")

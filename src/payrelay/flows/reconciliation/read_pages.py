@@ -3,7 +3,6 @@
 Everything has a bound: a page of a day lists so many differences, and a month reads no list of findings.
 """
 
-from calendar import monthrange
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Final
@@ -11,6 +10,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.reconciliation.days import DayReport, Sum, Unseen
+from payrelay.core.reconciliation.entries import last_of_month
 from payrelay.core.reconciliation.verdicts import BooksFinding
 from payrelay.flows.reconciliation.read import DifferenceView, difference_view, open_differences
 from payrelay.flows.reconciliation.run_day import report_of
@@ -36,8 +36,8 @@ class DaySums(msgspec.Struct, frozen=True, kw_only=True):
     rests_on: tuple[str, ...]
 
 
-class MonthDay(msgspec.Struct, frozen=True, kw_only=True):
-    """One day of a month.
+class ListedDay(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several days.
 
     Attributes:
         day, age_days: which day, and how long ago it was.
@@ -56,12 +56,12 @@ class MonthDay(msgspec.Struct, frozen=True, kw_only=True):
     is_next: bool
 
 
-class MonthView(msgspec.Struct, frozen=True, kw_only=True):
-    """A month of an account's books, as far as it has come.
+class DaysView(msgspec.Struct, frozen=True, kw_only=True):
+    """Days of an account's books, such as a month, as far as they have come.
 
     Attributes:
-        first, last: its first and its last day.
-        days: from the first day to today, or to the month's end.
+        first, last: the first and the last day.
+        days: from the first day to today, or to the last one.
         closed_to: the newest closed day of all; None where none is.
         oldest: the oldest open differences of all days, at most SHOWN_MAX.
     """
@@ -70,7 +70,7 @@ class MonthView(msgspec.Struct, frozen=True, kw_only=True):
     timezone: str
     first: date
     last: date
-    days: list[MonthDay]
+    days: list[ListedDay]
     closed_to: date | None
     oldest: list[DifferenceView]
 
@@ -114,9 +114,13 @@ async def default_month(relay: Relay, scope: BooksScope) -> date:
     return day.replace(day=1)
 
 
-async def read_month(relay: Relay, scope: BooksScope, first: date) -> MonthView:
+async def read_month(relay: Relay, scope: BooksScope, first: date) -> DaysView:
     """Gives the month that begins on a day, up to today. Raises StoreError."""
-    last = first.replace(day=monthrange(first.year, first.month)[1])
+    return await read_days(relay, scope, first, last_of_month(first))
+
+
+async def read_days(relay: Relay, scope: BooksScope, first: date, last: date) -> DaysView:
+    """Gives the days from the first to the last, up to today. Raises StoreError."""
     stores, today = relay.reconciliation.differences, scope.zone.day(relay.clock.now_ms())
     stored = {each.day: each for each in await stores.days(scope.merchant, first, last)}
     opened = await stores.open_by_day(scope.merchant, first, last)
@@ -124,12 +128,12 @@ async def read_month(relay: Relay, scope: BooksScope, first: date) -> MonthView:
     shown = max([min(last, today), *stored], default=first)
     days = (first + timedelta(days=number) for number in range((shown - first).days + 1))
     closed_to = None if closure is None else closure.day
-    return MonthView(
+    return DaysView(
         account=scope.account,
         timezone=scope.zone.name,
         first=first,
         last=last,
-        days=[_month_day(each, today, stored, opened, closed_to) for each in days],
+        days=[_listed_day(each, today, stored, opened, closed_to) for each in days],
         closed_to=closed_to,
         oldest=await open_differences(relay, scope, limit=SHOWN_MAX),
     )
@@ -175,14 +179,14 @@ async def _moved(relay: Relay, scope: BooksScope, report: DayReport, here: set[s
     return found
 
 
-def _month_day(
+def _listed_day(
     day: date, today: date, stored: Mapping[date, ReconciledDay], opened: Mapping[date, int], closed_to: date | None
-) -> MonthDay:
+) -> ListedDay:
     known = stored.get(day)
     is_closed = known is not None and known.closed_at_ms is not None
     follows = closed_to is not None and (day - closed_to).days == 1
     is_first = closed_to is None and known is not None and not any(each < day for each in stored)
-    return MonthDay(
+    return ListedDay(
         day=day,
         age_days=(today - day).days,
         sums=None if known is None else msgspec.json.decode(known.report, type=DaySums),

@@ -15,12 +15,13 @@ from payrelay.core.reconciliation.days import LISTED_MAX, Closure, DayReport, Ta
 from payrelay.core.reconciliation.entries import TOLERANCE_MS, BooksEntry, Coverage, Movement, StatementLine
 from payrelay.core.reconciliation.judging import judge
 from payrelay.core.reconciliation.payouts_compared import compare_payouts
-from payrelay.core.reconciliation.sides import Known
+from payrelay.core.reconciliation.sides import Known, is_told_by_line
 from payrelay.core.reconciliation.verdicts import Basis, BooksFinding, BooksVerdict
 from payrelay.errors import Code, Refusal
 from payrelay.flows.reconciliation.scope import AROUND, BooksScope, complete_around, coverage_of
 from payrelay.flows.relay import Relay
 from payrelay.store.reconciliation.differences import ReconciledDay
+from payrelay.store.reconciliation.lines import PAYOUTS_MAX
 
 _ROUNDS_MAX: Final = 4
 """How often the other side of what was found is looked up: an order, its payments, and their other orders."""
@@ -54,8 +55,8 @@ class _Run:
         return self.closed is not None and day <= self.closed.day
 
     def is_told_as_late(self, entry: BooksEntry, verdict: BooksVerdict) -> bool:
-        """Tells whether a finding is told with an operation of a closed day that has changed since."""
-        if self.closed is None or not entry.id.startswith("op_") or verdict in _UNSETTLED:
+        """Tells whether a finding is told with an entry of a closed day that has changed since."""
+        if self.closed is None or not entry.is_followed or verdict in _UNSETTLED:
             return False
         is_next = (self.day - self.closed.day).days == 1
         is_of_closed = entry.from_ms < self.scope.zone.ends_ms(self.closed.day) + TOLERANCE_MS
@@ -64,9 +65,9 @@ class _Run:
     def chosen(self, judged: _Judged, wanted: Callable[[BooksFinding], bool]) -> list[BooksFinding]:
         """Gives what is wanted of what was found; what a correction replaces is added to what is taken back."""
         kept = [each for each in judged.found if wanted(each)]
-        corrected = {_key(each) for each in kept if self.is_closed(each.day)}
+        corrected = {key for each in kept if self.is_closed(each.day) for key in _names(each)}
         for each in judged.agreed_before:
-            if self.is_closed(each.day) and _key(each) in corrected:
+            if self.is_closed(each.day) and not corrected.isdisjoint(_names(each)):
                 self.taken_back.add(each)
         return kept
 
@@ -191,7 +192,11 @@ async def _findings(run: _Run) -> AsyncIterator[list[BooksFinding]]:
     async for page in books.between(scope.merchant, zone.begins_ms(day), zone.ends_ms(day)):
         ids = {each.id for each in page}
         found = (await _judged(run, page, ())).found
-        yield [each for each in found if each.ours and each.ours.id in ids and each.day == day]
+        yield [
+            each
+            for each in found
+            if each.ours and each.ours.id in ids and each.day == day and not is_told_by_line(each, zone)
+        ]
     is_next = run.closed is not None and (day - run.closed.day).days == 1
     if run.closed is not None and is_next:
         made_before_ms = zone.ends_ms(run.closed.day) + TOLERANCE_MS
@@ -214,14 +219,14 @@ def _is_late(finding: BooksFinding, ids: set[str], run: _Run) -> bool:
 
 
 def _is_of_line(finding: BooksFinding, keys: set[tuple[Movement, str]], run: _Run) -> bool:
-    """Tells whether a finding is told with its line: it has no entry of a day of ours, or that one's day is closed.
+    """Tells whether a finding is told with its line: no entry of ours tells it, or that one's day is closed.
 
     Of a closed day, what was given back is also told with the line of its payment, whose state shows it.
     """
     line, ours = finding.theirs, finding.ours
     if not run.is_closed(finding.day):
         is_of_line = line is not None and (line.movement, line.identity) in keys
-        return is_of_line and (ours is None or ours.is_imported) and finding.day == run.day
+        return is_of_line and is_told_by_line(finding, run.scope.zone) and finding.day == run.day
     if ours is not None and run.is_told_as_late(ours, finding.verdict):
         return False
     if line is not None:
@@ -230,9 +235,10 @@ def _is_of_line(finding: BooksFinding, keys: set[tuple[Movement, str]], run: _Ru
     return is_given_back and finding.verdict is BooksVerdict.AGREED
 
 
-def _key(finding: BooksFinding) -> tuple[str, str]:
-    """Gives what a correction replaces: the finding on the same entry; without one, on the same thing."""
-    return ("", finding.ours.id) if finding.ours is not None else (finding.movement, finding.identity)
+def _names(finding: BooksFinding) -> set[tuple[str, str]]:
+    """Gives what a correction replaces: the finding on the same entry, or on the same thing."""
+    named = {(str(finding.movement), finding.identity)}
+    return named if finding.ours is None else named | {("", finding.ours.id)}
 
 
 async def _judged(run: _Run, entries: Iterable[BooksEntry], lines: Iterable[StatementLine]) -> _Judged:
@@ -274,6 +280,11 @@ def _keys(entries: Iterable[BooksEntry], lines: Iterable[StatementLine]) -> tupl
 
 async def _payouts(run: _Run) -> list[BooksFinding]:
     lines = await run.relay.reconciliation.lines.payouts(run.scope.merchant, run.day - AROUND, run.day + AROUND)
+    if len(lines) > PAYOUTS_MAX:
+        why = "read only the bank's lines that are about payouts, as a profile says with only"
+        raise Refusal(
+            Code.CONFLICT, f"more than {PAYOUTS_MAX} payouts and lines of the bank's are around {run.day}: {why}"
+        )
     names = [each.identity for each in lines if each.movement is Movement.PAYOUT]
     parts = await run.relay.reconciliation.lines.parts(run.scope.merchant, names)
     known = Known(coverage=run.coverage, zone=run.scope.zone)

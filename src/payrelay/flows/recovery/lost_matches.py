@@ -71,7 +71,8 @@ async def _may_be_another_principals(relay: Relay, tried: LostTry, call: Charge)
     """
     merchant, principal = tried.operation.merchant, tried.operation.principal
     acts_for = (await relay.principals.acts_for(principal)).all | {principal}
-    if not acts_for.isdisjoint((await relay.owners.of_order(merchant, call.order_id)).settled):
+    known = await relay.owners.of_order(merchant, call.order_id, before_ms=tried.lost.since_ms)
+    if not acts_for.isdisjoint(known.all):
         return False
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
     return bool(may_have_charged(await relay.credentials.list(), accounts, tried.lost) - acts_for)

@@ -3,7 +3,8 @@
 Rules:
 
 1. A row whose digest is wrong counts as not existing, and is reported, as everywhere.
-2. One payment is one entry, also where an operation, a checkout and an installment have it.
+2. An operation, a checkout, an installment and an import that have one payment are each an entry; whoever compares
+   makes one of them.
 3. An imported payment explains what a statement has of it. It is in no day of our books, so no statement lacks it.
 4. Everything is read in pages, so that the memory that a day takes has a bound.
 """
@@ -22,6 +23,7 @@ from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.imports.payments import ImportedPayment
 from payrelay.store.payments.operation_rows import operation_of
+from payrelay.store.statements.payment_owners import LEARNT_SINCE, installment_subject
 from payrelay.store.statements.reconciliation import books as statements
 
 PAGE: Final = 500
@@ -35,8 +37,7 @@ INSTALLMENTS_BACK_MS: Final = 35 * 86_400_000
 """
 _ID_BYTES: Final = 6
 _FIRST_PAYMENT: Final = "9" * 20
-_MADE_BY: Final = ("op_", "chk_", "sub/", "import/")
-"""Of several entries about one payment, the first that has an amount holds, in this order."""
+_INSTALLMENT: Final = installment_subject("", "")[:-1]
 
 
 class Books:
@@ -53,29 +54,36 @@ class Books:
     async def between(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
         """Gives, in pages, all entries of a merchant that may have happened between two moments, and some around.
 
-        Each entry is given once; a payment that several entries have is given with each of them. Raises StoreError.
+        Each entry is given once. Pages that nobody paid, as far as is known here, are left out. Raises StoreError.
         """
         async for page in self._operations(merchant, from_ms - AROUND_MS, until_ms + AROUND_MS):
             yield page
-        async for page in self._checkouts(merchant, from_ms, until_ms):
+        async for page in self._checkouts(merchant, from_ms - CHECKOUT_LIFE_MS - AROUND_MS, until_ms + AROUND_MS):
             yield page
-        async for page in self._installments(merchant, from_ms, until_ms + CHECKOUT_LIFE_MS):
+        latest_ms = until_ms + CHECKOUT_LIFE_MS + AROUND_MS
+        async for page in self._installments(merchant, from_ms - AROUND_MS, latest_ms):
             yield page
         async for page in self._chargebacks(merchant, from_ms, until_ms):
             yield page
 
     async def changed(self, merchant: str, made_before_ms: int, since_ms: int) -> AsyncIterator[list[BooksEntry]]:
-        """Gives, in pages, the operations that were made before one moment and last changed after another one.
+        """Gives, in pages, what was made before one moment and became known, or last changed, after another one.
 
-        Each is given once. Raises StoreError.
+        These are operations, and what ``is_followed`` of paid pages and installments. Each is given once. Raises
+        StoreError.
         """
         place, made_before = (since_ms + 1, ""), _id_at("op", made_before_ms)
         while rows := await self._page(statements.OPERATIONS_CHANGED, (merchant, *place, made_before, self._size)):
             place = max((int(str(row[-2])), str(row[-1])) for row in rows)
             yield await self._of_operations([row[:-2] for row in rows if row[0] is not None])
+        learnt = (since_ms + 1, "")
+        while rows := await self._page(LEARNT_SINCE, (merchant, *learnt, self._size)):
+            learnt = (int(str(rows[-1][1])), str(rows[-1][0]))
+            page = await self._named(merchant, {str(row[0]) for row in rows})
+            yield [each for each in page if each.from_ms < made_before_ms]
 
     async def of(self, merchant: str, payments: Iterable[str], orders: Iterable[str]) -> list[BooksEntry]:
-        """Gives all entries of some payments and some orders, each payment once. Raises StoreError."""
+        """Gives all entries of some payments and some orders. Raises StoreError."""
         payment_ids, order_ids = _json(payments), _json(orders)
         both = (merchant, payment_ids, order_ids)
         entries = await self._of_operations(await self._page(statements.OPERATIONS_OF, both))
@@ -83,7 +91,7 @@ class Books:
         entries += await self._of_installments(await self._page(statements.INSTALLMENTS_OF, both))
         entries += await self._of_imported(await self._page(statements.IMPORTED_OF, (merchant, payment_ids)))
         entries += map(_of_chargeback, await self._page(statements.CHARGEBACKS_OF, (merchant, payment_ids)))
-        return _each_payment_once(entries)
+        return entries
 
     async def _operations(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
         last, end = _id_at("op", from_ms), _id_at("op", until_ms)
@@ -92,9 +100,9 @@ class Books:
             yield await self._of_operations(rows)
 
     async def _checkouts(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
-        last, end = _id_at("chk", from_ms - CHECKOUT_LIFE_MS), _id_at("chk", until_ms)
+        last, end = _id_at("chk", from_ms), _id_at("chk", until_ms)
         while rows := await self._page(statements.CHECKOUTS_BETWEEN, (merchant, last, end, self._size)):
-            last = str(rows[-1][0])
+            last = str(rows[-1][1])
             yield await self._of_checkouts(rows)
 
     async def _installments(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
@@ -112,6 +120,14 @@ class Books:
             last = str(rows[-1][1])
             yield [each for each in map(_of_chargeback, rows) if from_ms <= each.until_ms < until_ms]
 
+    async def _named(self, merchant: str, subjects: set[str]) -> list[BooksEntry]:
+        """Gives the paid pages and installments that are called so."""
+        pages = _json(each for each in subjects if not each.startswith(_INSTALLMENT))
+        payments = _json(each.rpartition("/")[2] for each in subjects if each.startswith(_INSTALLMENT))
+        entries = await self._of_checkouts(await self._page(statements.CHECKOUTS_NAMED, (merchant, pages)))
+        entries += await self._of_installments(await self._page(statements.INSTALLMENTS_NAMED, (merchant, payments)))
+        return [each for each in entries if each.id in subjects]
+
     async def _page(self, query: Query, parameters: tuple[str | int, ...]) -> list[Row]:
         return await self._database.read_page(all_rows(Statement(query, parameters)))
 
@@ -120,8 +136,11 @@ class Books:
         return [_of_operation(operation_of(row)) for row in trusted]
 
     async def _of_checkouts(self, rows: Sequence[Row]) -> list[BooksEntry]:
-        trusted = await self._rows.trusted(CHECKOUTS, rows)
-        return [_of_checkout(struct_of(row, Checkout)) for row in trusted]
+        return [
+            _of_checkout(struct_of(row[1:-1], Checkout), None if row[0] is None else int(row[0]))
+            for row in rows
+            if await self._rows.is_right(CHECKOUTS, row[1:])
+        ]
 
     async def _of_installments(self, rows: Sequence[Row]) -> list[BooksEntry]:
         digested = len(INSTALLMENTS.read) + 1
@@ -160,31 +179,45 @@ def _of_operation(operation: Operation) -> BooksEntry:
         from_ms=operation.created_at_ms,
         until_ms=max(operation.created_at_ms, operation.send_by_ms),
         known_at_ms=operation.updated_at_ms,
+        is_followed=True,
+        # One that was held may be sent weeks later; it is found by when it was made.
+        booked_ms=min(max(operation.created_at_ms, operation.send_by_ms), operation.created_at_ms + TOLERANCE_MS),
     )
 
 
-def _of_checkout(checkout: Checkout) -> BooksEntry:
+_OFFERS: Final[Mapping[CheckoutState, EntryStanding]] = {
+    CheckoutState.COMPLETED: EntryStanding.DONE,
+    CheckoutState.OPEN: EntryStanding.OFFERED,
+    CheckoutState.NOTIFIED: EntryStanding.OFFERED,
+}
+"""How a page stands; one that ended otherwise failed."""
+
+
+def _of_checkout(checkout: Checkout, learnt_at_ms: int | None) -> BooksEntry:
     """Makes an entry; of a checkout that wasn't paid an offer, which only a payment of its order makes something of."""
-    is_done = checkout.state is CheckoutState.COMPLETED
+    is_done, latest_ms = checkout.state is CheckoutState.COMPLETED, checkout.created_at_ms + CHECKOUT_LIFE_MS
+    known_at_ms = checkout.updated_at_ms if learnt_at_ms is None else learnt_at_ms
     return BooksEntry(
         id=checkout.id,
         movement=Movement.PAYMENT,
-        standing=EntryStanding.DONE if is_done else EntryStanding.OFFERED,
+        standing=_OFFERS.get(checkout.state, EntryStanding.FAILED),
         order_id=checkout.order_id,
         payment_id=checkout.payment_id,
         currency=checkout.currency,
         amount_minor=checkout.first_minor if checkout.first_minor is not None else checkout.amount_minor,
         from_ms=checkout.created_at_ms,
-        until_ms=min(checkout.updated_at_ms, checkout.created_at_ms + CHECKOUT_LIFE_MS),
-        known_at_ms=checkout.updated_at_ms,
+        until_ms=min(known_at_ms, latest_ms) if is_done else latest_ms,
+        known_at_ms=known_at_ms,
+        is_offer=not is_done,
+        is_followed=learnt_at_ms is not None,
     )
 
 
 def _of_installment(row: Row) -> BooksEntry:
-    subscription_id, payment, amount_minor, at_ms, order_id, currency = row[1], row[2], *row[5:]
+    subscription_id, payment, amount_minor, at_ms, order_id, currency, learnt_at_ms = row[1], row[2], *row[5:]
     at = int(at_ms or 0)
     return BooksEntry(
-        id=f"sub/{_text(subscription_id)}/{_text(payment)}",
+        id=installment_subject(str(subscription_id), str(payment)),
         movement=Movement.PAYMENT,
         standing=EntryStanding.DONE,
         order_id=_text(order_id),
@@ -193,8 +226,9 @@ def _of_installment(row: Row) -> BooksEntry:
         amount_minor=None if amount_minor is None else int(amount_minor),
         from_ms=at - CHECKOUT_LIFE_MS,  # a notification may come late, and never early
         until_ms=at,
-        known_at_ms=at,
+        known_at_ms=at if learnt_at_ms is None else int(learnt_at_ms),
         subscription_id=_text(subscription_id),
+        is_followed=learnt_at_ms is not None,
     )
 
 
@@ -235,22 +269,6 @@ def _of_chargeback(row: Row) -> BooksEntry:
 
 def _text(value: Value) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _each_payment_once(entries: Iterable[BooksEntry]) -> list[BooksEntry]:
-    found: dict[tuple[str, str], BooksEntry] = {}
-    for entry in entries:
-        is_of_payment = entry.movement is Movement.PAYMENT and entry.payment_id is not None
-        key = ("payment", entry.payment_id or "") if is_of_payment else (entry.movement, entry.id)
-        other = found.get(key)
-        if other is None or _rank(entry) < _rank(other):
-            found[key] = entry
-    return list(found.values())
-
-
-def _rank(entry: BooksEntry) -> tuple[bool, bool, int]:
-    made_by = next(number for number, prefix in enumerate(_MADE_BY) if entry.id.startswith(prefix))
-    return entry.standing is not EntryStanding.DONE, entry.amount_minor is None, made_by
 
 
 def _id_at(prefix: str, at_ms: int) -> str:

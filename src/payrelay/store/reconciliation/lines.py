@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.reconciliation.days import Closure, booked_on
-from payrelay.core.reconciliation.entries import Movement, StatementLine
+from payrelay.core.reconciliation.entries import Movement, StatementLine, days_between
 from payrelay.core.reconciliation.payouts_compared import PayoutParts
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
@@ -90,9 +90,13 @@ class Lines:
         return [_line(row) for row in await self._page(Statement(statements.LINES_OF, parameters))]
 
     async def payouts(self, merchant: str, first: date, last: date) -> list[StatementLine]:
-        """Gives the payouts and the lines of the bank's account between two days. Raises StoreError."""
-        parameters = (merchant, first.isoformat(), last.isoformat(), PAYOUTS_MAX)
-        return [_line(row) for row in await self._page(Statement(statements.PAYOUTS_BETWEEN, parameters))]
+        """Gives the payouts and the lines of the bank's account between two days; at most PAYOUTS_MAX and one.
+
+        Raises StoreError.
+        """
+        days = _json(each.isoformat() for each in days_between(first, last))
+        parameters = (merchant, days, PAYOUTS_MAX + 1)
+        return [_line(row) for row in await self._page(Statement(statements.PAYOUTS_ON, parameters))]
 
     async def parts(self, merchant: str, payouts: Iterable[str]) -> Mapping[str, PayoutParts]:
         """Gives what the lines come to that name some payouts. Raises StoreError."""

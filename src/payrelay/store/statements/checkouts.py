@@ -11,6 +11,7 @@ from payrelay.store.statements.data_keys import key_of, put_key_after
 from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
 from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
+from payrelay.store.statements.payment_owners import LEARN as LEARN_PAID
 
 COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, order_id, guard, amount_minor, first_minor, currency,"
@@ -46,6 +47,9 @@ OF_ORDER: Final = query(
     ORDER BY (guard IS NULL), id DESC LIMIT $3""",
 )
 """Finds the checkouts of an order: the one that holds it first, then the newest."""
+
+LEARN: Final = LEARN_PAID
+"""Stores when a checkout was learnt to be paid."""
 
 LOCK_ORDER: Final = query("SELECT id FROM checkouts WHERE merchant = $1 AND order_id = $2 ORDER BY id FOR UPDATE")
 """Locks the checkouts of an order until the transaction ends."""

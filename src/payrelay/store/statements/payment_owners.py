@@ -1,4 +1,4 @@
-"""The owner of a payment: defined once, in the core's words, for every query that asks for it."""
+"""Who owns a payment, and when it was learnt: defined once, in the core's words, for every query that asks for it."""
 
 # ruff: noqa: S608 - only our own states, kinds and tables are put into the texts; values are always parameters
 
@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from payrelay.core.payments.operation import OPEN_STATES, PAYMENT_KINDS, WITHOUT_EFFECT, State
+from payrelay.store.engine.queries import query
 
 
 def listed(members: Iterable[StrEnum]) -> str:
@@ -49,3 +50,36 @@ def owners_of_payment(asking: Literal["operations", "checkouts"], *, and_also: s
     WHERE payment_id = $1 AND merchant = $2 AND id <> $3
       AND ({CHECKOUT_OWNS} OR order_id = (SELECT order_id FROM {asking} WHERE id = $3)) {and_also}
     LIMIT 1"""
+
+
+LEARN: Final = query(
+    """
+    INSERT INTO payments_learnt (merchant, subject, learnt_at_ms) VALUES ($1, $2, $3)
+    ON CONFLICT (merchant, subject) DO NOTHING
+    RETURNING subject""",
+)
+"""Stores when something was learnt to be paid; the first time holds."""
+
+LEARNT_SINCE: Final = query(
+    """
+    SELECT subject, learnt_at_ms FROM payments_learnt
+    WHERE merchant = $1 AND learnt_at_ms >= $2 AND (learnt_at_ms, subject) > ($2, $3)
+    ORDER BY learnt_at_ms, subject LIMIT $4""",
+)
+"""Reads what was learnt of a merchant behind a time and a subject, the oldest first."""
+
+OF_CHECKOUT: Final = """(
+    SELECT learnt_at_ms FROM payments_learnt
+    WHERE payments_learnt.merchant = checkouts.merchant AND payments_learnt.subject = checkouts.id)"""
+"""When a checkout was learnt to be paid, as a column beside those of ``checkouts``."""
+
+OF_INSTALLMENT: Final = """(
+    SELECT learnt_at_ms FROM payments_learnt
+    WHERE payments_learnt.merchant = installments.merchant
+      AND payments_learnt.subject = 'sub/' || installments.subscription_id || '/' || installments.payment)"""
+"""When an installment was learnt to be paid, as a column beside those of ``installments``."""
+
+
+def installment_subject(subscription_id: str, payment: str) -> str:
+    """Gives what the books call an installment."""
+    return f"sub/{subscription_id}/{payment}"

@@ -75,10 +75,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         currency: of all lines, where the file has no such column.
         date_format: as for ``strptime``; None for ISO 8601.
         timezone: of dates without a zone; None for the gateway's.
-        thousands, decimal: the marks in an amount.
+        thousands, decimal: the marks in an amount; each character of ``thousands`` is one.
         states: our word for each of the file's, in lower case.
         movements: our word for each kind of line, in lower case.
-        skipped: kinds of lines that are passed over, in lower case.
+        skipped: kinds of lines that are passed over, in lower case; also what stands first in such a line.
         only: lines are read only where this is in their ``text``, without regard to case.
         total: the first field of the line with the sum of all amounts; it is compared with the lines.
         fees: the agreed rate; a payment with another fee is a difference.

@@ -30,7 +30,13 @@ LENGTH_MAX: Final = 250
 """Characters of an id in a statement."""
 _ID_DIGITS: Final = 16
 _GIVEN_BACK: Final = frozenset({Movement.REFUND, Movement.CHARGEBACK})
+HEADER_WITHIN: Final = 30
+"""Rows in which the header must be: banks write the account and the period above it."""
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_GROUPED: Final = r"\d{{1,3}}(?:{marks}\d{{2,3}})*{marks}\d{{3}}"
+"""Digits with marks between them: the last group has three, and those before have two in some countries. Anything else
+may be a decimal mark that the profile takes for one of thousands, and so a hundred times the amount."""
+_OTHER_DELIMITERS: Final = ";,\t|"
 _TIME_MARKS: Final = ("%H", "%I", "%c", "%X", "%s")
 
 
@@ -125,26 +131,40 @@ def read_statement(text: Iterable[str], profile: Profile, *, zone: Zone, gateway
     ``zone`` decides the day of a line with a time. Dates without a zone are in the profile's, or ``gateway_zone``.
     """
     reader: _Reader | None = None
+    above: list[tuple[int, list[str]]] = []
     try:
         for number, row in rows_of(text, delimiter=profile.delimiter):
-            if reader is None:
-                reader = _Reader(profile, _places(row, number, profile), zone, profile.timezone or gateway_zone)
-            else:
+            if reader is not None:
                 yield reader.read(number, row)
+            elif _missing(row, profile):
+                above.append((number, row))
+                if len(above) == HEADER_WITHIN:
+                    break
+            else:
+                reader = _Reader(profile, _places(row, number, profile), zone, profile.timezone or gateway_zone)
     except TableError as error:
         raise StatementUnreadableError(str(error)) from None
     if reader is None:
-        raise StatementUnreadableError("the file is empty")
+        raise StatementUnreadableError(_why_no_header(above, profile) if above else "the file is empty")
+
+
+def _missing(row: list[str], profile: Profile) -> list[str]:
+    names = [each.casefold() for each in row]
+    return [name for name in profile.columns.named().values() if name not in names]
+
+
+def _why_no_header(rows: list[tuple[int, list[str]]], profile: Profile) -> str:
+    """Says what the likeliest header lacks: the row that names most of the columns, of equal ones the first."""
+    wanted = profile.columns.named().values()
+    number, row = max(rows, key=lambda each: sum(name in " ".join(each[1]).casefold() for name in wanted))
+    why = f"line {number}: the header lacks {', '.join(_missing(row, profile))}; it has {', '.join(row).casefold()}"
+    others = [mark for mark in _OTHER_DELIMITERS if mark != profile.delimiter and mark in row[0]]
+    return f"{why}; is its delimiter {others[0]!r}?" if len(row) == 1 and others else why
 
 
 def _places(header: list[str], number: int, profile: Profile) -> dict[str, int]:
     names = [each.casefold() for each in header]
     wanted = profile.columns.named()
-    missing = [name for name in wanted.values() if name not in names]
-    if missing:
-        raise StatementUnreadableError(
-            f"line {number}: the header lacks {', '.join(missing)}; it has {', '.join(names)}"
-        )
     twice = sorted({name for name in wanted.values() if names.count(name) > 1})
     if twice:
         raise StatementUnreadableError(f"line {number}: the header has {', '.join(twice)} twice")
@@ -160,12 +180,17 @@ class _Reader:
         self._zone = zone
         self._timezone = timezone
         self._equal: Counter[str] = Counter()
+        marks = f"[{re.escape(profile.thousands)}]" if profile.thousands else "(?!)"
+        self._marks = re.compile(marks)
+        self._grouped = re.compile(_GROUPED.format(marks=marks), re.ASCII)
 
     def read(self, number: int, row: list[str]) -> Read:
         """Reads one row."""
         profile = self._profile
         if profile.total is not None and row[0].casefold() == profile.total.casefold():
             return self._total(number, row)
+        if row[0].lower() in profile.skipped:
+            return PassedOver(number)
         if len(row) <= max(self._places.values()):
             return RefusedLine(number, f"has {len(row)} fields, and the header names more")
         fields = {name: row[place] for name, place in self._places.items()}
@@ -241,9 +266,9 @@ class _Reader:
         if not text:
             return None
         plain = text.removeprefix("(").removesuffix(")").lstrip("-+").strip()
-        for mark in self._profile.thousands:
-            plain = plain.replace(mark, "")
-        plain = plain.replace(self._profile.decimal, ".")
+        whole, mark, rest = plain.partition(self._profile.decimal)
+        whole = self._marks.sub("", whole) if self._grouped.fullmatch(whole) else whole
+        plain = f"{whole}.{rest}" if mark else whole
         if _NUMBER.fullmatch(plain) is None:
             raise _FieldError(f"{name}: must be a number, such as 2510.00")
         try:

@@ -28,12 +28,13 @@ from payrelay.store.statements.payments.packed_rows import (
     SUBSCRIPTION,
 )
 
-_HOLDS: Final = f"""(
-      state IN {listed(HOLDING_ORDER)} OR payment_id IS NOT NULL OR subscription_id IS NOT NULL
-      OR opened_at_ms IS NOT NULL OR EXISTS (SELECT 1 FROM signed_texts WHERE signed_texts.subject = checkouts.id)
+_HOLDS_FOR_GOOD: Final = """(
+      payment_id IS NOT NULL OR subscription_id IS NOT NULL OR opened_at_ms IS NOT NULL
+      OR EXISTS (SELECT 1 FROM signed_texts WHERE signed_texts.subject = checkouts.id)
     )"""
-"""A checkout that holds its order, that was paid, or that can be paid for good: its page was shown, or its form given
-out."""
+"""A checkout that was paid, or that can be paid for good: its page was shown, or its form given out."""
+_HOLDS: Final = f"(state IN {listed(HOLDING_ORDER)} OR {_HOLDS_FOR_GOOD})"
+"""A checkout that holds its order, for good or as long as it is open."""
 _IS_PROVED: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND NOT {TOOK_NO_EFFECT}"
 """An operation whose payment the gateway's reply or records named."""
 BY_IMPORT: Final = 2
@@ -89,15 +90,18 @@ ORDER_OF_PAYMENT: Final = query(
 
 OWNERS_OF_ORDER: Final = query(
     f"""
-    SELECT {_if(IS_OPEN)}, {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}")}, {OPERATION}, NULL::json
+    SELECT {_if(IS_OPEN)}, {_if(f"NOT {IS_OPEN}")}, created_at_ms,
+      {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}")}, {OPERATION}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2
     UNION ALL
-    SELECT 0, {_if(_HOLDS)}, {CHECKOUT}, NULL::json FROM checkouts WHERE order_id = $1 AND merchant = $2
+    SELECT 0, {_if(_HOLDS_FOR_GOOD)}, created_at_ms, {_if(_HOLDS)}, {CHECKOUT}, NULL::json
+    FROM checkouts WHERE order_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {BY_IMPORT}, 1, {IMPORTED_PAYMENT}, NULL::json
+    SELECT {BY_IMPORT}, 1, imported_at_ms, 1, {IMPORTED_PAYMENT}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
 )
-"""Finds who made a payment of order $1 or holds it: by an open operation (1), by an import (BY_IMPORT), or else (0)."""
+"""Finds who made a payment of order $1 or holds it: by an open operation (1), by an import (BY_IMPORT), or else (0).
+Also whether for good, and since when."""
 
 PAYMENTS_OF_ORDER: Final = query(
     f"""

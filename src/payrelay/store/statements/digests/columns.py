@@ -30,6 +30,7 @@ READ: Final = {
     "operations": OPERATION_COLUMNS,
     "operators": operators.OPERATOR_COLUMNS,
     "operator_invitations": operators.INVITATION_COLUMNS,
+    "operator_passkeys": operators.PASSKEY_COLUMNS,
     "console_sessions": operators.SESSION_COLUMNS,
     "console_confirmations": operators.CONFIRMATION_COLUMNS,
 }

@@ -7,9 +7,9 @@ from typing import Final
 from payrelay.core.payments.operation import Kind
 from payrelay.store.engine.queries import query, query_among
 from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
-from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_READ
+from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_COLUMNS
 from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
-from payrelay.store.statements.payment_owners import listed
+from payrelay.store.statements.payment_owners import OF_CHECKOUT, OF_INSTALLMENT, listed
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_READ
 from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS
 
@@ -18,8 +18,9 @@ _PAYS: Final = "(kind IN ('payment', 'recurring') OR (kind = 'preapproval' AND a
 _INSTALLMENT: Final = ", ".join(f"installments.{name}" for name in INSTALLMENT_COLUMNS.split(", "))
 _INSTALLMENT_READ: Final = (
     f"{_INSTALLMENT}, installments.row_digest, installments.amount_minor, installments.at_ms,"
-    " subscriptions.order_id, subscriptions.currency"
+    f" subscriptions.order_id, subscriptions.currency, {OF_INSTALLMENT}"
 )
+_CHECKOUT_READ: Final = f"{OF_CHECKOUT}, {CHECKOUT_COLUMNS}"
 _PLAN: Final = (
     "subscriptions.merchant = installments.merchant AND subscriptions.subscription_id = installments.subscription_id"
 )
@@ -34,7 +35,7 @@ OPERATIONS_BETWEEN: Final = query(
 
 CHECKOUTS_BETWEEN: Final = query(
     f"""
-    SELECT {CHECKOUT_READ} FROM checkouts
+    SELECT {_CHECKOUT_READ} FROM checkouts
     WHERE id > $2 AND id < $3 AND merchant = $1 AND state = 'completed' AND {_PAYS} ORDER BY id LIMIT $4""",
 )
 """Reads a merchant's paid checkouts between two ids."""
@@ -74,13 +75,18 @@ OPERATIONS_OF: Final = query_among(
 
 CHECKOUTS_OF: Final = query_among(
     f"""
-    SELECT {CHECKOUT_READ} FROM checkouts WHERE id IN (
+    SELECT {_CHECKOUT_READ} FROM checkouts WHERE id IN (
         SELECT id FROM checkouts WHERE payment_id @2 AND merchant = $1 AND {_PAYS}
         UNION
         SELECT id FROM checkouts WHERE order_id @3 AND merchant = $1 AND {_PAYS}
     )""",
 )
 """Reads all checkouts that are for money, of some payments and some orders."""
+
+CHECKOUTS_NAMED: Final = query_among(
+    f"SELECT {_CHECKOUT_READ} FROM checkouts WHERE id @2 AND merchant = $1 AND state = 'completed' AND {_PAYS}",
+)
+"""Reads the paid checkouts among some."""
 
 INSTALLMENTS_OF: Final = query_among(
     f"""
@@ -96,6 +102,13 @@ IMPORTED_OF: Final = query_among(
     f"SELECT {IMPORTED_COLUMNS}, row_digest FROM imported_payments WHERE merchant = $1 AND payment_id @2",
 )
 """Reads those of some payments that were imported. Nothing else reads them: our books of a time never miss one."""
+
+INSTALLMENTS_NAMED: Final = query_among(
+    f"""
+    SELECT {_INSTALLMENT_READ} FROM installments LEFT JOIN subscriptions ON {_PLAN}
+    WHERE installments.payment @2 AND installments.merchant = $1 AND {_IS_PAID}""",
+)
+"""Reads the paid installments of some payments."""
 
 CHARGEBACKS_OF: Final = query_among(
     f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id @2",

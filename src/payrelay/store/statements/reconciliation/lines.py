@@ -54,13 +54,16 @@ LINES_OF: Final = query_among(
 )
 """Reads all lines about some payments and some orders."""
 
-PAYOUTS_BETWEEN: Final = query(
+PAYOUTS_ON: Final = query_among(
     f"""
     SELECT {LINE_COLUMNS} FROM statement_lines
-    WHERE merchant = $1 AND booked_on >= $2 AND booked_on <= $3 AND movement IN ('payout', 'bank')
-    ORDER BY booked_on, movement, identity, content LIMIT $4""",
+    WHERE merchant = $1 AND booked_on @2 AND movement IN ('payout', 'bank')
+    ORDER BY booked_on, movement, identity, content LIMIT $3""",
 )
-"""Reads the payouts, and the lines of the bank's account, that are booked between two days."""
+"""Reads the payouts, and the lines of the bank's account, that are booked on some days.
+
+By days, and by no range of them: a range would pass over all payments of a month, to find a few payouts.
+"""
 
 PARTS_OF: Final = query_among(
     """
