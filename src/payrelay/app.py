@@ -169,6 +169,8 @@ async def running(
         hooks = hooks.traced(spans)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
         watch_writes(relay, shared.database)
+        if settings.embedded_path is None:  # it ends before an embedded database is another one
+            begin_remembering(relay)
         await relay.marks.compare_files()
         await tell_behind(relay)
         await stack.enter_async_context(relay.marks.kept())
@@ -240,9 +242,7 @@ async def opened_relay(
     rows.tell_of_wrong(lambda name: log.error("row_forged", row=name))
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     identities = IdentityStore(database, seal)
-    lost_commits = LostCommits(
-        identities.read, clock, log, change=identities.change, return_ms=RETURN_MS if _can_outlive(settings) else 0
-    )
+    lost_commits = LostCommits(identities.read, clock, log, change=identities.change)
     files, marked = MarkFiles(settings.marks_folder, chain_secret), MarkedRows(database, trail_of(shared))
     marks = Marks(files, marked, lost_commits, clock, log, commits_max=settings.pool_size)
     async with (
@@ -251,7 +251,7 @@ async def opened_relay(
     ):
         subscriptions = Subscriptions(database, new_id, rows)
         yield Relay(
-            journal=_journal_of(settings, shared, marks),
+            journal=Journal(database, seal, rows, chain_key=chain_secret, acknowledged=marks.note_operation),
             resolution=ResolutionStore(database, rows),
             known_payments=KnownPayments(database, rows),
             imported_payments=ImportedPayments(database, rows),
@@ -304,22 +304,6 @@ def _apps_principal(settings: Settings) -> str | None:
     """Returns the principal of an identity provider's tokens; None where these can make nothing."""
     identity = settings.identity
     return None if identity is None or identity.scopes.isdisjoint(MAKING) else identity.principal
-
-
-def _can_outlive(settings: Settings) -> bool:
-    """Tells whether a process may go on over a database that lacks commits: on an embedded one it has ended before."""
-    return settings.embedded_path is None
-
-
-def _journal_of(settings: Settings, shared: "SharedResources", marks: Marks) -> Journal:
-    return Journal(
-        shared.database,
-        shared.seal,
-        shared.rows,
-        chain_key=shared.chain.secret,
-        acknowledged=marks.note_operation,
-        remembered=RememberedCommits(COMMITS_MAX if _can_outlive(settings) else 0),
-    )
 
 
 def _alerting_of(settings: Settings, database: Database) -> AlertChannels:
@@ -464,6 +448,15 @@ def watch_writes(relay: Relay, database: Database) -> None:
         report=relay.journal.trail.report,
     )
     watch_server(database, changes)
+
+
+def begin_remembering(relay: Relay) -> None:
+    """Begins to remember commits, in a process that may go on over a database that lacks them.
+
+    It then waits, at the beginning of a recovery, until all such processes have stored again what they remember.
+    """
+    relay.journal.remembered = RememberedCommits(COMMITS_MAX)
+    relay.lost_commits.return_ms = RETURN_MS
 
 
 def trail_of(shared: "SharedResources") -> Trail:

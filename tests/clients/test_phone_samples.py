@@ -4,7 +4,6 @@
 """
 
 import json
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Final
 import pytest
 from clients.conformance.proxy import Proxy, Script
 from clients.conformance.service import ACCOUNT, Service
+from tests.doc_blocks import code_of
 from tests.needed import lacking
 from tests.sources import ROOT
 
@@ -32,8 +32,8 @@ pytestmark = pytest.mark.integration
 
 def sample(language: str) -> str:
     """The code of the page in a language."""
-    (code,) = re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / "apps.md").read_text(), re.DOTALL)
-    return str(code)
+    (code,) = code_of(ROOT / "docs" / "apps.md", language)
+    return code
 
 
 def run(*command: str, cwd: Path | None = None, told: str = "") -> str:

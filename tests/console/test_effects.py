@@ -97,6 +97,39 @@ async def test_a_lost_reply_is_told_as_not_known(counter: Counter, done: Done) -
     assert await counter.acts() == [(done.act, WHY)]
 
 
+async def test_what_nobody_here_owns_is_done_for_the_client_that_is_chosen(counter: Counter) -> None:
+    """A plan from before the service: its end is written down for one client, whom the operator names."""
+    world = counter.world
+    await charge(world.relay, asked("somebody else"), CHARGE)
+    owner = SubscriptionOwner(account="gateway", merchant=world.relay.account("gateway").merchant)
+    fact = Fact(subscription_id=str(PLAN), at_ms=1, is_seen=True, order_id="before", state=SubscriptionState.ACTIVE)
+    await world.relay.subscriptions.note(owner, [fact], now_ms=1)
+    world.account.ledger.clear()
+    ada = await counter.window("ada")
+    page = f"/console/act/subscription/gateway~{PLAN}"
+    for wrong in ({}, {"client": ""}, {"client": "nobody's"}):
+        await sent(ada, page, "cancel_subscription", **wrong)
+        assert "Choose the client for whom it is done" in ada.text
+    await sent(ada, page, "cancel_subscription", client="shop")
+    assert "<dt>For</dt><dd>shop</dd>" in ada.text
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED))
+    await ada.post(f"/console/confirmations/{confirmation_in(ada)}", reason=WHY)
+
+    assert "<strong>Done.</strong>" in ada.text
+    assert world.account.ledger == [CancelSubscription(subscription_id=PLAN)]
+    assert (await world.operation()).principal == "shop"
+
+
+async def test_a_client_is_chosen_for_nothing_that_somebody_owns(counter: Counter) -> None:
+    """A form that names another client than the owner changes nothing about whose it is."""
+    done = EFFECTS[2]
+    ada = await counter.window("ada")
+    page = await thing_for(counter, done)
+    await sent(ada, page, done.act, client="rival")
+
+    assert "<dt>For</dt><dd>shop</dd>" in ada.text
+
+
 async def test_a_notification_is_worked_on_again(counter: Counter) -> None:
     """Whoever sees to a notification that waits for a person has it looked at anew, once what it lacked is there."""
     relay = counter.world.relay

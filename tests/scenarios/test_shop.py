@@ -1,6 +1,5 @@
 """The example as a newcomer has it: the demo with the shop beside it, in a real browser on a phone's screen."""
 
-import re
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
 from playwright.async_api import Page, Route, expect
+from tests.doc_blocks import code_of
 from tests.scenarios.program import surroundings
 from tests.scenarios.shops import (
     OTHER_CARD,
@@ -244,7 +244,7 @@ async def test_an_app_developers_javascript_pays_once(phone: Page, shop: Shop) -
     wanted = {"goods": "tea", "card": card, "number": "ba9876543210"}
     order = await (await phone.request.post(f"{shop.address}/orders", data=wanted)).json()
     order["charge"]["amount"] = float(order["charge"]["amount"])
-    (code,) = re.findall(r"```javascript\n(.*?)```", (ROOT / "docs" / "apps.md").read_text(), re.DOTALL)
+    (code,) = code_of(ROOT / "docs" / "apps.md", "javascript")
     await phone.route("**/payments/charge", lambda route: route.fulfill(status=502, body="<h1>Bad</h1>"), times=1)
     paying = f"async ({{address, token, charge}}) => {{ {code}\n return [await pay(address, token, charge), "
     paying += "await pay(address, token, charge), await pay(address, 'prt_', charge)]; }"
@@ -263,7 +263,7 @@ async def test_a_newcomer_receives_a_webhook(phone: Page, receiver: Path) -> Non
 
 async def test_an_app_developers_javascript_waits_for_a_recovery_with_one_request(phone: Page, shop: Shop) -> None:
     """503 says nothing of an earlier try: the same request, no sooner than told. Where a person decides, it says so."""
-    (code,) = re.findall(r"```javascript\n(.*?)```", (ROOT / "docs" / "apps.md").read_text(), re.DOTALL)
+    (code,) = code_of(ROOT / "docs" / "apps.md", "javascript")
     sent: list[tuple[float, str | None, str | None]] = []
     error = {"code": "unavailable", "retry": "after", "request_id": "req_1"}
     held = {"code": "needs_attention", "retry": "after", "request_id": "req_2"}

@@ -28,7 +28,7 @@ from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
-from payrelay.app import opened_relay, resources_of
+from payrelay.app import begin_remembering, opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect
 from payrelay.core.database.schema_changes import ANY
@@ -45,14 +45,12 @@ from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account, merchant_of
 from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.runtime.hooks import Hooks, OperationPoint
-from payrelay.runtime.recovery.lost_commits import RETURN_MS
 from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.settings import Settings, gateway_settings
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.counts import Counts
-from payrelay.store.payments.remembered import COMMITS_MAX, RememberedCommits
 from payrelay_simulator.simulator import DEFAULT_MERCHANT
 
 START_MS: Final = 1_788_244_200_000
@@ -265,8 +263,7 @@ class Process:
             revocations = VirtualRevocations(around.outside, secret)
             relay.marks._files = VirtualMarkFiles(around.outside, f"{self.owner.name}.mark", secret)
         if around.shared is not None:  # it may outlive its server
-            relay.journal.remembered = RememberedCommits(COMMITS_MAX)
-            relay.lost_commits._return_ms = RETURN_MS
+            begin_remembering(relay)
         relay.clearing.periods = SHORT if around.fate.clears else NEVER
         relay = replace(relay, clearing=remembering(relay, around.calls))
         return around.parts.change(replace(relay, new_id=self._new_id, revocations=revocations), database)

@@ -275,7 +275,8 @@ class Recovery:
         entries = [
             entry
             for each in lost
-            if each.claim == claim
+            # What a process that went on has brought back is told by its own row.
+            if each.claim == claim and self._state_of(each.id) is None
             for arrival in self._town.gateway.arrivals
             if arrival.operation_id == each.id
             for entry in arrival.entries

@@ -37,7 +37,8 @@ class Outlived:
         self.world = world
         self._recovery = Recovery(FIRST)
         world.journal.remembered = RememberedCommits(100)
-        lost = LostCommits(self._recovery.read, world.clock, world.relay.log, return_ms=RETURN_MS)
+        lost = LostCommits(self._recovery.read, world.clock, world.relay.log)
+        lost.return_ms = RETURN_MS
         world.relay = replace(world.relay, lost_commits=lost)
 
     def lose(self) -> None:

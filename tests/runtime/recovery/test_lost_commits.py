@@ -191,7 +191,8 @@ async def test_only_the_beginning_of_a_recovery_keeps_requests_waiting_for_what_
     identities, returning = Identities(), list[bool]()
     ahead = msgspec.structs.replace(SECOND, began_at_ms=world.clock.now_ms() + 60_000)
     identities.incarnations.append(ahead)
-    lost = LostCommits(identities.read, world.clock, world.relay.log, return_ms=RETURN_MS)
+    lost = LostCommits(identities.read, world.clock, world.relay.log)
+    lost.return_ms = RETURN_MS
     returning.append(lost.is_returning)
     await lost.identity()
     returning.append(lost.is_returning)
@@ -201,6 +202,7 @@ async def test_only_the_beginning_of_a_recovery_keeps_requests_waiting_for_what_
 
     identities.incarnations[1] = msgspec.structs.replace(SECOND, began_at_ms=world.clock.now_ms() - RETURN_MS)
     for return_ms in (0, RETURN_MS):
-        late = LostCommits(identities.read, world.clock, world.relay.log, return_ms=return_ms)
+        late = LostCommits(identities.read, world.clock, world.relay.log)
+        late.return_ms = return_ms
         await late.identity()
         assert not late.is_returning

@@ -37,6 +37,10 @@ prints a key that works there, and calls to copy. Press *Authorize* on this page
 send it as `Authorization: Bearer prk_…`. A key belongs on a server; an app gets a short-lived client token
 (`prt_…`), which `POST /client-tokens` issues.
 
+**The examples run in the demo.** Their cards, holds, payments and subscriptions exist there, so *Execute* gives the
+answer that stands beside them. Identifiers such as `cus_…`, `chk_…` and `op_…` are new in each demo: copy them from an
+earlier answer.
+
 **Lists come in pages.** `limit` is the size of a page. Its `next_cursor` is the `cursor` of the next page, and null on
 the last one; the `Link` header leads there too.
 """

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import payrelay_simulator
 from payrelay.api import serving
 from payrelay.app import Service, remove_database
-from payrelay.cli.demo.case import make_case
+from payrelay.cli.demo.case import SECOND_HOLD, make_case
 from payrelay.cli.demo.kept import BEGIN_ANEW, WORLD, KeptDemo, forget_kept, read_kept
 from payrelay.cli.demo.parts import DATABASE, DemoAddresses, listener_near
 from payrelay.cli.demo.people import key_of, operator_of
@@ -96,6 +96,7 @@ async def begun(
     """Makes the world, the key, the operator and the shop's endpoint of a new demo, which has a yesterday."""
     assert day is not None  # noqa: S101  only a demo that goes on has none
     world = payrelay_simulator.demo_world(simulator)
+    payrelay_simulator.plant(simulator.world, SECOND_HOLD)
     issued = await key_of(service)
     operator = await operator_of(settings)
     if operator is not None:

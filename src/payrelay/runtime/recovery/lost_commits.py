@@ -61,7 +61,7 @@ class LostCommits:
     ``read`` reads the identity of the database from it, and ``change`` changes it; None where nothing is stored.
 
     ``cleared_checkouts`` are those that the gateway showed as not paid in a lost window. ``return_ms`` is how long
-    after the beginning of a recovery processes may store again what they remember; 0 where none can outlive a loss.
+    after the beginning of a recovery others may store again what they remember; 0 where this process waits for none.
     """
 
     def __init__(
@@ -71,14 +71,13 @@ class LostCommits:
         log: FilteringBoundLogger,
         *,
         change: Change | None = None,
-        return_ms: int = 0,
     ) -> None:
         self.cleared_checkouts = ClearedCheckouts()
         self.is_settling = False
         """Whether another server has just taken the writes, so that nobody can tell yet what is missing there."""
         self._read_identity = read
         self._change_identity = change
-        self._return_ms = return_ms
+        self.return_ms = 0
         self._returned_at_s: float | None = None
         self._clock = clock
         self._log = log
@@ -249,11 +248,11 @@ class LostCommits:
 
     def _return_of(self, current: Incarnation) -> float | None:
         """Gives when all that is remembered has been stored again, in ``boot_s``; None where nothing is."""
-        if not (self._return_ms and current.is_recovering):
+        if not (self.return_ms and current.is_recovering):
             return None
         # A process that starts later waits for no one, and one whose clock is behind no longer than the others.
         begun_for_ms = max(0, self._clock.now_ms() - current.began_at_ms)
-        return self._clock.boot_s() + (self._return_ms - begun_for_ms) / 1000
+        return self._clock.boot_s() + (self.return_ms - begun_for_ms) / 1000
 
     def _tell(self, current: Incarnation) -> None:
         if current.behind:

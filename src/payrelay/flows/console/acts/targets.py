@@ -1,6 +1,7 @@
 """What an operator can act on: an operation, a payment, a checkout, and what else has an id; as the store has it now.
 
-Whose it is decides for whom the act is done: an operator acts for the owner, whose clients see what came of it.
+Whose it is decides for whom the act is done: an operator acts for the owner, whose clients see what came of it. Of what
+began at the gateway alone nobody here is the owner, and the operator chooses.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ from payrelay.flows.console.acting import ActTarget
 from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, SEEN_BY, read_day, read_difference
 from payrelay.flows.operators.decidable import decisions_on
 from payrelay.flows.relay import Relay
+from payrelay.store.access.owners import NOT_TOLD
 
 __all__ = ["READERS", "SEEN_BY", "acts_on", "target_of", "that_can_be_acted_on"]
 
@@ -33,10 +35,10 @@ async def target_of(relay: Relay, noun: str, id_: str) -> ActTarget | None:
 
 
 async def that_can_be_acted_on(relay: Relay, things: list[tuple[str, str]]) -> list[bool]:
-    """Tells of each thing, a noun and an id, whether it has a page of its own: an operator acts for an owner.
+    """Tells of each thing, a noun and an id, whether it has a page of its own.
 
-    What began at the gateway alone has no owner here, and an authorization is no payment yet. Only the first LOOKED_UP
-    are looked up, and the others are taken to have a page. Raises StoreError.
+    An authorization is no payment yet, and what only a message claimed may not exist. Only the first LOOKED_UP are
+    looked up, and the others are taken to have a page. Raises StoreError.
     """
     looked_up = [await target_of(relay, noun, id_) is not None for noun, id_ in things[:LOOKED_UP]]
     return looked_up + [True] * (len(things) - len(looked_up))
@@ -92,14 +94,15 @@ async def _payment(relay: Relay, id_: str) -> ActTarget | None:
     merchant, payment_id = relay.account(account).merchant, plain_number(number)
     known = await relay.known_payments.get(merchant, payment_id)
     owners = await relay.owners.of_payment(merchant, payment_id)
-    if known is None or not owners:
+    if known is None or NOT_TOLD in owners:
         return None
     return ActTarget(
         noun="payment",
         id=f"{account}~{payment_id}",
         title=f"Payment {payment_id}",
         account=account,
-        principal=min(owners),
+        principal=min(owners, default=""),
+        clients=() if owners else tuple(await relay.principals.known()),
         state="as last seen at the gateway" if known.status is None else known.status.value.lower(),
         seen=str(known.status),
         acts=(Act.REFUND,),
@@ -144,15 +147,17 @@ async def _subscription(relay: Relay, id_: str) -> ActTarget | None:
     number = subscription_number(digits)
     if account not in relay.accounts or number is None:
         return None
-    owners = await relay.owners.of_plan(relay.account(account).merchant, str(number))
-    if not owners:
+    merchant = relay.account(account).merchant
+    owners = await relay.owners.of_plan(merchant, str(number))
+    if NOT_TOLD in owners or (not owners and await relay.subscriptions.summary(merchant, str(number)) is None):
         return None
     return ActTarget(
         noun="subscription",
         id=f"{account}~{number}",
         title=f"Subscription {number}",
         account=account,
-        principal=min(owners),
+        principal=min(owners, default=""),
+        clients=() if owners else tuple(await relay.principals.known()),
         state="as the gateway has it",
         seen="1",
         acts=_ON_PLAN,
