@@ -1,8 +1,10 @@
 import contextlib
 import os
 import pwd
+from pathlib import Path
 
 import pytest
+from tests.cli.commands import GATEWAY, Run
 
 from payrelay.cli.session import login_name, operator_from, reason_from
 from payrelay.cli.terminal.messages import CommandError
@@ -28,3 +30,45 @@ def test_a_reason_that_can_not_be_kept_is_named_by_its_option() -> None:
     with pytest.raises(CommandError, match=r"^--reason is missing"):
         reason_from("")
     assert reason_from("because") == "because"
+
+
+def left_by_a_demo(folder: Path) -> None:
+    """Writes what a demo leaves in its folder."""
+    demo = folder / ".payrelay"
+    demo.mkdir()
+    (demo / "payrelay.toml").write_text(
+        'database_url = "sqlite:///.payrelay/demo.db"\n[gateways.gateway]\nsimulator = true\n'
+        'base_url = "http://127.0.0.1:9"\napp_id = "a"\napp_secret = "b"\n'
+    )
+    (demo / "payrelay.toml").chmod(0o600)
+
+
+def test_a_command_beside_a_demo_is_about_the_demo_and_says_so(run: Run, tmp_path: Path) -> None:
+    """Whoever tries the demo has set nothing, and would look at a database that isn't there."""
+    left_by_a_demo(tmp_path)
+    ran = run("operations", "list")
+
+    assert "this is about the demo in .payrelay/" in ran.err
+    assert ".payrelay/demo.db" in ran.err
+
+
+@pytest.mark.parametrize("set_by", ["variable", "file"])
+def test_whoever_has_set_anything_is_never_led_to_a_demo(run: Run, tmp_path: Path, set_by: str) -> None:
+    """An operator in a folder where somebody tried the demo must not decide about its payments."""
+    left_by_a_demo(tmp_path)
+    variables = {"PAYRELAY_DATABASE_URL": "sqlite:///own.db", **GATEWAY}
+    if set_by == "file":
+        (tmp_path / "payrelay.toml").write_text('database_url = "sqlite:///own.db"\n[gateways.gateway]\napp_id = "a"\n')
+        variables = {}
+    ran = run("operations", "list", **variables)
+
+    assert "demo" not in ran.err
+
+
+@pytest.mark.parametrize("arguments", [("serve",), ("db", "upgrade")])
+def test_a_service_never_runs_on_what_a_demo_left(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """It would look like a service, and its gateway would be gone."""
+    left_by_a_demo(tmp_path)
+
+    assert "this is about the demo" not in run(*arguments).err
+    assert not (tmp_path / ".payrelay/demo.db").exists()

@@ -2,7 +2,9 @@
 
 import asyncio
 import csv
+import fcntl
 import os
+import select
 import signal
 import sqlite3
 import subprocess
@@ -11,11 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TextIO
 
 import pytest
 from tests.laravel_shop import APP_KEY_TEXT, encrypted, mysql_dump, payment, subscription, write_sqlite
 from tests.scenarios.program import PAYRELAY, Program, simulated_account, surroundings
+from tests.scenarios.waiting import DEADLINE_S
 
 from payrelay_simulator import (
     DEFAULT_MERCHANT,
@@ -31,7 +34,9 @@ from payrelay_simulator import (
 
 CARDS: Final = 3
 PAID: Final = 4
-MANY: Final = 2_000
+MANY: Final = 700
+"""Their lines in a report are several times what fits into the pipe and the program's own buffer."""
+PIPE_BYTES: Final = 4_096
 
 
 class OldShop(NamedTuple):
@@ -167,6 +172,14 @@ def customers_of(report: Path) -> dict[str, str]:
         return {row["reference"]: row["customer"] for row in csv.DictReader(lines) if row["customer"]}
 
 
+@contextmanager
+def select_readable(end: int) -> Iterator[TextIO]:
+    """Gives the reading end of a pipe once there is something to read."""
+    with os.fdopen(end) as told:
+        select.select([told], [], [], DEADLINE_S * 2)
+        yield told
+
+
 def tables_of(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     """Gives all that an import stores, but for when."""
     with sqlite3.connect(folder / "payrelay.db") as connection:
@@ -231,8 +244,12 @@ def test_an_import_that_was_killed_is_begun_again_and_doubles_nothing(program: P
     lines.write_text("payment_id,order_id,amount,currency\n" + rows)
     os.mkfifo(pipe)
     command: list[str | Path] = [PAYRELAY, "import", lines, "--principal", "shop", "--yes", "--report", pipe]
+    # So small a pipe keeps the import waiting in the midst, until somebody reads on or it is killed.
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    os.set_blocking(end, True)
     process = subprocess.Popen(command, cwd=program.folder, env=surroundings(program.environment))
-    with process, pipe.open() as told:
+    with process, select_readable(end) as told:
         assert told.readline().startswith("place,")
         process.send_signal(signal.SIGKILL)
     killed_at = len(tables_of(program.folder)["payments"])

@@ -75,7 +75,7 @@ async def serve(
     from payrelay import server
     from payrelay.cli.terminal.stray_lines import service_log
 
-    settings = read_settings()
+    settings = read_settings(may_be_a_demos=False)
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and sys.stdout.isatty())
     listening = (settings.host if host is None else host, settings.port if port is None else port)
@@ -102,7 +102,7 @@ async def route(
     from payrelay.cli.terminal.stray_lines import service_log
     from payrelay.partitions import route as router
 
-    settings = read_settings()
+    settings = read_settings(may_be_a_demos=False)
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and sys.stdout.isatty())
     listening = (settings.host if host is None else host, settings.port if port is None else port)
@@ -197,7 +197,7 @@ async def upgrade_database() -> int:
         undecided_in_words,
     )
 
-    settings = read_settings()
+    settings = read_settings(may_be_a_demos=False)
     async with opened_resources(settings, Clock(), changes=SchemaChanges(tell=say)) as shared:
         state = await inspect_database(shared.database)
         say(f"The database is up to date, at version {state.schema_version}.")

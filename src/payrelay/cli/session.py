@@ -8,9 +8,10 @@ import os
 import pwd
 from collections.abc import AsyncIterator, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from payrelay.cli.terminal.messages import CommandError, complain
+from payrelay.cli.terminal.messages import CommandError, complain, say
 from payrelay.clock import Clock
 from payrelay.core.operator_text import WordsError, name_of, reason_of
 
@@ -19,10 +20,20 @@ if TYPE_CHECKING:
     from payrelay.settings import Settings
 
 
-def read_settings() -> "Settings":
-    """Reads the settings of this process. Raises SettingsError."""
+DEMO: Final = Path(".payrelay/payrelay.toml")
+"""Where a demo leaves its settings."""
+
+
+def read_settings(*, may_be_a_demos: bool = True) -> "Settings":
+    """Reads the settings of this process. Raises SettingsError.
+
+    Where nothing is set, and the working directory has a demo, they are the demo's, which is said.
+    """
     from payrelay import settings
 
+    if may_be_a_demos and settings.are_unset() and DEMO.is_file():
+        say(f"Nothing is set here, so this is about the demo in {DEMO.parent}/.")
+        return settings.read_settings({settings.CONFIG_VARIABLE: str(DEMO)})
     return settings.read_settings()
 
 

@@ -13,7 +13,7 @@ from payrelay.settings.model import (
     require_serving,
 )
 from payrelay.settings.parse import GATEWAY_NAME
-from payrelay.settings.read import CONFIG_VARIABLE, child_environment, read_settings, variable_name
+from payrelay.settings.read import CONFIG_VARIABLE, are_unset, child_environment, read_settings, variable_name
 from payrelay.settings.sections import EventSettings, ReconciliationSettings, RetentionSettings
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "ReconciliationSettings",
     "RetentionSettings",
     "Settings",
+    "are_unset",
     "child_environment",
     "gateway_settings",
     "is_loopback",

@@ -101,6 +101,12 @@ def _require_known(variables: Mapping[str, str]) -> None:
             raise SettingsError(f"{name} is not a setting")
 
 
+def are_unset(environ: Mapping[str, str] | None = None, directory: Path | None = None) -> bool:
+    """Tells whether neither the environment nor a configuration file in the working directory sets anything."""
+    variables = _variables(os.environ if environ is None else environ)
+    return not variables and not ((directory or Path()) / CONFIG_NAME).is_file()
+
+
 def _nested(variables: Mapping[str, str]) -> _Tree:
     """Makes ``{"gateways": {"a": {"app_id": …}}}`` of PAYRELAY_GATEWAYS__A__APP_ID."""
     tree: _Tree = {}

@@ -23,9 +23,9 @@ from payrelay.cli.terminal.messages import (
     show,
 )
 from payrelay.core.imports.items import ImportUnreadableError, ImportVerdict
-from payrelay.core.imports.laravel_secrets import AppKeys, app_keys_in
 
 if TYPE_CHECKING:
+    from payrelay.core.imports.laravel_secrets import AppKeys
     from payrelay.flows.imports.import_existing import ImportedItem, ImportReport, ImportScope
     from payrelay.flows.imports.sources import ImportSource
     from payrelay.flows.relay import Relay
@@ -201,7 +201,9 @@ def _named(source: "ImportSource") -> str:
     return source.name if digest is None else f"{source.name} (sha256:{digest[:16]})"
 
 
-def _keys_from(path: Path | None) -> AppKeys:
+def _keys_from(path: Path | None) -> "AppKeys":
+    from payrelay.core.imports.laravel_secrets import AppKeys, app_keys_in
+
     if path is None:
         return AppKeys()
     try:
