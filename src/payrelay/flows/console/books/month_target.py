@@ -40,6 +40,7 @@ async def read_month_target(relay: Relay, id_: str) -> ActTarget | None:
         acts=() if why_not else (Act.CLOSE_DAY,),
         facts=(
             ("Days", f"{month.first} to {month.last}, in {month.timezone}"),
+            ("Days of which not everything can be known", str(sum(bool(each.unseen) for each in compared))),
             ("Days that are closed already", str(sum(each.closed_at_ms is not None for each in month.days))),
             *figure_facts(added(one for each in compared for one in each.sums), ""),
             *figure_facts(added(one for each in compared for one in each.corrections), "corrections, "),
