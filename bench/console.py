@@ -59,8 +59,10 @@ ADDRESSES: Final = {
     "act on an account": "/console/act/account/gateway",
     "books of a month": "/console/reconciliation",
     "operators": "/console/operators",
+    "an operator": "/console/operators/ada@shop.example",
     "history": "/console/acts",
     "your account": "/console/account",
+    "set up a second factor": "/console/account/second-factor",
 }
 
 

@@ -42,6 +42,7 @@ from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.events.feed import Feed
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
+from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
@@ -79,6 +80,7 @@ def relay_over(
         journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY, acknowledged=marks.note_operation),
         resolution=ResolutionStore(database, rows),
         known_payments=KnownPayments(database, rows),
+        imported_payments=ImportedPayments(database, rows),
         reconciliation=reconciliation_stores(database, rows, CHAIN_KEY),
         accounts=accounts,
         clock=clock,

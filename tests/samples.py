@@ -21,6 +21,7 @@ from payrelay.core.notifications.notification import (
 )
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
+from payrelay.store.imports.payments import ImportedPayment
 
 NOW_MS: Final = 1_700_000_000_000
 OPERATION: Final = Operation(
@@ -138,4 +139,20 @@ PAYMENT: Final = Payment(
     status=PaymentStatus.RECEIVED,
     currency="LKR",
     amount_minor=100_000,
+)
+
+IMPORTED: Final = ImportedPayment(
+    merchant=OPERATION.merchant,
+    payment_id="320025000001",
+    principal="shop",
+    account="gateway",
+    order_id="A-1",
+    currency="LKR",
+    amount_minor=100_000,
+    status=PaymentStatus.RECEIVED,
+    subscription_id=None,
+    paid_at_ms=1_000,
+    imported_at_ms=2_000,
+    imported_by="ada",
+    place="shop.csv, line 2",
 )

@@ -21,6 +21,7 @@ from payrelay.flows.relay import Request
 from payrelay.gateways.payhere.account import BASE_URLS
 from payrelay.gateways.payhere.kind import account_of
 from payrelay.settings import Settings, gateway_settings
+from payrelay.settings.identity import IdentitySettings
 from payrelay_simulator import DEFAULT_MERCHANT, Running, Simulator, demo_world
 from payrelay_simulator import serve as serve_simulator
 from payrelay_simulator.demo import CUSTOMER_TOKEN
@@ -201,3 +202,18 @@ async def test_a_database_is_removed_with_its_marks(tmp_path: Path) -> None:
         assert service.relay.lost_commits.behind is None
 
     assert not (settings.marks_folder or tmp_path).exists()
+
+
+@pytest.mark.parametrize(
+    ("scope", "principal"), [("checkouts:create", "backend"), ("payments:read", None)], ids=["open pages", "only read"]
+)
+async def test_a_recovery_reckons_with_what_an_identity_providers_tokens_may_make(
+    tmp_path: Path, scope: str, principal: str | None
+) -> None:
+    """They may have made what is lost, and need no key here."""
+    own = {"jwks_url": "https://id.example/keys", "issuer": "https://id.example", "audience": "payrelay"}
+    claims = {"order_claim": "order", "amount_claim": "amount", "currency_claim": "currency"}
+    identity = IdentitySettings.model_validate({**own, **claims, "principal": "backend", "scopes": scope})
+    settings = settings_of(tmp_path).model_copy(update={"identity": identity})
+    async with running(settings, clock=Clock(), log=LOG) as service:
+        assert service.relay.apps_principal == principal

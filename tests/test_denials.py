@@ -17,7 +17,7 @@ from payrelay.core.outcomes import CODES_OF_KIND, OutcomeKind
 from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 from payrelay.errors import MEANINGS, Code
 from payrelay.flows.access.lost_owners import OWNER_SENTENCE
-from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE, SETTLING_SENTENCE
+from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE, RETURNING_SENTENCE, SETTLING_SENTENCE
 
 SOURCES: Final = ROOT / "src" / "payrelay"
 ELSEWHERE: Final = ("api/public/", "store/")
@@ -54,12 +54,18 @@ DENIALS: Final[dict[str, Known]] = {
     "nothing is cleared while the database lacks commits or a recovery is under way": Known.HERE,
     "Nothing is kept.": Known.SHOWN,
     "nothing is known of an order ": Known.SHOWN,
+    "nothing was closed": Known.HERE,
+    "not compared yet, so that nothing is closed: ": Known.HERE,
     # Our books beside the gateway's and the bank's.
     " was not compared; nothing of it is known, and nothing is booked.": Known.SHOWN,
     "our books alone; nothing was read that could show it": Known.SHOWN,
     "Money was taken for what our books call failed: the customer heard that nothing was.": Known.SHOWN,
     "Your reason explains it. Nothing is changed in the books or at the gateway. It is open again only where a"
     " comparison finds that it says something else.": Known.HERE,
+    # What a shop had before.
+    "nothing was imported": Known.HERE,
+    "it was cancelled, and took no money": Known.ANSWERED,
+    "it failed, and took no money": Known.ANSWERED,
     # Refusals of an effect.
     "the gateway's budget of calls is used up; this request was not sent": Known.NEVER_SENT,
     "the gateway is failing; this request was not sent": Known.NEVER_SENT,
@@ -82,6 +88,7 @@ DENIALS: Final[dict[str, Known]] = {
     " was carried out; this request was not sent": Known.NEVER_SENT,
     "another operation on the same order, payment or subscription came while the service looked for an earlier try of"
     " this request; this request was not sent": Known.NEVER_SENT,
+    RETURNING_SENTENCE: Known.NEVER_SENT,
     "a recovery of the database has just begun; this request was not sent": Known.NEVER_SENT,
     "another database took the place of this one; this request was not sent": Known.NEVER_SENT,
     # Outcomes of a call.

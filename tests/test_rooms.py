@@ -52,13 +52,14 @@ COMPOSERS: Final = {
     "payrelay.flows.stores",
     "payrelay.worker",
     "payrelay.console.routes",
+    "payrelay.store.statements.digests.columns",
     "payrelay.api.openapi.schemas",
 }
 """The first three put everything together, and so name everything; the others list the stores, the jobs, the console's
-pages and the types of answers, and so name each."""
+pages, the tables with digests and the types of answers, and so name each."""
 FAN_OUT_MAX_OF: Final = {
     # Tells one effect from its claim to its answer: divided, no reader could see the order, on which all rests.
-    "payrelay.flows.payments.carry_out": 17,
+    "payrelay.flows.payments.carry_out": 18,
     # Asks, before it opens a checkout, everything that could keep it from being opened: each is of another module.
     "payrelay.flows.checkouts.open_checkout": 14,
     # Has the whole face of a gateway, whose values alone are of six modules, and hands each member on to its own file.

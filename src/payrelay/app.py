@@ -25,6 +25,7 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
+from payrelay.core.recovery.lost_effects import MAKING
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
@@ -51,7 +52,7 @@ from payrelay.runtime.hooks import FlowPoint, Hooks, OperationPoint
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.recovery.lost_commits import RETURN_MS, LostCommits
 from payrelay.runtime.recovery.mark_files import MarkFiles, remove_marks
 from payrelay.runtime.recovery.marks import Marks
 from payrelay.runtime.recovery.revocation_list import RevocationList
@@ -87,6 +88,7 @@ from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.heartbeats import Heartbeats
+from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchant_of_app, verify_key
 from payrelay.store.payments.audit import Trail
@@ -94,6 +96,7 @@ from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
+from payrelay.store.payments.remembered import COMMITS_MAX, RememberedCommits
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.reconciliation.stores import reconciliation_stores
 from payrelay.store.recovery.identity import IdentityStore
@@ -166,6 +169,8 @@ async def running(
         hooks = hooks.traced(spans)
         relay = await stack.enter_async_context(opened_relay(settings, shared, clock=clock, log=log, hooks=hooks))
         watch_writes(relay, shared.database)
+        if settings.embedded_path is None:  # it ends before an embedded database is another one
+            begin_remembering(relay)
         await relay.marks.compare_files()
         await tell_behind(relay)
         await stack.enter_async_context(relay.marks.kept())
@@ -249,6 +254,7 @@ async def opened_relay(
             journal=Journal(database, seal, rows, chain_key=chain_secret, acknowledged=marks.note_operation),
             resolution=ResolutionStore(database, rows),
             known_payments=KnownPayments(database, rows),
+            imported_payments=ImportedPayments(database, rows),
             accounts=accounts,
             clock=clock,
             retention=_repeats_of(settings),
@@ -290,7 +296,14 @@ async def opened_relay(
             principals=Principals(database, rows),
             recovery_lag_s=settings.recovery_lag,
             can_apps_charge=settings.identity is not None and Scope.PAYMENTS_CHARGE in settings.identity.scopes,
+            apps_principal=_apps_principal(settings),
         )
+
+
+def _apps_principal(settings: Settings) -> str | None:
+    """Returns the principal of an identity provider's tokens; None where these can make nothing."""
+    identity = settings.identity
+    return None if identity is None or identity.scopes.isdisjoint(MAKING) else identity.principal
 
 
 def _alerting_of(settings: Settings, database: Database) -> AlertChannels:
@@ -435,6 +448,15 @@ def watch_writes(relay: Relay, database: Database) -> None:
         report=relay.journal.trail.report,
     )
     watch_server(database, changes)
+
+
+def begin_remembering(relay: Relay) -> None:
+    """Begins to remember commits, in a process that may go on over a database that lacks them.
+
+    It then waits, at the beginning of a recovery, until all such processes have stored again what they remember.
+    """
+    relay.journal.remembered = RememberedCommits(COMMITS_MAX)
+    relay.lost_commits.return_ms = RETURN_MS
 
 
 def trail_of(shared: "SharedResources") -> Trail:

@@ -18,6 +18,7 @@ from payrelay.flows.operators.alert import begin_alerts, tell_behind
 from payrelay.flows.operators.audit import keep_anchors
 from payrelay.flows.order_search import forget_searches
 from payrelay.flows.payments.recover_after_crash import recover
+from payrelay.flows.recovery.bring_back import begin_bringing_back
 from payrelay.flows.recovery.end_recovery import end_recovery_when_over
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import begin_due
@@ -75,6 +76,7 @@ async def forget_events(relay: Relay) -> None:
 
 JOBS: Final = (
     Job(2, tell_behind),
+    Job(1, begin_bringing_back),
     Job(1, begin_reapplying),
     Job(1, begin_due, waits_behind=True),
     Job(1, publish_events),

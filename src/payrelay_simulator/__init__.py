@@ -5,6 +5,7 @@ from payrelay_simulator.clock import Clock
 from payrelay_simulator.demo import DemoWorld, demo_world
 from payrelay_simulator.errors import ControlError, SimulatorError
 from payrelay_simulator.faults import Arguments, Match, Rule, Schedule
+from payrelay_simulator.keeping import KeptWorldError
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.notification_faults import (
     NotificationArguments,
@@ -42,6 +43,7 @@ __all__ = [
     "CustomerSeed",
     "DemoWorld",
     "HoldSeed",
+    "KeptWorldError",
     "LedgerEntry",
     "Match",
     "Merchant",

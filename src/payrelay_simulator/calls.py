@@ -43,6 +43,13 @@ class CallLog:
         """Keep the record of a call that has been dealt with."""
         self._records.append(record)
 
+    def newest(self, count: int) -> "CallLog":
+        """Return a log that goes on with these numbers, and has the newest records alone."""
+        log = CallLog()
+        log._arrived = self._arrived
+        log._records.extend(list(self._records)[-count:])
+        return log
+
     @property
     def arrived(self) -> int:
         """How many calls have arrived, forgotten ones included."""

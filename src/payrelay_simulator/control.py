@@ -18,7 +18,7 @@ from payrelay_simulator.pages.wire import SEE_OTHER
 from payrelay_simulator.presses import PRESSES, Press
 from payrelay_simulator.seeding import Seed, plant
 from payrelay_simulator.stage import Stage
-from payrelay_simulator.switches import Switches
+from payrelay_simulator.switches import PROFILES, Switches, in_profile
 
 # Entries in one answer of the ledger and the log; the rest is asked for with `after`.
 PAGE_MAX = 10_000
@@ -110,6 +110,7 @@ class Control:
             web.post("/_sim/clock", self.move_clock),
             web.get("/_sim/switches", self.show_switches),
             web.post("/_sim/switches", self.set_switches),
+            web.post("/_sim/profiles/{profile}", self.set_profile),
             web.get("/_sim/faults", self.show_faults),
             web.post("/_sim/faults", self.set_faults),
             web.delete("/_sim/faults", self.clear_faults),
@@ -151,6 +152,14 @@ class Control:
         changes = _read(await request.read(), dict[str, object])
         present = msgspec.structs.asdict(self._stage.world.switches)
         self._stage.world.switches = _convert({**present, **changes}, Switches)
+        return await self.show_switches(request)
+
+    async def set_profile(self, request: web.Request) -> web.Response:
+        """Set the switches of a profile, and only those."""
+        name = request.match_info["profile"]
+        if name not in PROFILES:
+            raise ControlError("profile", f"is none of {', '.join(PROFILES)}")
+        self._stage.world.switches = in_profile(self._stage.world.switches, name)
         return await self.show_switches(request)
 
     async def show_faults(self, _request: web.Request) -> web.Response:

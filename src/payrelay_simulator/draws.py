@@ -7,6 +7,17 @@ from collections import Counter
 FRACTION_BYTES = 7  # 56 bits: as fine as a float can tell apart, with room to spare
 
 
+class Numbers:
+    """Counts up, and can be kept in a file as it stands."""
+
+    def __init__(self, first: int = 0) -> None:
+        self._next = first
+
+    def __next__(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+
 class Draws:
     """Gives the same sequence for the same seed, one sequence per purpose, so that one does not disturb another."""
 

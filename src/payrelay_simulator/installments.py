@@ -103,7 +103,7 @@ def _tell_failure(
     next_at = due_at(subscription, subscription.cycle, course.switches) if subscription.status == "ACTIVE" else None
     for message_type in message_types:
         message = recurring_message(payment, subscription, message_type, next_at=next_at, reason=reason)
-        course.state.notifications.plan(at, message)
+        course.state.notifications.plan(at, message, switches=course.switches)
 
 
 def is_collectable(customer: Customer) -> bool:
@@ -152,7 +152,11 @@ def go_on(course: Course, paid: Subscription, at: datetime, message_type: Messag
         plan_next(course.state, paid, next_at)
     payment = course.state.payments[paid.payment_ids[-1]]
     messages = [recurring_message(payment, paid, each, next_at=next_at) for each in message_types]
-    return tuple(number for message in messages for number in course.state.notifications.plan(at, message))
+    return tuple(
+        number
+        for message in messages
+        for number in course.state.notifications.plan(at, message, switches=course.switches)
+    )
 
 
 def _is_fast(course: Course) -> bool:

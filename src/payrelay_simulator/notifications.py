@@ -5,11 +5,11 @@ Pure like the world: nothing here sends. Who sends takes what is due and notes w
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from itertools import count
 from typing import Literal
 
 import msgspec
 
+from payrelay_simulator.draws import Numbers
 from payrelay_simulator.errors import ControlError
 from payrelay_simulator.notification_faults import (
     AFTER_RETURN_S_DEFAULT,
@@ -31,6 +31,8 @@ NotificationState = Literal["waiting", "held", "sending", "delivered", "failed",
 SIGNED = ("merchant_id", "order_id", "payhere_amount", "payhere_currency", "status_code")
 
 HTTP_GOOD = range(200, 300)
+
+DEFAULTS = Switches()
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +84,9 @@ class Notifications:
         self.faults = NotificationFaults()
         self._secrets = {merchant.merchant_id: merchant.merchant_secret for merchant in merchants}
         self._all: dict[int, Notification] = {}
-        self._numbers = count(1)
+        self._numbers = Numbers(1)
+        # How often anything of them has changed.
+        self.changes = 0
         # Those that are not over, by number; what waits for others or for the payer's return is there too.
         self._open: dict[int, Notification] = {}
         self._behind: dict[int, int] = {}
@@ -93,12 +97,14 @@ class Notifications:
         """How many there are that were not forgotten."""
         return len(self._all)
 
-    def plan(self, now: datetime, message: Message, *, send_at: datetime | None = None) -> tuple[int, ...]:
+    def plan(
+        self, now: datetime, message: Message, *, send_at: datetime | None = None, switches: Switches = DEFAULTS
+    ) -> tuple[int, ...]:
         """Plan a notification as its misbehaviour wants it and return the numbers given; none without an address."""
         if not message.notify_url:
             return ()
         fault = self.faults.draw(message.flow, message.fields)
-        fields = self.signed(message.fields)
+        fields = self.signed(_as_switched(message.fields, switches))
         send_at = now if send_at is None else send_at
         base = Notification(
             number=0,
@@ -150,11 +156,17 @@ class Notifications:
         return number
 
     def _keep(self, notification: Notification) -> None:
+        self.changes += 1
         self._all[notification.number] = notification
         if notification.state in {"waiting", "held", "sending"}:
             self._open[notification.number] = notification
         else:
             self._open.pop(notification.number, None)
+
+    def send_again(self) -> None:
+        """Let those wait that were being sent when a kept world was written: nobody knows what became of them."""
+        for notification in [each for each in self._open.values() if each.state == "sending"]:
+            self._keep(msgspec.structs.replace(notification, state="waiting", send_at=notification.at))
 
     def signed(self, fields: Mapping[str, str]) -> dict[str, str]:
         """Return the fields with the signature over five of them, right behind the status."""
@@ -260,3 +272,11 @@ class Notifications:
         """Return those numbered above `after`, at most `count` of them, of one order if wanted."""
         found = [each for each in self._all.values() if each.number > after and order_id in {None, each.order_id}]
         return tuple(found[:count])
+
+
+def _as_switched(fields: Mapping[str, str], switches: Switches) -> Mapping[str, str]:
+    """Return the fields with the card's expiry as the switch has it; no signature covers it."""
+    expiry = fields.get("card_expiry", "")
+    if switches.card_expiry == "MMYY" or not expiry.isdigit():
+        return fields
+    return {**fields, "card_expiry": f"{expiry[:2]}/{expiry[2:]}"}

@@ -31,6 +31,7 @@ class Sender:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._tasks: set[asyncio.Task[None]] = set()
+        self._kept: tuple[int, int, int] = (0, 0, 0)
         self._turns: weakref.WeakValueDictionary[tuple[str, str], asyncio.Lock] = weakref.WeakValueDictionary()
 
     async def run(self) -> None:
@@ -49,7 +50,12 @@ class Sender:
     def _look(self, session: aiohttp.ClientSession) -> None:
         world = self._stage.world
         world.elapse()
-        for notification in world.notifications.take_due(world.clock.now()):
+        due = world.notifications.take_due(world.clock.now())
+        standing = (id(world), len(world.ledger), world.notifications.changes)
+        if standing != self._kept:
+            self._kept = standing
+            self._stage.changed()
+        for notification in due:
             key = (notification.notify_url, notification.order_id)
             turn = self._turns.setdefault(key, asyncio.Lock())
             task = asyncio.create_task(self._send(session, world, notification, turn))

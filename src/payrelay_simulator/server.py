@@ -13,6 +13,7 @@ from payrelay_simulator.listener import Listener
 from payrelay_simulator.records import Merchant
 from payrelay_simulator.sender import Sender
 from payrelay_simulator.simulator import Simulator
+from payrelay_simulator.switches import Switches, in_profile
 
 HOST_DEFAULT = "127.0.0.1"
 
@@ -72,12 +73,15 @@ def run(
     *,
     merchant: Merchant | None = None,
     prepare: Callable[[Simulator], object] | None = None,
+    profile: str = "docs",
 ) -> None:
     """Serve until SIGINT or SIGTERM, having printed one line with the address and the credentials.
 
-    `prepare` may fill the simulator before it is served. Raises OSError where the address cannot be had.
+    `prepare` may fill the simulator before it is served; `profile` is one of `switches.PROFILES`. Raises OSError where
+    the address cannot be had.
     """
-    simulator = Simulator() if merchant is None else Simulator(merchant)
+    merchants = () if merchant is None else (merchant,)
+    simulator = Simulator(*merchants, switches=in_profile(Switches(), profile))
     if prepare is not None:
         prepare(simulator)
     asyncio.run(_serve_until_signal(simulator, host, port))

@@ -1,11 +1,14 @@
 """The simulator as a whole: a world, the way to it, and the application that serves both."""
 
 from functools import cached_property
+from pathlib import Path
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from payrelay_simulator.clock import Clock
 from payrelay_simulator.control import Control, control_errors
+from payrelay_simulator.keeping import Keeper, read_kept
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.pages.wire import Pages
 from payrelay_simulator.records import Merchant
@@ -54,15 +57,41 @@ class Simulator:
         """The first merchant."""
         return self.world.merchants[0]
 
+    def keep_in(self, path: Path) -> None:
+        """Keep the world in a file from now on, for `go_on_from`."""
+        keeper = Keeper(self.stage, path)
+        keeper.keep()
+        self.stage.changed = keeper.keep
+
+    @classmethod
+    def go_on_from(cls, path: Path) -> "Simulator":
+        """Return a simulator with the world that was kept in a file, and keep it there. Raises KeptWorldError.
+
+        Its clock is as far ahead of the machine's as before.
+        """
+        clock, parts = read_kept(path)
+        simulator = cls(clock=clock)
+        simulator.stage.world = World.of_parts(clock, parts)
+        simulator.keep_in(path)
+        return simulator
+
     def ledger(self) -> tuple[LedgerEntry, ...]:
         """Return what really happened to the money, up to this moment of the clock."""
         self.world.elapse()
         return self.world.ledger.entries()
 
+    @web.middleware
+    async def _kept(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Keep what a page or the control API has changed before its answer; the merchant API does so by itself."""
+        response = await handler(request)
+        if request.method != "GET" and not request.path.startswith("/merchant/"):
+            self.stage.changed()
+        return response
+
     @cached_property
     def app(self) -> web.Application:
         """The application with both APIs. It belongs to the event loop that serves it first."""
-        app = web.Application(middlewares=[control_errors], client_max_size=BODY_BYTES_MAX)
+        app = web.Application(middlewares=[self._kept, control_errors], client_max_size=BODY_BYTES_MAX)
         app.add_routes(Control(self.stage).routes())
         app.add_routes(Pages(self.stage).routes())
         app.router.add_route("*", "/merchant/v1/{rest:.*}", Wire(self.stage).handle)

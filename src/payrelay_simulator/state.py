@@ -3,12 +3,11 @@
 import heapq
 from collections import defaultdict
 from datetime import datetime
-from itertools import count
 from typing import Literal
 
 import msgspec
 
-from payrelay_simulator.draws import Draws
+from payrelay_simulator.draws import Draws, Numbers
 from payrelay_simulator.notifications import Notifications
 from payrelay_simulator.records import Customer, Hold, Merchant, Payment, Subscription
 
@@ -38,10 +37,10 @@ class State:
         self.subscriptions: dict[int, Subscription] = {}
         self._orders: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         self._agenda: list[tuple[datetime, int, Due]] = []
-        self._agenda_numbers = count()
-        self._payment_ids = count(FIRST_PAYMENT_ID)
-        self._subscription_ids = count(FIRST_SUBSCRIPTION_ID)
-        self._refund_ids = count(FIRST_REFUND_ID)
+        self._agenda_numbers = Numbers()
+        self._payment_ids = Numbers(FIRST_PAYMENT_ID)
+        self._subscription_ids = Numbers(FIRST_SUBSCRIPTION_ID)
+        self._refund_ids = Numbers(FIRST_REFUND_ID)
 
     def next_payment_id(self) -> int:
         """Return a payment id that was never given out."""

@@ -1,5 +1,6 @@
 """Where the gateway's behaviour is not documented: one switch per open question, with the likeliest default."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -47,9 +48,24 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     recurring_options: Literal["works", "refused"] = "works"
     page_error_http: Literal[400, 200] = 400
     authorize_payment_id: Literal["absent", "present"] = "absent"
+    # Of January 2029, say: 0129, or 01/29.
+    card_expiry: Literal["MMYY", "MM/YY"] = "MMYY"
     refusal_notification: Literal["sent", "none"] = "sent"
     cancel_notification: Literal["none", "sent"] = "none"
     # Tries after the first one that was not answered with 2xx; the gateway documents none.
     notification_retries: Annotated[int, msgspec.Meta(ge=0, le=20)] = 0
     notification_retry_interval_s: Annotated[float, msgspec.Meta(ge=0.1, le=86_400)] = 60.0
     notification_timeout_s: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10.0
+
+
+# Switches that belong together. `docs` is what the gateway's documents say or leave open, and the default. `observed`
+# is what was seen in other people's notifications and in the gateway's own clients, where that differs.
+PROFILES: Mapping[str, Mapping[str, object]] = {
+    "docs": {"card_expiry": "MMYY", "authorize_payment_id": "absent"},
+    "observed": {"card_expiry": "MM/YY", "authorize_payment_id": "present"},
+}
+
+
+def in_profile(switches: Switches, name: str) -> Switches:
+    """Return the switches with those of a profile, which must be one of PROFILES."""
+    return msgspec.structs.replace(switches, **PROFILES[name])

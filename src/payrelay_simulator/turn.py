@@ -29,7 +29,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     def tell(self, message: Message, *, at: datetime | None = None) -> tuple[int, ...]:
         """Plan a notification, for now or for later, and return the numbers given."""
-        return self.state.notifications.plan(self.now, message, send_at=at)
+        return self.state.notifications.plan(self.now, message, send_at=at, switches=self.switches)
 
     def visible_at(self) -> datetime | None:
         """Return when a payment of this call can be found; None: at once."""

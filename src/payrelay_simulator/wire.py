@@ -52,6 +52,7 @@ class Wire:
         )
         # The effect is complete before anything is carried; a client that leaves from here on changes nothing.
         outcome = self._stage.world.handle(call)
+        self._stage.changed()
         return await self._carriers[outcome.how](request, outcome)
 
     @property

@@ -67,6 +67,9 @@ WRITES: Final[Mapping[EndpointName, Callable[[Turn, Fields], Reply]]] = {
 }
 
 
+CALLS_IN_FILE_MAX = 1_000  # each change writes all of the file
+
+
 class World:
     """All state of the gateway and the one way to call it."""
 
@@ -81,6 +84,31 @@ class World:
         self.faults = Faults()
         self._budget = Budget()
         self._tokens = Tokens(merchants, self.state.draws)
+
+    PARTS = frozenset({"merchants", "switches", "state", "visits", "ledger", "calls", "faults", "tokens"})
+    """What a kept world consists of, beside its clock. The budget is not kept: it is empty after ten seconds."""
+
+    def parts(self) -> dict[str, object]:
+        """Return everything that a later start goes on with; of the calls the newest."""
+        return {
+            "merchants": self.merchants,
+            "switches": self.switches,
+            "state": self.state,
+            "visits": self.visits,
+            "ledger": self.ledger,
+            "calls": self.calls.newest(CALLS_IN_FILE_MAX),
+            "faults": self.faults,
+            "tokens": self._tokens,
+        }
+
+    @classmethod
+    def of_parts(cls, clock: Clock, parts: Mapping[str, Any]) -> "World":
+        """Return the world that had these parts, at the time of a clock."""
+        world = cls(parts["merchants"], clock, parts["switches"])
+        world.state, world.visits, world.ledger = parts["state"], parts["visits"], parts["ledger"]
+        world.calls, world.faults, world._tokens = parts["calls"], parts["faults"], parts["tokens"]
+        world.notifications.send_again()
+        return world
 
     @property
     def notifications(self) -> Notifications:

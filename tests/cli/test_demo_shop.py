@@ -9,7 +9,7 @@ import pytest
 from tests.sources import ROOT
 
 from payrelay.cli.demo.parts import DemoAddresses
-from payrelay.cli.demo.shop import command_of, variables_of
+from payrelay.cli.demo.shop import command_of, drawn_for, variables_of
 
 EXAMPLE: Final = ROOT / "examples" / "shop"
 
@@ -31,7 +31,7 @@ def test_a_shop_is_run_by_what_its_language_needs(program: str, command: list[st
 def test_a_shop_is_told_all_that_it_reads(program: str) -> None:
     """A variable that the demo forgets would stop that shop at its start, or leave its news unsigned."""
     addresses = DemoAddresses(host="127.0.0.1", reached_at="127.0.0.1", port=8080, shop=Path(program), shop_port=8091)
-    told = variables_of(addresses, "prk_1", "whsec_1")
+    told = variables_of(addresses, "prk_1", "http://127.0.0.1:8600", drawn_for("whsec_1"))
     read = set(re.findall(r"\b(?:PAYRELAY|SHOP)(?:_[A-Z]+)*\b", (EXAMPLE / program).read_text())) - {"SHOP_AUTOLOAD"}
 
     assert read - {"SHOP"} == set(told) - {"HOST", "PORT"}
@@ -43,4 +43,12 @@ def test_each_demo_has_a_secret_of_its_own() -> None:
     """A phone's cookie of an earlier demo must lead to nobody's payments in this one."""
     addresses = DemoAddresses(host="127.0.0.1", reached_at="127.0.0.1", port=8080, shop=Path("shop.py"), shop_port=8091)
 
-    assert len({variables_of(addresses, "prk_1", "whsec_1")["SHOP_SECRET"] for _ in range(3)}) == 3
+    assert (
+        len(
+            {
+                variables_of(addresses, "prk_1", "http://127.0.0.1:8600", drawn_for("whsec_1"))["SHOP_SECRET"]
+                for _ in range(3)
+            }
+        )
+        == 3
+    )

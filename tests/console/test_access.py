@@ -30,7 +30,15 @@ POSTED = [route for route in ROUTES if route.method == "POST"]
 
 def address(route: ConsoleRoute) -> str:
     """Gives an address of a route, with names that exist."""
-    names = {"email": BOB, "session": "ses_1", "token": "x", "order": "A-1", "operation": "op_1", "day": "2026-11-22"}
+    names = {
+        "email": BOB,
+        "session": "ses_1",
+        "passkey": "psk_1",
+        "token": "x",
+        "order": "A-1",
+        "operation": "op_1",
+        "day": "2026-11-22",
+    }
     named = {"noun": "account", "id": "gateway", "account": "gateway", "confirmation": "cnf_1", **names}
     return route.path.format(**named)
 
@@ -48,6 +56,7 @@ def test_every_route_says_who_may() -> None:
     assert {route.path for route in ROUTES if route.act is None} == {
         "/console/assets/console.css",
         "/console/assets/live.js",
+        "/console/assets/passkeys.js",
         "/console/sign-in",
         "/console/sign-in/provider",
         "/console/sign-in/provider/back",
@@ -253,8 +262,10 @@ async def test_every_answer_has_the_headers_that_guard_it(desk: Desk, console: C
         assert "frame-ancestors 'none'" in policy
         assert headers[b"cache-control"] == b"no-store"
         assert (headers[b"x-frame-options"], headers[b"x-content-type-options"]) == (b"DENY", b"nosniff")
-        scripts = ['<script src="/console/assets/live.js" defer></script>'] if "script-src 'self'" in policy else []
+        own = "passkeys" if each.endswith("/second-factor") else "live"
+        scripts = [f'<script src="/console/assets/{own}.js" defer></script>'] if "script-src 'self'" in policy else []
         assert re.findall(r"<script.*?</script>", answer.body.decode()) == scripts, each
+        assert ("connect-src 'self'" in policy) is (bool(scripts) and own == "live"), each
         assert not re.search(r"style=|\son[a-z]+=", answer.body.decode()), each
     cookies = [
         value.decode()

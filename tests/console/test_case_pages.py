@@ -71,6 +71,18 @@ async def test_an_order_leads_to_what_can_be_done_about_its_payment(desk: Desk, 
     assert "/console/act/" not in viewer.text
 
 
+async def test_no_button_leads_nowhere(desk: Desk, console: Console) -> None:
+    """An authorization that was not captured is no payment yet: the page says so, and has no button for it."""
+    await everything(desk)
+    window = await signed_in(desk, console, ADA, Role.OPERATOR)
+    await window.get("/console/orders/gateway/A-1")
+    links = re.findall(r'href="(/console/act/[^"]+)"', window.text)
+
+    assert "Nothing can be done here about payment 320025000002:" in window.text
+    assert f"/console/act/payment/gateway~{PAYMENT}" in links
+    assert [(await window.send("GET", link)).status for link in links] == [200] * len(links)
+
+
 async def test_the_gateway_is_asked_with_a_form_and_the_page_says_when(desk: Desk, console: Console) -> None:
     """By POST alone: a link that somebody sends takes no call of the budget."""
     await operation(desk, 1)

@@ -127,6 +127,21 @@ async def own(desk: Desk, window: Window) -> str:
     return visitor.session.id
 
 
+async def test_an_administrator_sees_where_an_operator_is_signed_in(desk: Desk, console: Console) -> None:
+    """And that a session waits for its code; whatever a browser calls itself is text. Nobody else sees it."""
+    ada = await signed_in(desk, console, "ada@shop.example")
+    bob = await signed_in(desk, console, "bob@shop.example", Role.SUPPORT)
+    half = Window(console, "203.0.113.9")
+    await half.send("GET", "/console/sign-in")
+    form = {"token": half.token, "email": "bob@shop.example", "password": PASSWORD}
+    await half.send("POST", "/console/sign-in", form, user_agent="<b>phone</b>")
+    await ada.get("/console/operators/bob@shop.example")
+
+    assert "&lt;b&gt;phone&lt;/b&gt;</strong> (waits for the second factor)" in ada.text
+    assert "From 203.0.113.9" in ada.text
+    assert (await bob.get("/console/operators/bob@shop.example")).status == 403
+
+
 async def test_a_role_is_given_and_taken_on_the_page(desk: Desk, console: Console) -> None:
     """What the other may open changes with the next request; the last administrator stays one."""
     ada, bob = await signed_in(desk, console, ADA), await signed_in(desk, console, BOB, Role.VIEWER)

@@ -224,6 +224,7 @@ async def test_every_form_that_acts_leaves_a_line(counter: Counter) -> None:
         written.append(act)
 
     assert set(TO_CONFIRM) - set(written) == {
+        # test_effects.py does these
         *(Act.CAPTURE, Act.VOID, Act.CANCEL_SUBSCRIPTION, Act.RETRY_SUBSCRIPTION, Act.REPLAY_NOTIFICATION),
         *HAVE_OWN_LINE,  # test_books.py closes days and differences
     }
@@ -235,5 +236,6 @@ def test_no_route_that_acts_is_missed() -> None:
 
     assert posted - set(TO_CONFIRM) == {
         *("sign-in", "{token}", "code", "sign-out", "end", "operators", "role", "disable", "reset"),
+        *("passkey", "passkeys", "remove"),  # tests/flows/console/test_passkeys.py reads their lines
         *("note", "assign", "{confirmation}", "withdraw", "gateway", "zone"),
     }

@@ -27,8 +27,10 @@ EXPOSURE_MAX: Final = 20
     [
         ("vendor.compose-spec", DEPLOY / "compose/compose.yaml"),
         ("vendor.github-workflows", DEPLOY.parent / ".github/workflows/release.yml"),
+        ("vendor.compose-spec", DEPLOY.parent / "examples/simulator/compose.yaml"),
+        ("vendor.github-workflows", DEPLOY.parent / "examples/simulator/github-actions.yml"),
     ],
-    ids=["compose", "release"],
+    ids=["compose", "release", "simulator", "actions"],
 )
 def test_a_file_fits_its_schema(schema: str, file: Path) -> None:
     """A misspelt member is ignored or refused only where the file is used: on the day of the installation."""

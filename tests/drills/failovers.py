@@ -198,9 +198,16 @@ def _failed_over(
         asyncio.run(shop.bring(wishes.shuffled(again), within_s=BEFORE_S))
     notes = ["a recovery was begun" if lost else "no commit was missing, and no recovery was begun"]
     notes.append(f"until then: {answers}")
+    notes.append(f"brought back: {_brought_back(site)}")
     verdict = site.verdict(shop, everything)
     told_by = site.watch.noticed()
     return Row(name=name, operations=operations, verdict=verdict, recovered=recovered, told_by=told_by, notes=notes)
+
+
+def _brought_back(site: Site) -> int:
+    """Counts the operations that processes which outlived the primary have stored again."""
+    lines = [line for program in site.programs for line in program.log_lines()]
+    return sum(line["count"] for line in lines if line["event"] == "operations_brought_back")
 
 
 async def _look_again(shop: Shop) -> None:

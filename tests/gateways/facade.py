@@ -91,6 +91,10 @@ class GatewayFacade:
         """Passes it on."""
         return self._gateway.signed_texts(subject)
 
+    def is_merchant_number(self, number: str) -> bool | None:
+        """Asks the gateway behind."""
+        return self._gateway.is_merchant_number(number)
+
     def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:
         """Passes it on."""
         return self._gateway.is_approval_amount(amount_minor, currency)

@@ -186,6 +186,10 @@ class OtherGateway:
         """Gives none: a header signs the whole notification."""
         return ()
 
+    def is_merchant_number(self, number: str) -> bool | None:  # noqa: ARG002, the interface
+        """Has no numbers for merchants."""
+        return None
+
     def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:  # noqa: ARG002, the interface
         """Takes any amount: nobody but this gateway can have written it."""
         return True

@@ -127,6 +127,10 @@ class StillGateway:
         """Gives the texts that PayHere signs."""
         return signed_texts_of(subject, self._amounts)
 
+    def is_merchant_number(self, number: str) -> bool | None:
+        """Compares with the merchant that signs."""
+        return None if self.signer is None else number == self.signer.merchant_id
+
     def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:
         """Takes the signed amount, and those that are listed."""
         return amount_minor in {approval_minor(self._amounts, currency), *self.approval_amounts}

@@ -10,7 +10,7 @@ from structlog.testing import LogCapture
 from tests.flows.world import HandClock
 from tests.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider
 
-from payrelay.core.console.provider import ProviderRules, TryKeys, authorization_address
+from payrelay.core.console.sign_in.provider import ProviderRules, TryKeys, authorization_address
 from payrelay.core.secret import Secret
 from payrelay.runtime.console.provider_calls import (
     ASKED_AGAIN_S,

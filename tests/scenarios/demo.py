@@ -69,18 +69,18 @@ def _answered(address: str, method: str, path: str, content: object) -> Any:  # 
 
 
 @contextmanager
-def running_demo(folder: Path) -> Iterator[Demo]:
-    """A running demo in a folder of its own."""
+def running_demo(folder: Path, *options: str, ended_by: signal.Signals = signal.SIGINT) -> Iterator[Demo]:
+    """A running demo in a folder of its own; ``ended_by`` SIGKILL ends it as a power cut does."""
     printed = folder / "printed"
     with printed.open("wb") as output, (folder / "errors").open("wb") as errors:
         process = subprocess.Popen(
-            [PAYRELAY, "demo", "--port", "0"], cwd=folder, env=surroundings({}), stdout=output, stderr=errors
+            [PAYRELAY, "demo", "--port", "0", *options], cwd=folder, env=surroundings({}), stdout=output, stderr=errors
         )
     until(lambda: LAST_WORDS in printed.read_text() or process.poll() is not None, "the demo stands")
     try:
         yield Demo(printed.read_text())
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ended_by)
         code = process.wait(15)
-    assert code == 0, (folder / "errors").read_text()
+    assert code == (0 if ended_by is signal.SIGINT else -ended_by), (folder / "errors").read_text()
     assert "Traceback" not in (folder / "errors").read_text()

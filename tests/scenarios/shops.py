@@ -1,6 +1,7 @@
 """The example shop as a newcomer has it: the demo with one of its server sides beside it, and a phone that opens it."""
 
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -12,6 +13,7 @@ from typing import Any, Final
 import httpx
 from playwright.async_api import Page, Route, async_playwright, expect
 from tests.browser import OPTIONS, PATIENCE_MS, find_browser
+from tests.needed import lacking
 from tests.scenarios.program import PAYRELAY, surroundings
 from tests.scenarios.waiting import until
 from tests.sources import ROOT
@@ -88,6 +90,20 @@ def _answers(address: str) -> bool:
         return httpx.get(address, timeout=5).is_success
     except httpx.HTTPError:
         return False
+
+
+def autoloader(folder: Path) -> dict[str, str]:
+    """The PHP client's classes, by composer; where PHP, composer or Laravel's parts are missing the test says so."""
+    for program in ("php", "composer"):
+        if shutil.which(program) is None:
+            lacking(f"{program} isn't installed: apt-get install php-cli php-curl composer")
+    if not Path("/usr/share/php/Illuminate/Routing").is_dir():
+        lacking("Laravel's router isn't installed: apt-get install php-illuminate-http php-illuminate-routing")
+    copy = folder / "client"
+    shutil.copytree(ROOT / "clients" / "php", copy, ignore=shutil.ignore_patterns("vendor"))
+    dump = ["env", "COMPOSER_ALLOW_SUPERUSER=1", "COMPOSER_NO_INTERACTION=1", "composer", "dump-autoload", "--quiet"]
+    subprocess.run(dump, cwd=copy, check=True)
+    return {"SHOP_AUTOLOAD": str(copy / "vendor" / "autoload.php")}
 
 
 @asynccontextmanager

@@ -4,14 +4,16 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
-from playwright.async_api import BrowserContext, Page, Route, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, async_playwright, expect
 from tests.browser import OPTIONS, PATIENCE_MS, find_browser
 from tests.scenarios.http_client import Client, Reply
 from tests.scenarios.program import Program, free_port, simulated_account
@@ -38,7 +40,7 @@ CUSTOMER = {
     "country": "Sri Lanka",
 }
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,23 +102,45 @@ def body(**changes: object) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-@pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+@asynccontextmanager
+async def opened_scene(folder: Path) -> AsyncIterator[Scene]:
     """Starts the program as an operator does, with a gateway of its own."""
     simulator = payrelay_simulator.Simulator()
     async with payrelay_simulator.serve(simulator) as running:
         port = free_port()
         settings = simulated_account(running.base_url, simulator.merchant)
         more = {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}", "PAYRELAY_RETURN_LINKS": f"{SHOP}/*,myshop://"}
-        logo = tmp_path / "logo.png"
+        logo = folder / "logo.png"
         logo.write_bytes(PNG)
         look = {"SHOP_NAME": "Perera Stores", "SHOP_LOGO": str(logo), "SHOP_COLOUR": "#ffd700"}
         more |= {f"PAYRELAY_GATEWAYS__GATEWAY__{name}": value for name, value in look.items()}
-        program = Program(tmp_path, settings | more)
+        program = Program(folder, settings | more)
         key = await asyncio.to_thread(program.new_key, "shop")
         await asyncio.to_thread(program.start, port)
         yield Scene(program=program, gateway=running, client=program.client(key))
         await asyncio.to_thread(program.kill)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
+    """Gives the scene of all stories in which time passes by itself."""
+    async with opened_scene(tmp_path_factory.mktemp("scene")) as scene:
+        yield scene
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def scene(shared_scene: Scene) -> AsyncIterator[Scene]:
+    """Gives the shared scene, and takes the faults back that a story has ordered."""
+    yield shared_scene
+    caller = Client(port=int(shared_scene.gateway.base_url.rpartition(":")[2]), key=None)
+    assert (await asyncio.to_thread(caller.send, "DELETE", "/_sim/faults")).status == 200
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def late_scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    """Gives a scene to a story that moves the gateway's clock."""
+    async with opened_scene(tmp_path) as scene:
+        yield scene
 
 
 @dataclass
@@ -152,29 +176,38 @@ class Person:
 Entering = Callable[..., Awaitable[Person]]
 
 
-@pytest.fixture
-async def person(scene: Scene) -> AsyncIterator[Entering]:
-    """Gives customers with browsers; no page may have complained at the end, of a breach of its policy for one."""
-    complaints: list[str] = []
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """Gives the one browser of these stories."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=find_browser(), headless=True, args=list(OPTIONS))
-
-        async def enter(*, has_scripts: bool = True, locale: str = "en-GB") -> Person:
-            context = await browser.new_context(java_script_enabled=has_scripts, locale=locale)
-            context.set_default_timeout(PATIENCE_MS)
-            context.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-            person = Person(context, await context.new_page())
-
-            async def arrive(route: Route) -> None:
-                person.arrived.append(route.request.url)
-                await route.fulfill(body="<h1>the shop</h1>", content_type="text/html")
-
-            await context.route(f"{SHOP}/**", arrive)
-            return person
-
-        assert scene.program.port
-        yield enter
+        yield browser
         await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def person(browser: Browser) -> AsyncIterator[Entering]:
+    """Gives customers with windows of their own; no page may have complained at the end, as of its policy."""
+    complaints: list[str] = []
+    contexts: list[BrowserContext] = []
+
+    async def enter(*, has_scripts: bool = True, locale: str = "en-GB") -> Person:
+        context = await browser.new_context(java_script_enabled=has_scripts, locale=locale)
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE_MS)
+        context.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        person = Person(context, await context.new_page())
+
+        async def arrive(route: Route) -> None:
+            person.arrived.append(route.request.url)
+            await route.fulfill(body="<h1>the shop</h1>", content_type="text/html")
+
+        await context.route(f"{SHOP}/**", arrive)
+        return person
+
+    yield enter
+    for context in contexts:
+        await context.close()
     # A status of 4xx is noted as an error by the browser itself.
     assert [text for text in complaints if "status of 4" not in text] == []
 
@@ -356,19 +389,19 @@ KINDS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("news", ["at once", "late", "never"])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_refused_card_and_a_good_one_end_in_what_is_true(
-    scene: Scene, person: Entering, kind: str, news: str
+    late_scene: Scene, person: Entering, kind: str, news: str
 ) -> None:
     """Until it is known that the good card was taken, the page waits; neither it nor the link says that it failed."""
-    somebody, checkout = await person(), await scene.opened(type=kind, **KINDS[kind])
+    somebody, checkout = await person(), await late_scene.opened(type=kind, **KINDS[kind])
     await somebody.at_the_gateway(checkout["url"])
     await somebody.pay(POOR_VISA)
     await somebody.page.locator("#problem").wait_for()
-    await scene.wait_for(checkout["id"], "failed")
+    await late_scene.wait_for(checkout["id"], "failed")
     if news != "at once":
         late = {"args": {"wait_s": LATE_S}}
         told = {"fault": "late"} | late if news == "late" else {"fault": "lost"}
-        await post_to_gateway(scene, "/_sim/faults", {"script": [{"fault": "late_visibility"} | late]})
-        await post_to_gateway(scene, "/_sim/faults", {"notifications": [told]})
+        await post_to_gateway(late_scene, "/_sim/faults", {"script": [{"fault": "late_visibility"} | late]})
+        await post_to_gateway(late_scene, "/_sim/faults", {"notifications": [told]})
     await somebody.pay()
     if news != "at once":
         await somebody.is_told("An attempt did not succeed")
@@ -378,12 +411,12 @@ async def test_a_refused_card_and_a_good_one_end_in_what_is_true(
         assert (await link.get_attribute("href") or "").endswith("&state=open")
         assert "charged" not in await somebody.page.inner_text("main")
         assert somebody.arrived == []
-        await post_to_gateway(scene, "/_sim/clock", {"advance_s": LATE_S})
+        await post_to_gateway(late_scene, "/_sim/clock", {"advance_s": LATE_S})
     state = "notified" if kind == "authorization" else "completed"
     if news != "never" or kind in {"payment", "recurring"}:
         await somebody.is_back_at(f"{SHOP}/done")
         assert [urlsplit(address).query.rpartition("=")[2] for address in somebody.arrived] == [state]
-        assert (await scene.shown(checkout["id"]))["state"] == state
+        assert (await late_scene.shown(checkout["id"]))["state"] == state
     else:
         await somebody.page.reload()
         await somebody.is_told("An attempt did not succeed")
@@ -391,12 +424,14 @@ async def test_a_refused_card_and_a_good_one_end_in_what_is_true(
 
 
 @pytest.mark.browser
-async def test_a_second_tab_cancels_nothing_that_the_first_has_paid(scene: Scene, person: Entering) -> None:
+async def test_a_second_tab_cancels_nothing_that_the_first_has_paid(late_scene: Scene, person: Entering) -> None:
     """The page is opened twice, paid in one tab and left in the other, and no news comes: the links say ``open``."""
     late = {"wait_s": LATE_S}
-    await post_to_gateway(scene, "/_sim/faults", {"script": [{"fault": "late_visibility", "args": late}]})
-    await post_to_gateway(scene, "/_sim/faults", {"notifications": [{"fault": "late", "args": late, "times": None}]})
-    somebody, checkout = await person(), await scene.opened()
+    await post_to_gateway(late_scene, "/_sim/faults", {"script": [{"fault": "late_visibility", "args": late}]})
+    await post_to_gateway(
+        late_scene, "/_sim/faults", {"notifications": [{"fault": "late", "args": late, "times": None}]}
+    )
+    somebody, checkout = await person(), await late_scene.opened()
     await somebody.at_the_gateway(checkout["url"])
     first, somebody.page = somebody.page, await somebody.context.new_page()
     await somebody.page.goto(checkout["url"])
@@ -412,23 +447,23 @@ async def test_a_second_tab_cancels_nothing_that_the_first_has_paid(scene: Scene
     assert somebody.arrived[-1].endswith("&state=open")
     somebody.page = first
     await somebody.is_told("Cancelled, as far as we know")
-    await post_to_gateway(scene, "/_sim/clock", {"advance_s": LATE_S})
+    await post_to_gateway(late_scene, "/_sim/clock", {"advance_s": LATE_S})
     await somebody.is_back_at(f"{SHOP}/done")
 
     assert somebody.arrived[-1].endswith("&state=completed")
-    assert scene.charged(checkout["order_id"]) == 1
+    assert late_scene.charged(checkout["order_id"]) == 1
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("has_scripts", [True, False])
 async def test_who_reloads_and_goes_back_is_not_sent_to_pay_again(
-    scene: Scene, person: Entering, *, has_scripts: bool
+    late_scene: Scene, person: Entering, *, has_scripts: bool
 ) -> None:
     """No news of the payment has come: the page says so however it is reached, and presses no button by itself."""
     late = {"args": {"wait_s": LATE_S}}
-    await post_to_gateway(scene, "/_sim/faults", {"script": [{"fault": "late_visibility"} | late]})
-    await post_to_gateway(scene, "/_sim/faults", {"notifications": [{"fault": "late"} | late]})
-    somebody, checkout = await person(has_scripts=has_scripts), await scene.opened()
+    await post_to_gateway(late_scene, "/_sim/faults", {"script": [{"fault": "late_visibility"} | late]})
+    await post_to_gateway(late_scene, "/_sim/faults", {"notifications": [{"fault": "late"} | late]})
+    somebody, checkout = await person(has_scripts=has_scripts), await late_scene.opened()
     await somebody.page.goto(checkout["url"])
     if not has_scripts:
         await somebody.page.get_by_role("button", name=CONTINUE).click()
@@ -443,13 +478,13 @@ async def test_who_reloads_and_goes_back_is_not_sent_to_pay_again(
     await somebody.page.go_back()
     await somebody.is_told("Pay")
     assert somebody.arrived == []
-    await post_to_gateway(scene, "/_sim/clock", {"advance_s": LATE_S})
-    await scene.wait_for(checkout["id"], "completed")
+    await post_to_gateway(late_scene, "/_sim/clock", {"advance_s": LATE_S})
+    await late_scene.wait_for(checkout["id"], "completed")
     await somebody.page.reload()
     await somebody.is_back_at(f"{SHOP}/done")
 
     assert somebody.arrived[-1].endswith("&state=completed")
-    assert scene.charged(checkout["order_id"]) == 1
+    assert late_scene.charged(checkout["order_id"]) == 1
 
 
 @pytest.mark.browser

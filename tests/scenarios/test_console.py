@@ -160,3 +160,56 @@ async def test_the_first_administrator_gets_in_and_invites_another(program: Prog
         await context.close()
     verified = program.run("audit", "verify")
     assert "Verified: nothing was changed or removed." in verified.stdout, verified.stdout
+
+
+@pytest.mark.browser
+@pytest.mark.integration
+async def test_a_passkey_of_the_browser_signs_an_operator_in(program: Program) -> None:
+    """Chromium's authenticator makes it, signs with it, and makes no second one; who says no is told so."""
+    program.start()
+    path = program.run(*ADD).stdout.strip()
+    base = f"http://localhost:{program.port}"
+    async with opened_browser() as browser:
+        context = await browser.new_context()
+        page = await context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        device = await context.new_cdp_session(page)
+        await device.send("WebAuthn.enable")
+        kind = {"protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True}
+        options = kind | {"isUserVerified": True, "automaticPresenceSimulation": True}
+        made = await device.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+        await page.goto(base + path)
+        await page.fill("#password", PASSWORD)
+        await page.fill("#again", PASSWORD)
+        await page.keyboard.press("Enter")
+        await page.fill("#name", "my laptop")
+        await looked_at(page, "first-passkey")
+        await page.click("text=Add a passkey")
+        await expect(page.locator("h1")).to_have_text("Start")
+        await page.goto(f"{base}/console/account/second-factor")
+        await page.fill("#name", "again")
+        await page.click("text=Add a passkey")
+        await expect(page.locator("form[data-passkey] [role=status]")).to_contain_text("has a passkey for your account")
+        await looked_at(page, "second-passkey")
+        await page.goto(f"{base}/console/account")
+        await expect(page.locator("main")).to_contain_text("my laptop")
+        await looked_at(page, "account-with-passkey")
+
+        await page.click("text=Sign out")
+        await page.fill("#email", "ada@shop.example")
+        await page.fill("#password", PASSWORD)
+        await page.keyboard.press("Enter")
+        await expect(page.locator("h1")).to_have_text("Show that it is you")
+        verified = {"authenticatorId": made["authenticatorId"], "isUserVerified": False}
+        await device.send("WebAuthn.setUserVerified", verified)
+        await page.click("text=Use a passkey")
+        await expect(page.locator("form[data-passkey] [role=status]")).to_contain_text("Nothing was done")
+        await looked_at(page, "use-passkey")
+        await device.send("WebAuthn.setUserVerified", verified | {"isUserVerified": True})
+        await page.click("text=Use a passkey")
+        await expect(page.locator("h1")).to_have_text("Start")
+        assert [each for each in said if "Content Security Policy" in each] == []
+        await context.close()
+    assert "Verified: nothing was changed or removed." in program.run("audit", "verify").stdout

@@ -19,6 +19,7 @@ INNER = [route for route in ROUTES if route.entry is Entry.OPEN]
 NAMES = {
     "email": "nobody@shop.example",
     "session": "ses_1",
+    "passkey": "psk_1",
     "order": "A-1",
     "operation": "op_1",
     "day": "2026-11-22",

@@ -1,17 +1,25 @@
 """The shop's server side in Node and in PHP: the same page, the same stories, the same one charge."""
 
 import shutil
-import subprocess
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 from tests.needed import lacking
-from tests.scenarios.shops import EXAMPLE, LostReplies, Shop, approve, news, phone_at, running_shop, said_at, use_card
-from tests.sources import ROOT
+from tests.scenarios.shops import (
+    EXAMPLE,
+    LostReplies,
+    Shop,
+    approve,
+    autoloader,
+    news,
+    phone_at,
+    running_shop,
+    said_at,
+    use_card,
+)
 
 SIDES = {"node": "node/shop.mjs", "php": "php/index.php", "python": "python/shop.py"}
 LINES_MAX = 149
@@ -19,20 +27,6 @@ GOOD_CARD = "4916217501611292"
 NUMBER = "0123456789ab"
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]
-
-
-def autoloader(folder: Path) -> dict[str, str]:
-    """The PHP client's classes, by composer; where PHP, composer or Laravel's parts are missing the test says so."""
-    for program in ("php", "composer"):
-        if shutil.which(program) is None:
-            lacking(f"{program} isn't installed: apt-get install php-cli php-curl composer")
-    if not Path("/usr/share/php/Illuminate/Routing").is_dir():
-        lacking("Laravel's router isn't installed: apt-get install php-illuminate-http php-illuminate-routing")
-    copy = folder / "client"
-    shutil.copytree(ROOT / "clients" / "php", copy, ignore=shutil.ignore_patterns("vendor"))
-    dump = ["env", "COMPOSER_ALLOW_SUPERUSER=1", "COMPOSER_NO_INTERACTION=1", "composer", "dump-autoload", "--quiet"]
-    subprocess.run(dump, cwd=copy, check=True)
-    return {"SHOP_AUTOLOAD": str(copy / "vendor" / "autoload.php")}
 
 
 @pytest.fixture(scope="module", params=["node", "php"])

@@ -31,6 +31,13 @@ def test_a_service_may_have_an_address_of_version_6(tmp_path: Path) -> None:
     assert of(tmp_path, **variables) == of(tmp_path)
 
 
+def test_what_a_client_is_given_is_no_setting(tmp_path: Path) -> None:
+    """A reader tries a client, and types a command in the same terminal."""
+    variables = {"KEY": "prk_sandbox_1_2", "WEBHOOK_SECRET": "whsec_MTIz"}
+
+    assert of(tmp_path, **variables) == of(tmp_path)
+
+
 def test_a_port_that_somebody_set_is_the_setting(tmp_path: Path) -> None:
     """The one name that both a cluster and an operator use; its value says who set it."""
     assert of(tmp_path, PORT="9000").port == 9000
@@ -45,6 +52,8 @@ def test_a_port_that_somebody_set_is_the_setting(tmp_path: Path) -> None:
         ("PORT_8080_TCP_PROTO", "http"),
         ("METRICS_ADDRES", "10.96.14.7:9464"),
         ("METRICS_PORT", "9464"),
+        ("KEY", "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI="),
+        ("WEBHOOK_SECRET", "prk_sandbox_1_2"),
     ],
 )
 def test_a_name_or_a_value_that_no_cluster_sets_is_refused(tmp_path: Path, name: str, value: str) -> None:

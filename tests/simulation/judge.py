@@ -45,6 +45,10 @@ _UNALARMED: Final = (
     "SELECT id, state FROM operations WHERE state = 'needs_attention' "
     "AND NOT EXISTS (SELECT 1 FROM alerts WHERE operation_id = id)"
 )
+_TAKEN: Final = (
+    "SELECT 1 FROM operations WHERE order_id = $1 AND principal <> $2 AND state = 'succeeded' "
+    "UNION ALL SELECT 1 FROM checkouts WHERE order_id = $1 AND principal <> $2"
+)
 SEARCHED: Final = frozenset({Kind.CHARGE, Kind.REFUND, Kind.RETRY})
 """What a search can prove."""
 OPERATIONS_MAX: Final = 1_000
@@ -80,7 +84,11 @@ class Judged(Protocol):
 
 async def judge(run: Judged) -> dict[str, Book]:
     """Looks at everything, blames, and gives the books that it has looked at."""
-    books = with_earlier_tries(await _books(run), run.loss, run.gateway)
+    books = await _books(run)
+    if run.loss is not None:
+        for _ in range(run.loss.forget_found(books)):
+            run.count("brought back")
+    books = with_earlier_tries(books, run.loss, run.gateway)
     for book in books.values():
         for fault in (*_faults_of_history(book), *_faults_of_effect(book)):
             run.blame(f"{book}: {fault}")
@@ -253,7 +261,8 @@ def _faults_of_answer(
 def _faults_of_reads(run: Judged) -> Iterator[str]:
     """Who was told that an order is paid finds the payment from then on, as soon as the gateway shows it.
 
-    No other principal ever finds it, unless a recovery has ended in which its owner didn't come back.
+    No other principal ever finds it, unless a recovery has ended in which its owner didn't come back. Who has taken its
+    order by then has the payment too.
     """
     payments = run.gateway.world.state.payments
     paid: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
@@ -269,6 +278,7 @@ def _faults_of_reads(run: Judged) -> Iterator[str]:
         if told.heard.http_status not in {200, 404} or not is_fresh:
             continue
         shown = {row["payment_id"] for row in msgspec.json.decode(told.heard.body)["data"]}
+        is_taken = run.auditor.execute(_TAKEN, (told.ask.path.removeprefix("payments/"), told.ask.principal)).fetchone()
         if shown - payments.keys():
             yield f"{told.request_id} {told.ask.path} shows payments that there are none of: {shown}"
         for heard_at_s, payment_id, principal in paid[told.ask.path.removeprefix("payments/")]:
@@ -283,6 +293,8 @@ def _faults_of_reads(run: Judged) -> Iterator[str]:
                 payment.visible_at is None
                 and (payment.at - STANDING_START).total_seconds() - run.fate.skew_s < heard_at_s
             )
+            if is_taken and run.loss is not None and run.loss.has_opened(heard_at_s, told.heard_at_s):
+                continue
             if is_there and heard_at_s < told.at_s and payment_id not in shown:
                 yield f"{told.request_id} {told.ask.path} doesn't show {payment_id}, of which somebody was told before"
 

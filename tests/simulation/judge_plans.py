@@ -31,6 +31,14 @@ NOTED_WITHIN_S: Final = 10.0
 _KNOWN: Final = "SELECT subscription_id, principal FROM subscriptions ORDER BY subscription_id"
 """With who began each, where that is known."""
 _OF_ORDER: Final = "SELECT principal FROM checkouts WHERE order_id = ?"
+_OF_ORDER_BEFORE: Final = (
+    "SELECT principal FROM checkouts WHERE order_id = $1 AND created_at_ms < $2 AND (payment_id IS NOT NULL"
+    " OR subscription_id IS NOT NULL OR opened_at_ms IS NOT NULL"
+    " OR EXISTS (SELECT 1 FROM signed_texts WHERE subject = checkouts.id))"
+    " UNION ALL SELECT principal FROM operations WHERE order_id = $1 AND created_at_ms < $2 AND state = 'succeeded'"
+    " AND kind IN ('charge', 'authorization', 'capture', 'retry')"
+)
+"""Who had an order before commits were lost, and for good, as far as the books that are left tell."""
 _INSTALLMENTS: Final = "SELECT payment FROM installments WHERE subscription_id = ? AND is_paid = 1"
 _EVENTS: Final = (
     "SELECT subject, type, data, at_ms FROM seen_events WHERE subject LIKE 'subscription:%' ORDER BY number"
@@ -127,7 +135,10 @@ def _owner_of_order(run: Judged, plan: Subscription) -> str | None:
 
     The books may learn of the order only when the plan is read.
     """
-    owner = run.auditor.execute(_OF_ORDER, (plan.order_id,)).fetchone()
+    if run.loss is not None and run.loss.ended_s is None:
+        owner = run.auditor.execute(_OF_ORDER_BEFORE, (plan.order_id, run.loss.since_ms)).fetchone()
+    else:
+        owner = run.auditor.execute(_OF_ORDER, (plan.order_id,)).fetchone()
     return None if owner is None else str(owner[0])
 
 

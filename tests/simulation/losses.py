@@ -4,6 +4,7 @@ Few lives lose anything. It is drawn from a sequence of its own, so that a life 
 """
 
 import dataclasses
+from collections.abc import Container
 from random import Random
 from typing import Final, Literal, NamedTuple
 
@@ -106,6 +107,7 @@ class Loss:
         checkout_ids: of the checkouts that were lost.
         order_ids: of all these.
         is_outlived: whether processes have gone on over the copy.
+        since_ms: since when commits are lost, as the operator said who began the recovery.
     """
 
     copied_s: float
@@ -114,8 +116,18 @@ class Loss:
     checkout_ids: frozenset[str]
     order_ids: frozenset[str]
     is_outlived: bool
+    since_ms: int | None = None
     began_s: float | None = None
     ended_s: float | None = None
+
+    def forget_found(self, operation_ids: Container[str]) -> int:
+        """Leaves out operations that are in the books all the same, and gives how many there are.
+
+        Processes that went on have brought them back.
+        """
+        found = [id_ for id_ in self.operations if id_ in operation_ids]
+        self.operations = {id_: each for id_, each in self.operations.items() if id_ not in found}
+        return len(found)
 
     @property
     def known_s(self) -> float:

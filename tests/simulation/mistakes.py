@@ -332,14 +332,14 @@ class Talkative(Chargebacks):
 class Recounting(Subscriptions):
     """Counts an installment whenever somebody tells of it."""
 
-    async def note(self, whose: SubscriptionOwner, facts: Sequence[Fact], *, now_ms: int) -> None:
+    async def note(self, whose: SubscriptionOwner, facts: Sequence[Fact], *, now_ms: int, is_news: bool = True) -> None:
         """Takes one that is known for another one."""
         new = []
         for fact in facts:
             key = (whose.merchant, fact.subscription_id)
             is_repeat = fact.is_paid and fact.payment is not None and await self.is_paid(*key, fact.payment)
             new.append(msgspec.structs.replace(fact, payment=f"{fact.payment}0") if is_repeat else fact)
-        await super().note(whose, new, now_ms=now_ms)
+        await super().note(whose, new, now_ms=now_ms, is_news=is_news)
 
 
 class Twofold(Checkouts):
@@ -401,7 +401,13 @@ class Restless(OrderSearches):
 class Ownerless(Owners):
     """Knows nobody who owns anything."""
 
-    async def of_payment(self, merchant: str, payment_id: str) -> frozenset[str]:  # noqa: ARG002, not asked
+    async def of_payment(
+        self,
+        merchant: str,  # noqa: ARG002, not asked
+        payment_id: str,  # noqa: ARG002, not asked
+        *,
+        before_ms: int | None = None,  # noqa: ARG002, not asked
+    ) -> frozenset[str]:
         """Finds nobody."""
         return frozenset()
 
@@ -409,7 +415,13 @@ class Ownerless(Owners):
         """Finds nobody."""
         return frozenset()
 
-    async def of_plan(self, merchant: str, subscription_id: str) -> frozenset[str]:  # noqa: ARG002, not asked
+    async def of_plan(
+        self,
+        merchant: str,  # noqa: ARG002, not asked
+        subscription_id: str,  # noqa: ARG002, not asked
+        *,
+        before_ms: int | None = None,  # noqa: ARG002, not asked
+    ) -> frozenset[str]:
         """Finds nobody."""
         return frozenset()
 

@@ -28,7 +28,7 @@ from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
-from payrelay.app import opened_relay, resources_of
+from payrelay.app import begin_remembering, opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect
 from payrelay.core.database.schema_changes import ANY
@@ -262,6 +262,8 @@ class Process:
             secret = resources.chain.secret
             revocations = VirtualRevocations(around.outside, secret)
             relay.marks._files = VirtualMarkFiles(around.outside, f"{self.owner.name}.mark", secret)
+        if around.shared is not None:  # it may outlive its server
+            begin_remembering(relay)
         relay.clearing.periods = SHORT if around.fate.clears else NEVER
         relay = replace(relay, clearing=remembering(relay, around.calls))
         return around.parts.change(replace(relay, new_id=self._new_id, revocations=revocations), database)

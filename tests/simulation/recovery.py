@@ -242,7 +242,7 @@ class Recovery:
         )
         self._until_s = (began.began_at_ms - START_MS) / 1000
         if self._town.loss is not None:
-            self._town.loss.began_s = self._until_s
+            self._town.loss.began_s, self._town.loss.since_ms = self._until_s, since_ms
         self._town.note("recovery begun", began.number)
 
     async def _decide_from_time_to_time(self) -> None:
@@ -275,7 +275,8 @@ class Recovery:
         entries = [
             entry
             for each in lost
-            if each.claim == claim
+            # What a process that went on has brought back is told by its own row.
+            if each.claim == claim and self._state_of(each.id) is None
             for arrival in self._town.gateway.arrivals
             if arrival.operation_id == each.id
             for entry in arrival.entries

@@ -17,12 +17,15 @@ from payrelay.flows.retention.clear import clear_all
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
 LATER_MS: Final = 500 * DAY_MS
+QUIET_MS: Final = 600_000
+"""More than the clearing takes."""
 REPEATS_MAX: Final = 5
 OPERATIONS_MAX: Final = 100_000
 _CLAIM: Final = ("claim", "claim_ends_at_ms")
 _COLUMNS: Final = ", ".join(name for name in OPERATION_COLUMNS.split(", ") if name not in _CLAIM)
 _ROWS: Final = f"SELECT {_COLUMNS} FROM operations ORDER BY id"  # noqa: S608, columns that are named there
 _CLAIMS: Final = f"SELECT {', '.join(_CLAIM)} FROM operations ORDER BY id"  # noqa: S608, columns named above
+_DUE: Final = "SELECT 1 FROM operations WHERE probe_at_ms <= ?"
 _HANGING: Final = (
     "SELECT id, state, sealed_call, sealed_answer, (SELECT count(*) FROM history WHERE operation_id = id)"
     " FROM operations ORDER BY id"
@@ -60,6 +63,12 @@ async def clear_everything_old(relay: Relay, auditor: sqlite3.Connection) -> lis
     if not any(cleared.values()) and any(row[1] in CLEARABLE for row in hanging):
         faults.append("the clearing cleared nothing")
     return faults
+
+
+async def wait_until_quiet(relay: Relay, auditor: sqlite3.Connection) -> None:
+    """Waits until the worker has nothing to look for in the next minutes: what it finds would change rows meanwhile."""
+    while relay.being_resolved or auditor.execute(_DUE, (relay.clock.now_ms() + QUIET_MS,)).fetchone() is not None:
+        await wait_seconds(QUIET_MS / 1000)
 
 
 async def repeat_all(told: Sequence[Told], call: _Call, auditor: sqlite3.Connection) -> list[str]:

@@ -19,8 +19,10 @@ from tests.simulation.process import Parts
 from tests.simulation.template import Template
 from tests.simulation.universe import Report, run
 
-CHUNK: Final = 25
-"""Seeds that one process takes at a time: about a second of work."""
+CHUNK: Final = 50
+"""Seeds that one process takes at a time: some seconds of work."""
+TOLD_EVERY: Final = 1_000
+"""After so many runs a file that is written in place of a terminal gets a line, where nobody sees a bar move."""
 FAILURES_SHOWN_MAX: Final = 20
 TRACE_SHOWN_MAX: Final = 5_000
 
@@ -52,6 +54,7 @@ class Summary:
 def run_many(seeds: Sequence[int], parts: Parts | None = None) -> Summary:
     """Lives through seeds one after the other."""
     summary = Summary()
+    gc.freeze()  # what is here by now stays, and need not be looked through
     gc.disable()  # what one seed leaves behind is little, and is swept up with that of the others below
     with Template() as template:
         for seed in seeds:
@@ -72,6 +75,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1_000)
     parser.add_argument("--from", type=int, default=1, dest="first")
     parser.add_argument("--with-pages", action="store_true", help="of these seeds only those with the gateway's pages")
+    parser.add_argument("--with-losses", action="store_true", help="only those whose database goes back in time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     console = Console()
@@ -80,6 +84,8 @@ def main() -> int:
     seeds: Sequence[int] = range(given.first, given.first + given.seeds)
     if given.with_pages:
         seeds = [seed for seed in seeds if Fate.of(seed).pages is not None]
+    if given.with_losses:
+        seeds = [seed for seed in seeds if Fate.of(seed).loss is not None]
     for part in _parts(seeds, given.jobs, console):
         summary.add(part)
     _show(console, summary, time.monotonic() - began_s)
@@ -97,7 +103,7 @@ def _parts(seeds: Sequence[int], jobs: int, console: Console) -> Iterator[Summar
         TimeRemainingColumn(),
         console=console,
     )
-    failed = 0
+    runs = failed = 0
     with bar, ProcessPoolExecutor(max_workers=jobs) as pool:
         task = bar.add_task("seeds", total=len(seeds), failed=0)
         futures = [pool.submit(run_many, seeds[start : start + CHUNK]) for start in range(0, len(seeds), CHUNK)]
@@ -107,6 +113,9 @@ def _parts(seeds: Sequence[int], jobs: int, console: Console) -> Iterator[Summar
             for report in part.failed:
                 told = f"seed {report.seed}: {report.failures[0]}"
                 bar.console.print(told, markup=False, highlight=False, soft_wrap=True)
+            if not console.is_terminal and runs // TOLD_EVERY < (runs + part.runs) // TOLD_EVERY:
+                console.print(f"{runs + part.runs} of {len(seeds)} runs, {failed} failed", highlight=False)
+            runs += part.runs
             bar.update(task, advance=part.runs, failed=failed)
             yield part
 

@@ -43,6 +43,7 @@ SIGNS: Final = {
     "a look comes too early": "took effect 2 times",
     "an older mark is trusted": "took effect 2 times",
     "what has lost its owner is open to all": "of another principal was answered",
+    "an order is whose it is by now": "was done before the loss, and answered",
     "what is open is cleared": "is no longer kept",
     "guards are cleared": "the operation is not as this entry, its newest, left it",
 }
@@ -90,6 +91,7 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a look needs no control": {**BUSY, "loss": LOST, "blind_s": (55.0, 9_000.0)},
     "a look comes too early": {**BUSY, "loss": replace(LOST, hides_s=SHOWN_WITHIN_S)},
     "an older mark is trusted": {**BUSY, "loss": replace(LOST, outside="older")},
+    "an order is whose it is by now": {**BUSY, "loss": LOST, "is_narrow": True},
     "what has lost its owner is open to all": {**BUSY, "loss": LOST, "hostile": HostileFate(meddlers=2)},
 }
 

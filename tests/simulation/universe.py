@@ -33,7 +33,7 @@ from tests.simulation.postman import Postman
 from tests.simulation.process import ACCOUNT, START_MS, TIMEOUT_S, Heard, Parts, Process, SimulatedClock, serve
 from tests.simulation.receivers import ADDRESS, Receivers
 from tests.simulation.recovery import Recovery
-from tests.simulation.retention import clear_everything_old, repeat_all
+from tests.simulation.retention import clear_everything_old, repeat_all, wait_until_quiet
 from tests.simulation.template import Template
 from tests.simulation.witness import Witness
 
@@ -362,6 +362,7 @@ class Universe:
         if relay is not None:
             for fault in (*await decide_all(relay, books), *await audit(relay)):
                 self.blame(fault)
+            await wait_until_quiet(relay, self.auditor)
             for fault in (*await clear_everything_old(relay, self.auditor), *await audit(relay)):
                 self.blame(fault)
             # What was lost with commits, and acknowledged, is new when it comes again.

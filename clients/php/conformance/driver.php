@@ -89,7 +89,8 @@ $waits = [];
 $payrelay = new Payrelay(
     $step['address'],
     count($credentials) === 1 ? $credentials[0] : function () use (&$credentials): string {
-        return count($credentials) > 1 ? array_shift($credentials) : $credentials[0];
+        $next = count($credentials) > 1 ? array_shift($credentials) : $credentials[0];
+        return $next ?? throw new RuntimeException('the shop gives no credential');
     },
     $store,
     new Limits(...$settings),

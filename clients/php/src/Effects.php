@@ -240,7 +240,7 @@ final class Effects
             return $was->operationId === null
                 ? $this->send($request, $record, $budget) : $this->follow($request, $record, $was, $budget);
         };
-        $isLost = in_array($got->code(), [Reply::TIME_OUT, Reply::UNREADABLE, Reply::NO_ANSWER], true);
+        $isLost = in_array($got->code(), [Reply::TIME_OUT, Reply::UNREADABLE, Reply::NO_ANSWER, Reply::NO_CREDENTIAL], true);
         return new Open(
             $isLost ? Reply::NO_ANSWER : $got->code(),
             $got->msg,

@@ -10,6 +10,7 @@ final class Reply
     public const NO_ANSWER = 'no_answer';
     public const TIME_OUT = 'time_out';
     public const UNREADABLE = 'unreadable_answer';
+    public const NO_CREDENTIAL = 'no_credential';
 
     private const BY_CODE = [
         'declined' => Declined::class,

@@ -133,6 +133,12 @@ final class Sender
     /** Sends a request one time, within the time that is left. */
     public function once(Request $request, Budget $budget): Reply
     {
+        try {
+            $this->token ??= is_string($this->credential) ? $this->credential : ($this->credential)();
+        } catch (\Throwable $error) {
+            // An error would say that nothing was done, and an earlier send may have been carried out.
+            return $budget->isInDoubt ? Reply::lost(Reply::NO_CREDENTIAL, $error->getMessage()) : throw $error;
+        }
         $headers = [];
         $body = '';
         $handle = $this->handle($request, min($this->limits->timeoutS, max($budget->leftS(), 0.001)), $headers);

@@ -160,8 +160,15 @@ def main() -> None:
 
     store = WatchedStore(step["store"], step.get("storeFault")) if step.get("store") else None
     credentials = iter(step["credentials"])
+
+    def credential() -> str:
+        given: str | None = next(credentials, None)
+        if given is None:
+            raise RuntimeError("the shop gives no credential")
+        return given
+
     settings = {
-        "credential": step["credentials"][0] if len(step["credentials"]) == 1 else lambda: next(credentials),
+        "credential": step["credentials"][0] if len(step["credentials"]) == 1 else credential,
         "store": store,
         "limits": Limits(**{SETTINGS[name]: value for name, value in step.get("settings", {}).items()}),
         "on_wait": heard,

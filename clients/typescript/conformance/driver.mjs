@@ -29,10 +29,17 @@ function die() {
 }
 
 const credentials = [...step.credentials];
+
+function credential() {
+  const given = credentials.shift();
+  if (given === null || given === undefined) throw new Error("the shop gives no credential");
+  return given;
+}
+
 const client = new Payrelay({
   ...step.settings,
   address: step.address,
-  credential: credentials.length === 1 ? credentials[0] : () => credentials.shift() ?? "none",
+  credential: credentials.length === 1 ? credentials[0] : credential,
   store: step.store === null ? null : faulty(fileStore(step.store), step.storeFault),
   onWait: ({ reason, seconds }) => waits.push({ reason, seconds }),
 });

@@ -4,7 +4,7 @@ import { errorFor, NoAnswer, type PayrelayError, Stopped } from "./errors.js";
 import { writeJson } from "./json.js";
 import { Deadline, pause, pauseS, retryAfterS } from "./pauses.js";
 import { type CallOptions, type Limits, limitsOf, type Settings, type StopSignal } from "./settings.js";
-import { type Answer, type Lost, type Sent, sendOnce } from "./transport.js";
+import { type Answer, lost, type Lost, messageOf, sendOnce, type Sent } from "./transport.js";
 
 /** A call before it is a request. */
 export interface Call {
@@ -179,7 +179,15 @@ export class Caller {
     stop: StopSignal | undefined,
   ): Promise<Answer | Lost> {
     if (stop?.aborted) throw new Stopped(progress.isInDoubt, stop.reason);
-    const headers = { ...request.headers, Authorization: `Bearer ${await this.token()}` };
+    let token: string;
+    try {
+      token = await this.token();
+    } catch (error) {
+      // An error would say that nothing was done, and an earlier send may have been carried out.
+      if (progress.isInDoubt) return lost("no_credential", messageOf(error));
+      throw error;
+    }
+    const headers = { ...request.headers, Authorization: `Bearer ${token}` };
     const timeoutMs = Math.max(1, Math.min(this.limits.timeoutS, deadline.leftS) * 1000);
     return sendOnce(this.fetch, { ...request, headers }, timeoutMs, stop);
   }

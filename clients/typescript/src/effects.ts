@@ -153,7 +153,8 @@ export class Effects {
     try {
       seen = await follow(this.caller, id, "wait", deadline, sending.options.signal);
     } catch (error) {
-      if (error instanceof Stopped || !(error instanceof PayrelayError)) throw error;
+      // Whatever else hinders following, such as a function that gives no credential: the payment was sent.
+      if (error instanceof Stopped) throw error;
       return this.open(sending, before, id);
     }
     const { operation } = seen;

@@ -7,7 +7,7 @@ export type StopSignal = Pick<AbortSignal, "aborted" | "addEventListener" | "rem
 
 /** Why a client waits before it sends something again. */
 export interface Wait {
-  /** A code of the service, or `no_answer`, `time_out`, `unreadable_answer`. */
+  /** A code of the service, or `no_answer`, `time_out`, `unreadable_answer`, `no_credential`. */
   readonly reason: string;
   /** How long it waits, in seconds. */
   readonly seconds: number;

@@ -35,7 +35,7 @@ export interface Answer {
 /** No answer that can be believed: the service may have acted or not. */
 export interface Lost {
   readonly kind: "lost";
-  readonly reason: "no_answer" | "time_out" | "unreadable_answer";
+  readonly reason: "no_answer" | "time_out" | "unreadable_answer" | "no_credential";
   readonly message: string;
   readonly headers: Pick<Headers, "get"> | null;
 }
@@ -134,11 +134,11 @@ function unreadable(response: Response): Lost {
   return { ...lost("unreadable_answer", message), headers: response.headers };
 }
 
-function lost(reason: Lost["reason"], message: string): Lost {
+export function lost(reason: Lost["reason"], message: string): Lost {
   return { kind: "lost", reason, message, headers: null };
 }
 
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
   return `${error.message}${cause}`;

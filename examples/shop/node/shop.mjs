@@ -13,7 +13,7 @@ import { verifyWebhook } from "../page/payrelay/webhooks.js";
 
 const HOME = fileURLToPath(new URL("..", import.meta.url));
 const SHOP = JSON.parse(readFileSync(join(HOME, "shop.json"), "utf8"));
-const { PAYRELAY: ADDRESS, SHOP_DATA: DATA, PORT = "8090", HOST = "127.0.0.1" } = process.env;
+const { PAYRELAY: ADDRESS, SHOP_DATA: DATA, SHOP_SIMULATOR: SIMULATOR = "", PORT = "8090", HOST = "127.0.0.1" } = process.env;
 const NEWS_MAX = 20;
 const OVER = ["subscription.completed", "subscription.stopped"];
 const TYPES = { ".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript" };
@@ -64,7 +64,7 @@ const acts = {
     const shopper = shopperOf(request);
     const cards = await payrelay.customers.list({ reference: shopper, state: "active" }).all();
     const shown = cards.map(({ id, method, card_no_masked }) => ({ id, method, card_no_masked }));
-    return { goods: SHOP.goods, club: SHOP.club, currency: SHOP.currency, ...told(shopper), cards: shown, shopper, address: ADDRESS };
+    return { goods: SHOP.goods, club: SHOP.club, currency: SHOP.currency, ...told(shopper), cards: shown, shopper, address: ADDRESS, simulator: SIMULATOR };
   },
 
   "POST /cards": (request, body) => pageOf(request, "card", body, { type: "preapproval", items: "Approval of a card" }),
@@ -113,7 +113,7 @@ const acts = {
 function show(request, response, path) {
   const file = join(HOME, path === "/" ? "page/index.html" : decodeURIComponent(path));
   if (!file.startsWith(join(HOME, "page") + sep) || !existsSync(file)) return response.writeHead(404).end();
-  const policy = SHOP.policy.replace("{payrelay}", new URL(ADDRESS).origin);
+  const policy = SHOP.policy.replace("{payrelay}", `${new URL(ADDRESS).origin} ${SIMULATOR}`);
   const isNew = path === "/" && !/(?:^|; )shopper=/.test(request.headers.cookie ?? "");
   const cookie = isNew ? { "Set-Cookie": `shopper=${randomBytes(16).toString("hex")}; HttpOnly; SameSite=Lax; Path=/` } : {};
   return response.writeHead(200, { "Content-Type": TYPES[extname(file)], "Content-Security-Policy": policy, ...cookie }).end(readFileSync(file));

@@ -4,6 +4,7 @@ import { AttemptOpen, Conflict, Declined, indexedDbStore, InvalidRequest, Payrel
 import { ask, byId, onPress, say, told } from "./parts.js";
 import { keep, keepFor, kept, newNumber } from "./kept.js";
 import { showNews } from "./news.js";
+import { letItGoWrong } from "./trouble.js";
 
 const POLL_MS = 2500;
 const TOTAL_S = 45;
@@ -200,6 +201,7 @@ onPress(byId("leave"), byId("leave-told"), async () => {
   say(byId("leave-told"), isOpen ? "Not known yet whether it has ended. Press again to ask." : "You left the club.", isOpen ? "open" : "good");
   await refresh();
 });
+letItGoWrong(shop.simulator);
 welcomeBack();
 showCards();
 showClub();

@@ -17,7 +17,7 @@ final class ShopController extends Controller
 
     /**
      * @param array<string, mixed> $shop what is sold, of shop.json
-     * @param array{address: string, webhook_secret: string, secret: string, data: string} $settings
+     * @param array{here: array{address: string, simulator: string}, webhook_secret: string, secret: string, data: string} $settings
      */
     public function __construct(private readonly Payrelay $payrelay, private readonly array $shop, private readonly array $settings)
     {
@@ -26,9 +26,9 @@ final class ShopController extends Controller
     /** Shows the shop, and remembers who it is. The page may talk to the shop and to Payrelay, and to nobody else. */
     public function page(Request $request): Response
     {
-        $address = parse_url($this->settings['address']);
+        $address = parse_url($this->settings['here']['address']);
         $origin = "{$address['scheme']}://{$address['host']}" . (isset($address['port']) ? ":{$address['port']}" : '');
-        $policy = str_replace('{payrelay}', $origin, $this->shop['policy']);
+        $policy = str_replace('{payrelay}', "$origin {$this->settings['here']['simulator']}", $this->shop['policy']);
         $cookie = Cookie::create('shopper', $request->cookies->get('shopper') ?? bin2hex(random_bytes(16)));
         return (new Response(file_get_contents(__DIR__ . '/../page/index.html')))
             ->header('Content-Security-Policy', $policy)->cookie($cookie);
@@ -41,7 +41,7 @@ final class ShopController extends Controller
         foreach ($this->payrelay->customers->list(reference: $shopper, state: 'active') as $card) {
             $cards[] = ['id' => $card['id'], 'method' => $card['method'], 'card_no_masked' => $card['card_no_masked']];
         }
-        $now = ['shopper' => $shopper, 'address' => $this->settings['address'], 'cards' => $cards ?? []] + $this->told($shopper);
+        $now = ['shopper' => $shopper, 'cards' => $cards ?? []] + $this->settings['here'] + $this->told($shopper);
         return new JsonResponse($now + array_intersect_key($this->shop, array_flip(['goods', 'club', 'currency'])));
     }
 

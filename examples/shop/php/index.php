@@ -37,7 +37,7 @@ $app->instance(Payrelay::class, new Payrelay(
 ));
 $app->when(ShopController::class)->needs('$shop')->give(json_decode(file_get_contents(__DIR__ . '/../shop.json'), true));
 $app->when(ShopController::class)->needs('$settings')->give([
-    'address' => (string) getenv('PAYRELAY'),
+    'here' => ['address' => (string) getenv('PAYRELAY'), 'simulator' => (string) getenv('SHOP_SIMULATOR')], // which only a demo has
     'webhook_secret' => (string) getenv('PAYRELAY_WEBHOOK_SECRET'),
     'secret' => (string) getenv('SHOP_SECRET'),
     'data' => $data,

@@ -15,10 +15,10 @@ import payrelay_client as client
 
 HOME = Path(__file__).parents[1]
 SHOP = json.loads((HOME / "shop.json").read_text())
-ADDRESS = os.environ["PAYRELAY"]
+HERE = {"address": os.environ["PAYRELAY"], "simulator": os.environ.get("SHOP_SIMULATOR", "")}  # which only a demo has
 DATA = Path(os.environ["SHOP_DATA"])  # must outlive this program: keys of what was sent, and what shoppers were told
 COOKIE, NEWS_MAX, OVER = "shopper", 20, ("subscription.completed", "subscription.stopped")
-payrelay = client.AsyncPayrelay(ADDRESS, os.environ["PAYRELAY_KEY"], store=client.FileStore(DATA / "keys"))
+payrelay = client.AsyncPayrelay(HERE["address"], os.environ["PAYRELAY_KEY"], store=client.FileStore(DATA / "keys"))
 routes = web.RouteTableDef()
 
 
@@ -67,7 +67,7 @@ async def me(request: web.Request) -> web.Response:
     shopper, shown = shopper_of(request), ("id", "method", "card_no_masked")
     cards = [each.raw async for each in payrelay.customers.list(reference=shopper, state="active")]
     now = told(shopper) | {"cards": [{name: card[name] for name in shown} for card in cards], "shopper": shopper}
-    return web.json_response({name: SHOP[name] for name in ("goods", "club", "currency")} | now | {"address": ADDRESS})
+    return web.json_response({name: SHOP[name] for name in ("goods", "club", "currency")} | now | HERE)
 
 
 @routes.post("/cards")
@@ -127,7 +127,7 @@ async def take_news(request: web.Request) -> web.Response:
 @routes.get("/")
 async def page(request: web.Request) -> web.StreamResponse:
     """Shows the shop, and remembers who it is. The page may talk to the shop and to Payrelay, and to nobody else."""
-    policy = SHOP["policy"].replace("{payrelay}", str(URL(ADDRESS).origin()))
+    policy = SHOP["policy"].replace("{payrelay}", f"{URL(HERE['address']).origin()} {HERE['simulator']}")
     answer = web.FileResponse(HOME / "page" / "index.html", headers={"Content-Security-Policy": policy})
     answer.set_cookie(COOKIE, request.cookies.get(COOKIE) or secrets.token_hex(16), httponly=True, samesite="Lax")
     return answer

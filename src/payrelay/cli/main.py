@@ -48,6 +48,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "checkouts": "lists.checkouts",
         "subscriptions": "lists.subscriptions",
         "customers": "customers",
+        "import": "imports.import_existing",
         "endpoints": "endpoints",
         "events": "endpoints",
         "keys": "keys",

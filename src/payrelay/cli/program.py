@@ -6,7 +6,7 @@ import logging
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -113,7 +113,15 @@ async def route(
 
 @app.command(epilog=examples("payrelay demo", "payrelay demo --shop examples/shop/python/shop.py"))
 @awaited
-async def demo(host: Host = "127.0.0.1", port: Port = 8080, shop: Shop = None) -> int:
+async def demo(
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    shop: Shop = None,
+    *,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Go on with the world, the ports and the key of the last start with it.")
+    ] = False,
+) -> int:
     """Start the service with a simulator, to try it.
 
     It prints the addresses, a key and calls to copy.
@@ -122,12 +130,18 @@ async def demo(host: Host = "127.0.0.1", port: Port = 8080, shop: Shop = None) -
 
     if shop is not None and not shop.is_file():
         raise CommandError(f"{shop}: there is no such program")
-    await run_demo(host, port, shop)
+    await run_demo(host, port, shop, keep=keep)
     return DONE
 
 
 @app.command(epilog=examples("payrelay simulate", "payrelay simulate --port 8700"))
-def simulate(host: Host = "127.0.0.1", port: Port = 8600) -> None:
+def simulate(
+    host: Host = "127.0.0.1",
+    port: Port = 8600,
+    profile: Annotated[
+        Literal["docs", "observed"], typer.Option(help="Follow the gateway's documents, or what was seen of it.")
+    ] = "docs",
+) -> None:
     """Start the gateway simulator alone.
 
     It begins with the customers, payments and subscriptions of the demo.
@@ -135,7 +149,7 @@ def simulate(host: Host = "127.0.0.1", port: Port = 8600) -> None:
     import payrelay_simulator
 
     try:
-        payrelay_simulator.run(host, port, prepare=payrelay_simulator.demo_world)
+        payrelay_simulator.run(host, port, prepare=payrelay_simulator.demo_world, profile=profile)
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.console.dispatch import Console
 from payrelay.console.web.asked import Site
 from payrelay.console.web.cookies import Cookies
-from payrelay.core.console.provider import ProviderRules
+from payrelay.core.console.sign_in.provider import ProviderRules
 from payrelay.flows.console.cases.parts import case_parts
 from payrelay.flows.console.opening import OpenedStore, console_parts
 from payrelay.flows.relay import Relay

@@ -11,16 +11,16 @@ from payrelay.console import live
 from payrelay.console.pages import (
     account,
     acts,
+    assets,
     books,
     books_saved,
     find,
     operators,
     orders,
     overview,
-    provider,
     queue,
-    sign_in,
 )
+from payrelay.console.pages.sign_in import password, provider, second_factor
 from payrelay.console.web.asked import Asked
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.roles import TO_CONFIRM, Act
@@ -58,19 +58,25 @@ class ConsoleRoute(NamedTuple):
 LIVE_PATH: Final = "/console/live"
 """Asked by open pages, and by nobody's hand: it is no use of a session."""
 ROUTES: Final = (
-    ConsoleRoute("GET", "/console/assets/console.css", sign_in.style_sheet, entry=Entry.ANYBODY),
-    ConsoleRoute("GET", "/console/assets/live.js", sign_in.live_script, entry=Entry.ANYBODY),
-    ConsoleRoute("GET", "/console/sign-in", sign_in.show_form, entry=Entry.ANYBODY),
-    ConsoleRoute("POST", "/console/sign-in", sign_in.take_password, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/assets/console.css", assets.style_sheet, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/assets/live.js", assets.live_script, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/assets/passkeys.js", assets.passkey_script, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/sign-in", password.show_form, entry=Entry.ANYBODY),
+    ConsoleRoute("POST", "/console/sign-in", password.take_password, entry=Entry.ANYBODY),
     ConsoleRoute("GET", "/console/sign-in/provider", provider.lead_away, entry=Entry.ANYBODY),
     ConsoleRoute("GET", "/console/sign-in/provider/back", provider.take_back, entry=Entry.ANYBODY),
-    ConsoleRoute("GET", "/console/invitations/{token}", sign_in.show_invitation, entry=Entry.ANYBODY),
-    ConsoleRoute("POST", "/console/invitations/{token}", sign_in.take_invitation, entry=Entry.ANYBODY),
-    ConsoleRoute("GET", "/console/code", sign_in.show_code, Act.SIGN_IN, Entry.HALF),
-    ConsoleRoute("POST", "/console/code", sign_in.take_code, Act.SIGN_IN, Entry.HALF),
-    ConsoleRoute("POST", "/console/sign-out", sign_in.leave, Act.SIGN_OUT, Entry.HALF),
+    ConsoleRoute("GET", "/console/invitations/{token}", password.show_invitation, entry=Entry.ANYBODY),
+    ConsoleRoute("POST", "/console/invitations/{token}", password.take_invitation, entry=Entry.ANYBODY),
+    ConsoleRoute("GET", "/console/code", second_factor.show_code, Act.SIGN_IN, Entry.HALF),
+    ConsoleRoute("POST", "/console/code", second_factor.take_code, Act.SIGN_IN, Entry.HALF),
+    ConsoleRoute("POST", "/console/code/passkey", second_factor.take_passkey, Act.SIGN_IN, Entry.HALF),
+    ConsoleRoute("POST", "/console/passkeys", second_factor.add, Act.ENROL_SECOND_FACTOR, Entry.HALF),
+    ConsoleRoute("POST", "/console/sign-out", password.leave, Act.SIGN_OUT, Entry.HALF),
     ConsoleRoute("GET", "/console/", account.start, Act.LOOK),
     ConsoleRoute("GET", "/console/account", account.show, Act.END_OWN_SESSION),
+    ConsoleRoute("GET", "/console/account/second-factor", second_factor.show_set_up, Act.ENROL_SECOND_FACTOR),
+    ConsoleRoute("POST", "/console/account/passkeys/{passkey}/remove", second_factor.remove, Act.REMOVE_SECOND_FACTOR),
+    ConsoleRoute("POST", "/console/account/authenticator/remove", second_factor.remove_app, Act.REMOVE_SECOND_FACTOR),
     ConsoleRoute("POST", "/console/account/sessions/{session}/end", account.end_session, Act.END_OWN_SESSION),
     ConsoleRoute("POST", "/console/account/zone", account.choose_zone, Act.LOOK),
     ConsoleRoute("GET", "/console/find", find.show, Act.LOOK),

@@ -11,7 +11,7 @@ from payrelay.store.payments.known_payments import PaymentFilter, PaymentSummary
 
 
 class PaymentOwnerView(msgspec.Struct, frozen=True, kw_only=True):
-    """What a payment belongs to: an operation, a checkout or a subscription; its state, but none of a subscription."""
+    """What a payment belongs to: an operation, a checkout, a subscription or an import; the state of the first two."""
 
     kind: str
     id: str

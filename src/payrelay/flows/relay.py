@@ -40,6 +40,7 @@ class Relay(Stores, RuntimeParts):
         return_links: the apps' own links that a customer may be sent back to.
         recovery_lag_s: how long a gateway may take to show an effect, in seconds, after commits were lost.
         can_apps_charge: whether tokens of an identity provider may charge.
+        apps_principal: whose such tokens are, where they may make a payment or let a customer make one; else None.
         books_timezone: the time zone in which the days of the books end; None for each gateway's own.
         withdrawals: ids of operations that a background task is trying to withdraw.
         being_resolved: ids of operations that this process is resolving now, and whether each is out of turn.
@@ -58,6 +59,7 @@ class Relay(Stores, RuntimeParts):
     return_links: tuple[LinkRule, ...] = ()
     recovery_lag_s: int = 600
     can_apps_charge: bool = False
+    apps_principal: str | None = None
     books_timezone: str | None = None
     withdrawals: set[str] = field(default_factory=set)
     being_resolved: dict[str, bool] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.gateways.pauses import Pauses
+from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
@@ -31,6 +32,7 @@ class Stores:
         journal: operations, with their histories, calls and answers.
         resolution: the queries of the resolution.
         known_payments: the payments that are known here.
+        imported_payments: those of them that were made before Payrelay.
         order_searches: when each order is searched for at the gateway.
         inbox: notifications.
         chargebacks: payments that a bank took back.
@@ -51,6 +53,7 @@ class Stores:
     journal: Journal
     resolution: ResolutionStore
     known_payments: KnownPayments
+    imported_payments: ImportedPayments
     order_searches: OrderSearches
     inbox: Inbox
     chargebacks: Chargebacks

@@ -259,6 +259,10 @@ class Gateway(Protocol):
         that is an address, and for a call of which no notification proves anything.
         """
 
+    def is_merchant_number(self, number: str) -> bool | None:
+        """Tells whether the gateway knows the account's merchant by a number; None where no number is configured."""
+        ...
+
     def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:
         """Tells whether the gateway may notify this amount for an approval that charges nothing."""
 

@@ -1,7 +1,10 @@
-"""Tells the variables that a cluster sets for its services from settings.
+"""Tells the variables that a cluster sets for its services, and those of our clients, from settings.
 
 Kubernetes sets variables in every container for each service of its namespace. They begin with the service's name, so
 those of a service called ``payrelay``, or ``payrelay-metrics``, look like settings.
+
+Clients are given a key and a secret of webhooks by variables that begin as settings do. Whoever tries a client and
+types a command in the same terminal has them in its environment.
 
 Such a variable is known by name and value together. One of them alone could be a mistyped setting, which must be
 refused.
@@ -13,6 +16,7 @@ from typing import Final
 
 from payrelay.settings.parse import PREFIX
 
+_OF_CLIENTS: Final = {"PAYRELAY_KEY": ("prk_", "prt_"), "PAYRELAY_WEBHOOK_SECRET": ("whsec_",)}
 _SERVICE: Final = f"{PREFIX}(?:[A-Z0-9_]+_)?"
 _URL: Final = re.compile(r"(?:tcp|udp|sctp)://(?:[0-9.]+|\[[0-9a-f:.]+\]):[0-9]{1,5}")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
@@ -36,6 +40,11 @@ def is_injected(name: str, value: str) -> bool:
         or (_IS_PROTOCOL.fullmatch(name) is not None and _PROTOCOL.fullmatch(value) is not None)
         or (_IS_ADDRESS.fullmatch(name) is not None and _is_address(value))
     )
+
+
+def is_of_client(name: str, value: str) -> bool:
+    """True where a variable gives a client of ours its key, or the secret of its webhooks."""
+    return value.startswith(_OF_CLIENTS.get(name, ()))
 
 
 def _is_address(value: str) -> bool:

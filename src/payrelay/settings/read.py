@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails
 
 from payrelay.errors import SettingsError
 from payrelay.settings.file_modes import require_own
-from payrelay.settings.injected import is_injected
+from payrelay.settings.injected import is_injected, is_of_client
 from payrelay.settings.model import Settings
 from payrelay.settings.parse import PREFIX
 from payrelay.settings.partitions import of_this_partition
@@ -85,7 +85,7 @@ def _variables(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if name.startswith(PREFIX) and value and not is_injected(name, value)
+        if name.startswith(PREFIX) and value and not is_injected(name, value) and not is_of_client(name, value)
     }
 
 

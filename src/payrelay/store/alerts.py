@@ -20,6 +20,8 @@ BEHIND_ROW: Final = "incarnations/"
 """Begins the name of the row of an alert that the database is behind; the number of its incarnation follows."""
 ORDER_ROW: Final = "orders/"
 """Begins the name of the row of an alert about a payment that nothing here explains; merchant and order follow."""
+LOST_CUSTOMERS_ROW: Final = "lost_customers/"
+"""Begins the name of the row of an alert that stored customers may be lost; an incarnation and the merchant follow."""
 _SEPARATOR: Final = ","
 
 

@@ -12,6 +12,7 @@ from payrelay.store.digests.rows import INSTALLMENTS, SUBSCRIPTIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
+from payrelay.store.imports.payments import is_imported
 from payrelay.store.statements import subscriptions as statements
 from payrelay.store.statements.pagination import columns_of
 from payrelay.store.statements.payment_owners import LEARN, installment_subject
@@ -72,17 +73,19 @@ class Subscriptions:
         self._key = rows.key
         self._new_id = new_id
 
-    async def note(self, owner: SubscriptionOwner, facts: Sequence[Fact], *, now_ms: int) -> None:
+    async def note(self, owner: SubscriptionOwner, facts: Sequence[Fact], *, now_ms: int, is_news: bool = True) -> None:
         """Merges facts with the known ones, and writes their events; at most FACTS_MAX facts at once.
 
-        May be repeated: a known fact changes nothing, and its event is written once. Raises StoreError.
+        With ``is_news`` False the owner knows these facts: events are written of earlier ones alone. An installment
+        that was imported is never news. May be repeated: a known fact changes nothing, and its event is written once.
+        Raises StoreError.
         """
         for _ in range(_ATTEMPTS_MAX - 1):
             try:
-                return await self._database.write(self._note(owner, facts, now_ms))
+                return await self._database.write(self._note(owner, facts, now_ms, is_news=is_news))
             except Outdated:
                 continue  # another process was quicker with this subscription; merge with its result
-        return await self._database.write(self._note(owner, facts, now_ms))
+        return await self._database.write(self._note(owner, facts, now_ms, is_news=is_news))
 
     async def summary(self, merchant: str, subscription_id: str) -> SubscriptionSummary | None:
         """Reads the summary of a subscription; None where nothing is known of it."""
@@ -118,12 +121,12 @@ class Subscriptions:
         """Reads what is known of a subscription, whatever its merchant."""
         return await self._database.read(_page(Statement(statements.OF_ID, (subscription_id,))))
 
-    def _note(self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int) -> Unit[None]:
+    def _note(self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int, *, is_news: bool) -> Unit[None]:
         # Always in one order: otherwise two units that note equal subscriptions at once would wait for each other.
         for fact in sorted(facts[:FACTS_MAX], key=lambda each: (each.subscription_id, each.payment or "")):
-            yield from self._note_one(owner, fact, now_ms)
+            yield from self._note_one(owner, fact, now_ms, is_news=is_news)
 
-    def _note_one(self, owner: SubscriptionOwner, fact: Fact, now_ms: int) -> Unit[None]:
+    def _note_one(self, owner: SubscriptionOwner, fact: Fact, now_ms: int, *, is_news: bool) -> Unit[None]:
         key = (owner.merchant, fact.subscription_id)
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
         before = struct_of(rows[0][:-1], Subscription) if rows else _unknown(owner, fact)
@@ -153,10 +156,27 @@ class Subscriptions:
             return
         paid = yield from _paid(after)
         # Installments that were noted before the owner was known had no events.
-        unpublished = [(kind_of_payment(tried), tried) for tried in earlier]
-        for kind, subject_fact in (*unpublished, *events_of(before, after, fact, is_new_payment=is_new_payment)):
+        unpublished = [
+            (kind_of_payment(tried), tried)
+            for tried in (yield from _not_imported(owner.merchant, earlier))
+            if tried.payment != fact.payment or is_news
+        ]
+        news: list[tuple[str, Fact | None]] = []
+        if is_news:
+            is_told = is_new_payment and bool((yield from _not_imported(owner.merchant, [fact])))
+            news = events_of(before, after, fact, is_new_payment=is_told)
+        for kind, subject_fact in (*unpublished, *news):
             event_id = self._new_id("evt", now_ms)
             yield from put_event(event_of(after, kind, event_id, at_ms=now_ms, paid=paid, fact=subject_fact))
+
+
+def _not_imported(merchant: str, facts: Sequence[Fact]) -> Unit[list[Fact]]:
+    """Gives those of some installments that were not imported; the shop knew the others before."""
+    news = []
+    for fact in facts:
+        if not (fact.is_paid and (yield from is_imported(merchant, fact.payment or ""))):
+            news.append(fact)  # noqa: PERF401, a comprehension can't yield
+    return news
 
 
 def _owned(subscription: Subscription) -> tuple[str | None, ...]:

@@ -43,7 +43,7 @@ BEGINNINGS: Mapping[CardMethod, re.Pattern[str]] = {
 HOLDER_LENGTH_MAX = 100
 
 _NUMBER = re.compile(r"[0-9]{12,19}")
-_EXPIRY = re.compile(r"(0[1-9]|1[0-2]) ?/? ?([0-9]{2})")
+_EXPIRY = re.compile(r"(0[1-9]|1[0-2]) ?/? ?(?:20)?([0-9]{2})")
 _SECURITY_CODE = re.compile(r"[0-9]{3,4}")
 
 

@@ -140,6 +140,13 @@ def test_operations_are_grouped_by_noun() -> None:
     assert {"payments", "subscriptions", "checkouts", "customers", "operations", "events", "endpoints"} <= tags
 
 
+def test_no_call_shares_a_tag_with_a_webhook() -> None:
+    """OpenAPI Generator writes a file for each tag: its clients in Go and Java had webhooks in place of calls."""
+    paths = [tag for methods in DOCUMENT["paths"].values() for method in methods.values() for tag in method["tags"]]
+    webhooks = [tag for methods in DOCUMENT["webhooks"].values() for tag in methods["post"]["tags"]]
+    assert not set(paths) & set(webhooks)
+
+
 def test_every_event_has_its_webhook() -> None:
     """Whoever receives events gets their types from the same description."""
     assert DOCUMENT["webhooks"].keys() == TYPES

@@ -14,8 +14,8 @@ from payrelay.core.console.operator import (
     require_password,
     token_hash,
 )
-from payrelay.core.console.second_factor import enrolment_address, step_of_code
-from payrelay.core.console.tries import ADDRESS, CODE, subject_of
+from payrelay.core.console.sign_in.second_factor import enrolment_address, step_of_code
+from payrelay.core.console.sign_in.tries import ADDRESS, CODE, subject_of
 from payrelay.core.secret import Secret
 
 SECRET = Secret("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ")

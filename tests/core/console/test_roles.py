@@ -10,6 +10,8 @@ OWN = (
     Act.ACCEPT_INVITATION,
     Act.LINK_PROVIDER,
     Act.ENROL_SECOND_FACTOR,
+    Act.REMOVE_SECOND_FACTOR,
+    Act.LOCK_PASSKEY,
     Act.END_OWN_SESSION,
 )
 TABLE = {
@@ -48,6 +50,7 @@ TABLE = {
     Act.COMPARE_BOOKS: (False, False, True, True),
     Act.CLOSE_DIFFERENCE: (False, False, True, True),
     Act.CLOSE_DAY: (False, False, False, True),
+    Act.IMPORT_EXISTING: (False, False, False, True),
 }
 CELLS = [(role, act, row[number]) for act, row in TABLE.items() for number, role in enumerate(Role)]
 

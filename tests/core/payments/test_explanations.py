@@ -147,6 +147,8 @@ def test_an_entry_is_a_sentence() -> None:
             {"kind": Kind.CAPTURE, "currency": None, "order_id": None, "amount_minor": 5},
             "capture of an authorization of 0.05",
         ),
+        ({"kind": Kind.REFUND, "amount_minor": None, "payment_id": "7"}, "refund in full for order A-1, payment 7"),
+        ({"kind": Kind.REFUND, "amount_minor": 5}, "refund of LKR 0.05 for order A-1"),
         ({"kind": Kind.VOID, "currency": None, "order_id": None, "amount_minor": None}, "void of an authorization"),
         (
             {"kind": Kind.CANCEL, "order_id": None, "amount_minor": None, "subscription_id": "42"},

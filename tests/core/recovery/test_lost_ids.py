@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.recovery.lost_ids import CLOCKS_MS, may_be_lost
+from payrelay.core.recovery.lost_ids import CLOCKS_MS, may_be_lost, may_lack_a_change
 
 SINCE_MS: Final = 1_700_000_000_000
 UNTIL_MS: Final = SINCE_MS + 60_000
@@ -74,3 +74,21 @@ def test_a_notification_counts_as_of_a_recovery_from_the_loss_until_its_end() ->
     assert not may_have_lost(ENDED, UNTIL_MS + 10)
     assert not DatabaseIdentity(id="1", incarnations=(FIRST,)).has_lost_commits
     assert DatabaseIdentity(id="1", incarnations=(FIRST, ENDED)).has_lost_commits
+
+
+@pytest.mark.parametrize(
+    ("made_ms", "incarnation", "is_behind", "may_lack"),
+    [
+        (1, RECOVERING, False, True),
+        (UNTIL_MS + CLOCKS_MS, RECOVERING, False, True),
+        (UNTIL_MS + CLOCKS_MS + 1, RECOVERING, False, False),
+        (1, FIRST, False, False),
+        (1, ENDED, False, False),
+        (UNTIL_MS + CLOCKS_MS + 1, RECOVERING, True, True),
+    ],
+)
+def test_what_was_made_before_the_loss_may_lack_its_last_change(
+    made_ms: int, incarnation: Incarnation, *, is_behind: bool, may_lack: bool
+) -> None:
+    """A final no about what a thing became would be false; what was made later stands as it is."""
+    assert may_lack_a_change(made_ms, incarnation, is_behind=is_behind) is may_lack

@@ -69,7 +69,9 @@ def replayed(recording: Recording) -> dict[str, float]:
     fired = {name: float(at_s) for name, at_s in reversed(FIRED.findall(said))}
     if not fired and "SUCCESS" not in said:
         raise AssertionError(f"promtool said what can't be read: {said[:2000]}")
-    return {name: at_s - (recording.begun_s - ticks.first_s) for name, at_s in sorted(fired.items())}
+    after = {name: at_s - (recording.begun_s - ticks.first_s) for name, at_s in sorted(fired.items())}
+    # A scrape's place on the grid may be half a scrape before its own time.
+    return {name: max(0.0, after_s) if after_s > -SCRAPE_S / 2 else after_s for name, after_s in after.items()}
 
 
 def _run(document: str) -> str:
@@ -139,7 +141,9 @@ class _Ticks:
         earlier = [value for tick, value in known if tick <= self._begun]
         growth = 0.0
         if name.endswith(GROWING):
-            growth = max(0.0, last - (earlier[-1] if earlier else 0.0)) / max(1, last_tick - self._begun)
+            before = earlier[-1] if earlier else 0.0
+            # The counter of a process that was started anew begins at 0.
+            growth = (last - before if last >= before else last) / max(1, last_tick - self._begun)
         for step in range(1, HELD_S // SCRAPE_S + 1):
             yield repr(last + growth * step)
 

@@ -67,11 +67,31 @@ def test_a_counter_goes_on_growing() -> None:
 
 
 @pytest.mark.process
+def test_the_counters_of_a_process_that_was_started_anew_go_on_growing() -> None:
+    """They begin at 0, below what the process before had come to: its worker would seem to stand still."""
+    up, build, _ = alive()
+    rounds = [float(500 + each) for each in range(BEFORE)] + [float(each) for each in range(SCRAPES - BEFORE)]
+
+    assert told(up, build, scraped("payrelay_worker_rounds_total", rounds)) == {}
+
+
+@pytest.mark.process
 def test_what_rang_before_the_fault_is_told_apart() -> None:
     """An alert that rings in peace would pass for one that noticed something."""
     alerts = told(*alive(), scraped("payrelay_database_behind", [1.0] * SCRAPES))
 
     assert alerts["PayrelayDatabaseBehind"] < 0
+
+
+@pytest.mark.process
+def test_what_rang_within_the_first_scrape_of_the_fault_did_not_ring_before() -> None:
+    """Scrapes have a grid of their own, which may place one before a fault that it has seen."""
+    begun_s = BEGIN_S + (BEFORE - 1) * SCRAPE_S + 1
+    ticks = [BEGIN_S + tick * SCRAPE_S for tick in range(SCRAPES)]
+    values = {at_s + 1.5 if at_s + 1 == begun_s else at_s: float(at_s + 1 >= begun_s) for at_s in ticks}
+    behind = scraped("payrelay_database_behind", [0.0] * SCRAPES)
+
+    assert told(*alive(), Series(labels=behind.labels, values=values))["PayrelayDatabaseBehind"] == 0
 
 
 @pytest.mark.parametrize(

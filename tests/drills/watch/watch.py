@@ -19,10 +19,12 @@ class Watch:
         self._prometheus = prometheus
         self._begun_s: float | None = None
         self._held_s: float | None = None
+        self._served_s: float | None = None
 
     def targets(self, ports: Sequence[int]) -> None:
         """Watches the processes at these ports, and no others."""
         if self._prometheus is not None:
+            self._served_s = self._served_s or time.time()
             self._prometheus.watch(ports)
 
     def begin(self) -> None:
@@ -38,7 +40,7 @@ class Watch:
     def noticed(self) -> dict[str, float] | None:
         """Gives the alerts, each with its seconds since the fault began; None where nobody watched.
 
-        In a drill without a fault, those count too that fired at any time, as Prometheus itself saw it.
+        In a drill without a fault, those count too that fired since a service was there, as Prometheus itself saw it.
         """
         if self._prometheus is None:
             return None
@@ -56,7 +58,8 @@ class Watch:
     def _live(self) -> dict[str, float]:
         assert self._prometheus is not None
         fired = self._prometheus.series('ALERTS{alertstate="firing"}')
-        return {each.labels["alertname"]: 0.0 for each in fired}
+        seen_s = (self._served_s or 0.0) + SEEN_AFTER_S  # a large database is filled before there is a service
+        return {each.labels["alertname"]: 0.0 for each in fired if max(each.values) > seen_s}
 
 
 @contextmanager

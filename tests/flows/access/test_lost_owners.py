@@ -94,9 +94,13 @@ async def test_who_is_alone_made_all_of_it(losing: Losing, changes: dict[str, ob
 
 
 async def test_apps_of_an_identity_provider_may_have_made_it(losing: Losing) -> None:
-    """Their principals have no keys here."""
-    losing.world.relay = replace(losing.world.relay, can_apps_charge=True)
+    """Their principal may have no key here. Where it is the shop's own, nobody else is left."""
+    relay = losing.world.relay
+    await relay.credentials.add(CREDENTIAL)
     losing.lose()
+    losing.world.relay = replace(relay, apps_principal=CREDENTIAL.principal)
+    assert await is_refused(losing, SUBJECTS[0]) is None
+    losing.world.relay = replace(relay, apps_principal="apps")
     assert await is_refused(losing, SUBJECTS[0]) is Code.UNAVAILABLE
 
 

@@ -40,9 +40,9 @@ class MeetingOwners(Owners):
         self._deeds = deeds
         self._times = 0
 
-    async def of_order(self, merchant: str, order_id: str) -> OrderOwners:
+    async def of_order(self, merchant: str, order_id: str, *, before_ms: int | None = None) -> OrderOwners:
         """Reads, and lets it happen."""
-        found = await super().of_order(merchant, order_id)
+        found = await super().of_order(merchant, order_id, before_ms=before_ms)
         self._times += 1
         if self._times in self._deeds:
             await self._deeds[self._times]()

@@ -10,8 +10,8 @@ from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, QUIET, ROOT, 
 from tests.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider
 
 from payrelay.core.console.operator import OperatorState, Stage
-from payrelay.core.console.provider import ProviderRules
 from payrelay.core.console.roles import Role
+from payrelay.core.console.sign_in.provider import ProviderRules
 from payrelay.core.secret import Secret
 from payrelay.flows.console.manage_operators import change_role, disable_operator, end_sessions, reset_password
 from payrelay.flows.console.provider_sign_in import BroughtBack, LetIn, lead_to_provider, take_from_provider

@@ -5,8 +5,8 @@ from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, Desk
 
 from payrelay.core.console.operator import IDLE_MS, INVITATION_MS, SESSION_MS, OperatorTextError, Stage
 from payrelay.core.console.roles import Role
-from payrelay.core.console.tries import CODE, WINDOW_MS
-from payrelay.core.console.tries import PASSWORD as PASSWORDS
+from payrelay.core.console.sign_in.tries import CODE, WINDOW_MS
+from payrelay.core.console.sign_in.tries import PASSWORD as PASSWORDS
 from payrelay.flows.console.manage_operators import disable_operator, end_sessions, reset_password
 from payrelay.flows.console.parts import Actor, Browser
 from payrelay.flows.console.sign_in import (

@@ -3,13 +3,15 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 import pytest
-from tests.flows.inbox_world import AUTHORIZATION_TOKEN, PAYMENT_ID, InboxWorld, body_of, inbox_world, payment_of
+from tests.flows.inbox_world import AUTHORIZATION_TOKEN, PAYMENT_ID, TOKEN, InboxWorld, body_of, inbox_world, payment_of
 from tests.flows.world import CREDENTIAL
 
-from payrelay.core.access.credential import Scope
+from payrelay.core.access.credential import Credential, Scope
+from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.notifications.notification import (
     LOST_WAITS_FOR_MS,
@@ -140,3 +142,74 @@ async def test_a_hold_that_a_lost_call_may_have_made_is_reported_for_no_page(
     world.clock.passed_ms += passed_ms
     taken = await world.take(body_of("3", authorization_token=AUTHORIZATION_TOKEN, payment_id=None))
     assert taken.reason is reason
+
+
+REPORTED: Final = {
+    CheckoutKind.AUTHORIZATION: body_of("3", authorization_token=AUTHORIZATION_TOKEN, payment_id=None),
+    CheckoutKind.PREAPPROVAL: body_of(payhere_amount="10.00", customer_token=TOKEN),
+}
+OTHER: Final = msgspec.structs.replace(CREDENTIAL, id="000000000002", principal="another shop")
+
+
+async def reason_of(world: InboxWorld, kind: CheckoutKind) -> NotificationReason | None:
+    """Gives what becomes of the report of a card or a hold, of a page that was opened after the loss."""
+    amount = {"amount_minor": None, "first_minor": None} if kind is CheckoutKind.PREAPPROVAL else {}
+    await world.open_checkout(kind, **amount)
+    return (await world.take(REPORTED[kind])).reason
+
+
+@pytest.mark.parametrize("kind", REPORTED)
+async def test_a_card_or_a_hold_of_anothers_lost_page_is_not_given_to_whoever_came_later(
+    world: InboxWorld, kind: CheckoutKind
+) -> None:
+    """The gateway reports again what nobody took. Whoever opened a page of the order since would charge that card."""
+    for credential in (CREDENTIAL, OTHER):
+        await world.relay.credentials.add(credential)
+    Recovering(world, CREDENTIAL.principal)
+    world.clock.passed_ms += 3_600_000
+    assert await reason_of(world, kind) is NotificationReason.OTHER_TEXT
+    assert await world.all_customers() == []
+
+
+@pytest.mark.parametrize("kind", REPORTED)
+@pytest.mark.parametrize("others", [(), (OTHER,)], ids=["nobody else had a key", "the others have acknowledged"])
+async def test_a_card_or_a_hold_is_its_pages_where_nobody_elses_page_can_be_lost(
+    world: InboxWorld, kind: CheckoutKind, others: tuple[Credential, ...]
+) -> None:
+    """Whoever has acknowledged has asked for its orders again: they are its own, or were never asked for."""
+    for credential in (CREDENTIAL, *others):
+        await world.relay.credentials.add(credential)
+    Recovering(world, *(each.principal for each in others))
+    world.clock.passed_ms += 3_600_000
+    expected = {
+        CheckoutKind.AUTHORIZATION: NotificationReason.CHECKOUT_NOTIFIED,
+        CheckoutKind.PREAPPROVAL: NotificationReason.CUSTOMER_APPROVED,
+    }
+    assert await reason_of(world, kind) is expected[kind]
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["a page from before", "another page of an order from before"])
+async def test_a_hold_is_its_pages_where_the_order_was_its_own_before_the_loss(
+    world: InboxWorld, *, is_new: bool
+) -> None:
+    """Nobody else could open a page of the order in the lost window, nor call for it."""
+    for credential in (CREDENTIAL, OTHER):
+        await world.relay.credentials.add(credential)
+    given_up: dict[str, Any] = {"state": CheckoutState.EXPIRED, "guard": None} if is_new else {}
+    await world.open_checkout(CheckoutKind.AUTHORIZATION, **given_up)
+    world.clock.passed_ms += 120_000
+    Recovering(world)
+    world.clock.passed_ms += 3_600_000
+    if is_new:
+        await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    taken = await world.take(REPORTED[CheckoutKind.AUTHORIZATION])
+    assert taken.reason is NotificationReason.CHECKOUT_NOTIFIED
+
+
+async def test_a_hold_may_be_an_apps_whose_principal_has_no_key_here(world: InboxWorld) -> None:
+    """An identity provider's tokens open pages too."""
+    await world.relay.credentials.add(CREDENTIAL)
+    world.relay = replace(world.relay, apps_principal="apps")
+    Recovering(world)
+    world.clock.passed_ms += 3_600_000
+    assert await reason_of(world, CheckoutKind.AUTHORIZATION) is NotificationReason.OTHER_TEXT

@@ -9,6 +9,7 @@ import pytest
 from tests.digests import digests_of
 from tests.flows.world import CHARGE, START_MS, World, asked, outcome_of
 from tests.relays import relay_over
+from tests.samples import IMPORTED
 
 from payrelay.core.console.roles import Act
 from payrelay.core.outcomes import OutcomeKind
@@ -107,6 +108,10 @@ class Office:
 def office(world: World) -> Office:
     """Gives an office with one account."""
     return Office(world)
+
+
+OF_DAY: Final = msgspec.structs.replace(IMPORTED, imported_at_ms=2_000_000_000_000)
+"""A payment from before Payrelay: that of PAID."""
 
 
 def told(report: DayReport) -> list[tuple[str, BooksVerdict]]:
@@ -357,3 +362,31 @@ async def test_a_day_ends_in_the_zone_of_the_books(office: Office) -> None:
     scope = msgspec.structs.replace(office.scope, zone=type(office.scope.zone)("Europe/Lisbon"))
     report = await run_day(office.relay, scope, DAY - timedelta(days=1))
     assert told(report) == [("320025000001", BooksVerdict.UNKNOWABLE)]
+
+
+@pytest.mark.parametrize("state", ["RECEIVED", "REFUNDED"])
+async def test_an_imported_payment_explains_its_line(office: Office, state: str) -> None:
+    """Whatever became of it: the shop knows what it gave back before, and nobody here made a mistake."""
+    await office.relay.imported_payments.take([OF_DAY], is_dry=False)
+    await office.feed(PAID.replace("RECEIVED", state))
+
+    report = await office.run()
+
+    assert told(report) == []
+    assert [(each.verdict, each.count) for each in report.sums] == [(BooksVerdict.AGREED, 1)]
+
+
+async def test_no_statement_lacks_an_imported_payment(office: Office) -> None:
+    """The days from before Payrelay are nobody's books."""
+    await office.relay.imported_payments.take([OF_DAY], is_dry=False)
+    await office.feed()
+
+    assert told(await office.run()) == []
+
+
+async def test_an_imported_payment_of_another_amount_differs(office: Office) -> None:
+    """One of the two is wrong, and somebody must look."""
+    await office.relay.imported_payments.take([msgspec.structs.replace(OF_DAY, amount_minor=7)], is_dry=False)
+    await office.feed(PAID)
+
+    assert told(await office.run()) == [("320025000001", BooksVerdict.DIFFERENT)]

@@ -25,7 +25,7 @@ from tests.flows.world import CHARGE, CREDENTIAL, START_MS, Gate, asked, outcome
 
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
-from payrelay.core.calls import Effect
+from payrelay.core.calls import Effect, Refund
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, State
@@ -315,6 +315,30 @@ async def test_an_order_that_another_had_before_the_loss_is_taken(lost: LostWorl
     await lost.make(CHARGE, "k-other", principal="another shop")
     lost.lose()
     assert (await refused(lost, CHARGE, "k-1")).code is Code.CONFLICT
+
+
+async def test_a_row_from_before_the_loss_that_took_no_effect_gives_the_order_to_nobody(lost: LostWorld) -> None:
+    """A charge that was declined owns nothing: the order was free for the caller, whose own rows may be lost."""
+    lost.world.clock.passed_ms = LOST.since_ms - 1 - START_MS
+    lost.account.script.append(outcome_of(OutcomeKind.DECLINED))
+    await lost.make(CHARGE, "k-declined", principal="another shop")
+    lost.lose()
+    assert (await lost.make(CHARGE, "k-other", principal="another shop")).http_status == 200
+    assert (await refused(lost, CHARGE, "k-1")).code is Code.UNAVAILABLE
+
+
+async def test_the_payment_of_an_order_that_another_took_in_the_recovery_is_nobodys(lost: LostWorld) -> None:
+    """Its maker's rows are lost. Who made it is not told that there is none, and who came later doesn't refund it."""
+    paid = lost.account.execute(CHARGE, at_ms=MOST_MS)
+    assert paid is not None
+    lost.lose()
+    for credential in (CREDENTIAL, STRANGER):
+        await lost.world.relay.credentials.add(credential)
+    await require_held(lost, AUTHORIZATION, "k-other", principal="another shop")
+    await lost.world.relay.read_cache.note_payments(lost.account.merchant, (paid,), seen_at_ms=LOOKED_MS)
+    call = Refund(payment_id=paid.payment_id, description="late")
+    for principal in ("shop", "another shop"):
+        assert (await refused(lost, call, "k-1", principal=principal)).code is Code.UNAVAILABLE
 
 
 async def test_a_payment_of_the_window_is_shown_to_nobody_whose_it_may_not_be(lost: LostWorld) -> None:

@@ -8,10 +8,13 @@ from tests.flows.vault import MERCHANT
 from tests.flows.world import asked
 from tests.samples import PAYMENT
 
+from payrelay.core.calls import Void
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.open_checkout import open_checkout
+from payrelay.flows.payments.refund import refund
+from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS
 
 ASKED = new().payment
 PAID = msgspec.structs.replace(PAYMENT, order_id=ASKED.order_id, at_ms=LOST.since_ms)
@@ -55,6 +58,38 @@ async def test_the_end_of_a_recovery_opens_no_page_for_what_it_did_not_explain(l
     assert (await _refused(lost)).code is Code.CONFLICT
     lost.account.shown[-1] = (msgspec.structs.replace(PAID, status=PaymentStatus.REFUNDED), 0)
     assert (await opened(hosting(lost.world))).order_id == ASKED.order_id
+
+
+async def test_an_order_with_a_page_of_another_from_after_the_loss_is_not_denied_for_good(lost: LostWorld) -> None:
+    """The caller's own page may be lost. Who is told to use another order id has the customer pay twice."""
+    lost.lose()
+    relay = hosting(lost.world)
+    await opened(relay)
+    for key in ("k-1", None):
+        with pytest.raises(Refusal) as refused:
+            await open_checkout(relay, asked(key, principal="another shop"), new())
+        assert refused.value.code is Code.UNAVAILABLE
+    lost.recovery.incarnations = (FIRST, msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=LOOKED_MS))
+    lost.world.clock.passed_ms += IDENTITY_KEPT_MS
+    with pytest.raises(Refusal) as refused:
+        await open_checkout(relay, asked(None, principal="another shop"), new())
+    assert refused.value.code is Code.CONFLICT
+
+
+async def test_an_authorization_of_a_page_from_before_the_loss_is_not_denied_for_good(lost: LostWorld) -> None:
+    """The report of it may be lost. Who is told that there is none holds the customer's money, or takes it anew."""
+    relay = hosting(lost.world)
+    checkout = await opened(relay, new(kind=CheckoutKind.AUTHORIZATION))
+    void = Void(authorization_token=checkout.id, description="not wanted")
+    lost.lose()
+    with pytest.raises(Refusal) as refused:
+        await refund(relay, asked(), void)
+    assert (refused.value.code, refused.value.retry_after_s is not None) == (Code.UNAVAILABLE, True)
+    lost.recovery.incarnations = (FIRST, msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=LOOKED_MS))
+    lost.world.clock.passed_ms += IDENTITY_KEPT_MS
+    with pytest.raises(Refusal) as refused:
+        await refund(relay, asked(), void)
+    assert refused.value.code is Code.INVALID_REQUEST
 
 
 async def test_an_empty_search_opens_a_page_only_beside_a_good_control_query(lost: LostWorld) -> None:

@@ -1,5 +1,6 @@
 """What a client hears of an id that the database doesn't know, while that may have been lost with commits."""
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
@@ -17,10 +18,14 @@ from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.flows.customers.erase_customer import erase_customer
 from payrelay.flows.customers.show_customer import show_customer
 from payrelay.flows.events.read_events import follow_events
+from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.find_operations import show_operation, show_operation_by_key
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscriptions.show_subscription_states import show_subscription_state
+from payrelay.store.alerts import Alerts, AlertSubject
+
+FAR_MS: Final = 10**13
 
 
 def _id(prefix: str, at_ms: int) -> str:
@@ -90,12 +95,20 @@ async def test_while_the_database_is_behind_no_id_is_denied(losing: Losing) -> N
     assert await _code(show_operation(losing.world.relay, asked(), _id("op", 1))) is Code.UNAVAILABLE
 
 
-async def test_a_charge_by_a_handle_that_may_be_lost_is_no_final_refusal_and_is_logged(losing: Losing) -> None:
+async def test_a_charge_by_a_handle_that_may_be_lost_is_no_final_refusal_and_calls_an_operator(losing: Losing) -> None:
     """The customer approved, and the token is gone: the operator must hear of it, and the shop must not drop them."""
     world = losing.world
     losing.lose()
     assert await _code(charge(world.relay, asked(), charge_by(_id("cus", START_MS)))) is Code.UNAVAILABLE
-    assert "customer_may_be_lost" in world.log_events
+    assert await _code(charge(world.relay, asked("k-2"), charge_by(_id("cus", START_MS + 1)))) is Code.UNAVAILABLE
+    assert world.log_events.count("customer_may_be_lost") == 2
+    [alert] = await Alerts(world.database, AlertSubject.ROW).lease_due(FAR_MS, leased_until_ms=FAR_MS, limit=9)
+    message = json.loads(await MESSAGES[AlertSubject.ROW](world.relay, alert) or b"")
+    assert (message["kind"], message["merchant"], message["incarnation"]) == (
+        "customers_may_be_lost",
+        world.account.merchant,
+        2,
+    )
     assert await world.operations() == []
     losing.end()
     assert await _code(charge(world.relay, asked(), charge_by(_id("cus", START_MS)))) is Code.INVALID_REQUEST

@@ -10,7 +10,7 @@ from tests.flows.world import World
 
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import Code, Refusal, StoreUnavailable
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS, LostCommits
+from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS, RETURN_MS, LostCommits
 
 FIRST: Final = Incarnation(number=1, reason=Beginning.CREATED, began_at_ms=0)
 SECOND: Final = Incarnation(
@@ -184,3 +184,25 @@ async def test_what_may_pass_with_a_restart_is_not_stored(world: World) -> None:
     lost.fall_behind(1, "operation op_1 is missing")
     await lost.store_behind()
     assert len(changed) == 1
+
+
+async def test_only_the_beginning_of_a_recovery_keeps_requests_waiting_for_what_comes_back(world: World) -> None:
+    """A process that starts later waits for nothing, nor does one whose clock is behind the one that began it."""
+    identities, returning = Identities(), list[bool]()
+    ahead = msgspec.structs.replace(SECOND, began_at_ms=world.clock.now_ms() + 60_000)
+    identities.incarnations.append(ahead)
+    lost = LostCommits(identities.read, world.clock, world.relay.log)
+    lost.return_ms = RETURN_MS
+    returning.append(lost.is_returning)
+    await lost.identity()
+    returning.append(lost.is_returning)
+    world.clock.passed_ms += RETURN_MS
+    returning.append(lost.is_returning)
+    assert returning == [False, True, False]
+
+    identities.incarnations[1] = msgspec.structs.replace(SECOND, began_at_ms=world.clock.now_ms() - RETURN_MS)
+    for return_ms in (0, RETURN_MS):
+        late = LostCommits(identities.read, world.clock, world.relay.log)
+        late.return_ms = return_ms
+        await late.identity()
+        assert not late.is_returning

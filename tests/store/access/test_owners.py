@@ -92,6 +92,27 @@ async def test_what_nobody_made_has_no_owner(shelf: Shelf) -> None:
     }
 
 
+async def test_before_a_time_an_order_is_owned_by_what_was_made_then_and_holds_it_for_good(shelf: Shelf) -> None:
+    """After a loss of commits what is newer tells nothing, and what was open then may have ended since."""
+    made_ms = OPERATION.created_at_ms
+    await shelf.operation()
+    await shelf.operation(order_id="A-2", state=State.UNKNOWN, guard="A-2")
+    await shelf.operation(order_id="A-3", state=State.DECLINED)
+    await shelf.checkout(order_id="A-4", guard="A-4", state=CheckoutState.OPEN)
+    given_out = await shelf.checkout(order_id="A-5", state=CheckoutState.EXPIRED, is_given_out=True)
+    await shelf.seen("A-1")
+    owners = shelf.owners
+    for order_id, later_ms in (("A-1", made_ms + 1), ("A-5", given_out.created_at_ms + 1)):
+        assert (await owners.of_order(MERCHANT, order_id, before_ms=later_ms)).all == SHOP
+        assert (await owners.of_order(MERCHANT, order_id, before_ms=later_ms - 1)).all == NONE
+    for order_id in ("A-2", "A-3", "A-4"):
+        assert (await owners.of_order(MERCHANT, order_id, before_ms=2**62)).all == NONE
+    assert await owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+    assert await owners.of_payment(MERCHANT, PAYMENT_ID, before_ms=made_ms) == NONE
+    assert await owners.of_plans(MERCHANT, {PLAN_ID: "A-1"}, before_ms=made_ms) == {PLAN_ID: NONE}
+    assert await owners.of_plans(MERCHANT, {PLAN_ID: "A-1"}, before_ms=made_ms + 1) == {PLAN_ID: SHOP}
+
+
 @pytest.mark.parametrize("kind", [Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.AUTHORIZATION])
 async def test_an_operation_owns_its_payment(shelf: Shelf, kind: Kind) -> None:
     """Of its own merchant account only: numbers of two gateways may be equal."""

@@ -16,10 +16,12 @@ from payrelay.core.console.operator import (
     token_hash,
 )
 from payrelay.core.console.roles import Act, Role
+from payrelay.core.console.sign_in.passkeys import Passkey
 from payrelay.core.secret import Secret
 from payrelay.store.console.acts import OperatorActs
 from payrelay.store.console.confirmations import Confirmations
 from payrelay.store.console.operators import OperatorChange, Operators
+from payrelay.store.console.passkeys import PasskeyChange
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 
@@ -56,6 +58,20 @@ SESSION: Final = ConsoleSession(
     ended_at_ms=None,
 )
 
+PASSKEY: Final = Passkey(
+    id="psk_1",
+    operator_id=ADA.id,
+    credential_id="Y3JlZGVudGlhbA",
+    credential="a2V5",
+    host="console.example",
+    name="phone",
+    sign_count=1,
+    made_at_ms=2,
+    used_at_ms=3,
+    copied_at_ms=4,
+    version=1,
+    act=0,
+)
 CONFIRMATION: Final = Confirmation(
     id="cnf_1",
     act_name=Act.REFUND,
@@ -103,10 +119,12 @@ def operators_of(database: Database, seal: Seal = SEAL) -> Operators:
 
 
 async def with_everything(operators: Operators) -> Operators:
-    """Adds an operator with an invitation, a session and a second factor."""
+    """Adds an operator with an invitation, a session and second factors."""
     added = OperatorChange(at_ms=1, act=did(), added=ADA, invitation=INVITATION, session=SESSION)
     await operators.carry_out(added)
-    changed = OperatorChange(at_ms=2, act=did(2), changed=next_ada(), totp_secret=Secret("JBSWY3DPEHPK3PXP"))
+    secret = Secret("JBSWY3DPEHPK3PXP")
+    passkey = PasskeyChange(added=PASSKEY)
+    changed = OperatorChange(at_ms=2, act=did(2), changed=next_ada(), totp_secret=secret, passkey=passkey)
     await operators.carry_out(changed)
     return operators
 

@@ -1,9 +1,21 @@
+import msgspec
 import pytest
-from tests.store.console.samples import ADA, INVITATION, SESSION, acts_of, did, next_ada, operators_of, with_everything
+from tests.store.console.samples import (
+    ADA,
+    INVITATION,
+    PASSKEY,
+    SESSION,
+    acts_of,
+    did,
+    next_ada,
+    operators_of,
+    with_everything,
+)
 
 from payrelay.core.console.operator import OperatorState
 from payrelay.errors import Outdated
 from payrelay.store.console.operators import OperatorChange
+from payrelay.store.console.passkeys import PasskeyChange
 from payrelay.store.engine.database import Database
 
 
@@ -51,6 +63,29 @@ async def test_ending_everything_ends_sessions_and_invitations_and_destroys_the_
     assert invitation is not None
     assert invitation.ended_at_ms == 9
     assert await operators.totp_secret(ADA.id) is None
+    assert await operators.passkeys.of(ADA.id) == []
+
+
+async def test_a_passkey_changes_from_what_was_read_or_not_at_all(database: Database) -> None:
+    """Two browsers that show one passkey at one moment count on from one number; and nobody has another's passkey."""
+    operators = await with_everything(operators_of(database))
+    [known] = await operators.passkeys.of(ADA.id)
+    assert known == msgspec.structs.replace(PASSKEY, act=2)
+    used = msgspec.structs.replace(known, version=2, sign_count=5)
+    await operators.carry_out(OperatorChange(at_ms=3, act=did(3), passkey=PasskeyChange(changed=used)))
+    taken = msgspec.structs.replace(PASSKEY, id="psk_2", operator_id="opr_2")
+    refused = [
+        PasskeyChange(changed=used),
+        PasskeyChange(added=taken),
+        PasskeyChange(removed=msgspec.structs.replace(PASSKEY, operator_id="opr_2")),
+    ]
+    for change in refused:
+        with pytest.raises(Outdated):
+            await operators.carry_out(OperatorChange(at_ms=4, act=did(4), passkey=change))
+
+    assert [each.sign_count for each in await operators.passkeys.of(ADA.id)] == [5]
+    await operators.carry_out(OperatorChange(at_ms=5, act=did(5), passkey=PasskeyChange(removed=known)))
+    assert await operators.passkeys.of(ADA.id) == []
 
 
 async def test_an_invitation_is_used_once(database: Database) -> None:

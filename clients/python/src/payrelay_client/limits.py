@@ -14,7 +14,8 @@ class Waiting:
     """Why a client pauses.
 
     Attributes:
-        reason: a code of the service's, or ``no_answer``, ``time_out``, ``unreadable_answer``.
+        reason: a code of the service's, or ``no_answer``, ``time_out``, ``unreadable_answer``,
+            ``no_credential``.
         seconds: how long it pauses.
         tries: how often the request was sent so far.
         request_id: finds the last request in the service's log.

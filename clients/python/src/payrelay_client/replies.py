@@ -29,6 +29,7 @@ from payrelay_client.models import OperationDetail
 NO_ANSWER: Final = "no_answer"
 TIME_OUT: Final = "time_out"
 UNREADABLE: Final = "unreadable_answer"
+NO_CREDENTIAL: Final = "no_credential"
 
 _BY_CODE: Final[Mapping[str, type[PayrelayError]]] = {
     "declined": Declined,
@@ -118,7 +119,7 @@ class NoReply:
     """There was no answer that can be relied on. The request may have been carried out.
 
     Attributes:
-        reason: NO_ANSWER, TIME_OUT or UNREADABLE.
+        reason: NO_ANSWER, TIME_OUT, UNREADABLE or NO_CREDENTIAL.
         message: for people.
         retry_after_s: the seconds to wait at least, where a proxy said so.
     """

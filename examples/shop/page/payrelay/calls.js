@@ -3,7 +3,7 @@ import { errorFor, NoAnswer, Stopped } from "./errors.js";
 import { writeJson } from "./json.js";
 import { Deadline, pause, pauseS, retryAfterS } from "./pauses.js";
 import { limitsOf } from "./settings.js";
-import { sendOnce } from "./transport.js";
+import { lost, messageOf, sendOnce } from "./transport.js";
 /** Codes which say that this request changed nothing. */
 const UNCHANGED = new Set(["rate_limited", "gateway_busy", "gateway_unreachable", "gateway_refused_us", "unavailable"]);
 /** HTTP statuses that speak of the payment itself, and so end a call that is in doubt. */
@@ -130,7 +130,17 @@ export class Caller {
     async send(request, deadline, progress, stop) {
         if (stop?.aborted)
             throw new Stopped(progress.isInDoubt, stop.reason);
-        const headers = { ...request.headers, Authorization: `Bearer ${await this.token()}` };
+        let token;
+        try {
+            token = await this.token();
+        }
+        catch (error) {
+            // An error would say that nothing was done, and an earlier send may have been carried out.
+            if (progress.isInDoubt)
+                return lost("no_credential", messageOf(error));
+            throw error;
+        }
+        const headers = { ...request.headers, Authorization: `Bearer ${token}` };
         const timeoutMs = Math.max(1, Math.min(this.limits.timeoutS, deadline.leftS) * 1000);
         return sendOnce(this.fetch, { ...request, headers }, timeoutMs, stop);
     }

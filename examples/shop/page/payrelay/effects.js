@@ -120,7 +120,8 @@ export class Effects {
             seen = await follow(this.caller, id, "wait", deadline, sending.options.signal);
         }
         catch (error) {
-            if (error instanceof Stopped || !(error instanceof PayrelayError))
+            // Whatever else hinders following, such as a function that gives no credential: the payment was sent.
+            if (error instanceof Stopped)
                 throw error;
             return this.open(sending, before, id);
         }

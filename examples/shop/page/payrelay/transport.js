@@ -88,10 +88,10 @@ function unreadable(response) {
     const message = `an answer with HTTP status ${response.status} came that isn't the service's`;
     return { ...lost("unreadable_answer", message), headers: response.headers };
 }
-function lost(reason, message) {
+export function lost(reason, message) {
     return { kind: "lost", reason, message, headers: null };
 }
-function messageOf(error) {
+export function messageOf(error) {
     if (!(error instanceof Error))
         return String(error);
     const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";

@@ -13,6 +13,7 @@ from payrelay.api.openapi.failure_examples import FAILURE_EXAMPLES, failure_exam
 from payrelay.api.openapi.failures import schema_of
 from payrelay.api.openapi.schemas import PAGED, components, name_of, success
 from payrelay.api.openapi.shapes import Schema, plain, refer_to_enums, reference
+from payrelay.api.openapi.webhooks import TAG as WEBHOOKS_TAG
 from payrelay.api.openapi.webhooks import webhook_schemas, webhooks
 from payrelay.api.requests.body import Body
 from payrelay.api.requests.parameters import Parameter
@@ -36,6 +37,10 @@ prints a key that works there, and calls to copy. Press *Authorize* on this page
 send it as `Authorization: Bearer prk_…`. A key belongs on a server; an app gets a short-lived client token
 (`prt_…`), which `POST /client-tokens` issues.
 
+**The examples run in the demo.** Their cards, holds, payments and subscriptions exist there, so *Execute* gives the
+answer that stands beside them. Identifiers such as `cus_…`, `chk_…` and `op_…` are new in each demo: copy them from an
+earlier answer.
+
 **Lists come in pages.** `limit` is the size of a page. Its `next_cursor` is the `cursor` of the next page, and null on
 the last one; the `Link` header leads there too.
 """
@@ -49,6 +54,7 @@ _TAGS: Final[dict[str, str]] = {
     "client tokens": "Short-lived credentials for apps.",
     "events": "The feed of what has happened.",
     "endpoints": "The addresses to which events are sent.",
+    WEBHOOKS_TAG: "What is sent to them: one for each type of event.",
     "recovery": "What you do after the service lost commits of its database.",
     "service": "The service itself; needs no key.",
 }

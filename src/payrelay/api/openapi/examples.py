@@ -1,6 +1,14 @@
-"""Examples of bodies and answers for the docs page; the service accepts every body among them unchanged."""
+"""Examples of bodies and answers for the docs page: what `payrelay demo` takes, and answers.
+
+The cards, holds, payments and subscriptions in them are those of the demo: a reader can send them as they stand.
+Identifiers of the service's own, such as of a customer, are new in each demo.
+"""
 
 from typing import Final
+
+_CARD: Final = "D3A0" * 8
+_PAID: Final = 320025000009
+_PAID_TWICE: Final = "320025000010"
 
 CHARGE: Final[dict[str, object]] = {
     "type": "PAYMENT",
@@ -8,7 +16,7 @@ CHARGE: Final[dict[str, object]] = {
     "items": "Taxi Hire 123",
     "currency": "LKR",
     "amount": 345.67,
-    "customer_token": "59AFEE022CC69CA39D325E1B59130862",
+    "customer_token": _CARD,
     "custom_1": "booking 7",
     "custom_2": None,
     "notify_url": "https://shop.example/notifications",
@@ -23,17 +31,17 @@ AUTHORIZATION: Final[dict[str, object]] = {
     "items": "Hotel room 4",
     "currency": "LKR",
     "amount": 100,
-    "customer_token": "59AFEE022CC69CA39D325E1B59130862",
+    "customer_token": _CARD,
 }
 CAPTURE: Final[dict[str, object]] = {
-    "authorization_token": "e34f3059-7b7d-4b62-a57c-784beaa169f4",
-    "amount": 80.0,
+    "authorization_token": "d3a0d3a0-0000-4000-8000-000000000001",
+    "amount": 80,
     "deduction_details": "Item 1 is out of stock",
 }
-REFUND: Final[dict[str, object]] = {"payment_id": "320025021815", "description": "Item is out of stock"}
-REFUND_PART: Final[dict[str, object]] = {**REFUND, "amount": "100.50"}
+REFUND: Final[dict[str, object]] = {"payment_id": str(_PAID), "description": "Item is out of stock"}
+REFUND_PART: Final[dict[str, object]] = {**REFUND, "payment_id": _PAID_TWICE, "amount": "100.50"}
 VOID: Final[dict[str, object]] = {
-    "authorization_token": "74d7f304-7f9d-481d-b47f-6c9cad32d3d5",
+    "authorization_token": "d3a0d3a0-0000-4000-8000-000000000002",
     "description": "The guest did not come",
 }
 
@@ -101,7 +109,7 @@ ENDPOINT: Final[dict[str, object]] = {
 }
 
 IMPORTED_CUSTOMER: Final[dict[str, object]] = {
-    "customer_token": "59AFEE022CC69CA39D325E1B59130862",
+    "customer_token": _CARD,
     "reference": "user-17",
     "label": "Saman's blue card",
     "method": "VISA",
@@ -123,7 +131,7 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     "acknowledgeRecovery": {"recovery": ("Say that all was repeated", {"incarnation": 2})},
     "issueClientToken": {
         "order": ("To pay one order", CLIENT_TOKEN),
-        "read": ("To read only", {"customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"}),
+        "read": ("To read one order only", {"order_id": "DemoOrder1"}),
     },
     "createEndpoint": {
         "all": ("Get all events", {"url": "https://shop.example/events"}),
@@ -139,7 +147,7 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     },
     "importCustomer": {
         "token": ("Import a token that you have, with its card", IMPORTED_CUSTOMER),
-        "bare": ("The token alone", {"customer_token": "59AFEE022CC69CA39D325E1B59130862"}),
+        "bare": ("The token alone", {"customer_token": _CARD}),
     },
     "changeCustomer": {
         "label": ("Another label", {"label": "Saman's blue card"}),
@@ -154,55 +162,99 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
 }
 """The examples of each route that has a body, by name, each with a sentence."""
 
-_CUSTOMER: Final[dict[str, object]] = {
+_PERSON: Final[dict[str, object]] = {
     "fist_name": "Saman",
     "last_name": "Perera",
     "email": "saman@example.com",
     "phone": "+94771234567",
-    "delivery_details": {"address": "N0.1, Galle Road", "city": "Colombo", "country": "Sri Lanka"},
-}
-_AMOUNT_DETAIL: Final[dict[str, object]] = {
-    "currency": "LKR",
-    "gross": 500,
-    "fee": 14.5,
-    "net": 485.5,
-    "exchange_rate": 1,
-    "exchange_from": "LKR",
-    "exchange_to": "LKR",
+    "delivery_details": {"address": "No. 1, Galle Road", "city": "Colombo", "country": "Sri Lanka"},
 }
 _PAYMENT_METHOD: Final[dict[str, object]] = {
     "method": "VISA",
     "card_customer_name": "S Perera",
-    "card_no": "************1234",
+    "card_no": "************1292",
 }
+
+
+def _amounts(gross: float, fee: float, net: float) -> dict[str, object]:
+    return {
+        "currency": "LKR",
+        "gross": gross,
+        "fee": fee,
+        "net": net,
+        "exchange_rate": 1.0,
+        "exchange_from": "LKR",
+        "exchange_to": "LKR",
+    }
+
+
+def _item(name: str, price: float) -> dict[str, object]:
+    return {"name": name, "quantity": 1, "currency": "LKR", "unit_price": price, "total_price": price}
+
+
 _PAYMENT: Final[dict[str, object]] = {
-    "payment_id": 320025021815,
-    "order_id": "Order12345",
+    "payment_id": _PAID,
+    "order_id": "DemoOrder1",
     "date": "2026-01-16 16:21:02",
     "description": "Taxi Hire 123",
     "status": "RECEIVED",
     "currency": "LKR",
-    "amount": 500,
-    "customer": _CUSTOMER,
-    "amount_detail": _AMOUNT_DETAIL,
+    "amount": 1000.0,
+    "customer": _PERSON,
+    "amount_detail": _amounts(1000.0, 33.0, 967.0),
     "payment_method": _PAYMENT_METHOD,
     "items": None,
+    "request": {"custom1": None, "custom2": None},
 }
 _SUBSCRIPTION: Final[dict[str, object]] = {
-    "subscription_id": 420075032251,
-    "order_id": "Order0003",
+    "subscription_id": 420075000001,
+    "order_id": "DemoSubscription1",
     "date": "2026-01-04 20:24:52",
-    "description": "Book reading subscription",
+    "description": "Book reading Subscription",
     "recurring": "Charged every month for 3 years",
     "status": "ACTIVE",
-    "amount": 500,
+    "amount": 100.0,
     "currency": "LKR",
-    "customer": _CUSTOMER,
-    "amount_detail": _AMOUNT_DETAIL,
+    "customer": _PERSON,
+    "amount_detail": _amounts(200.0, 6.6, 193.4),
     "payment_method": _PAYMENT_METHOD,
-    "items": [
-        {"name": "Books", "quantity": 1, "currency": "LKR", "unit_price": 500, "total_price": 500},
-    ],
+    "items": [_item("Book reading Subscription", 100.0), _item("Startup Fee", 100.0)],
+}
+_NIMALI: Final[dict[str, object]] = {
+    **_PERSON,
+    "fist_name": "Nimali",
+    "last_name": "Silva",
+    "email": "nimali@example.com",
+    "phone": "+94772345678",
+}
+_NIMALIS_CARD: Final[dict[str, object]] = {
+    "method": "MASTER",
+    "card_customer_name": "N Silva",
+    "card_no": "************1191",
+}
+_FAILED_SUBSCRIPTION: Final[dict[str, object]] = {
+    **_SUBSCRIPTION,
+    "subscription_id": 420075000002,
+    "order_id": "DemoSubscription2",
+    "description": "Newspaper",
+    "recurring": "Charged every month for 1 year",
+    "status": "FAILED",
+    "amount": 20.0,
+    "customer": _NIMALI,
+    "amount_detail": _amounts(20.0, 0.66, 19.34),
+    "payment_method": _NIMALIS_CARD,
+    "items": [_item("Newspaper", 20.0)],
+}
+_COMPLETED_SUBSCRIPTION: Final[dict[str, object]] = {
+    **_FAILED_SUBSCRIPTION,
+    "subscription_id": 420075000003,
+    "order_id": "DemoSubscription3",
+    "description": "Summer course",
+    "recurring": "Charged every month for 3 months",
+    "status": "COMPLETED",
+    "amount": 75.25,
+    "amount_detail": _amounts(75.25, 2.48, 72.77),
+    "items": [_item("Summer course", 75.25)],
 }
 
 _CHECKOUT: Final[dict[str, object]] = {
@@ -224,7 +276,7 @@ _CHECKOUT: Final[dict[str, object]] = {
 }
 
 _SUBSCRIPTION_STATE: Final = {
-    "subscription_id": "420075032251",
+    "subscription_id": "420075000001",
     "state": "active",
     "explanation": "It goes on.",
     "is_failing": False,
@@ -244,15 +296,15 @@ _STORED_CUSTOMER: Final[dict[str, object]] = {
     "explanation": "The customer can be charged.",
     "version": 1,
     "account": "gateway",
-    "principal": "shop",
+    "principal": "demo",
     "reference": "user-17",
-    "label": None,
+    "label": "Saman's blue card",
     "method": "VISA",
     "card_no_masked": "************1292",
     "card_expiry": "0129",
-    "has_holder": True,
-    "order_id": "Card12351",
-    "payment_id": "320025000001",
+    "has_holder": False,
+    "order_id": None,
+    "payment_id": None,
     "created_at": "2026-03-01T08:00:00.000Z",
     "updated_at": "2026-03-01T08:00:00.000Z",
 }
@@ -263,8 +315,9 @@ _ERASED_CUSTOMER: Final[dict[str, object]] = {
     "explanation": (
         "The customer's personal data was erased and its key destroyed, and the customer can no longer be charged."
     ),
-    "version": 2,
+    "version": 4,
     "reference": None,
+    "label": None,
     "method": None,
     "card_no_masked": None,
     "card_expiry": None,
@@ -273,7 +326,7 @@ _ERASED_CUSTOMER: Final[dict[str, object]] = {
 }
 
 ANSWERS: Final[dict[str, tuple[str, object]]] = {
-    "payments": ("Payments with order_id:Order12345", [_PAYMENT]),
+    "payments": ("Payments with order_id:DemoOrder1", [_PAYMENT]),
     "charge": (
         "Automatic payment charged successfully",
         {
@@ -283,10 +336,10 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
             "amount": 345.67,
             "custom_1": "booking 7",
             "custom_2": None,
-            "payment_id": 320025021815,
+            "payment_id": 320025000021,
             "status_code": 2,
-            "status_message": "Successfully completed the payment.",
-            "md5sig": "A098FEBCC06293734641770555B4D569",
+            "status_message": "Successfully completed the test tokenized payment.",
+            "md5sig": "61A4122DF12CC72D06E9C67DEE6126AA",
             "authorization_token": None,
         },
     ),
@@ -295,19 +348,22 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
         {
             "status_code": 2,
             "status_message": "Successfully received the VISA payment",
-            "payment_id": 320025527952,
+            "payment_id": 320025000012,
             "currency": "LKR",
             "amount": 100.0,
             "captured_amount": 80.0,
-            "items": "Hotel room 4",
-            "order_id": "Order12346",
-            "md5sig": "27EE69A66E761D20429984A0CB0AFC27",
+            "items": "Toy Car",
+            "order_id": "DemoHold1",
+            "md5sig": "6196E9091BF90FAF986EDB4C2862F402",
             "custom_1": None,
             "custom_2": None,
         },
     ),
-    "refund": ("Successfully processed the refund", 560034010257),
-    "subscriptions": ("Found 1 subscriptions", [_SUBSCRIPTION]),
+    "refund": ("Successfully processed the refund", 560034000003),
+    "subscriptions": (
+        "Found 3 subscriptions",
+        [_COMPLETED_SUBSCRIPTION, _FAILED_SUBSCRIPTION, _SUBSCRIPTION],
+    ),
     "subscription": ("Found subscription", _SUBSCRIPTION),
     "subscription states": ("OK", [_SUBSCRIPTION_STATE]),
     "subscription state": ("OK", _SUBSCRIPTION_STATE),

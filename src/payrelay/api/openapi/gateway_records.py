@@ -103,7 +103,9 @@ GATEWAY_RECORDS: Final[Mapping[str, Schema]] = {
         **_RECORD,
         status=described(_TEXT, "`RECEIVED`, `REFUND REQUESTED`, `REFUND PROCESSING`, `REFUNDED`, `CHARGEBACKED`."),
         items=_ITEMS,
+        request={"anyOf": [reference("PaymentTags"), NULL]},
     ),
+    "PaymentTags": _record("What you gave the charge as `custom_1` and `custom_2`.", custom1=_TEXT, custom2=_TEXT),
     "Subscription": _record(
         "A subscription as the gateway records it.",
         ("subscription_id",),

@@ -10,6 +10,9 @@ from payrelay.core.events.event import PUBLISHED_STATES, TYPES
 from payrelay.core.payments.operation import Kind
 from payrelay.core.subscriptions.subscription import SubscriptionState
 
+TAG: Final = "webhooks"
+"""Theirs alone: some generators let the webhooks of a tag replace its calls."""
+
 _TEXT: Final[Schema] = {"type": "string"}
 _TEXT_OR_NULL: Final[Schema] = {"type": ["string", "null"]}
 _VERSION: Final[Schema] = {
@@ -142,7 +145,7 @@ def webhooks() -> dict[str, Schema]:
                 "operationId": "on" + "".join(word.capitalize() for word in (noun, *what.split("_"))),
                 "summary": f"Get the event `{type_}`",
                 "description": _DATA[noun][0],
-                "tags": ["endpoints"],
+                "tags": [TAG],
                 "security": [],
                 "parameters": parameters,
                 "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},

@@ -36,8 +36,8 @@ IDEMPOTENCY_KEY: Final = Parameter(
 STATE: Final = choice("state", "Only operations in this state.", State, State.UNKNOWN)
 KIND: Final = choice("kind", "Only operations of this kind.", Kind, Kind.CHARGE)
 ORDER_ID: Final = text("order_id", "Only operations on this order.", "Order12345")
-PAYMENT_ID: Final = gateway_number("payment_id", "Only operations on this payment.", "320025021815")
-SUBSCRIPTION_ID: Final = gateway_number("subscription_id", "Only operations on this subscription.", "420075032251")
+PAYMENT_ID: Final = gateway_number("payment_id", "Only operations on this payment.", "320025000009")
+SUBSCRIPTION_ID: Final = gateway_number("subscription_id", "Only operations on this subscription.", "420075000001")
 CURSOR: Final = own_cursor("op", "an operation")
 
 

@@ -14,7 +14,7 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
 
-ORDER: Final = text("id", "Identifier of the order.", "Order12345")
+ORDER: Final = text("id", "Identifier of the order.", "DemoOrder1")
 
 
 def _order_of(parsed: ParsedRequest) -> PaymentsOfOrder:

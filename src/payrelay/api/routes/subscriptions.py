@@ -1,5 +1,6 @@
 """Subscriptions: the gateway's records of them, the states that Payrelay knows, and the operations on them."""
 
+from dataclasses import replace
 from typing import Final
 
 from payrelay.api.requests.parameters import GATEWAY_NUMBER, LIMIT, PAGE_SIZE_USUAL, Parameter, anything, choice, cursor
@@ -37,10 +38,11 @@ SUBSCRIPTION: Final = Parameter(
     schema={"type": "string", "pattern": f"^{GATEWAY_NUMBER}$"},
     # A malformed one is no known subscription: the route answers 404, and sends nothing.
     validator=anything,
-    example="420075032251",
+    example="420075000001",
 )
+_FAILED_SUBSCRIPTION: Final = replace(SUBSCRIPTION, example="420075000002")
 EXPAND: Final = choice("expand", "`payments` adds the subscription's payments.", ("payments",), "payments")
-SUBSCRIPTION_CURSOR: Final = cursor("a subscription", GATEWAY_NUMBER, "420075032251")
+SUBSCRIPTION_CURSOR: Final = cursor("a subscription", GATEWAY_NUMBER, "420075000001")
 
 
 def _number_of(parsed: ParsedRequest) -> int:
@@ -100,7 +102,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="nothing",
         bound=refused,
         body=EmptyBody,
-        segment=SUBSCRIPTION,
+        segment=_FAILED_SUBSCRIPTION,
     ),
     gateway_effect(
         name="cancelSubscription",

@@ -1,5 +1,9 @@
-"""A case to decide in the demo's console: a charge whose answer was for another amount than was asked for."""
+"""What the demo has beyond the demonstration world: a case to decide in the console, and a hold for the docs.
 
+The case is a charge whose answer was for another amount than was asked for.
+"""
+
+from decimal import Decimal
 from typing import Final
 
 import payrelay_simulator
@@ -13,6 +17,17 @@ CASE_ORDER: Final = "Demo-Decide"
 ASKED_MINOR: Final = 64_000
 ANSWERED: Final = 64.0
 """What the gateway's answer says; its records have what was charged."""
+SECOND_HOLD: Final = payrelay_simulator.Seed(
+    holds=[
+        payrelay_simulator.HoldSeed(
+            order_id="DemoHold2",
+            amount=Decimal("150.00"),
+            description="Hotel room 4",
+            authorization_token="d3a0d3a0-0000-4000-8000-000000000002",  # noqa: S106 - known to all
+        )
+    ]
+)
+"""What the example of a void in the docs names: the demonstration world's only hold is captured by another example."""
 
 
 async def make_case(

@@ -9,9 +9,9 @@ from rich.text import Text
 from payrelay.cli.demo.case import CASE_ORDER
 from payrelay.cli.demo.parts import ACCOUNT, LOG, DemoAddresses
 from payrelay.cli.demo.reach import code_of, is_this_machines_usual
-from payrelay.cli.demo.yesterday import IN_PART, DayToReconcile
+from payrelay.cli.demo.standing import StandingDemo
+from payrelay.cli.demo.yesterday import IN_PART
 from payrelay.cli.terminal.pages import Page
-from payrelay.flows.console.demo_operator import DemoOperator
 from payrelay_simulator import DemoWorld
 
 
@@ -86,16 +86,10 @@ def _show_code(page: Page, addresses: DemoAddresses) -> None:
 
 
 def introduce(
-    page: Page,
-    addresses: DemoAddresses,
-    gateway_address: str,
-    key: str,
-    world: DemoWorld,
-    *,
-    day: DayToReconcile,
-    operator: DemoOperator | None,
+    page: Page, addresses: DemoAddresses, gateway_address: str, standing: StandingDemo, *, is_kept: bool
 ) -> None:
     """Prints what a visitor needs. What is to be copied stands without frame, colour or line breaks of our own."""
+    key, world, day, operator = standing.issued.key, standing.world, standing.day, standing.operator
     page.rule(Text("Payrelay demo", style="bold"))
     address = addresses.service
     shop = () if addresses.shop_address is None else (("shop", f"{addresses.shop_address} (open it in a browser)"),)
@@ -127,5 +121,6 @@ def introduce(
     page.write_line([*day.commands, ""])
     if operator is not None:
         page.write_line([f"Then look at {address}/console/reconciliation/{ACCOUNT}/{day.day}", ""])
-    page.write_line("The data in .payrelay/ begins anew at each start. Ctrl-C ends the demo.")
+    stays = "stays for the next start with --keep" if is_kept else "begins anew at each start"
+    page.write_line(f"The data in .payrelay/ {stays}. Ctrl-C ends the demo.")
     page.file.flush()

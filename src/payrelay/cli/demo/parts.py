@@ -84,6 +84,8 @@ def write_config(simulated: payrelay_simulator.Running, addresses: DemoAddresses
     """Writes what commands need to work on the demo's database, beside its service; others can't read it."""
     lines = [f"database_url = {json.dumps(f'sqlite:///{DATABASE}')}", "", f"[gateways.{ACCOUNT}]"]
     lines += [f"{name} = {json.dumps(value)}" for name, value in gateway_settings(simulated, addresses).items()]
+    # As the service may, which sends events to programs on its own machine.
+    lines += ["", "[events]", f"allowed_hosts = {json.dumps(addresses.reached_at)}"]
     path.unlink(missing_ok=True)
     path.touch(mode=_OWN)
     path.write_text("\n".join([*lines, ""]))
@@ -96,12 +98,12 @@ def settings_of(simulated: payrelay_simulator.Running, addresses: DemoAddresses)
         "gateways": {ACCOUNT: gateway_settings(simulated, addresses)},
         "public_url": addresses.service,
         "console": {"enabled": is_loopback(addresses.host), "second_factor": "optional"},
+        "events": {"allowed_hosts": addresses.reached_at},
     }
     if addresses.shop_address is not None:
         own |= {
             "browser_origins": [addresses.shop_address],
             "return_links": [f"{addresses.shop_address}/*"],
-            "events": {"allowed_hosts": addresses.reached_at},
         }
     try:
         return Settings.model_validate(own)

@@ -7,24 +7,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-import payrelay_simulator
 from payrelay.api import serving
 from payrelay.api.http.request_log import json_log
-from payrelay.app import Service, remove_database, running
-from payrelay.cli.demo.case import make_case
+from payrelay.app import Service, running
 from payrelay.cli.demo.introduction import introduce
-from payrelay.cli.demo.parts import (
-    DATABASE,
-    FOLDER,
-    LOG,
-    DemoAddresses,
-    addresses_on,
-    listener_near,
-    settings_of,
-    write_config,
-)
-from payrelay.cli.demo.people import key_of, operator_of
+from payrelay.cli.demo.parts import FOLDER, LOG, DemoAddresses, addresses_on, settings_of, write_config
 from payrelay.cli.demo.shop import running_shop
+from payrelay.cli.demo.standing import (
+    begun,
+    gone_on,
+    keep_standing,
+    kept_or_cleared,
+    listeners_of,
+    require_same_place,
+    simulated,
+    simulator_of,
+)
 from payrelay.cli.demo.yesterday import Past, yesterday
 from payrelay.cli.terminal.pages import Page
 from payrelay.clock import Clock
@@ -32,44 +30,44 @@ from payrelay.server import stopped_by_signals
 
 DRAIN_S: Final = 1.0
 """Nothing in a demo is worth waiting for."""
-SHOP_PORT: Final = 8090
 
 
-async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
+async def run_demo(host: str, port: int, shop: Path | None = None, *, keep: bool = False) -> None:
     """Runs until SIGTERM or SIGINT, with a shop beside it where one is named.
 
+    With ``keep`` it goes on with the world, the ports and the key of the last start that was kept, and keeps them.
     Raises SettingsError or StoreUnusable where it can't start.
     """
     page = Page()
     FOLDER.mkdir(exist_ok=True)
-    # The simulator forgets its world at the end, so that what is known of it would be wrong at the next start.
-    remove_database(DATABASE)
-    listener = listener_near(host, port)
-    # Any port for the service means any port for the shop, which can't be given the socket: it is held until then.
-    shop_listener = listener_near(host, SHOP_PORT if port else 0)
+    kept = kept_or_cleared(keep=keep)
+    listener, shop_listener = listeners_of(kept, host, port)
     addresses = addresses_on(host, listener, shop, shop_listener)
+    require_same_place(kept, addresses)
     with stopped_by_signals() as signals, LOG.open("wb") as log_file:
         stop = signals.asked
         past = Past.begun(Clock())
-        simulator = payrelay_simulator.Simulator(clock=past.of_gateway)
-        async with payrelay_simulator.serve(simulator, host) as simulated:
-            settings = settings_of(simulated, addresses)
-            write_config(simulated, addresses)
-            day = await yesterday(settings, simulator, past, log=json_log(log_file, past.of_service))
-            past.end()
-            world = payrelay_simulator.demo_world(simulator)
+        simulator = simulator_of(past, kept)
+        async with simulated(simulator, host, kept) as gateway:
+            settings = settings_of(gateway, addresses)
+            write_config(gateway, addresses)
+            day = None
+            if kept is None:
+                day = await yesterday(settings, simulator, past, log=json_log(log_file, past.of_service))
+                past.end()
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
-                issued = await key_of(service)
-                operator = await operator_of(settings)
-                if operator is not None:
-                    await make_case(service.relay, issued.credential, simulator, world.customer_token)
+                if kept is None:
+                    standing = await begun(service, settings, addresses, simulator, day)
+                else:
+                    standing = await gone_on(service, addresses, kept)
+                if keep:
+                    keep_standing(standing, addresses, gateway, is_new=kept is None)
+                at_gateway, own = addresses.gateway(gateway), standing.secrets_of_shop
                 async with (
                     _serving(service, addresses, listener, stop),
-                    running_shop(service, addresses, issued, shop_listener),
+                    running_shop(addresses, standing.issued.key, at_gateway, own, shop_listener),
                 ):
-                    introduce(
-                        page, addresses, addresses.gateway(simulated), issued.key, world, day=day, operator=operator
-                    )
+                    introduce(page, addresses, at_gateway, standing, is_kept=keep)
                     await stop.wait()
     page.write_line("")
     page.write_line("The demo has ended.")

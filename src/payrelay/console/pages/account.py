@@ -8,7 +8,8 @@ from payrelay.console.web.rendering import redirect
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.manage_operators import end_own_session
-from payrelay.flows.console.sign_in import own_sessions
+from payrelay.flows.console.passkeys import list_passkeys
+from payrelay.flows.console.sign_in import may_set_up, own_sessions
 
 
 async def start(asked: Asked) -> ConsoleAnswer:
@@ -17,9 +18,17 @@ async def start(asked: Asked) -> ConsoleAnswer:
 
 
 async def show(asked: Asked) -> ConsoleAnswer:
-    """Shows the operator's own sessions."""
-    sessions = await own_sessions(asked.parts, asked.visited)
-    return asked.page("account.html", sessions=sessions, own=asked.visited.session.id, zones=sorted(zones()))
+    """Shows the operator's own second factors and sessions."""
+    parts, visitor, party = asked.parts, asked.visited, asked.party
+    return asked.page(
+        "account.html",
+        sessions=await own_sessions(parts, visitor),
+        own=visitor.session.id,
+        zones=sorted(zones()),
+        passkeys=await list_passkeys(parts, visitor.operator),
+        host=None if party is None else party.host,
+        is_fresh=may_set_up(visitor, parts.clock.now_ms()),
+    )
 
 
 async def choose_zone(asked: Asked) -> ConsoleAnswer:

@@ -6,7 +6,7 @@ from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import redirect
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.operator import OperatorTextError, email_of, operator_name_of
-from payrelay.core.console.roles import MAY, Role
+from payrelay.core.console.roles import Role
 from payrelay.core.operator_text import WordsError, reason_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.manage_operators import (
@@ -17,6 +17,7 @@ from payrelay.flows.console.manage_operators import (
     disable_operator,
     end_sessions,
     list_operators,
+    list_sessions,
     read_acts,
     reset_password,
 )
@@ -44,12 +45,13 @@ async def invite(asked: Asked) -> ConsoleAnswer:
 
 
 async def show_one(asked: Asked) -> ConsoleAnswer:
-    """Shows one operator, with what can be done about them."""
+    """Shows one operator with the sessions that go on, and what can be done about them."""
     everybody = await list_operators(asked.parts, asked.actor)
     one = next((each for each in everybody if each.email == asked.names[0]), None)
     if one is None:
         raise Refusal(Code.NOT_FOUND, "no operator has this address")
-    return asked.page("operator.html", one=one, roles=list(Role), acts=sorted(MAY[one.role]))
+    sessions = await list_sessions(asked.parts, asked.actor, one)
+    return asked.page("operator.html", one=one, roles=list(Role), sessions=sessions)
 
 
 async def give_role(asked: Asked) -> ConsoleAnswer:

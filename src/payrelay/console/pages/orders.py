@@ -1,12 +1,10 @@
 """One order with its line of time, the gateway's record of it on request, and one operation."""
 
-from urllib.parse import quote
-
+from payrelay.console.pages.target import actions_on
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import order_path
 from payrelay.core.checkouts.checkout import STATE_SENTENCES as CHECKOUT_SENTENCES
 from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.roles import Act, may
 from payrelay.core.console.timeline import checkout_tone
 from payrelay.core.payments.explanations import request_phrase
 from payrelay.core.payments.payment import PaymentStatus
@@ -44,11 +42,13 @@ async def show_operation(asked: Asked) -> ConsoleAnswer:
     """Shows one operation with its history."""
     shown = await one_operation(asked.cases, asked.actor, asked.names[0])
     phrase = request_phrase(shown.operation)
+    found = await actions_on(asked, [("operation", shown.operation.id, "it")])
     return asked.page(
         "operation.html",
         shown=shown,
         title=f"{phrase[:1].upper()}{phrase[1:]}",
-        actions=_acts_on(asked, [("operation", shown.operation.id, "it")]),
+        actions=found.actions,
+        without=found.without,
     )
 
 
@@ -59,6 +59,7 @@ async def _shown(asked: Asked, record: GatewayRecord | None) -> ConsoleAnswer:
     things += [("payment", f"{account}~{each}", f"payment {each}") for each in sorted(order.payments)]
     plans = [each.subscription.subscription_id for each in order.subscriptions]
     things += [("subscription", f"{account}~{each}", f"subscription {each}") for each in plans]
+    found = await actions_on(asked, things)
     return asked.page(
         "order.html",
         live=order_path(order_id, account),
@@ -73,15 +74,6 @@ async def _shown(asked: Asked, record: GatewayRecord | None) -> ConsoleAnswer:
         sentences=STATE_SENTENCES,
         checkout_sentences=CHECKOUT_SENTENCES,
         checkout_tone=checkout_tone,
-        actions=_acts_on(asked, things),
+        actions=found.actions,
+        without=found.without,
     )
-
-
-def _acts_on(asked: Asked, things: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Gives the addresses at which the operator can act on things, with what leads there.
-
-    A thing is its noun, its id in an address, and its name in a sentence.
-    """
-    if not may(asked.visited.operator.role, Act.ADD_NOTE):
-        return []
-    return [(f"/console/act/{noun}/{quote(id_, safe='~')}", f"Act on {name}") for noun, id_, name in things]

@@ -1,5 +1,6 @@
 """The page of one thing: what is known of it, what can be done about it, and what has changed since it was shown."""
 
+from typing import NamedTuple
 from urllib.parse import quote
 
 from payrelay.console.web.asked import Asked
@@ -11,7 +12,15 @@ from payrelay.errors import MEANINGS, Code, Refusal
 from payrelay.flows.console.acting import ActTarget
 from payrelay.flows.console.acts.stale import StalePageError
 from payrelay.flows.console.acts.studies import study_target
+from payrelay.flows.console.acts.targets import that_can_be_acted_on
 from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, LISTED_ON, MONTH
+
+
+class Actions(NamedTuple):
+    """The addresses at which the operator can act, with what leads there; and the names of what has no such address."""
+
+    actions: list[tuple[str, str]]
+    without: list[str]
 
 
 async def target_page(asked: Asked, target: ActTarget, refusal: Refusal | None = None) -> ConsoleAnswer:
@@ -57,3 +66,20 @@ def reason_from(asked: Asked, field: str, what: str) -> str:
         return reason_of(" ".join(asked.form.get(field, "").split()))
     except WordsError as error:
         raise Refusal(Code.INVALID_REQUEST, f"{what} {error}") from None
+
+
+async def actions_on(asked: Asked, things: list[tuple[str, str, str]]) -> Actions:
+    """Gives what the operator can do about things.
+
+    A thing is its noun, its id in an address, and its name in a sentence.
+    """
+    if not may(asked.visited.operator.role, Act.ADD_NOTE):
+        return Actions([], [])
+    have_page = await that_can_be_acted_on(asked.site.relay, [(noun, id_) for noun, id_, _ in things])
+    shown = list(zip(things, have_page, strict=True))
+    actions = [
+        (f"/console/act/{noun}/{quote(id_, safe='~')}", f"Act on {name}")
+        for (noun, id_, name), has_page in shown
+        if has_page
+    ]
+    return Actions(actions, [name for (_, _, name), has_page in shown if not has_page])

@@ -8,10 +8,11 @@ import msgspec
 
 from payrelay.console.web.cookies import CookieName, Cookies, form_token
 from payrelay.console.web.live_streams import LiveStreams
-from payrelay.console.web.rendering import html
+from payrelay.console.web.rendering import LIVE_SCRIPT_PATH, html
 from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.core.console.operator import BROWSER_LENGTH_MAX
 from payrelay.core.console.roles import Act, Role, may
+from payrelay.core.console.sign_in.passkeys import RelyingParty, relying_party_of
 from payrelay.flows.console.cases.parts import CaseParts
 from payrelay.flows.console.parts import Actor, Browser, ConsoleParts, acting
 from payrelay.flows.console.sign_in import Visitor
@@ -96,10 +97,25 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """Where to go once somebody is signed in: an address of the console, and of nowhere else."""
         return next_of_text(self.form.get("next", ""))
 
-    def page(self, template: str, *, status: int = 200, live: str | None = None, **values: object) -> ConsoleAnswer:
+    @property
+    def party(self) -> RelyingParty | None:
+        """This console as browsers know it, at the address that was asked for; None where they make no passkeys."""
+        host = self.request.headers.get(b"host", b"").decode("latin-1").lower()
+        return relying_party_of(self.site.origin or f"http://{host}")
+
+    def page(
+        self,
+        template: str,
+        *,
+        status: int = 200,
+        live: str | None = None,
+        script: str | None = None,
+        **values: object,
+    ) -> ConsoleAnswer:
         """Gives a page in the console's frame, with the visitor's own parts of it.
 
-        ``live`` is the address whose stream keeps it up to date; None where none does.
+        ``live`` is the address whose stream keeps it up to date; None where none does. ``script`` is the path of
+        another script that it loads.
         """
         operator = None if self.visitor is None else self.visitor.operator
         role = None if operator is None else operator.role
@@ -112,7 +128,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
             zone=self.zone,
             here=self.request.path.decode("latin-1"),
             live=live,
-            has_script=live is not None,
+            script=LIVE_SCRIPT_PATH if live is not None else script,
             **values,
         )
 

@@ -1,7 +1,8 @@
 """Makes answers: pages from templates, redirects, and the headers that all of them have.
 
 Every text on a page goes through the template's escaping. No page has an inline script or style, or anything of another
-host. Live pages have one script, a file of ours; the policy of all others allows none.
+host. Live pages have one script, and pages for passkeys another, each a file of ours; the policy of all others allows
+none.
 """
 
 from collections.abc import AsyncGenerator
@@ -21,10 +22,16 @@ from payrelay.core.money import amount_text
 
 STYLE_PATH: Final = "/console/assets/console.css"
 LIVE_SCRIPT_PATH: Final = "/console/assets/live.js"
+PASSKEY_SCRIPT_PATH: Final = "/console/assets/passkeys.js"
 _POLICY: Final = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_WITH_SCRIPT: Final = f"{_POLICY}; script-src 'self'; connect-src 'self'"
+_POLICY_WITH: Final = {
+    None: _POLICY,
+    LIVE_SCRIPT_PATH: f"{_POLICY}; script-src 'self'; connect-src 'self'",
+    PASSKEY_SCRIPT_PATH: f"{_POLICY}; script-src 'self'",
+}
+"""What each script needs: that of passkeys sends nothing but a form."""
 _POLICY_NAME: Final = b"content-security-policy"
 _COMMON: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -37,6 +44,7 @@ _COMMON: Final = (
     (b"x-robots-tag", b"noindex"),
     (b"server", b"payrelay"),
 )
+_FACTORS: Final = {"totp": "authenticator app", "totp_or_passkey": "authenticator app or passkey"}
 _NOT_KEPT: Final = (b"cache-control", b"no-store")
 
 
@@ -81,6 +89,7 @@ _templates.filters["words"] = lambda text: text.replace("_", " ")
 _templates.filters["capitalize_first"] = lambda text: f"{text[:1].upper()}{text[1:]}"
 _templates.filters["tone"] = state_tone
 _templates.filters["order_path"] = order_path
+_templates.filters["factor"] = lambda kind: _FACTORS.get(kind, kind)
 _templates.filters["rfc3339"] = lambda at_ms: rfc3339(at_ms, "seconds")
 _templates.filters["amount"] = amount_text
 
@@ -99,11 +108,10 @@ def csv(name: str, text: str) -> ConsoleAnswer:
     return ConsoleAnswer(status=200, headers=headers, body=text.encode(), route="")
 
 
-def html(template: str, status: int, *, has_script: bool = False, **values: object) -> ConsoleAnswer:
-    """Gives a page, which may load our script or none; the dispatch adds the route."""
-    body = _templates.get_template(template).render(style=STYLE_PATH, script=LIVE_SCRIPT_PATH, **values).encode()
-    policy = _WITH_SCRIPT if has_script else _POLICY
-    headers = _guarded(_NOT_KEPT, (b"content-type", b"text/html; charset=utf-8"), policy=policy)
+def html(template: str, status: int, *, script: str | None = None, **values: object) -> ConsoleAnswer:
+    """Gives a page, which may load this one of our scripts, or none; the dispatch adds the route."""
+    body = _templates.get_template(template).render(style=STYLE_PATH, script=script, **values).encode()
+    headers = _guarded(_NOT_KEPT, (b"content-type", b"text/html; charset=utf-8"), policy=_POLICY_WITH[script])
     return ConsoleAnswer(status=status, headers=headers, body=body, route="")
 
 

@@ -2,8 +2,9 @@
 
 Rules:
 
-1. Owner of a payment is the principal whose operation, checkout or plan made it. Owner of a plan is the principal whose
-   checkout began it. Owner of an authorization is the principal that requested it.
+1. Owner of a payment is the principal whose operation, checkout or plan made it, or else the one for whom it was
+   imported. Owner of a plan is the principal whose checkout began it, or for whom it was imported. Owner of an
+   authorization is the principal that requested it.
 2. Owner of an order is whoever made a payment of it, has an open operation on it, or gave a checkout's form for it to
    a customer. The gateway takes such a form for good, whatever became of the checkout. An operation that took no effect
    owns nothing.
@@ -32,10 +33,12 @@ class OrderOwners(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         settled: those that made a payment of it, or have a checkout of it that may be paid.
         charging: those whose charge or authorization of it is open; its guard keeps others out meanwhile.
+        is_imported: whether a payment of it was imported.
     """
 
     settled: frozenset[str] = NOBODY
     charging: frozenset[str] = NOBODY
+    is_imported: bool = False
 
     @property
     def all(self) -> frozenset[str]:

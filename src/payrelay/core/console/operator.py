@@ -32,6 +32,8 @@ SESSION_MS: Final = 12 * 3_600_000
 """How long a session lasts at most: a working day."""
 UNFINISHED_MS: Final = 10 * 60_000
 """How long a sign-in may take between the password and the second factor."""
+FRESH_MS: Final = 10 * 60_000
+"""How long after a sign-in its operator may change what signs them in; whoever finds an open browser can't."""
 SEEN_EVERY_MS: Final = 60_000
 """How exactly the store knows when a session was last used; so most requests write nothing."""
 
@@ -48,9 +50,14 @@ class OperatorState(StrEnum):
 
 
 class SecondFactor(StrEnum):
-    """What an operator shows beside the password."""
+    """What an operator shows beside the password.
+
+    The operator's row says it, so that nobody loses a second factor, or needs none, by a passkey's row that went away.
+    """
 
     TOTP = "totp"
+    PASSKEY = "passkey"
+    EITHER = "totp_or_passkey"
 
 
 class Stage(StrEnum):
@@ -97,6 +104,16 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"Operator({self.id!r}, {self.role!r}, {self.state!r})"
+
+    @property
+    def has_totp(self) -> bool:
+        """True where the codes of an authenticator app count."""
+        return self.second_factor in {SecondFactor.TOTP, SecondFactor.EITHER}
+
+    @property
+    def has_passkeys(self) -> bool:
+        """True where a passkey is asked for, whether or not there is still one."""
+        return self.second_factor in {SecondFactor.PASSKEY, SecondFactor.EITHER}
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +217,15 @@ def operator_name_of(text: str) -> str:
     return name
 
 
+def second_factor_of(*, totp: bool, passkeys: bool) -> SecondFactor | None:
+    """Gives what an operator shows who has an authenticator app, passkeys, either or neither."""
+    if totp and passkeys:
+        return SecondFactor.EITHER
+    if passkeys:
+        return SecondFactor.PASSKEY
+    return SecondFactor.TOTP if totp else None
+
+
 def require_password(password: str, operator: Operator) -> None:
     """Raises OperatorTextError for a password that is quickly guessed."""
     if not PASSWORD_LENGTH_MIN <= len(password) <= PASSWORD_LENGTH_MAX:
@@ -213,6 +239,11 @@ def require_password(password: str, operator: Operator) -> None:
 def is_open(invitation: Invitation, now_ms: int) -> bool:
     """True while an invitation can be accepted."""
     return invitation.ended_at_ms is None and now_ms < invitation.expires_at_ms
+
+
+def is_fresh(session: ConsoleSession, now_ms: int) -> bool:
+    """True shortly after the sign-in, and while it waits for its second factor."""
+    return now_ms - session.began_at_ms < FRESH_MS
 
 
 def is_live(session: ConsoleSession, operator: Operator, now_ms: int) -> bool:

@@ -27,6 +27,11 @@ class Act(StrEnum):
     LINK_PROVIDER = "link_provider"
     """Signs in by the company's account for the first time, which the operator is known by from then on."""
     ENROL_SECOND_FACTOR = "enrol_second_factor"
+    """Sets up the codes of an authenticator app, or adds a passkey."""
+    REMOVE_SECOND_FACTOR = "remove_second_factor"
+    """Removes one of the own passkeys, or the own authenticator app."""
+    LOCK_PASSKEY = "lock_passkey"
+    """Shows a passkey of which there are two, and which opens nothing from then on."""
     END_OWN_SESSION = "end_own_session"
     LOOK = "look"
     """Finds orders and payments by their ids, and opens them."""
@@ -66,6 +71,8 @@ class Act(StrEnum):
     END_SESSIONS = "end_sessions"
     LOOK_AT_BOOKS = "look_at_books"
     """Sees what each day came to, and its differences."""
+    IMPORT_EXISTING = "import_existing"
+    """Takes over what a shop had before Payrelay; by a command alone."""
     IMPORT_STATEMENT = "import_statement"
     COMPARE_BOOKS = "compare_books"
     CLOSE_DIFFERENCE = "close_difference"
@@ -85,6 +92,7 @@ HAVE_OWN_LINE: Final = frozenset({Act.CLOSE_DIFFERENCE, Act.CLOSE_DAY})
 _EVERYBODY: Final = frozenset(
     {
         *(Act.SIGN_IN, Act.SIGN_OUT, Act.ACCEPT_INVITATION, Act.LINK_PROVIDER, Act.ENROL_SECOND_FACTOR),
+        *(Act.REMOVE_SECOND_FACTOR, Act.LOCK_PASSKEY),
         *(Act.END_OWN_SESSION, Act.LOOK, Act.ASK_GATEWAY),
     }
 )

@@ -188,7 +188,7 @@ class NotificationReason(StrEnum):
         NotificationEvent.APPLIED,
     )
     OTHER_TOKEN = "other_token", "another token was accepted for the same order", NotificationEvent.DOUBTED
-    OTHER_TEXT = "other_text", "its signature also fits another form or call", NotificationEvent.DOUBTED
+    OTHER_TEXT = "other_text", "its signature may be of another form or call", NotificationEvent.DOUBTED
     SEVERAL_OWNERS = (
         "several_owners",
         "it fits checkouts of several principals, and nothing shows whose it is",

@@ -133,6 +133,8 @@ def request_phrase(operation: Operation) -> str:
     if operation.amount_minor is not None:
         units, _, hundredths = decimal_text(operation.amount_minor).partition(".")
         words.append(" ".join(("of", *filter(None, [operation.currency]), f"{int(units):,}.{hundredths}")))
+    elif operation.kind is Kind.REFUND:
+        words.append("in full")  # it names no amount
     named = (
         ("order", operation.order_id),
         ("payment", operation.payment_id),

@@ -100,6 +100,7 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
         from_ms, until_ms: it happened between these moments, milliseconds since 1970.
         known_at_ms: when the books last learnt something of it.
         subscription_id: the subscription that it is an installment of; None where it is none.
+        is_imported: it is from before Payrelay: it explains what a statement has of it, and no statement lacks it.
         is_offer: a page that nobody paid, as far as is known here. It is none of the payments of a day, and only a line
             of a statement makes something of it.
         is_followed: the books tell when something of it became known, so that it can be told on a later day.
@@ -117,6 +118,7 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
     until_ms: int
     known_at_ms: int
     subscription_id: str | None = None
+    is_imported: bool = False
     is_offer: bool = False
     is_followed: bool = False
     booked_ms: int | None = None

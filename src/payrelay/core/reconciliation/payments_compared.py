@@ -24,7 +24,10 @@ _LIKELIEST: Final = (EntryStanding.DONE, EntryStanding.OPEN, EntryStanding.OFFER
 
 
 def compare_payments(sides: Sides) -> Iterator[BooksFinding]:
-    """Gives a finding for each payment of either side, but for a failed try that no statement has as paid."""
+    """Gives a finding for each payment of either side.
+
+    But for a failed try that no statement has as paid, and for an imported payment that none has at all.
+    """
     unmatched = {each.line.identity: each for each in sides.lines(Movement.PAYMENT)}
     without = []
     for entry in sides.entries(Movement.PAYMENT):
@@ -42,7 +45,7 @@ def compare_payments(sides: Sides) -> Iterator[BooksFinding]:
             del unmatched[line.line.identity]
             yield _of_both(entry, line, sides)
     for entry in left:
-        if entry.standing not in UNPAID:
+        if entry.standing not in UNPAID and not entry.is_imported:
             yield _of_ours(entry, sides)
     yield from (_of_theirs(each, sides) for each in unmatched.values() if each.line.state in MONEY_TAKEN)
 
@@ -105,6 +108,8 @@ def _has_odd_fee(line: StatementLine) -> bool:
 
 
 def _is_same_state(entry: BooksEntry, line: StatementLine, sides: Sides) -> bool:
+    if entry.is_imported:  # what became of it before its import, only the shop knows
+        return line.state in MONEY_TAKEN
     if entry.standing in UNPAID:
         return line.state not in MONEY_TAKEN
     if entry.standing is EntryStanding.OPEN:

@@ -27,7 +27,7 @@ from payrelay.core.reconciliation.verdicts import Aspect, Basis, BooksFinding, B
 
 NO_CURRENCY: Final = "???"
 """Where neither side says a currency."""
-_MADE_BY: Final = ("op_", "chk_", "sub/")
+_MADE_BY: Final = ("op_", "chk_", "sub/", "import/")
 """Of several entries about one payment, the first that has an amount holds, in this order."""
 
 
@@ -194,11 +194,11 @@ def _concern(verdict: BooksVerdict, ours: BooksEntry | None, theirs: StatementLi
 def is_told_by_line(found: BooksFinding, zone: Zone) -> bool:
     """Tells whether a finding is met with its line alone: our books of its day don't have its entry.
 
-    That is so where there is no entry, where it is a page that counts as unpaid here, and where an operation was sent
-    long after it was made.
+    That is so where there is no entry, where it is a page that counts as unpaid here or an imported payment, and where
+    an operation was sent long after it was made.
     """
     ours = found.ours
-    return ours is None or ours.is_offer or found.day > zone.day(ours.own_ms + TOLERANCE_MS)
+    return ours is None or ours.is_offer or ours.is_imported or found.day > zone.day(ours.own_ms + TOLERANCE_MS)
 
 
 def basis_of(line: StatementLine) -> Basis:

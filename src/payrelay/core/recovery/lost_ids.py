@@ -1,7 +1,7 @@
 """Says whether an id that a database doesn't know may have been given out in commits that it has lost.
 
 An id begins with the time at which it was made. So only ids of a lost window are in doubt, and only for as long as the
-recovery lasts: afterwards nothing that was lost is expected back.
+recovery lasts: afterwards nothing that was lost is expected back. What the database does know may lack its last change.
 """
 
 import re
@@ -29,3 +29,10 @@ def may_be_lost(id_: str | None, current: Incarnation, *, is_behind: bool) -> bo
     made_ms = None if found is None else int(found[1], 16)
     since_ms, until_ms = current.lost.since_ms - CLOCKS_MS, current.lost.until_ms + CLOCKS_MS
     return made_ms is None or since_ms <= made_ms <= until_ms
+
+
+def may_lack_a_change(made_ms: int, current: Incarnation, *, is_behind: bool) -> bool:
+    """Tells whether a change of something that was made then may have been lost; the same holds as for ids."""
+    if is_behind:
+        return True
+    return current.lost is not None and current.is_recovering and made_ms <= current.lost.until_ms + CLOCKS_MS

@@ -2,20 +2,25 @@
 
 Rules:
 
-1. An order whose first row came after the lost window began may be another principal's. Until the recovery ends nobody
-   is told for good that it is taken: who is told so takes another order id, and the customer pays twice.
+1. An order that only rows from after the beginning of the lost window give to a principal may be another's. So may one
+   whose earlier rows don't hold it for good. Until the recovery ends nobody is told for good that it is taken: who is
+   told so takes another order id, and the customer pays twice.
 2. A payment of the lost window that no row explains is shown to nobody, where several principals could have made it.
 3. So is a payment, an authorization or a subscription that has no known owner: its maker may be lost. It is reserved,
    and not open to every key of the account, until a repeat or an operator has brought its maker back. A caller that may
-   act for all principals that can have made it is served.
+   act for all principals that can have made it is served. An owner of its order is its owner only by rule 1.
+4. A card or an authorization that is reported for such an order may be of another principal's lost page or call. It is
+   for an operator, and not for the page that came later.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
 from payrelay.core.access.ownership import acts_for_any
-from payrelay.core.payments.operation import OperationFilter, sending_ms
+from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.payment import Payment
+from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.recovery.lost_effects import is_within, may_have_made, sendings_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
@@ -33,8 +38,15 @@ RESERVED_SENTENCE: Final = (
 )
 """After the noun of what was asked for."""
 RETRY_AFTER_S: Final = 30
-OPERATIONS_MAX: Final = 1_000
-"""Operations on one order, the newest of which are looked at; no order has so many attempts."""
+
+
+async def lost_since_ms(relay: Relay) -> int | None:
+    """Returns the beginning of the lost window while a recovery lasts; None outside of one. Raises StoreError.
+
+    What was made before it tells who owns an order, and with it what nobody is known to have made.
+    """
+    current = (await relay.lost_commits.identity()).current
+    return None if current.lost is None or not current.is_recovering else current.lost.since_ms
 
 
 async def require_certain_owner(relay: Relay, merchant: str, order_id: str) -> None:
@@ -42,11 +54,8 @@ async def require_certain_owner(relay: Relay, merchant: str, order_id: str) -> N
 
     Outside of a recovery it always returns. Raises StoreError.
     """
-    current = (await relay.lost_commits.identity()).current
-    if current.lost is None or not current.is_recovering:
-        return
-    since_ms = current.lost.since_ms
-    if await _first_row_ms(relay, merchant, order_id, since_ms) >= since_ms:
+    since_ms = await lost_since_ms(relay)
+    if since_ms is not None and not await _is_owned_since_before(relay, merchant, order_id, since_ms):
         raise Refusal(Code.UNAVAILABLE, OWNER_SENTENCE, retry_after_s=RETRY_AFTER_S)
 
 
@@ -60,13 +69,33 @@ async def is_reserved(relay: Relay, request: Request) -> bool:
     is_recovering = current.lost is not None and current.is_recovering
     if acts_for_any(request.credential) or not (is_recovering or relay.lost_commits.must_wait):
         return False
-    if relay.can_apps_charge:  # an app's principal has no key here
-        return True
-    merchant = relay.account(request.account).merchant
+    since_ms = None if current.lost is None or not is_recovering else current.lost.since_ms
+    return bool(await _other_makers(relay, relay.account(request.account).merchant, request.principal, since_ms))
+
+
+async def may_be_anothers_order(relay: Relay, checkout: Checkout) -> bool:
+    """Tells whether what is reported of a checkout's order may be of another principal's page or call, which is lost.
+
+    So it may be in a recovery, where the checkout was opened since the loss, and nobody had the order for good before
+    it. It is in no doubt once all other principals had acknowledged the recovery when the checkout was opened: they had
+    asked for their orders again. Raises StoreError.
+    """
+    current = (await relay.lost_commits.identity()).current
+    if current.lost is None or not current.is_recovering or checkout.created_at_ms < current.lost.since_ms:
+        return False
+    if await _is_owned_since_before(relay, checkout.merchant, checkout.order_id, current.lost.since_ms):
+        return False
+    makers = await _other_makers(relay, checkout.merchant, checkout.principal, current.lost.since_ms)
+    return any(current.acknowledged.get(each, NEVER_MS) > checkout.created_at_ms for each in makers)
+
+
+async def _other_makers(relay: Relay, merchant: str, principal: str, since_ms: int | None) -> frozenset[str]:
+    """Returns the principals that may have made what is lost, and that are foreign to this one."""
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
-    lost_since_ms = None if current.lost is None or not is_recovering else current.lost.since_ms
-    makers = may_have_made(await relay.credentials.list(), accounts, lost_since_ms)
-    return bool(makers - {request.principal} - (await relay.principals.acts_for(request.principal)).all)
+    makers = may_have_made(await relay.credentials.list(), accounts, since_ms)
+    if relay.apps_principal is not None:  # it may have no key here
+        makers |= {relay.apps_principal}
+    return makers - {principal} - (await relay.principals.acts_for(principal)).all
 
 
 async def require_unreserved(relay: Relay, request: Request, noun: str) -> None:
@@ -97,16 +126,6 @@ async def require_owned(relay: Relay, request: Request, order_id: str, payments:
         raise Refusal(Code.UNAVAILABLE, UNSHOWN_SENTENCE, retry_after_s=RETRY_AFTER_S)
 
 
-async def _is_owned_since_before(relay: Relay, merchant: str, order_id: str, lost_since_ms: int) -> bool:
-    """Tells whether a row from before the loss gives the order its owners."""
-    if not (await relay.owners.of_order(merchant, order_id)).all:
-        return False
-    return await _first_row_ms(relay, merchant, order_id, lost_since_ms) < lost_since_ms
-
-
-async def _first_row_ms(relay: Relay, merchant: str, order_id: str, default_ms: int) -> int:
-    operations = await relay.journal.list(OperationFilter(order_id=order_id), before=None, limit=OPERATIONS_MAX)
-    checkouts = await relay.checkouts.of_order(merchant, order_id)
-    made_ms = [each.created_at_ms for each in operations if each.merchant == merchant]
-    made_ms += [each.created_at_ms for each in checkouts]
-    return min(made_ms, default=default_ms)
+async def _is_owned_since_before(relay: Relay, merchant: str, order_id: str, since_ms: int) -> bool:
+    """Tells whether a row from before the loss gives the order an owner for good."""
+    return bool((await relay.owners.of_order(merchant, order_id, before_ms=since_ms)).all)

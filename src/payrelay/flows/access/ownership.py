@@ -10,7 +10,7 @@ Rules:
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NoReturn
 
 from payrelay.core.access.ownership import acts_for_any, may_act
 from payrelay.core.answers import Answer, Trace
@@ -18,7 +18,7 @@ from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubs
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
-from payrelay.flows.access.lost_owners import require_certain_owner, require_unreserved
+from payrelay.flows.access.lost_owners import lost_since_ms, require_certain_owner, require_unreserved
 from payrelay.flows.relay import OneThing, Relay, Request
 from payrelay.runtime.read_cache import CachedReading
 
@@ -54,26 +54,34 @@ async def visible_principals(relay: Relay, request: Request) -> frozenset[str] |
     return (await relay.principals.acts_for(request.principal)).all | {request.principal}
 
 
-async def require_own(relay: Relay, request: Request, subject: str) -> None:
+async def require_own(relay: Relay, request: Request, subject: str) -> bool:
     """Raises Refusal where the subject of an effect is foreign: conflict for an order, not_found for anything else.
 
-    An order that another principal is charging at this moment is left to its guard, which tells when to try again.
+    Returns True for an order that has imported payments. An order that another principal is charging at this moment is
+    left to its guard, which tells when to try again.
     ``subject`` is that of an operation. Also raises Refusal (unavailable) where an order's owner isn't certain, or a
     thing without a known owner may be another's, as in ``flows.access.lost_owners``; StoreError.
     """
     noun, _, id_ = subject.partition("/")
     merchant, owners = relay.account(request.account).merchant, relay.owners
     if noun == "order":
-        if await is_foreign(relay, request, (await owners.of_order(merchant, id_)).settled):
-            await require_certain_owner(relay, merchant, id_)
-            raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
-        return
-    finders = {"payment": owners.of_payment, "authorization": owners.of_authorization, "subscription": owners.of_plan}
-    made_by = await finders[noun](merchant, id_)
+        of_order = await owners.of_order(merchant, id_)
+        if await is_foreign(relay, request, of_order.settled):
+            await refuse_taken(relay, merchant, id_)
+        return of_order.is_imported
+    since_ms = await lost_since_ms(relay)
+    match noun:
+        case "payment":
+            made_by = await owners.of_payment(merchant, id_, before_ms=since_ms)
+        case "authorization":
+            made_by = await owners.of_authorization(merchant, id_)
+        case _:
+            made_by = await owners.of_plan(merchant, id_, before_ms=since_ms)
     if not made_by:
         await require_unreserved(relay, request, noun)
     if await is_foreign(relay, request, made_by):
         raise Refusal(Code.NOT_FOUND, f"there is no such {noun}")
+    return False
 
 
 async def require_free_order(relay: Relay, request: Request, order_id: str) -> bool:
@@ -85,9 +93,18 @@ async def require_free_order(relay: Relay, request: Request, order_id: str) -> b
     merchant = relay.account(request.account).merchant
     owners = await relay.owners.of_order(merchant, order_id)
     if await is_foreign(relay, request, owners.all):
-        await require_certain_owner(relay, merchant, order_id)
-        raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
+        await refuse_taken(relay, merchant, order_id)
     return not owners.all
+
+
+async def refuse_taken(relay: Relay, merchant: str, order_id: str) -> NoReturn:
+    """Raises Refusal (conflict) for an order that is foreign to the caller, or a checkout of which is.
+
+    It is unavailable where the order may be the caller's after all, as in ``flows.access.lost_owners``. Raises
+    StoreError.
+    """
+    await require_certain_owner(relay, merchant, order_id)
+    raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
 
 
 async def contenders_of(relay: Relay, checkout: Checkout, others: Iterable[Checkout]) -> list[Checkout]:
@@ -118,10 +135,15 @@ async def is_foreign_order(relay: Relay, request: Request, order_id: str) -> boo
     return True
 
 
+async def plan_owners(relay: Relay, request: Request, subscription_id: str) -> frozenset[str]:
+    """Returns the owners of a subscription, as far as commits that are lost leave them certain. Raises StoreError."""
+    merchant = relay.account(request.account).merchant
+    return await relay.owners.of_plan(merchant, subscription_id, before_ms=await lost_since_ms(relay))
+
+
 async def is_foreign_plan(relay: Relay, request: Request, subscription_id: int) -> bool:
     """Tells whether a subscription is foreign to the caller. Raises StoreError."""
-    merchant = relay.account(request.account).merchant
-    return await is_foreign(relay, request, await relay.owners.of_plan(merchant, str(subscription_id)))
+    return await is_foreign(relay, request, await plan_owners(relay, request, str(subscription_id)))
 
 
 async def answer_as_unknown(

@@ -52,7 +52,7 @@ async def call_operator(relay: Relay, checkout: Checkout, payment_id: str) -> No
 
 
 async def unowned(relay: Relay, checkout: Checkout, payments: Iterable[Payment]) -> tuple[Payment, ...]:
-    """Returns the payments that fit the checkout, and that belong to no operation and to no other checkout.
+    """Returns the payments that fit the checkout, and that belong to no operation, no other checkout and no import.
 
     Without those that fit a checkout of another principal's too, which has no payment yet. Raises StoreError.
     """
@@ -62,7 +62,10 @@ async def unowned(relay: Relay, checkout: Checkout, payments: Iterable[Payment])
     others = await relay.checkouts.of_order(checkout.merchant, checkout.order_id)
     contenders = await contenders_of(relay, checkout, (each for each in others if each.payment_id is None))
     sure = tuple(each for each in fitting if not any(may_be_paid_by(other, each) for other in contenders))
-    return await relay.checkouts.unowned(checkout, sure) if sure else ()
+    if not sure:
+        return ()
+    before = await relay.imported_payments.of_before(checkout.merchant, sure)
+    return await relay.checkouts.unowned(checkout, tuple(each for each in sure if each.payment_id not in before))
 
 
 async def undoubted(relay: Relay, checkout: Checkout, payments: Iterable[Payment]) -> list[Payment]:

@@ -14,7 +14,7 @@ from payrelay.core.checkouts.checkout import INQUIRY_MS_MIN, Checkout, CheckoutS
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.checkouts.return_links import is_allowed
 from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
-from payrelay.flows.access.ownership import TAKEN_SENTENCE, is_shared_order, require_free_order
+from payrelay.flows.access.ownership import is_shared_order, refuse_taken, require_free_order
 from payrelay.flows.access.paying_apps import (
     refusing_one_too_many,
     require_checkout_allowed,
@@ -87,7 +87,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         if is_added and was_free and await is_shared_order(relay, request, new.payment.order_id):
             # Another principal has charged the order since its owner was asked for.
             await expire(relay, checkout)
-            raise Refusal(Code.CONFLICT, TAKEN_SENTENCE)
+            await refuse_taken(relay, account.merchant, new.payment.order_id)
         if is_added:
             return found(await opened_view(relay, checkout))
     raise StoreUnavailable("the checkout could not be stored: other checkouts of the order were opened and ended")
@@ -200,8 +200,9 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
     is_repeat = is_mine and is_recent and request.idempotency_key is None
     if is_repeat and await _is_equal(relay, holder, request, new):
         return holder
-    msg = f"the order has the checkout {holder.id} already, which is {holder.state}" if is_mine else TAKEN_SENTENCE
-    raise Refusal(Code.CONFLICT, msg)
+    if not is_mine:
+        await refuse_taken(relay, account.merchant, new.payment.order_id)
+    raise Refusal(Code.CONFLICT, f"the order has the checkout {holder.id} already, which is {holder.state}")
 
 
 def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, secret_hash: str) -> Checkout:

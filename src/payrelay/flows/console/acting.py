@@ -17,6 +17,7 @@ class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
         title: what it is called on a page.
         account: the gateway account; empty where it has none.
         principal: whose it is; empty where it is nobody's.
+        clients: among whom the operator chooses for whom it is done, where it is nobody's and must be done for one.
         state: what has become of it, in words.
         seen: changes with everything about it that an operator decides by.
         acts: what can be done about it now.
@@ -39,6 +40,7 @@ class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
     amount_minor: int | None = None
     currency: str | None = None
     operation: Operation | None = None
+    clients: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from payrelay.core.console.operator import ConsoleSession, Invitation, Operator, OperatorAct, OperatorState
+from payrelay.core.console.operator import (
+    ConsoleSession,
+    Invitation,
+    Operator,
+    OperatorAct,
+    OperatorState,
+    is_live,
+)
 from payrelay.core.console.roles import Act, Role
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, Outdated, Refusal
@@ -38,6 +45,13 @@ async def list_operators(parts: ConsoleParts, actor: Actor) -> list[Operator]:
     """Returns all operators. Raises Refusal (forbidden), StoreError."""
     actor.require(Act.LIST_OPERATORS)
     return await parts.operators.list()
+
+
+async def list_sessions(parts: ConsoleParts, actor: Actor, operator: Operator) -> list[ConsoleSession]:
+    """Returns the sessions of an operator that go on, newest first. Raises Refusal (forbidden), StoreError."""
+    actor.require(Act.LIST_OPERATORS)
+    now_ms = parts.clock.now_ms()
+    return [each for each in await parts.operators.sessions_of(operator.id) if is_live(each, operator, now_ms)]
 
 
 async def read_acts(parts: ConsoleParts, actor: Actor, *, before: int | None, limit: int) -> list[OperatorAct]:

@@ -19,15 +19,15 @@ from payrelay.core.console.operator import (
     is_open,
     token_hash,
 )
-from payrelay.core.console.provider import (
+from payrelay.core.console.roles import Act
+from payrelay.core.console.sign_in.provider import (
     ProviderAnswerError,
     ProviderPerson,
     TryKeys,
     authorization_address,
     person_of,
 )
-from payrelay.core.console.roles import Act
-from payrelay.core.console.tries import ADDRESS
+from payrelay.core.console.sign_in.tries import ADDRESS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.flows.console.parts import Browser, ConsoleParts, acting, new_session, new_token, next_of

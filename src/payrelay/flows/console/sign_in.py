@@ -20,22 +20,24 @@ from payrelay.core.console.operator import (
     Operator,
     OperatorState,
     OperatorTextError,
-    SecondFactor,
     Stage,
     email_of,
+    is_fresh,
     is_live,
     is_open,
     require_password,
+    second_factor_of,
     token_hash,
 )
 from payrelay.core.console.roles import Act
-from payrelay.core.console.second_factor import step_of_code
-from payrelay.core.console.tries import ADDRESS, CODE, PASSWORD
+from payrelay.core.console.sign_in.second_factor import step_of_code
+from payrelay.core.console.sign_in.tries import ADDRESS, CODE, PASSWORD
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.flows.console.parts import Browser, ConsoleParts, acting, new_session, next_of
 from payrelay.flows.console.provider_link import BY_PROVIDER, began_by_provider, kept_subject
 from payrelay.store.console.operators import OperatorChange
+from payrelay.store.console.passkeys import PasskeyChange
 
 
 class Failure(StrEnum):
@@ -50,6 +52,8 @@ class Failure(StrEnum):
     PROVIDER_DOWN = "provider_down"
     PROVIDER_REFUSED = "provider_refused"
     """The provider has signed nobody in, or its answer can't be believed."""
+    COPIED = "copied"
+    """The passkey's device counted a number that was seen before."""
     NOT_INVITED = "not_invited"
     """The provider has signed somebody in who is no operator, or is disabled, or whose address isn't verified."""
 
@@ -67,6 +71,20 @@ class Visitor(NamedTuple):
 
     operator: Operator
     session: ConsoleSession
+
+
+class Factor(NamedTuple):
+    """A second factor that was shown, or set up.
+
+    Attributes:
+        changed: the operator's next version, with what the second factor changes.
+        is_new: whether it was set up.
+        passkey: the passkey that it is; None for a code.
+    """
+
+    changed: Operator
+    is_new: bool
+    passkey: PasskeyChange | None = None
 
 
 async def visitor_of(parts: ConsoleParts, token: str, *, is_use: bool = True) -> Visitor | None:
@@ -115,11 +133,12 @@ async def confirm_code(
 ) -> SignedIn | Failure:
     """Completes a sign-in by a code of the second factor, or sets the second factor up by its first code.
 
-    Links whom the provider has named to the operator; ``token`` is what the cookie of the half session has. Raises
-    StoreError.
+    ``token`` is what the cookie of the session has. Raises StoreError.
     """
-    operator, session = visitor
-    now_ms = parts.clock.now_ms()
+    operator, now_ms = visitor.operator, parts.clock.now_ms()
+    is_new = not operator.has_totp
+    if is_new and not may_set_up(visitor, now_ms):
+        return Failure.OVER
     if not await parts.tries.take(CODE, operator.id, now_ms):
         return Failure.TOO_OFTEN
     try:
@@ -129,35 +148,68 @@ async def confirm_code(
     step = None if secret is None else step_of_code(secret, code, now_ms, operator.totp_step)
     if step is None:
         return Failure.WRONG
-    subject_hash = await kept_subject(parts, session, token, now_ms)
-    if subject_hash is None and not parts.takes_passwords:
+    kind = second_factor_of(totp=True, passkeys=operator.has_passkeys)
+    factor = Factor(next_of(operator, now_ms, totp_step=step, second_factor=kind), is_new)
+    found = await completed(parts, visitor, factor, browser, token=token)
+    if isinstance(found, SignedIn):
+        await parts.tries.forget(CODE, operator.id)
+    return found
+
+
+def may_set_up(visitor: Visitor, now_ms: int) -> bool:
+    """Tells whether the visitor may set up a second factor now: the first one to get in, others shortly after that.
+
+    Whoever has the password alone can't, once there is a second factor.
+    """
+    operator, session = visitor
+    if session.stage is Stage.ENROL:
+        return operator.second_factor is None
+    return session.stage is Stage.OPEN and is_fresh(session, now_ms)
+
+
+async def completed(
+    parts: ConsoleParts, visitor: Visitor, factor: Factor, browser: Browser, *, token: str
+) -> SignedIn | Failure:
+    """Opens a session in place of the visitor's, once the second factor was shown or set up.
+
+    Links whom the provider has named to the operator. Raises StoreError.
+    """
+    operator, session = visitor
+    now_ms = factor.changed.changed_at_ms
+    if session.stage is Stage.OPEN:
+        subject_hash, is_by_provider = None, await began_by_provider(parts, session)
+    else:
+        subject_hash = await kept_subject(parts, session, token, now_ms)
+        is_by_provider = subject_hash is not None
+    if not (is_by_provider or parts.takes_passwords):
         return Failure.NO_PASSWORDS
-    changed = next_of(operator, now_ms, totp_step=step, second_factor=SecondFactor.TOTP)
-    did, details = Act.SIGN_IN, f"from {browser.client}"
-    if subject_hash is not None:
+    changed, did, details = factor.changed, Act.SIGN_IN, f"from {browser.client}"
+    if factor.passkey is not None:
+        details = f"by passkey {factor.passkey.name}, {details}"
+    if is_by_provider:
         details = f"{BY_PROVIDER}{details}"
-        if operator.provider_subject is None:
+        if subject_hash is not None and operator.provider_subject is None:
             did, changed = Act.LINK_PROVIDER, msgspec.structs.replace(changed, provider_subject=subject_hash)
-    if operator.second_factor is None:
+    if factor.is_new:
         did = Act.ENROL_SECOND_FACTOR
     opened, opened_token = new_session(operator.id, Stage.OPEN, browser, now_ms)
     act = acting(operator).did(did, opened.id, at_ms=now_ms, details=details)
+    change = OperatorChange(
+        at_ms=now_ms, act=act, changed=changed, passkey=factor.passkey, ends_session=session.id, session=opened
+    )
     try:
-        await parts.operators.carry_out(
-            OperatorChange(at_ms=now_ms, act=act, changed=changed, ends_session=session.id, session=opened)
-        )
+        await parts.operators.carry_out(change)
     except Outdated:  # the same code at the same moment, or a session that was ended
         return Failure.OVER
-    await parts.tries.forget(CODE, operator.id)
     return SignedIn(changed, opened, opened_token)
 
 
 async def secret_to_enrol(parts: ConsoleParts, operator: Operator) -> Secret:
     """Returns the secret that an operator's authenticator app is to get; a reload gets the same one. Raises StoreError.
 
-    Only for an operator without a second factor: the secret of one is never shown again.
+    Only for an operator without one: the secret of one that counts is never shown again.
     """
-    if operator.second_factor is not None:
+    if operator.has_totp:
         raise ValueError("the secret of a second factor is shown once")
     try:
         known = await parts.operators.totp_secret(operator.id)

@@ -24,7 +24,7 @@ async def ingest_approval(context: NotificationContext, checkout: Checkout) -> N
     holders = await text_holders(context)
     if checkout.amount_minor is None and not _is_amount_expected(context, checkout, holders):
         return NotificationReason.OTHER_AMOUNT
-    if other_than_approval(context, holders):
+    if await other_than_approval(context, checkout, holders):
         return NotificationReason.OTHER_TEXT
     payment_id = None  # the payment id of the notification is not signed
     if checkout.amount_minor is not None:

@@ -16,6 +16,7 @@ from payrelay.core.checkouts.text_holders import (
 )
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.proof import MatchResult
+from payrelay.flows.access.lost_owners import may_be_anothers_order
 from payrelay.flows.checkouts.doubted_payments import may_be_of_lost_call
 from payrelay.flows.notifications.context import NotificationContext
 
@@ -43,17 +44,24 @@ async def text_holders(context: NotificationContext) -> list[TextHolder]:
     return await context.relay.signed_texts.holders(context.account.merchant, context.content.readings)
 
 
-def other_than_approval(context: NotificationContext, holders: list[TextHolder]) -> bool:
-    """Tells, and logs, whether the signature of an approval's notification also fits something else."""
+async def other_than_approval(context: NotificationContext, checkout: Checkout, holders: list[TextHolder]) -> bool:
+    """Tells, and logs, whether the signature of an approval's notification may be of something else.
+
+    That is another text, and a page for the same order that is lost. Raises StoreError.
+    """
+    if await may_be_anothers_order(context.relay, checkout):
+        return True
     return _is_doubted(context, beside_approval(holders, context.content.order_id))
 
 
 async def other_than_hosted_authorization(context: NotificationContext, checkout: Checkout) -> bool:
     """Tells, and logs, whether the signature of a hosted authorization's notification may be of something else.
 
-    That is another order, and a call for an authorization of the same order whose operation is lost. Raises StoreError.
+    That is another order, and a call or a page for the same order that is lost. Raises StoreError.
     """
     if await may_be_of_lost_call(context.relay, checkout, context.notification.received_at_ms):
+        return True
+    if await may_be_anothers_order(context.relay, checkout):
         return True
     return _is_doubted(context, beside_hosted_authorization(await text_holders(context), context.content.order_id))
 

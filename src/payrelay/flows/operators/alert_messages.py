@@ -14,7 +14,7 @@ from payrelay.core.payments.explanations import reason_phrase
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
 from payrelay.runtime.webhook_sender import host_of
-from payrelay.store.alerts import BEHIND_ROW, ORDER_ROW, SERVER_ROW, Alert, AlertSubject
+from payrelay.store.alerts import BEHIND_ROW, LOST_CUSTOMERS_ROW, ORDER_ROW, SERVER_ROW, Alert, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 STOPPED_SENTENCE: Final = (
@@ -48,6 +48,11 @@ ORDER_WHY: Final = "The gateway shows a payment of an order that isn't known her
 ORDER_EXPLANATION: Final = (
     "A shop asked for a page of the order, and got none: the customer may have paid on a page that was lost. Tell the"
     " shop that the order is paid, or refund the payment at the gateway. Until that, no page of the order is opened"
+)
+CUSTOMERS_WHY: Final = "A shop charges a stored customer who isn't known here, since the database lost commits"
+CUSTOMERS_EXPLANATION: Final = (
+    "The customer's approval, and its token, may be lost: the log names each such customer (`customer_may_be_lost`)."
+    " Tell the shop to ask these customers for another approval"
 )
 BEHIND_WHY: Final = "The database lacks commits that a process was told of: it may be a restored or promoted copy"
 BEHIND_EXPLANATION: Final = (
@@ -132,6 +137,15 @@ class OrderMessage(AlertMessage, frozen=True, kw_only=True):
     kind: str = "order_paid_unknown"
     merchant: str
     order_id: str
+    explanation: str
+
+
+class LostCustomersMessage(AlertMessage, frozen=True, kw_only=True):
+    """An alert that stored customers of a merchant may be lost, in the recovery of this incarnation."""
+
+    kind: str = "customers_may_be_lost"
+    merchant: str
+    incarnation: int
     explanation: str
 
 
@@ -308,6 +322,17 @@ async def _of_row(relay: Relay, alert: Alert) -> bytes:
             explanation=ORDER_EXPLANATION,
         )
         return msgspec.json.encode(paid)
+    if alert.subject_id.startswith(LOST_CUSTOMERS_ROW):
+        number, _, merchant = alert.subject_id.removeprefix(LOST_CUSTOMERS_ROW).partition("/")
+        lost = LostCustomersMessage(
+            alert=alert.id,
+            raised_at=rfc3339(alert.created_at_ms),
+            why=CUSTOMERS_WHY,
+            merchant=merchant,
+            incarnation=int(number),
+            explanation=CUSTOMERS_EXPLANATION,
+        )
+        return msgspec.json.encode(lost)
     if alert.attempts == 0:
         relay.log.error("row_digest_wrong", row=alert.subject_id)
     message = RowMessage(

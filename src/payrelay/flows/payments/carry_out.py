@@ -41,6 +41,7 @@ from payrelay.flows.operations.answer_repeat import (
 )
 from payrelay.flows.operations.intent import Intent, new_operation, store_new
 from payrelay.flows.operations.unknown_outcome import UNKNOWN_BY_OUR_FAULT, as_in_recovery
+from payrelay.flows.payments.paid_before import require_unpaid_before
 from payrelay.flows.recovery.clear_request import clear, require_same_recovery
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
@@ -71,9 +72,10 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
     """Carries out an intent, unless the request is a repeat: at most one effect at the gateway for one claim.
 
     Returns the finished answer; for a repeat the earlier answer byte for byte; or a 202 that says what is known.
-    Raises Refusal where its subject is foreign to the caller, where an earlier operation blocks this one, and where the
-    account is paused. Raises StillRunning for a repeat of a request that is under way, StoreUnavailable where the
-    intent could not be stored, and what the intent's condition raises. Nothing was sent then.
+    Raises Refusal where its subject is foreign to the caller, where an earlier operation blocks this one, where it may
+    repeat a charge from before Payrelay, and where the account is paused. Raises StillRunning for a repeat of a request
+    that is under way, StoreUnavailable where the intent could not be stored, and what the intent's condition raises.
+    Nothing was sent then.
     """
     fingerprint = fingerprint_of(request.account, intent.call)
     claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
@@ -82,7 +84,8 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
         if earlier is not None:
             return answer_repeat(relay, earlier, request, fingerprint)
     await relay.paused.require_open(request.account)
-    await require_own(relay, request, intent.subject)
+    if await require_own(relay, request, intent.subject):
+        await require_unpaid_before(relay, request, intent)
     if prepare is not None:
         intent = await prepare(intent)
         # The preparation may last longer than the second in which a pause takes effect.

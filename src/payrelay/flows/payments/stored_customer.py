@@ -8,6 +8,7 @@ from payrelay.core.customers.customer import CustomerState
 from payrelay.errors import Refusal, wrong_field
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.relay import Relay, Request
+from payrelay.store.alerts import LOST_CUSTOMERS_ROW
 from payrelay.store.customers import state_of
 from payrelay.store.engine.database import Unit
 from payrelay.store.payments.journal import Condition
@@ -21,7 +22,7 @@ async def with_token(relay: Relay, request: Request, call: Charge, intent: Inten
     """
     customer = await relay.customers.get(call.customer_token)
     if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
-        await _tell_lost(relay, call.customer_token)
+        await _tell_lost(relay, relay.account(request.account).merchant, call.customer_token)
         raise wrong_field("customer_token", "names no customer of yours on this account")
     token = await relay.customers.token_of(customer.id)
     if token is None:
@@ -31,12 +32,17 @@ async def with_token(relay: Relay, request: Request, call: Charge, intent: Inten
     return msgspec.structs.replace(intent, sent=sent, customer_id=customer.id, condition=condition)
 
 
-async def _tell_lost(relay: Relay, customer_id: str) -> None:
-    """Raises Refusal (unavailable) where the customer's approval may be lost, and logs it: its token is gone then."""
+async def _tell_lost(relay: Relay, merchant: str, customer_id: str) -> None:
+    """Raises Refusal (unavailable) where the customer's approval may be lost, and calls an operator.
+
+    The token is gone then. Whoever asks for made-up customers raises no second alert.
+    """
     try:
         await relay.lost_commits.require_known(customer_id, "customer")
     except Refusal:
         relay.log.error("customer_may_be_lost", customer_id=customer_id)
+        incarnation = await relay.lost_commits.incarnation()
+        await relay.journal.trail.report(f"{LOST_CUSTOMERS_ROW}{incarnation}/{merchant}", relay.clock.now_ms())
         raise
 
 

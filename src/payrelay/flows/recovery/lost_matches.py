@@ -52,13 +52,14 @@ async def _charge(relay: Relay, tried: LostTry, call: Charge, seen: PaymentsSeen
         or await may_be_of_a_form(relay, operation.merchant, call)
         or await _may_be_another_principals(relay, tried, call)
     )
+    before = await relay.imported_payments.of_before(operation.merchant, payments)
     return match_for_lost_charge(
         call,
         operation,
         _window(relay, tried),
         payments,
-        attributed=await relay.resolution.owned_before(operation, ids, tried.lost.since_ms),
-        owned=await relay.resolution.owned_by_others(operation, ids),
+        attributed=before | await relay.resolution.owned_before(operation, ids, tried.lost.since_ms),
+        owned=before | await relay.resolution.owned_by_others(operation, ids),
         may_be_anothers=may_be_anothers,
     )
 
@@ -70,7 +71,8 @@ async def _may_be_another_principals(relay: Relay, tried: LostTry, call: Charge)
     """
     merchant, principal = tried.operation.merchant, tried.operation.principal
     acts_for = (await relay.principals.acts_for(principal)).all | {principal}
-    if not acts_for.isdisjoint((await relay.owners.of_order(merchant, call.order_id)).settled):
+    known = await relay.owners.of_order(merchant, call.order_id, before_ms=tried.lost.since_ms)
+    if not acts_for.isdisjoint(known.all):
         return False
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
     return bool(may_have_charged(await relay.credentials.list(), accounts, tried.lost) - acts_for)
@@ -86,8 +88,9 @@ async def _refund(relay: Relay, tried: LostTry, call: Refund, seen: PaymentsSeen
 async def _retry(relay: Relay, tried: LostTry, seen: PaymentsSeen) -> Match:
     operation = tried.operation
     ids = tuple(payment.payment_id for payment in seen.payments)
-    attributed = await relay.resolution.owned_before(operation, ids, tried.lost.since_ms)
-    owned = await relay.resolution.owned_by_others(operation, ids)
+    before = await relay.imported_payments.of_before(operation.merchant, seen.payments)
+    attributed = before | await relay.resolution.owned_before(operation, ids, tried.lost.since_ms)
+    owned = before | await relay.resolution.owned_by_others(operation, ids)
     return match_for_lost_retry(_window(relay, tried), seen.payments, attributed=attributed, owned=owned)
 
 

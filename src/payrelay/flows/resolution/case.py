@@ -1,6 +1,6 @@
 """One operation that is being resolved: what is known of it, and how the results of inquiries are stored."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -8,7 +8,7 @@ from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Change, Report
 from payrelay.core.payments.operation import INQUIRED, Event, JournalEntry, Operation, State
-from payrelay.core.payments.payment import NoObservation, Observation, PaymentsSeen
+from payrelay.core.payments.payment import NoObservation, Observation, Payment, PaymentsSeen
 from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Match, MatchResult, SendingWindow, open_since_ms
 from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, resolved_answer
 from payrelay.core.payments.schedules import next_inquiry_ms, next_search_ms, next_try_ms
@@ -89,6 +89,12 @@ class Case:
         if isinstance(observation, PaymentsSeen):
             return observation
         return PaymentsSeen(payments=(), evidence=observation.evidence)
+
+    async def owned_by_others(self, payments: Sequence[Payment]) -> frozenset[str]:
+        """Gives those of the payments that belong to other operations or checkouts, or are from before Payrelay."""
+        ids = tuple(payment.payment_id for payment in payments)
+        others = await self.relay.resolution.owned_by_others(self.operation, ids)
+        return others | await self.relay.imported_payments.of_before(self.operation.merchant, payments)
 
     async def prove(self, match: Match, evidence: Evidence) -> None:
         """Stores that the operation took effect, with an answer composed of the record that was found."""

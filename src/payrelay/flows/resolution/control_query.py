@@ -15,13 +15,15 @@ KNOWN_PAID_FOR_MS: Final = 900_000
 async def control_query(relay: Relay, merchant: str, order_id: str | None, inquire: Inquire) -> Control:
     """Searches for a paid order of the merchant other than ``order_id``, and gives the result. Raises StoreError.
 
-    Where the database knows none, an operator's report of the gateway's payments may have named one. The gateway must
-    show it too, so a wrong report makes nobody believe a search that doesn't work.
+    Where the database knows none, an operator's report of the gateway's payments or an import may have named one. The
+    gateway must show it too, so a wrong file makes nobody believe a search that doesn't work.
     """
     before_ms = relay.clock.now_ms() - KNOWN_PAID_FOR_MS
     paid = await relay.resolution.paid_order(merchant, other_than=order_id or "", before_ms=before_ms)
     if paid is None:
         paid = await _reported_order(relay, merchant, order_id)
+    if paid is None:
+        paid = await relay.imported_payments.paid_order(merchant, other_than=order_id or "")
     if paid is None:
         return Control.NONE_KNOWN
     observation = await inquire(PaymentsOfOrder(order_id=paid))

@@ -78,14 +78,13 @@ async def _confirm_capture(case: Case) -> None:
     if observation is None:
         return
     payments = observation.payments
-    ids = tuple(payment.payment_id for payment in payments)
     authorization = await authorization_of_capture(case.relay, call, operation.merchant)
     # The payment may have the number of the authorization; then it belongs to no other operation.
     own = frozenset() if authorization is None or authorization.payment_id is None else {authorization.payment_id}
     # Competing operations first: one that is resolved in between is then found as an owner, or was counted here.
     since_ms = case.span.began_ms - case.timeout_ms - 2 * TOLERANCE_MS
     has_competing = bool(payments) and await case.relay.resolution.has_competing(operation, failed_since_ms=since_ms)
-    others = await case.relay.resolution.owned_by_others(operation, ids) - own
+    others = await case.owned_by_others(payments) - own
     match = match_for_capture(call.amount_minor, payments, others, has_competing=has_competing)
     match = await doubted_by_loss(case, match)
     evidence = evidence_of(match, None, observation.evidence)

@@ -43,13 +43,12 @@ async def resolve_charge(case: Case) -> None:
     if observation is None:
         return
     payments = observation.payments
-    ids = tuple(payment.payment_id for payment in payments)
     # Competing operations first: one that is resolved in between is then found as an owner, or was counted here.
     has_competing = bool(payments) and (
         await case.relay.resolution.has_competing(case.operation, failed_since_ms=_failed_since_ms(case))
         or await may_be_of_a_form(case.relay, case.operation.merchant, call)
     )
-    others = await case.relay.resolution.owned_by_others(case.operation, ids)
+    others = await case.owned_by_others(payments)
     match = match_for_charge(call, case.operation, case.span, payments, others, has_competing=has_competing)
     await _rule(case, await doubted_by_loss(case, match), observation.evidence)
 
@@ -124,7 +123,7 @@ async def resolve_retry(case: Case) -> None:
         from_ms=case.span.began_ms - case.timeout_ms - RETRY_WITHIN_MS - TOLERANCE_MS,
         until_ms=case.span.began_ms + RETRY_WITHIN_MS + TOLERANCE_MS,
     )
-    others = await case.relay.resolution.owned_by_others(case.operation, ids)
+    others = await case.owned_by_others(payments)
     match = match_for_retry(before, case.span, payments, others, has_competing=has_competing)
     control = None
     if before:

@@ -8,8 +8,14 @@ from payrelay.core.answers import Answer, Trace, with_member
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
-from payrelay.flows.access.lost_owners import is_reserved, require_unreserved
-from payrelay.flows.access.ownership import answer_as_unknown, foreign_among, is_foreign_order, is_foreign_plan
+from payrelay.flows.access.lost_owners import is_reserved, lost_since_ms, require_unreserved
+from payrelay.flows.access.ownership import (
+    answer_as_unknown,
+    foreign_among,
+    is_foreign_order,
+    is_foreign_plan,
+    plan_owners,
+)
 from payrelay.flows.relay import Relay, Request
 
 _OfOne: TypeAlias = OneSubscription | PaymentsOfSubscription
@@ -75,12 +81,13 @@ async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: 
         orders = {fact.order_id for fact in account.subscriptions_in(raw_data, seen_at_ms=relay.clock.now_ms())}
     else:
         orders = {payment.order_id for payment in account.payments_in(raw_data) or ()}
-    if await relay.owners.of_plan(account.merchant, str(call.subscription_id)):
+    if await plan_owners(relay, request, str(call.subscription_id)):
         return False  # it has an owner that isn't foreign, whoever owns the order
     named = [order_id for order_id in orders if order_id is not None]
     if any([await is_foreign_order(relay, request, order_id) for order_id in named]):
         return True
-    if not any([(await relay.owners.of_order(account.merchant, order_id)).all for order_id in named]):
+    since_ms = await lost_since_ms(relay)
+    if not any([(await relay.owners.of_order(account.merchant, each, before_ms=since_ms)).all for each in named]):
         await require_unreserved(relay, request, "subscription")
     return False
 
@@ -92,7 +99,7 @@ async def _without_foreign(relay: Relay, request: Request, reading: Reading) -> 
         fact.subscription_id: fact.order_id
         for fact in account.subscriptions_in(raw_data, seen_at_ms=relay.clock.now_ms())
     }
-    owners = await relay.owners.of_plans(account.merchant, orders)
+    owners = await relay.owners.of_plans(account.merchant, orders, before_ms=await lost_since_ms(relay))
     foreign = await foreign_among(relay, request, owners)
     ownerless = frozenset(each for each in orders if not owners.get(each))
     if ownerless and await is_reserved(relay, request):

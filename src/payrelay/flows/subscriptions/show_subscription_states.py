@@ -9,7 +9,7 @@ from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.lost_owners import is_reserved, require_unreserved
-from payrelay.flows.access.ownership import is_foreign, is_foreign_plan, visible_principals
+from payrelay.flows.access.ownership import is_foreign, is_foreign_plan, plan_owners, visible_principals
 from payrelay.flows.pagination import answer_page
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.subscriptions import Installment, SubscriptionSummary
@@ -60,7 +60,7 @@ async def show_subscription_state(relay: Relay, request: Request, subscription_i
         raise Refusal(
             Code.NOT_FOUND, "nothing is known of such a subscription here; GET subscriptions asks the gateway"
         )
-    if not await relay.owners.of_plan(merchant, subscription_id):
+    if not await plan_owners(relay, request, subscription_id):
         await require_unreserved(relay, request, "subscription")
     return found(view(summary))
 
@@ -99,7 +99,7 @@ async def _visible(relay: Relay, request: Request, after: str, limit: int) -> li
 
 
 async def _is_own(relay: Relay, request: Request, subscription_id: str, *, are_reserved: bool) -> bool:
-    owners = await relay.owners.of_plan(relay.account(request.account).merchant, subscription_id)
+    owners = await plan_owners(relay, request, subscription_id)
     return not (are_reserved and not owners) and not await is_foreign(relay, request, owners)
 
 

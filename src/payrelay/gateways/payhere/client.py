@@ -75,6 +75,7 @@ class PayHere:
         self.name = account.name
         self.environment = account.environment
         self.merchant = merchant_of(account)
+        self._merchant_id = account.merchant_id
         self.rate_limiter = rate_limiter or RateLimiter(account.limit, clock, timer=timer, timeout_s=account.timeout_s)
         self.timeout_s = account.timeout_s
         self.queue_s = account.queue_s
@@ -151,6 +152,10 @@ class PayHere:
     def signed_texts(self, subject: HostedPage | Effect) -> tuple[SignedText, ...]:
         """Gives the texts that PayHere signs once it gets a form of today's, or a call for an authorization."""
         return signed_texts_of(subject, self._amounts)
+
+    def is_merchant_number(self, number: str) -> bool | None:
+        """Compares with the setting MERCHANT_ID."""
+        return None if self._merchant_id is None else number == self._merchant_id
 
     def is_approval_amount(self, amount_minor: int | None, currency: str) -> bool:
         """Takes the amount that is signed where nothing is charged, and those that a setting lists."""

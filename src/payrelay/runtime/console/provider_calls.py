@@ -18,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
 from payrelay.core.access.signatures import BadSignature, identity_claims, is_identity_token, key_id_of
-from payrelay.core.console.provider import (
+from payrelay.core.console.sign_in.provider import (
     DISCOVERY_PATH,
     ProviderAnswerError,
     ProviderMetadata,

@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.recovery.clearance import wait_until_shown_ms
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation, lost_since
-from payrelay.core.recovery.lost_ids import may_be_lost
+from payrelay.core.recovery.lost_ids import may_be_lost, may_lack_a_change
 from payrelay.errors import Code, Refusal
 from payrelay.runtime.recovery.cleared_checkouts import ClearedCheckouts
 
@@ -33,6 +33,12 @@ SETTLING_SENTENCE: Final = (
     "another server of the database takes the writes, and is being compared; this request was not sent"
 )
 SETTLING_RETRY_AFTER_S: Final = 10
+RETURNING_SENTENCE: Final = (
+    "a recovery has just begun, and the service stores again what its processes remember; this request was not sent"
+)
+RETURN_MS: Final = 5_000
+"""How long after the beginning of a recovery processes store again what they remember: each knows of it within
+IDENTITY_KEPT_MS, and begins with its next round of jobs."""
 COPIED_SENTENCE: Final = "another database took the place of this one; this request was not sent"
 
 
@@ -43,6 +49,10 @@ UNKNOWN_SENTENCE: Final = (
     "isn't known here, and may be among the commits that the database lost; that is known when its recovery has ended"
 )
 """After the noun of what was asked for."""
+STALE_SENTENCE: Final = (
+    "was made before the database lost commits, and may have changed since; that is known when its recovery has ended"
+)
+"""After the noun of what was asked for."""
 
 
 class LostCommits:
@@ -50,7 +60,8 @@ class LostCommits:
 
     ``read`` reads the identity of the database from it, and ``change`` changes it; None where nothing is stored.
 
-    ``cleared_checkouts`` are those that the gateway showed as not paid in a lost window.
+    ``cleared_checkouts`` are those that the gateway showed as not paid in a lost window. ``return_ms`` is how long
+    after the beginning of a recovery others may store again what they remember; 0 where this process waits for none.
     """
 
     def __init__(
@@ -66,6 +77,8 @@ class LostCommits:
         """Whether another server has just taken the writes, so that nobody can tell yet what is missing there."""
         self._read_identity = read
         self._change_identity = change
+        self.return_ms = 0
+        self._returned_at_s: float | None = None
         self._clock = clock
         self._log = log
         self._identity: DatabaseIdentity | None = None
@@ -89,8 +102,16 @@ class LostCommits:
 
     @property
     def must_wait(self) -> bool:
-        """Whether nothing may take effect, as far as this process knows: the database is behind, or may prove so."""
-        return self.is_settling or self.behind is not None
+        """Whether nothing may take effect, or be concluded from what is stored or isn't, as far as this process knows.
+
+        So it is while the database is behind, or may prove so, and while processes store again what they remember.
+        """
+        return self.is_settling or self.behind is not None or (self._returned_at_s is not None and self.is_returning)
+
+    @property
+    def is_returning(self) -> bool:
+        """Whether a recovery has just begun, so that processes store again what they remember of the lost commits."""
+        return self._returned_at_s is not None and self._clock.boot_s() < self._returned_at_s
 
     async def is_behind(self) -> bool:
         """Tells whether the database is behind, as it was at most IDENTITY_KEPT_MS ago, or may prove so in a moment.
@@ -116,7 +137,8 @@ class LostCommits:
         """Gives the incarnation whose recovery is under way; None where there is none.
 
         Raises Refusal (unavailable) where the database is behind and no recovery was started, while another server is
-        compared, and where another database took its place; StoreUnavailable where that can't be known.
+        compared, while processes store again what they remember, and where another database took its place;
+        StoreUnavailable where that can't be known.
         """
         identity = await self.identity()
         if identity.copied_to:
@@ -126,6 +148,8 @@ class LostCommits:
             raise Refusal(Code.UNAVAILABLE, BEHIND_SENTENCE, retry_after_s=RETRY_AFTER_S)
         if self.is_settling:
             raise Refusal(Code.UNAVAILABLE, SETTLING_SENTENCE, retry_after_s=SETTLING_RETRY_AFTER_S)
+        if self._returned_at_s is not None and self.is_returning:
+            raise Refusal(Code.UNAVAILABLE, RETURNING_SENTENCE, retry_after_s=RETURN_MS // 1000)
         return current if current.is_recovering else None
 
     async def require_known(self, id_: str | None, noun: str) -> None:
@@ -137,6 +161,15 @@ class LostCommits:
         current = (await self.identity()).current
         if may_be_lost(id_, current, is_behind=self.must_wait):
             raise Refusal(Code.UNAVAILABLE, f"this {noun} {UNKNOWN_SENTENCE}", retry_after_s=RETRY_AFTER_S)
+
+    async def require_current(self, made_ms: int, noun: str) -> None:
+        """Raises Refusal (unavailable) where a change of something that was made then may be lost.
+
+        Else the caller may say, as a final answer, what the thing can't do. Raises StoreUnavailable as above.
+        """
+        current = (await self.identity()).current
+        if may_lack_a_change(made_ms, current, is_behind=self.must_wait):
+            raise Refusal(Code.UNAVAILABLE, f"this {noun} {STALE_SENTENCE}", retry_after_s=RETRY_AFTER_S)
 
     def known_for_ms(self, number: int) -> int:
         """Gives how long this process has known of an incarnation, in ms by a steady clock; 0 where it doesn't."""
@@ -205,12 +238,21 @@ class LostCommits:
         before, self._identity, self._read_at_s = self._identity, identity, now_s
         if self._seen is None or self._seen[0] != identity.current.number:
             self._seen = identity.current.number, self._clock.boot_s()
+            self._returned_at_s = self._return_of(identity.current)
         lost = None if before is None else lost_since(before, identity)
         if lost is not None:
             self.fall_behind(identity.current.number, lost)
         if before is None or before.current != identity.current:
             self._tell(identity.current)
         return identity
+
+    def _return_of(self, current: Incarnation) -> float | None:
+        """Gives when all that is remembered has been stored again, in ``boot_s``; None where nothing is."""
+        if not (self.return_ms and current.is_recovering):
+            return None
+        # A process that starts later waits for no one, and one whose clock is behind no longer than the others.
+        begun_for_ms = max(0, self._clock.now_ms() - current.began_at_ms)
+        return self._clock.boot_s() + (self.return_ms - begun_for_ms) / 1000
 
     def _tell(self, current: Incarnation) -> None:
         if current.behind:

@@ -3,6 +3,10 @@
 Nothing here is stored a second time: an owner is found in the row of what made the thing. The rules are those of
 ``core.access.ownership``.
 
+Rows that came after commits were lost may give to one principal what is another's, whose rows are lost. So whoever asks
+in a recovery says ``before_ms``, the beginning of the lost window. Then an order is owned by what was made before that,
+and holds it for good. An open checkout may have ended in the lost window, and an open operation may have failed.
+
 A row without its digest makes nobody an owner. Where nothing else does, what it names is nobody's, and not open to all:
 so nobody opens a thing to others by changing its owner's row.
 """
@@ -18,6 +22,8 @@ from payrelay.store.statements.access import owners as statements
 
 T = TypeVar("T")
 
+_BY_OPEN: Final = 1
+"""What a row of an order's owners has first where an open operation holds the order."""
 NOT_TOLD: Final = ""
 """In the place of an owner whom a row with a wrong digest names: no principal has this name."""
 
@@ -29,35 +35,37 @@ class Owners:
         self._database = database
         self._rows = rows
 
-    async def of_payment(self, merchant: str, payment_id: str) -> frozenset[str]:
+    async def of_payment(self, merchant: str, payment_id: str, *, before_ms: int | None = None) -> frozenset[str]:
         """Finds who made a payment, or else the owners of the order for which the gateway showed it.
 
         Raises StoreUnavailable, as all functions here do.
         """
-        return await self._read(_of_payment(merchant, payment_id))
+        return await self._read(_of_payment(merchant, payment_id, before_ms))
 
     async def of_authorization(self, merchant: str, token_hash: str) -> frozenset[str]:
         """Finds who requested an authorization, by the hash of its token."""
         return await self._read(_of_authorization(merchant, token_hash))
 
-    async def of_plan(self, merchant: str, subscription_id: str) -> frozenset[str]:
+    async def of_plan(self, merchant: str, subscription_id: str, *, before_ms: int | None = None) -> frozenset[str]:
         """Finds who began a subscription, or else the owners of its order."""
-        return await self._read(_of_plan(merchant, subscription_id))
+        return await self._read(_of_plan(merchant, subscription_id, before_ms))
 
-    async def of_order(self, merchant: str, order_id: str) -> OrderOwners:
+    async def of_order(self, merchant: str, order_id: str, *, before_ms: int | None = None) -> OrderOwners:
         """Finds the owners of an order."""
-        return await self._read(_of_order(merchant, order_id))
+        return await self._read(_of_order(merchant, order_id, before_ms))
 
     async def payments_of_order(self, merchant: str, order_id: str) -> dict[str, frozenset[str]]:
         """Finds the known payments of an order, each with its owners."""
         return await self._read(_payments_of_order(merchant, order_id))
 
-    async def of_plans(self, merchant: str, orders: Mapping[str, str | None]) -> dict[str, frozenset[str]]:
+    async def of_plans(
+        self, merchant: str, orders: Mapping[str, str | None], *, before_ms: int | None = None
+    ) -> dict[str, frozenset[str]]:
         """Finds who began each of some subscriptions, or else the owners of its order.
 
         ``orders`` has the order of each subscription as the gateway shows it; None where the gateway shows none.
         """
-        return await self._read(_of_plans(merchant, orders))
+        return await self._read(_of_plans(merchant, orders, before_ms))
 
     async def _read(self, unit: Unit[T]) -> T:
         wrong: list[str] = []
@@ -92,13 +100,16 @@ def _owned(key: RowKey, rows: Iterable[Row], wrong: list[str]) -> list[Row]:
     return owned
 
 
-def _of_payment(merchant: str, payment_id: str) -> Unit[frozenset[str]]:
-    for query in (statements.MAKERS_OF_PAYMENT, statements.REPORTED_MAKERS_OF_PAYMENT):
-        makers = yield from _names(query, payment_id, merchant)
-        if makers:
-            return makers
+def _of_payment(merchant: str, payment_id: str, before_ms: int | None) -> Unit[frozenset[str]]:
+    makers = yield from _names(statements.MAKERS_OF_PAYMENT, payment_id, merchant)
+    if makers:
+        return makers
+    rows = yield Statement(statements.REPORTED_MAKERS_OF_PAYMENT, (payment_id, merchant))
+    imported = [name for told_by, name in rows if told_by == statements.BY_IMPORT]
+    if rows:
+        return _right(imported or [name for _, name in rows])
     rows = yield Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant))
-    return (yield from _of_first_order(merchant, rows))
+    return (yield from _of_first_order(merchant, rows, before_ms))
 
 
 def _of_authorization(merchant: str, token_hash: str) -> Unit[frozenset[str]]:
@@ -111,26 +122,31 @@ def _of_authorization(merchant: str, token_hash: str) -> Unit[frozenset[str]]:
     return frozenset((right or names)[:1])
 
 
-def _of_plan(merchant: str, subscription_id: str) -> Unit[frozenset[str]]:
+def _of_plan(merchant: str, subscription_id: str, before_ms: int | None) -> Unit[frozenset[str]]:
     makers = yield from _names(statements.MAKERS_OF_PLAN, subscription_id, merchant)
     if makers:
         return makers
     rows = yield Statement(statements.ORDER_OF_PLAN, (subscription_id, merchant))
-    return (yield from _of_first_order(merchant, rows))
+    return (yield from _of_first_order(merchant, rows, before_ms))
 
 
-def _of_order(merchant: str, order_id: str) -> Unit[OrderOwners]:
+def _of_order(merchant: str, order_id: str, before_ms: int | None) -> Unit[OrderOwners]:
     rows = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant))
-    settled = _right(name for is_open, name in rows if not is_open)
-    return OrderOwners(settled=settled, charging=_right(name for is_open, name in rows if is_open))
+    if before_ms is not None:
+        rows = [row for row in rows if row[1] and isinstance(row[2], int) and row[2] < before_ms]
+    return OrderOwners(
+        settled=_right(row[-1] for row in rows if row[0] != _BY_OPEN),
+        charging=_right(row[-1] for row in rows if row[0] == _BY_OPEN),
+        is_imported=any(row[0] == statements.BY_IMPORT and row[-1] != NOT_TOLD for row in rows),
+    )
 
 
-def _of_first_order(merchant: str, rows: list[Row]) -> Unit[frozenset[str]]:
+def _of_first_order(merchant: str, rows: list[Row], before_ms: int | None) -> Unit[frozenset[str]]:
     if not rows:
         return NOBODY
     if rows[0][-1] == NOT_TOLD:
         return frozenset({NOT_TOLD})
-    return (yield from _of_order(merchant, str(rows[0][0]))).all
+    return (yield from _of_order(merchant, str(rows[0][0]), before_ms)).all
 
 
 def _payments_of_order(merchant: str, order_id: str) -> Unit[dict[str, frozenset[str]]]:
@@ -138,12 +154,14 @@ def _payments_of_order(merchant: str, order_id: str) -> Unit[dict[str, frozenset
     return _by_first(rows)
 
 
-def _of_plans(merchant: str, orders: Mapping[str, str | None]) -> Unit[dict[str, frozenset[str]]]:
+def _of_plans(
+    merchant: str, orders: Mapping[str, str | None], before_ms: int | None
+) -> Unit[dict[str, frozenset[str]]]:
     owned = {}
     for subscription_id, order_id in orders.items():
-        owners = yield from _of_plan(merchant, subscription_id)
+        owners = yield from _of_plan(merchant, subscription_id, before_ms)
         if not owners and order_id is not None:
-            owners = (yield from _of_order(merchant, order_id)).all
+            owners = (yield from _of_order(merchant, order_id, before_ms)).all
         owned[subscription_id] = owners
     return owned
 

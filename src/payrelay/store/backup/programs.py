@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import Moved
+from payrelay.store.backup.priority import step_back
 
 _CHUNK_BYTES: Final = 1024 * 1024
 
@@ -18,9 +19,12 @@ _LIBPQ: Final = frozenset(
 """The parameters of an address that the programs know; the driver takes all others as settings of the session."""
 
 
-async def run_program(variables: Mapping[str, str], program: str, *arguments: str) -> None:
-    """Runs one of PostgreSQL's programs; ends it where the caller is cancelled. Raises StoreUnusable."""
-    await output_of(variables, program, *arguments)
+async def run_program(variables: Mapping[str, str], program: str, *arguments: str, steps_back: bool = False) -> None:
+    """Runs one of PostgreSQL's programs; ends it where the caller is cancelled. Raises StoreUnusable.
+
+    With ``steps_back`` others on the machine have the processors first.
+    """
+    await output_of(variables, program, *arguments, steps_back=steps_back)
 
 
 def address_and_password(url: str) -> tuple[str, str | None]:
@@ -34,9 +38,11 @@ def address_and_password(url: str) -> tuple[str, str | None]:
     return urlunsplit((parts.scheme, f"{user}{hosts}", parts.path, query, "")), password
 
 
-async def output_of(variables: Mapping[str, str], program: str, *arguments: str) -> str:
-    """Runs one of PostgreSQL's programs and gives what it wrote, which must be short. Raises StoreUnusable."""
+async def output_of(variables: Mapping[str, str], program: str, *arguments: str, steps_back: bool = False) -> str:
+    """Runs one of PostgreSQL's programs and gives what it wrote, which must be short; else as ``run_program``."""
     process = await _started(variables, program, *arguments)
+    if steps_back:
+        step_back(process.pid)
     async with _ended(process):
         written, said = await process.communicate()
     _require_done(program, process.returncode, said)

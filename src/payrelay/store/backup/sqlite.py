@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from payrelay.errors import StoreUnusable
 from payrelay.store.backup.copied import KEY_CHECK, NEWEST_ENTRY, SCHEMA_VERSION, Copied, Moved
+from payrelay.store.backup.priority import step_back
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sqlite_file import require_ours
 
@@ -50,6 +51,7 @@ async def copy_sqlite(source: Path, target: Path, moved: Moved) -> Copied:
 
 
 def _copy(source: Path, target: Path, moved: Moved, stop: threading.Event) -> Copied:
+    step_back(threading.get_native_id())
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE))
     try:
         reader = _opened(source, "ro")

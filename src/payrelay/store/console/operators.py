@@ -11,6 +11,7 @@ from payrelay.core.console.operator import ConsoleSession, Invitation, NewAct, O
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store.console.acts import OperatorActs
+from payrelay.store.console.passkeys import PasskeyChange, Passkeys, removal_of_all
 from payrelay.store.digests.rows import CONSOLE_SESSIONS, OPERATOR_INVITATIONS, OPERATORS, DigestedTable, RowDigests
 from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
@@ -37,8 +38,10 @@ class OperatorChange(msgspec.Struct, frozen=True, kw_only=True):
         added: a new operator.
         changed: an operator's next version.
         totp_secret: the new secret of the second factor of ``changed``.
-        ends_everything: ends all sessions and invitations of ``changed``, and destroys the secret of its second factor
-            where it has none any more.
+        passkey: what changes of the passkeys of an operator.
+        ends_everything: ends all sessions and invitations of ``changed``, and destroys the secret and the passkeys of
+            its second factor where it has none any more.
+        removes_totp: destroys the secret of an authenticator app that ``changed`` has no more.
         ends_invitation, ends_session: the id of one that must be going on.
         invitation, session: a new one.
     """
@@ -48,7 +51,9 @@ class OperatorChange(msgspec.Struct, frozen=True, kw_only=True):
     added: Operator | None = None
     changed: Operator | None = None
     totp_secret: Secret | None = None
+    passkey: PasskeyChange | None = None
     ends_everything: bool = False
+    removes_totp: bool = False
     ends_invitation: str | None = None
     ends_session: str | None = None
     invitation: Invitation | None = None
@@ -56,13 +61,18 @@ class OperatorChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Operators:
-    """Stores operators with their invitations and sessions; ``acts`` has the history of what they do."""
+    """Stores operators with their invitations and sessions; ``acts`` has the history of what they do.
+
+    Attributes:
+        passkeys: reads their passkeys.
+    """
 
     def __init__(self, database: Database, seal: Seal, rows: RowDigests, acts: OperatorActs) -> None:
         self._database = database
         self._seal = seal
         self._rows = rows
         self._acts = acts
+        self.passkeys = Passkeys(database, rows)
 
     async def carry_out(self, change: OperatorChange) -> OperatorAct | None:
         """Stores a change with its line, and gives the line.
@@ -142,6 +152,8 @@ class Operators:
             yield from _must(self._put(statements.ADD_OPERATOR, change.added, number))
         if change.changed is not None:
             yield from self._changed(change.changed, change, number, sealed)
+        if change.passkey is not None:
+            yield from self.passkeys.written(change.passkey, number)
         if change.invitation is not None:
             yield self._with_digest(statements.ADD_INVITATION, OPERATOR_INVITATIONS, change.invitation)
         if change.session is not None:
@@ -155,8 +167,11 @@ class Operators:
         if change.ends_everything:
             yield Statement(statements.END_INVITATIONS_OF, (operator.id, change.at_ms))
             yield Statement(statements.END_SESSIONS_OF, (operator.id, change.at_ms))
-        if sealed is not None or (change.ends_everything and operator.second_factor is None):
+        is_without = change.ends_everything and operator.second_factor is None
+        if sealed is not None or is_without or change.removes_totp:
             yield Statement(statements.PUT_TOTP, (operator.id, sealed))
+        if is_without:
+            yield removal_of_all(operator.id)
 
     def _put(self, query: Query, operator: Operator, number: int) -> Statement:
         return self._with_digest(query, OPERATORS, msgspec.structs.replace(operator, act=number))

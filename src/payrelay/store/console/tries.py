@@ -1,6 +1,6 @@
 """Counts tries to sign in, and keeps what a browser brings back once; in the store, for all processes together."""
 
-from payrelay.core.console.tries import WINDOW_MS, TryLimit, subject_of
+from payrelay.core.console.sign_in.tries import WINDOW_MS, TryLimit, subject_of
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.statements.console import acts as statements
 
@@ -34,6 +34,13 @@ class Challenges:
         """Adds one that ``bearer`` may bring back; ``way`` is where to go on then. Raises StoreError."""
         await self._database.write(_add(Statement(statements.ADD_CHALLENGE, (name, bearer, way, ends_at_ms)), now_ms))
 
+    async def kept(self, name: str, bearer: str, way: str, *, now_ms: int, ends_at_ms: int) -> str:
+        """Adds one unless there is one of that name, and gives the way of the one that there is then.
+
+        So whoever loads a page again adds none. Raises StoreError.
+        """
+        return await self._database.write(_kept((name, bearer, way, ends_at_ms), now_ms))
+
     async def take(self, name: str, bearer: str, now_ms: int) -> str | None:
         """Takes one, and gives its way; None where this bearer has none of that name, or it was taken, or is over.
 
@@ -47,6 +54,12 @@ class Challenges:
 def _add(added: Statement, now_ms: int) -> Unit[None]:
     yield Statement(statements.FORGET_OLD_CHALLENGES, (now_ms,))
     yield added
+
+
+def _kept(values: tuple[str, str, str, int], now_ms: int) -> Unit[str]:
+    yield Statement(statements.FORGET_OLD_CHALLENGES, (now_ms,))
+    rows = yield Statement(statements.KEEP_CHALLENGE, values)
+    return str(rows[0][0])
 
 
 def _take(subject: str, now_ms: int) -> Unit[int]:

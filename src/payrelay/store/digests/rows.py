@@ -146,6 +146,7 @@ SUBSCRIPTIONS: Final = DigestedTable(
 INSTALLMENTS: Final = DigestedTable(
     "installments", dict.fromkeys(("amount_minor", "at_ms"), "it shows what was reported, and moves no money"), keys=3
 )
+IMPORTED_PAYMENTS: Final = DigestedTable("imported_payments", keys=2)
 SIGNED_TEXTS: Final = DigestedTable("signed_texts", {"at_ms": "it says when the text was stored"}, keys=3)
 
 OPERATIONS: Final = DigestedTable(
@@ -163,6 +164,7 @@ OPERATORS: Final = DigestedTable("operators", {"sealed_totp": _SEALED})
 OPERATOR_INVITATIONS: Final = DigestedTable(
     "operator_invitations", {"ended_at_ms": "a row that ended has no digest"}, ended_by="ended_at_ms"
 )
+OPERATOR_PASSKEYS: Final = DigestedTable("operator_passkeys")
 CONSOLE_SESSIONS: Final = DigestedTable(
     "console_sessions", {"ended_at_ms": "a row that ended has no digest"}, ended_by="ended_at_ms"
 )
@@ -176,8 +178,8 @@ TRUSTED_AT_UPGRADE: Final = (
     *TRUSTED_LATER,
 )
 """The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
-OF_CONSOLE: Final = (OPERATORS, OPERATOR_INVITATIONS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS)
-DIGESTED: Final = (*TRUSTED_AT_UPGRADE, SIGNED_TEXTS, OPERATIONS, *OF_CONSOLE)
+OF_CONSOLE: Final = (OPERATORS, OPERATOR_INVITATIONS, OPERATOR_PASSKEYS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS)
+DIGESTED: Final = (*TRUSTED_AT_UPGRADE, IMPORTED_PAYMENTS, SIGNED_TEXTS, OPERATIONS, *OF_CONSOLE)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
@@ -212,7 +214,7 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "operator_acts": "each line is chained to the one before, see store.console.acts",
     "operator_act_subjects": "it finds lines about a thing; the lines themselves are chained",
     "sign_in_tries": "it counts tries; who writes there may guess more often, and still has to guess",
-    "console_challenges": "what a browser must answer is made from its own cookie, see core.console.provider",
+    "console_challenges": "what a browser must answer is made from its own cookie, see core.console.sign_in.provider",
     "statement_files": "it says which files were read, and by whom; what was said of them is in operator_acts",
     "statement_lines": "it shows what others say, and moves no money; whoever keeps the files can read them anew",
     "statement_days": "what a person said of a day is in operator_acts too",

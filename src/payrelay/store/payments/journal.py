@@ -14,6 +14,7 @@ Rules:
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
@@ -37,7 +38,7 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.consequences import Consequences, of_new_operation
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, operation_of
-from payrelay.store.statements.pagination import columns_of, read_page
+from payrelay.store.payments.remembered import RememberedCommit, RememberedCommits
 from payrelay.store.statements.payments import operations as statements
 
 STRANDED_MAX: Final = 10_000
@@ -95,7 +96,8 @@ class Journal:
     """Stores operations in a database. Secret parts are sealed, and the histories are chained by a key.
 
     ``rows`` checks the digests of rows. ``trail`` is the audit's view of the journal. ``acknowledged`` is called with
-    each version of an operation, once the database has acknowledged its commit.
+    each version of an operation, once the database has acknowledged its commit. ``remembered`` keeps the newest of
+    them; None keeps none.
     """
 
     def __init__(
@@ -106,12 +108,14 @@ class Journal:
         *,
         chain_key: bytes,
         acknowledged: Callable[[Operation], None] = lambda _: None,
+        remembered: RememberedCommits | None = None,
     ) -> None:
         self._database = database
         self._rows = rows
         self._entries = OperationRows(seal, chain_key)
         self._consequences = Consequences(chain_key)
         self._acknowledged = acknowledged
+        self.remembered = remembered or RememberedCommits()
         self.trail = Trail(database, seal, self._entries.key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
@@ -152,7 +156,7 @@ class Journal:
         except _Conflict as conflict:
             return await self._guarded(conflict.row)
         if holder is None:
-            self._acknowledged(chained)
+            self._note(chained, entry, partial(_accepted_again, chained, parameters, beside))
             return AcceptedOperation(chained)
         # The row of a claim's holder has the answer as one column more.
         return await (self._claimed(holder) if len(holder) > _READ_COLUMNS else self._guarded(holder))
@@ -186,7 +190,8 @@ class Journal:
 
         holder = await self._database.write(adopted())
         if holder is None:
-            self._acknowledged(stored)
+            self._note(chained, entry, partial(_accepted_again, chained, parameters, ()))
+            self._note(stored, change, partial(_recorded_again, statement, stored, change, self._consequences))
             return AcceptedOperation(stored)
         return await (self._claimed(holder) if len(holder) > _READ_COLUMNS else self._guarded(holder))
 
@@ -206,8 +211,18 @@ class Journal:
         except Outdated:
             await self._one(Statement(statements.GET, (operation.id,)))
             raise
-        self._acknowledged(chained)
+        self._note(chained, entry, partial(_recorded_again, statement, chained, entry, self._consequences))
         return chained
+
+    async def bring_back(self) -> _Operations:
+        """Stores again what this process remembers of answered operations and the database lacks.
+
+        Gives these operations. Nothing is sent for them. May be repeated. Raises StoreError.
+        """
+        back = await self.remembered.bring_back(self._database)
+        for operation in back:
+            self._acknowledged(operation)
+        return back
 
     async def get(self, operation_id: str) -> Operation | None:
         """Reads one operation. Raises OperationForged."""
@@ -273,19 +288,21 @@ class Journal:
 
         Forged ones are passed over, and the page goes on behind them.
         """
-        equal = columns_of(filters)
-        if filters.kind is not None:
-            equal["kind"] = filters.kind.stored
         found: _Operations = []
         for _ in range(_FORGED_MAX):
             left = limit - len(found)
-            rows = await read_page(self._database, statements.LIST_OPERATIONS, equal, before=before, limit=left)
+            rows = await statements.list_page(self._database, filters, before=before, limit=left)
             right = await self._rows.trusted(OPERATIONS, rows)
             found += [operation_of(row) for row in right]
             if len(right) == len(rows):
                 break
             before = str(rows[-1][0])
         return found
+
+    def _note(self, operation: Operation, entry: JournalEntry, again: Callable[[], Unit[bool]]) -> None:
+        self._acknowledged(operation)
+        if self.remembered.commits_max:
+            self.remembered.note(RememberedCommit(operation, entry.at_ms, again))
 
     async def _one(self, statement: Statement) -> Operation | None:
         row = await self._database.read(first_row(statement))
@@ -372,6 +389,32 @@ def _record(statement: Statement, operation: Operation, entry: JournalEntry, con
         yield from consequences.store(operation, entry)
     if invalidates:
         yield Statement(statements.INVALIDATE, (operation.merchant,))
+
+
+def _accepted_again(operation: Operation, parameters: tuple[Value, ...], beside: Sequence[Statement]) -> Unit[bool]:
+    """Stores an accepted operation as it was; gives False where its claim or its guard is held by now.
+
+    Nobody is called to it again: what the gateway has answered needs no person.
+    """
+    if not (yield Statement(statements.ACCEPT, parameters)):
+        return False
+    if _invalidates_reads(operation):
+        yield Statement(statements.INVALIDATE, (operation.merchant,))
+    for each in beside:  # noqa: UP028, a tuple takes no result
+        yield each
+    return True
+
+
+def _recorded_again(
+    statement: Statement, operation: Operation, entry: JournalEntry, consequences: Consequences
+) -> Unit[bool]:
+    """Stores a change as it was, with its event; gives False where the version before isn't there."""
+    try:
+        again = statement._replace(is_whole=False, begins_effect=False)
+        yield from _record(again, operation, entry, consequences)
+    except Outdated:
+        return False
+    return True
 
 
 def _invalidates_reads(operation: Operation) -> bool:

@@ -34,9 +34,9 @@ class PaymentFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PaymentOwner(msgspec.Struct, frozen=True, kw_only=True):
-    """The operation, checkout or subscription that a payment belongs to, and what it says of the payment.
+    """The operation, checkout, subscription or import that a payment belongs to, and what it says of the payment.
 
-    ``state`` is None for a subscription.
+    ``state`` is None for a subscription and an import. The id of an import is the file, and the line in it.
     """
 
     kind: str

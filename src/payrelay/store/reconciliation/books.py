@@ -3,9 +3,10 @@
 Rules:
 
 1. A row whose digest is wrong counts as not existing, and is reported, as everywhere.
-2. An operation, a checkout and an installment that have one payment are three entries; whoever compares makes one of
-   them.
-3. Everything is read in pages, so that the memory that a day takes has a bound.
+2. An operation, a checkout, an installment and an import that have one payment are each an entry; whoever compares
+   makes one of them.
+3. An imported payment explains what a statement has of it. It is in no day of our books, so no statement lacks it.
+4. Everything is read in pages, so that the memory that a day takes has a bound.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -16,10 +17,11 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState
 from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
 from payrelay.core.reconciliation.entries import TOLERANCE_MS, BooksEntry, EntryStanding, Movement
-from payrelay.store.digests.rows import CHECKOUTS, INSTALLMENTS, OPERATIONS, RowDigests
+from payrelay.store.digests.rows import CHECKOUTS, IMPORTED_PAYMENTS, INSTALLMENTS, OPERATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
+from payrelay.store.imports.payments import ImportedPayment
 from payrelay.store.payments.operation_rows import operation_of
 from payrelay.store.statements.payment_owners import LEARNT_SINCE, installment_subject
 from payrelay.store.statements.reconciliation import books as statements
@@ -87,6 +89,7 @@ class Books:
         entries = await self._of_operations(await self._page(statements.OPERATIONS_OF, both))
         entries += await self._of_checkouts(await self._page(statements.CHECKOUTS_OF, both))
         entries += await self._of_installments(await self._page(statements.INSTALLMENTS_OF, both))
+        entries += await self._of_imported(await self._page(statements.IMPORTED_OF, (merchant, payment_ids)))
         entries += map(_of_chargeback, await self._page(statements.CHARGEBACKS_OF, (merchant, payment_ids)))
         return entries
 
@@ -142,6 +145,10 @@ class Books:
     async def _of_installments(self, rows: Sequence[Row]) -> list[BooksEntry]:
         digested = len(INSTALLMENTS.read) + 1
         return [_of_installment(row) for row in rows if await self._rows.is_right(INSTALLMENTS, row[:digested])]
+
+    async def _of_imported(self, rows: Sequence[Row]) -> list[BooksEntry]:
+        trusted = await self._rows.trusted(IMPORTED_PAYMENTS, rows)
+        return [_of_imported(struct_of(row, ImportedPayment)) for row in trusted]
 
 
 _MOVEMENTS: Final[Mapping[Kind, Movement]] = {
@@ -222,6 +229,24 @@ def _of_installment(row: Row) -> BooksEntry:
         known_at_ms=at if learnt_at_ms is None else int(learnt_at_ms),
         subscription_id=_text(subscription_id),
         is_followed=learnt_at_ms is not None,
+    )
+
+
+def _of_imported(payment: ImportedPayment) -> BooksEntry:
+    """Makes an entry that any day can have: the shop said when it heard of the payment, if it said so at all."""
+    return BooksEntry(
+        id=f"import/{payment.payment_id}",
+        movement=Movement.PAYMENT,
+        standing=EntryStanding.DONE,
+        order_id=payment.order_id,
+        payment_id=payment.payment_id,
+        currency=payment.currency,
+        amount_minor=payment.amount_minor,
+        from_ms=0,
+        until_ms=payment.imported_at_ms,
+        known_at_ms=payment.imported_at_ms,
+        subscription_id=payment.subscription_id,
+        is_imported=True,
     )
 
 

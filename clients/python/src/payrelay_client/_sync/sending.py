@@ -13,7 +13,7 @@ import httpx
 from payrelay_client._sync.runtime import Credential, HttpClient, credential_of, exchange, sleep, streaming
 from payrelay_client.errors import Stopped
 from payrelay_client.limits import Budget, Limits, Waiting
-from payrelay_client.replies import NoReply, Reply, error_of, is_empty_list, next_cursor, read_reply
+from payrelay_client.replies import NO_CREDENTIAL, NoReply, Reply, error_of, is_empty_list, next_cursor, read_reply
 from payrelay_client.requests import Request
 from payrelay_client.wire import SendFailed
 
@@ -86,6 +86,13 @@ class Sender:
     def once(self, request: Request, budget: Budget) -> Reply | NoReply:
         """Sends a request one time, within the time that is left."""
         timeout_s = min(self.limits.timeout_s, max(budget.left_s(time.monotonic()), 0.001))
+        try:
+            self._token = self._token or credential_of(self._credential)
+        except Exception as error:
+            # An error would say that nothing was done, and an earlier send may have been carried out.
+            if not budget.is_in_doubt:
+                raise
+            return NoReply(reason=NO_CREDENTIAL, message=str(error))
         try:
             raw = exchange(self._http, self._built(request, timeout_s), timeout_s)
         except SendFailed as failed:

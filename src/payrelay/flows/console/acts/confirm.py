@@ -24,7 +24,7 @@ from payrelay.core.console.roles import HAVE_OWN_LINE, Act
 from payrelay.errors import Code, Refusal, StillRunning, StoreError
 from payrelay.flows.console.acting import ActResult, ActTarget, ConfirmedAct
 from payrelay.flows.console.acts.carry_out_act import carry_out_act
-from payrelay.flows.console.acts.fields import details_of, fields_of
+from payrelay.flows.console.acts.fields import client_of, details_of, fields_of
 from payrelay.flows.console.acts.results import operation_of
 from payrelay.flows.console.acts.stale import StalePageError, line_of, require_fresh
 from payrelay.flows.console.acts.targets import SEEN_BY, target_of
@@ -78,7 +78,7 @@ async def prepare(parts: ConsoleParts, relay: Relay, actor: Actor, act: Act, giv
         act_name=act,
         subject=target.subject,
         account=target.account,
-        principal=target.principal,
+        principal=target.principal or client_of(target, given),
         order_id=target.order_id,
         amount_minor=target.amount_minor if amount is None else int(amount),
         currency=target.currency,

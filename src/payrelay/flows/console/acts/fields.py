@@ -27,6 +27,17 @@ async def fields_of(relay: Relay, act: Act, target: ActTarget, given: _Given) ->
     return {} if reader is None else await reader(relay, target, given)
 
 
+def client_of(target: ActTarget, given: _Given) -> str:
+    """Reads for which client something is done that nobody here owns; empty where it is done for none.
+
+    Raises Refusal (invalid_request) unless it is one of the target's clients.
+    """
+    client = given.get("client", "")
+    if target.clients and client not in target.clients:
+        raise _wrong("choose the client for whom it is done: nobody here owns it")
+    return client if target.clients else ""
+
+
 async def _refund(_relay: Relay, target: ActTarget, given: _Given) -> _Given:
     return {**_amount(target, given, is_required=False), **_description(given)}
 

@@ -1,6 +1,7 @@
 """What an operator can act on: an operation, a payment, a checkout, and what else has an id; as the store has it now.
 
-Whose it is decides for whom the act is done: an operator acts for the owner, whose clients see what came of it.
+Whose it is decides for whom the act is done: an operator acts for the owner, whose clients see what came of it. Of what
+began at the gateway alone nobody here is the owner, and the operator chooses.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,9 +19,12 @@ from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, MONTH, SE
 from payrelay.flows.console.books.month_target import read_month_target
 from payrelay.flows.operators.decidable import decisions_on
 from payrelay.flows.relay import Relay
+from payrelay.store.access.owners import NOT_TOLD
 
-__all__ = ["READERS", "SEEN_BY", "acts_on", "target_of"]
+__all__ = ["READERS", "SEEN_BY", "acts_on", "target_of", "that_can_be_acted_on"]
 
+LOOKED_UP: Final = 20
+"""Of one order: each takes a few readings, and hardly an order has more payments."""
 _ON_PLAN: Final = (Act.CANCEL_SUBSCRIPTION, Act.RETRY_SUBSCRIPTION)
 _ON_AUTHORIZATION: Final = (Act.CAPTURE, Act.VOID)
 
@@ -29,6 +33,16 @@ async def target_of(relay: Relay, noun: str, id_: str) -> ActTarget | None:
     """Reads something that can be acted on; None where there is no such thing. Raises StoreError."""
     reader = READERS.get(noun)
     return None if reader is None else await reader(relay, id_)
+
+
+async def that_can_be_acted_on(relay: Relay, things: list[tuple[str, str]]) -> list[bool]:
+    """Tells of each thing, a noun and an id, whether it has a page of its own.
+
+    An authorization is no payment yet, and what only a message claimed may not exist. Only the first LOOKED_UP are
+    looked up, and the others are taken to have a page. Raises StoreError.
+    """
+    looked_up = [await target_of(relay, noun, id_) is not None for noun, id_ in things[:LOOKED_UP]]
+    return looked_up + [True] * (len(things) - len(looked_up))
 
 
 async def _operation(relay: Relay, id_: str) -> ActTarget | None:
@@ -81,14 +95,15 @@ async def _payment(relay: Relay, id_: str) -> ActTarget | None:
     merchant, payment_id = relay.account(account).merchant, plain_number(number)
     known = await relay.known_payments.get(merchant, payment_id)
     owners = await relay.owners.of_payment(merchant, payment_id)
-    if known is None or not owners:
+    if known is None or NOT_TOLD in owners:
         return None
     return ActTarget(
         noun="payment",
         id=f"{account}~{payment_id}",
         title=f"Payment {payment_id}",
         account=account,
-        principal=min(owners),
+        principal=min(owners, default=""),
+        clients=() if owners else tuple(await relay.principals.known()),
         state="as last seen at the gateway" if known.status is None else known.status.value.lower(),
         seen=str(known.status),
         acts=(Act.REFUND,),
@@ -133,15 +148,17 @@ async def _subscription(relay: Relay, id_: str) -> ActTarget | None:
     number = subscription_number(digits)
     if account not in relay.accounts or number is None:
         return None
-    owners = await relay.owners.of_plan(relay.account(account).merchant, str(number))
-    if not owners:
+    merchant = relay.account(account).merchant
+    owners = await relay.owners.of_plan(merchant, str(number))
+    if NOT_TOLD in owners or (not owners and await relay.subscriptions.summary(merchant, str(number)) is None):
         return None
     return ActTarget(
         noun="subscription",
         id=f"{account}~{number}",
         title=f"Subscription {number}",
         account=account,
-        principal=min(owners),
+        principal=min(owners, default=""),
+        clients=() if owners else tuple(await relay.principals.known()),
         state="as the gateway has it",
         seen="1",
         acts=_ON_PLAN,

@@ -8,6 +8,7 @@ So a program that knows versions up to 22 goes on beside it, and can be started 
 it, older programs refuse the database.
 """
 
+import functools
 import hashlib
 import re
 from collections.abc import Sequence
@@ -78,8 +79,9 @@ class Migration(NamedTuple):
         return f"migration {self.number} ({self.name})"
 
 
+@functools.cache
 def shipped(dialect: str) -> tuple[Migration, ...]:
-    """Reads this program's files for ``sqlite`` or ``postgresql``, in their order."""
+    """Reads this program's files for ``sqlite`` or ``postgresql``, in their order; once, since they don't change."""
     folder = resources.files(__package__) / dialect
     found = []
     for file in folder.iterdir():

@@ -21,20 +21,24 @@ from payrelay.store.statements.payment_owners import (
 from payrelay.store.statements.payments.packed_rows import (
     ACCEPTED_TOKEN,
     CHECKOUT,
+    IMPORTED_PAYMENT,
     INSTALLMENT,
     OPERATION,
     PAYMENT_SEEN,
     SUBSCRIPTION,
 )
 
-_HOLDS: Final = f"""(
-      state IN {listed(HOLDING_ORDER)} OR payment_id IS NOT NULL OR subscription_id IS NOT NULL
-      OR opened_at_ms IS NOT NULL OR EXISTS (SELECT 1 FROM signed_texts WHERE signed_texts.subject = checkouts.id)
+_HOLDS_FOR_GOOD: Final = """(
+      payment_id IS NOT NULL OR subscription_id IS NOT NULL OR opened_at_ms IS NOT NULL
+      OR EXISTS (SELECT 1 FROM signed_texts WHERE signed_texts.subject = checkouts.id)
     )"""
-"""A checkout that holds its order, that was paid, or that can be paid for good: its page was shown, or its form given
-out."""
+"""A checkout that was paid, or that can be paid for good: its page was shown, or its form given out."""
+_HOLDS: Final = f"(state IN {listed(HOLDING_ORDER)} OR {_HOLDS_FOR_GOOD})"
+"""A checkout that holds its order, for good or as long as it is open."""
 _IS_PROVED: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND NOT {TOOK_NO_EFFECT}"
 """An operation whose payment the gateway's reply or records named."""
+BY_IMPORT: Final = 2
+"""In the place of what tells how an owner holds an order: a payment of it was imported."""
 _SEEN_ELSEWHERE: Final = """EXISTS (
         SELECT 1 FROM payments_seen AS seen
         WHERE seen.merchant = $2 AND seen.payment_id = $1 AND seen.order_id <> {table}.order_id
@@ -61,15 +65,21 @@ MAKERS_OF_PAYMENT: Final = query(
 
 REPORTED_MAKERS_OF_PAYMENT: Final = query(
     f"""
-    SELECT {_if(f"{OPERATION_OWNS} AND NOT {_SEEN_ELSEWHERE.format(table='operations')}")}, {OPERATION}, NULL::json
+    SELECT 0, {_if(f"{OPERATION_OWNS} AND NOT {_SEEN_ELSEWHERE.format(table='operations')}")}, {OPERATION}, NULL::json
     FROM operations WHERE payment_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {_if(f"NOT {_SEEN_ELSEWHERE.format(table='checkouts')}")}, {CHECKOUT}, NULL::json
-    FROM checkouts WHERE payment_id = $1 AND merchant = $2""",
+    SELECT 0, {_if(f"NOT {_SEEN_ELSEWHERE.format(table='checkouts')}")}, {CHECKOUT}, NULL::json
+    FROM checkouts WHERE payment_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT {BY_IMPORT}, 1, {IMPORTED_PAYMENT}, NULL::json
+    FROM imported_payments WHERE payment_id = $1 AND merchant = $2""",
 )
-"""Finds the principals of authorizations and approvals for which a report named payment $1. No record of the gateway's
-shows such a payment, and the number could be that of another order. So it counts where nobody proved the payment his,
-and the gateway did not show it for another order."""
+"""Finds the principal for whom payment $1 was imported (BY_IMPORT), and the principals of authorizations and approvals
+for which a report named it.
+
+No record of the gateway's shows a payment that a report named, and the number could be that of another order. So such a
+report counts where nobody proved the payment his, where it wasn't imported, and where the gateway did not show it for
+another order."""
 
 ORDER_OF_PAYMENT: Final = query(
     f"""
@@ -80,12 +90,18 @@ ORDER_OF_PAYMENT: Final = query(
 
 OWNERS_OF_ORDER: Final = query(
     f"""
-    SELECT {_if(IS_OPEN)}, {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}")}, {OPERATION}, NULL
+    SELECT {_if(IS_OPEN)}, {_if(f"NOT {IS_OPEN}")}, created_at_ms,
+      {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}")}, {OPERATION}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2
     UNION ALL
-    SELECT 0, {_if(_HOLDS)}, {CHECKOUT}, NULL FROM checkouts WHERE order_id = $1 AND merchant = $2""",
+    SELECT 0, {_if(_HOLDS_FOR_GOOD)}, created_at_ms, {_if(_HOLDS)}, {CHECKOUT}, NULL::json
+    FROM checkouts WHERE order_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT {BY_IMPORT}, 1, imported_at_ms, 1, {IMPORTED_PAYMENT}, NULL::json
+    FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
 )
-"""Finds who made a payment of order $1 or holds it, and whether by an open operation."""
+"""Finds who made a payment of order $1 or holds it: by an open operation (1), by an import (BY_IMPORT), or else (0).
+Also whether for good, and since when."""
 
 PAYMENTS_OF_ORDER: Final = query(
     f"""
@@ -98,7 +114,10 @@ PAYMENTS_OF_ORDER: Final = query(
     SELECT installments.payment, 1, {CHECKOUT}, {INSTALLMENT} FROM checkouts
     JOIN installments ON installments.merchant = checkouts.merchant
       AND installments.subscription_id = checkouts.subscription_id
-    WHERE checkouts.order_id = $1 AND checkouts.merchant = $2""",
+    WHERE checkouts.order_id = $1 AND checkouts.merchant = $2
+    UNION ALL
+    SELECT payment_id, 1, {IMPORTED_PAYMENT}, NULL::json
+    FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
 )
 """Finds the known payments of order $1, each with its principal."""
 
@@ -140,6 +159,7 @@ KNOWN_PRINCIPALS: Final = query(
     UNION {distinct("operations", "principal")}
     UNION {distinct("checkouts", "principal")}
     UNION {distinct("customers", "principal")}
+    UNION {distinct("imported_payments", "principal")}
     ORDER BY value LIMIT $1""",
 )
 """Finds the names under which anything is stored."""

@@ -57,6 +57,14 @@ ADD_CHALLENGE: Final = query(
 )
 """Adds what a browser has to bring back."""
 
+KEEP_CHALLENGE: Final = query(
+    """
+    INSERT INTO console_challenges (name, bearer, way, ends_at_ms) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (name) DO UPDATE SET name = excluded.name
+    RETURNING way""",
+)
+"""Adds what a browser has to bring back, unless one of that name is there, and gives the way of the one that is."""
+
 TAKE_CHALLENGE: Final = query(
     "DELETE FROM console_challenges WHERE name = $1 AND bearer = $2 AND ends_at_ms > $3 RETURNING way"
 )

@@ -1,4 +1,4 @@
-"""Operators, their invitations and their sessions; and the columns of what they confirm."""
+"""Operators, their invitations and their sessions; and the columns of their passkeys and of what they confirm."""
 
 # ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
 
@@ -13,6 +13,10 @@ OPERATOR_COLUMNS: Final = (
 INVITATION_COLUMNS: Final = "id, operator_id, token_hash, made_at_ms, expires_at_ms, ended_at_ms"
 SESSION_COLUMNS: Final = (
     "id, operator_id, token_hash, stage, began_at_ms, seen_at_ms, ends_at_ms, client, browser, act, ended_at_ms"
+)
+PASSKEY_COLUMNS: Final = (
+    "id, operator_id, credential_id, credential, host, name, sign_count, made_at_ms, used_at_ms, copied_at_ms,"
+    " version, act"
 )
 CONFIRMATION_COLUMNS: Final = (
     "id, act_name, subject, account, principal, order_id, amount_minor, currency, fields, seen, state, made_by,"
@@ -60,7 +64,7 @@ NEWEST_ACT_OF_ROWS: Final = query(
     """
     SELECT max(act) FROM (
         SELECT act FROM operators UNION ALL SELECT act FROM console_sessions
-        UNION ALL SELECT max(act) FROM console_confirmations
+        UNION ALL SELECT max(act) FROM console_confirmations UNION ALL SELECT act FROM operator_passkeys
     ) AS named""",
 )
 """Reads the highest number of an act that a row names."""

@@ -7,6 +7,7 @@ from payrelay.store.statements.access import client_tokens, credentials, princip
 from payrelay.store.statements.console import operators
 from payrelay.store.statements.events import endpoints
 from payrelay.store.statements.gateways import readings
+from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 from payrelay.store.statements.payments.signed_texts import SIGNED_COLUMNS
 
@@ -24,10 +25,12 @@ READ: Final = {
     "payments_seen": readings.SEEN_COLUMNS,
     "subscriptions": subscriptions.OWNED_COLUMNS,
     "installments": subscriptions.INSTALLMENT_COLUMNS,
+    "imported_payments": IMPORTED_COLUMNS,
     "signed_texts": SIGNED_COLUMNS,
     "operations": OPERATION_COLUMNS,
     "operators": operators.OPERATOR_COLUMNS,
     "operator_invitations": operators.INVITATION_COLUMNS,
+    "operator_passkeys": operators.PASSKEY_COLUMNS,
     "console_sessions": operators.SESSION_COLUMNS,
     "console_confirmations": operators.CONFIRMATION_COLUMNS,
 }

@@ -8,7 +8,13 @@ from typing import Final, NamedTuple
 from payrelay.core.payments.operation import PAYMENT_KINDS
 from payrelay.store.engine.queries import Query, distinct, query
 from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OPERATION_OWNS, TOOK_NO_EFFECT, listed
-from payrelay.store.statements.payments.packed_rows import CHECKOUT, INSTALLMENT, OPERATION, SUBSCRIPTION
+from payrelay.store.statements.payments.packed_rows import (
+    CHECKOUT,
+    IMPORTED_PAYMENT,
+    INSTALLMENT,
+    OPERATION,
+    SUBSCRIPTION,
+)
 from payrelay.store.statements.payments.packed_rows import PAYMENT_SEEN as SEEN_ROW
 
 _INSTALLMENTS: Final = """
@@ -32,11 +38,14 @@ KNOWN_PAYMENT: Final = query(
       UNION ALL
       SELECT 4, subscriptions.order_id, subscriptions.currency, NULL, {SUBSCRIPTION}, {INSTALLMENT} {_INSTALLMENTS}
       WHERE installments.payment = $1 AND installments.merchant = $2 AND subscriptions.order_id IS NOT NULL
+      UNION ALL
+      SELECT 5, order_id, currency, NULL, {IMPORTED_PAYMENT}, NULL::json FROM imported_payments
+      WHERE payment_id = $1 AND merchant = $2
     ) AS known
     ORDER BY source""",
 )
-"""Finds what is known of a payment: as it was last seen, or as the operation, checkout or subscription that made it;
-with the rows from which that follows.
+"""Finds what is known of a payment: as it was last seen, or as the operation, checkout or subscription that made it,
+or as it was imported; with the rows from which that follows.
 
 Only what was seen, and an operation whose success the gateway answered, say that it was received.
 """
@@ -49,7 +58,8 @@ MERCHANTS_OF_PAYMENTS: Final = query(
     {distinct("payments_seen", "merchant")}
     UNION {distinct("operations", "merchant", _PAID_BY_OPERATION)}
     UNION {distinct("checkouts", "merchant", "payment_id IS NOT NULL")}
-    UNION {distinct("installments", "merchant", _PAID_INSTALLMENT)}""",
+    UNION {distinct("installments", "merchant", _PAID_INSTALLMENT)}
+    UNION {distinct("imported_payments", "merchant")}""",
 )
 """Finds the merchant accounts of which any payment is known."""
 
@@ -87,6 +97,7 @@ PAYMENT_SOURCES: Final = (
         of_order="subscriptions.order_id =",
         joined=f" JOIN subscriptions ON {_PLAN}",
     ),
+    PaymentSource("imported_payments", "payment_id", "true"),
 )
 
 
@@ -139,9 +150,12 @@ OWNERS_OF: Final = query(
     SELECT 'subscription', subscriptions.subscription_id, NULL, subscriptions.account, subscriptions.order_id,
       subscriptions.currency, installments.amount_minor
     {_INSTALLMENTS}
-    WHERE installments.merchant = $1 AND installments.payment = $2 AND installments.is_paid = 1""",
+    WHERE installments.merchant = $1 AND installments.payment = $2 AND installments.is_paid = 1
+    UNION ALL
+    SELECT 'import', place, NULL, account, order_id, currency, amount_minor FROM imported_payments
+    WHERE merchant = $1 AND payment_id = $2""",
 )
-"""Finds the operations, checkouts and subscriptions that a payment belongs to, as far as is known here."""
+"""Finds the operations, checkouts, subscriptions and the import that a payment belongs to, as far as is known here."""
 
 CHARGED_BACK_AT: Final = query("SELECT max(noted_at_ms) FROM chargebacks WHERE merchant = $1 AND payment_id = $2")
 """Tells when a payment's chargeback was stored; null where it has none."""

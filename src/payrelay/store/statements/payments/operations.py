@@ -8,9 +8,10 @@ The columns of ``operations`` have the order of ``core.payments.operation.Operat
 import itertools
 from typing import Final, NamedTuple
 
-from payrelay.core.payments.operation import Kind, State
+from payrelay.core.payments.operation import Kind, OperationFilter, State
+from payrelay.store.engine.database import Database, Row
 from payrelay.store.engine.queries import Query, packed, query
-from payrelay.store.statements.pagination import Among, ListIndex, Listing
+from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 
 OPERATION_COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
@@ -247,6 +248,15 @@ LIST_OPERATIONS: Final = Listing(
     ),
 )
 """The listed columns of operations, and the indexes of the list."""
+
+
+async def list_page(database: Database, filters: OperationFilter, *, before: str | None, limit: int) -> list[Row]:
+    """Reads the rows of one page of operations, newest first, with ids below ``before``. Raises StoreUnavailable."""
+    equal = columns_of(filters)
+    if filters.kind is not None:
+        equal["kind"] = filters.kind.stored
+    return await read_page(database, LIST_OPERATIONS, equal, before=before, limit=limit)
+
 
 INVALIDATE: Final = query(
     """

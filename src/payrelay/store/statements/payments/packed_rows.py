@@ -5,6 +5,7 @@ from typing import Final
 from payrelay.store.engine.queries import packed
 from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
 from payrelay.store.statements.gateways.readings import SEEN_COLUMNS
+from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
 from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
 from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
 from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, OWNED_COLUMNS
@@ -14,4 +15,5 @@ CHECKOUT: Final = packed("checkouts", CHECKOUT_COLUMNS)
 SUBSCRIPTION: Final = packed("subscriptions", OWNED_COLUMNS)
 INSTALLMENT: Final = packed("installments", INSTALLMENT_COLUMNS)
 ACCEPTED_TOKEN: Final = packed("accepted_tokens", ACCEPTED_COLUMNS)
+IMPORTED_PAYMENT: Final = packed("imported_payments", IMPORTED_COLUMNS)
 PAYMENT_SEEN: Final = packed("payments_seen", SEEN_COLUMNS)

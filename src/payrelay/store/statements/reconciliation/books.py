@@ -8,6 +8,7 @@ from payrelay.core.payments.operation import Kind
 from payrelay.store.engine.queries import query, query_among
 from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
 from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_COLUMNS
+from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
 from payrelay.store.statements.payment_owners import OF_CHECKOUT, OF_INSTALLMENT, listed
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_READ
 from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS
@@ -96,6 +97,11 @@ INSTALLMENTS_OF: Final = query_among(
     WHERE subscriptions.order_id @3 AND subscriptions.merchant = $1 AND {_IS_PAID}""",
 )
 """Reads all paid installments of some payments and some orders."""
+
+IMPORTED_OF: Final = query_among(
+    f"SELECT {IMPORTED_COLUMNS}, row_digest FROM imported_payments WHERE merchant = $1 AND payment_id @2",
+)
+"""Reads those of some payments that were imported. Nothing else reads them: our books of a time never miss one."""
 
 INSTALLMENTS_NAMED: Final = query_among(
     f"""

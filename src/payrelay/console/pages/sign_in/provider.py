@@ -1,6 +1,6 @@
 """Signing in by the company's account: the way to the provider, and the way back."""
 
-from payrelay.console.pages.sign_in import form_after, led_on
+from payrelay.console.pages.sign_in.password import form_after, led_on
 from payrelay.console.web.asked import SIGN_IN, Asked, next_of_text
 from payrelay.console.web.cookies import CookieName
 from payrelay.console.web.rendering import redirect

@@ -20,6 +20,10 @@ PASSWORD: Final = TryLimit("password", 10)
 """Of one e-mail address, also where no operator has it."""
 CODE: Final = TryLimit("code", 5)
 """Of one operator: whoever guesses five of a million codes each time needs years."""
+PASSKEY: Final = TryLimit("passkey", 20)
+"""Of one operator: nobody guesses a signature, but each takes time to check. It has a count of its own: whoever guesses
+at codes keeps no passkey out.
+"""
 ADDRESS: Final = TryLimit("address", 60)
 """From one address of the network, which a whole office may share."""
 

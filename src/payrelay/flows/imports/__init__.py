@@ -1,0 +1,1 @@
+"""Imports: takes over card tokens, subscriptions and payments from before Payrelay."""

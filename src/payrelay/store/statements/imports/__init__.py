@@ -1,0 +1,1 @@
+"""Statements about what was imported from before Payrelay."""
