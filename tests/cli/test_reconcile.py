@@ -103,7 +103,9 @@ def test_a_month_is_all_of_its_days() -> None:
     assert days_of(DAY) == (date(2020, 1, 2), date(2020, 1, 2))
 
 
-@pytest.mark.parametrize("days", ["2020-1", "2020-13", "20200102", "2020-02..2020-01", "2019-01..2020-12", ".."])
+@pytest.mark.parametrize(
+    "days", ["2020-1", "2020-13", "20200102", "2020-02..2020-01", "2019-01..2020-12", "..", "9999-12-31", "0001-01-01"]
+)
 def test_days_that_cant_be_read_are_told(days: str) -> None:
     """A month that was read as another one would be closed for good."""
     with pytest.raises(CommandError):

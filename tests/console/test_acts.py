@@ -338,7 +338,8 @@ async def test_a_session_that_ended_does_nothing(counter: Counter) -> None:
 
 
 @pytest.mark.parametrize(
-    "noun", ["operation", "payment", "checkout", "subscription", "customer", "account", "day", "difference", "x"]
+    "noun",
+    ["operation", "payment", "checkout", "subscription", "customer", "account", "day", "month", "difference", "x"],
 )
 @pytest.mark.parametrize("id_", ["nothing", "gateway~99", "a~b", "%2e%2e", "gateway~x", "gateway~2026-11-22"])
 async def test_what_isnt_there_has_a_page(counter: Counter, noun: str, id_: str) -> None:

@@ -25,6 +25,9 @@ DAYS_HELP: Final = (
 DaysOption = Annotated[str, typer.Option("--day", "--days", metavar="DAYS", help=DAYS_HELP)]
 DAYS_MAX: Final = 400
 """Days of one command: a year, and the month before it."""
+_FIRST: Final = date(1970, 1, 2)
+_LAST: Final = date(9000, 1, 1)
+"""Days around them have no moments that can be counted."""
 _MONTH: Final = re.compile(r"\d{4}-\d{2}", re.ASCII)
 PROFILE_BYTES_MAX: Final = 100_000
 
@@ -35,7 +38,7 @@ def day_of(text: str) -> date:
         day = date.fromisoformat(text)
     except ValueError:
         day = None
-    if day is None or day.isoformat() != text:
+    if day is None or day.isoformat() != text or not _FIRST <= day <= _LAST:
         raise CommandError(f"{text} is no day such as 2026-11-22, and no month such as 2026-11")
     return day
 

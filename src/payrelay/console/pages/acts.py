@@ -3,7 +3,7 @@
 from payrelay.console.pages.target import reason_from, stale_page, target_page
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import redirect
-from payrelay.core.console.act_texts import ACT_TEXTS, TITLES_OF_DECISIONS
+from payrelay.core.console.act_texts import TITLES_OF_DECISIONS, text_of
 from payrelay.core.console.confirmations import Confirmation, ConfirmationState, is_over
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.roles import HAVE_OWN_LINE, Act
@@ -78,8 +78,8 @@ async def _page(asked: Asked, refusal: Refusal | None = None) -> ConsoleAnswer:
     confirmation = await own_confirmation(asked.parts, asked.actor, asked.names[0])
     ending = await ending_now(relay, confirmation)
     over = is_over(confirmation, relay.clock.now_ms())
-    text = ACT_TEXTS[confirmation.act_name]
     noun, _, id_ = confirmation.subject.partition("/")
+    text = text_of(confirmation.act_name, noun)
     needs_second = confirmation.act_name in asked.parts.second_person
     proposer = await _proposer(asked, confirmation)
     is_proposal = confirmation.state is ConfirmationState.SHOWN and needs_second

@@ -19,7 +19,8 @@ from payrelay.core.reconciliation.verdicts import (
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.acts.confirm import existing_target
 from payrelay.flows.console.acts.stale import seen_now
-from payrelay.flows.console.books.book_targets import DAY, day_in, name_in_books, order_of, state_of, verdict_of
+from payrelay.flows.console.acts.targets import target_of
+from payrelay.flows.console.books.book_targets import DAY, MONTH, day_in, name_in_books, order_of, state_of, verdict_of
 from payrelay.flows.reconciliation.read_pages import (
     DaysView,
     default_month,
@@ -41,9 +42,15 @@ class SumsRow(NamedTuple):
 async def show_month(asked: Asked) -> ConsoleAnswer:
     """Shows the days of a month."""
     month = await month_of(asked)
+    id_ = name_in_books(month.account, f"{month.first:%Y-%m}")
+    target = await target_of(asked.site.relay, MONTH, id_)
+    can_close = target is not None and Act.CLOSE_DAY in target.acts and may(asked.visited.operator.role, Act.CLOSE_DAY)
     return asked.page(
         "books_month.html",
         month=month,
+        month_id=id_,
+        can_close=can_close,
+        seen="" if target is None else await seen_now(asked.parts, target),
         accounts=sorted(asked.site.relay.accounts),
         rows=[(each, _rows_of(each.sums.sums, each.sums.corrections) if each.sums else []) for each in month.days],
         verdicts=VERDICT_WORDS,

@@ -3,7 +3,7 @@
 from payrelay.console.pages.target import path_of, reason_from, stale_page, target_page
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import redirect
-from payrelay.core.console.act_texts import ACT_TEXTS
+from payrelay.core.console.act_texts import text_of
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.errors import Refusal
 from payrelay.flows.console.acts.cases import add_note, assign, read_queue
@@ -14,7 +14,7 @@ from payrelay.flows.console.acts.stale import StalePageError
 async def show_queue(asked: Asked) -> ConsoleAnswer:
     """Lists what needs a person."""
     queue = await read_queue(asked.parts, asked.site.relay, asked.actor)
-    return asked.page("queue.html", live="/console/queue", tells=True, queue=queue, texts=ACT_TEXTS)
+    return asked.page("queue.html", live="/console/queue", tells=True, queue=queue, text_of=text_of)
 
 
 async def show_target(asked: Asked) -> ConsoleAnswer:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from payrelay.console.web.asked import Asked
-from payrelay.core.console.act_texts import ACT_TEXTS
+from payrelay.core.console.act_texts import ACT_TEXTS, text_of
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.roles import Act, may
 from payrelay.core.operator_text import WordsError, reason_of
@@ -13,7 +13,7 @@ from payrelay.flows.console.acting import ActTarget
 from payrelay.flows.console.acts.stale import StalePageError
 from payrelay.flows.console.acts.studies import study_target
 from payrelay.flows.console.acts.targets import that_can_be_acted_on
-from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, LISTED_ON
+from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, LISTED_ON, MONTH
 
 
 class Actions(NamedTuple):
@@ -37,7 +37,7 @@ async def target_page(asked: Asked, target: ActTarget, refusal: Refusal | None =
         takes_payment=any(each.takes_payment for each in study.decisions),
         acts=[act for act in target.acts if act is not Act.DECIDE and may(role, act)],
         allowed=[act for act in (Act.DECIDE, Act.ADD_NOTE, Act.ASSIGN_CASE) if may(role, act)],
-        texts=ACT_TEXTS,
+        texts={act: text_of(act, target.noun) for act in ACT_TEXTS},
         given=asked.form,
     )
 
@@ -53,7 +53,9 @@ def path_of(target: ActTarget) -> str:
 
 
 def _books_path(target: ActTarget) -> str | None:
-    """Gives the address of the day that lists a thing of the books; None for whatever else."""
+    """Gives the address of the month, or of the day that lists a thing of the books; None for whatever else."""
+    if target.noun == MONTH:
+        return f"/console/reconciliation?account={quote(target.account)}&month={target.id.partition('~')[2]}"
     day = {DAY: target.id.partition("~")[2], DIFFERENCE: dict(target.facts).get(LISTED_ON)}.get(target.noun)
     return None if day is None else f"/console/reconciliation/{quote(target.account, safe='')}/{day}"
 

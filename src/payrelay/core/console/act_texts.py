@@ -71,6 +71,19 @@ ACT_TEXTS: Final[dict[Act, ActText]] = {
 }
 """By act; of every act in ``TO_CONFIRM``."""
 
+_OF_MONTH: Final = ActText(
+    "Close the month",
+    "Each of its days is compared once more, and closed, one after the other. Their figures stay as they are here. None"
+    " can be opened again: what becomes known later is a correction in a later day. Differences that are open stay"
+    " open. Where a day comes to something else than is shown here, it and those behind it stay open.",
+)
+
+
+def text_of(act: Act, noun: str) -> ActText:
+    """Gives the text of an act on a thing: days are closed one by one, or as a month."""
+    return _OF_MONTH if act is Act.CLOSE_DAY and noun == "month" else ACT_TEXTS[act]
+
+
 TITLES_OF_DECISIONS: Final[dict[str, str]] = {
     State.SUCCEEDED: "It was done",
     State.FAILED: "It did not happen",

@@ -82,11 +82,18 @@ async def close_day(
 
 
 async def close_days(
-    relay: Relay, scope: BooksScope, days: tuple[date, date], actor: Actor, reason: str
+    relay: Relay,
+    scope: BooksScope,
+    days: tuple[date, date],
+    actor: Actor,
+    reason: str,
+    *,
+    shown_ms: int | None = None,
 ) -> AsyncIterator[tuple[date, DayReport | None]]:
     """Closes the days from a first to a last one after the other, and gives each; of several None for a closed one.
 
     It ends at the first day that can't be closed; what was closed before it stays closed, and it may be begun again.
+    ``shown_ms`` is when a person was shown the days: one that was compared since is not closed.
 
     Raises Refusal, before anything is closed: forbidden; conflict where a day isn't over, was not compared, or there is
     a gap to the last closed day. Raises what ``close_day`` raises.
@@ -103,6 +110,9 @@ async def close_days(
     before = await relay.reconciliation.differences.last_closed(scope.merchant)
     if before is not None and before.day < first - timedelta(days=1):
         raise Refusal(Code.CONFLICT, f"the last closed day is {before.day}: days are closed one after the other")
+    newer = [each.day for each in stored if shown_ms is not None and each.ran_at_ms > shown_ms and not each.act]
+    if newer:
+        raise Refusal(Code.CONFLICT, f"{newer[0]} was compared anew; look again")
     closed = {each.day for each in stored if each.closed_at_ms is not None and first != last}
     for day in days_between(first, last):
         yield day, None if day in closed else await close_day(relay, scope, day, actor, reason)

@@ -15,7 +15,7 @@ from payrelay.core.payments.operation import PAYMENT_KINDS, Kind, Operation, Sta
 from payrelay.core.payments.payment import plain_number
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.flows.console.acting import ActTarget
-from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, SEEN_BY, read_day, read_difference
+from payrelay.flows.console.books.readers import BOOK_READERS, SEEN_BY
 from payrelay.flows.operators.decidable import decisions_on
 from payrelay.flows.relay import Relay
 from payrelay.store.access.owners import NOT_TOLD
@@ -270,7 +270,6 @@ READERS: Final[dict[str, Callable[[Relay, str], Awaitable[ActTarget | None]]]] =
     "notification": _notification,
     "endpoint": _endpoint,
     "key": _key,
-    DAY: read_day,
-    DIFFERENCE: read_difference,
+    **BOOK_READERS,
 }
 """By the noun in an address."""

@@ -18,10 +18,11 @@ from payrelay.flows.reconciliation.scope import BooksScope, scope_of
 from payrelay.flows.relay import Relay
 
 DAY: Final = "day"
+MONTH: Final = "month"
 DIFFERENCE: Final = "difference"
 LISTED_ON: Final = "In the list of"
 """The title of the fact that tells on which day a difference is booked."""
-SEEN_BY: Final = {DAY: Act.LOOK_AT_BOOKS, DIFFERENCE: Act.LOOK_AT_BOOKS}
+SEEN_BY: Final = dict.fromkeys((DAY, MONTH, DIFFERENCE), Act.LOOK_AT_BOOKS)
 """What a role must allow for a thing to be seen, beside what every role may see; by the noun in an address."""
 
 
@@ -101,11 +102,12 @@ async def read_difference(relay: Relay, id_: str) -> ActTarget | None:
 
 def figures_of(report: DayReport) -> tuple[tuple[str, str], ...]:
     """Gives what a day came to, by currency, movement and verdict, as pairs of a title and a text."""
-    own, corrected = _figures(report.sums, ""), _figures(report.corrections, "corrections, ")
+    own, corrected = figure_facts(report.sums, ""), figure_facts(report.corrections, "corrections, ")
     return (*own, *corrected) or (("Figures", "nothing happened on this day, as far as is known"),)
 
 
-def _figures(sums: Iterable[Sum], before: str) -> tuple[tuple[str, str], ...]:
+def figure_facts(sums: Iterable[Sum], before: str) -> tuple[tuple[str, str], ...]:
+    """Gives sums as pairs of a title, with a word before what they are of, and a text."""
     return tuple(
         (
             f"{each.currency}, {before}{each.movement}, {VERDICT_WORDS[each.verdict]}",

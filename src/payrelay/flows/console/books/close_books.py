@@ -4,21 +4,26 @@ Each may be begun a second time, where a process died in the midst of it: what i
 with the same reason, is done.
 """
 
+from datetime import date
 from typing import NoReturn
 
+from payrelay.core.reconciliation.entries import last_of_month
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.acting import ActResult, ConfirmedAct
-from payrelay.flows.console.books.book_targets import day_in, scope_and_name
+from payrelay.flows.console.books.book_targets import MONTH, day_in, scope_and_name
 from payrelay.flows.console.parts import Actor
-from payrelay.flows.reconciliation.close import close_day, close_difference
+from payrelay.flows.reconciliation.close import close_day, close_days, close_difference
 from payrelay.flows.relay import Relay
 
 DAY_SAID = "The day is closed. What becomes known later is a correction in a later day."
+MONTH_SAID = "The month is closed. What becomes known later is a correction in a later day."
 DIFFERENCE_SAID = "The difference is closed."
 
 
 async def carry_out_close_day(relay: Relay, act: ConfirmedAct) -> ActResult:
-    """Closes a day as it was shown. Raises Refusal where that can't be done any more; StoreError."""
+    """Closes a day, or a month, as it was shown. Raises Refusal where that can't be done any more; StoreError."""
+    if act.target.noun == MONTH:
+        return await _close_month(relay, act)
     named = scope_and_name(relay, act.target.id)
     day = None if named is None else day_in(named[1])
     if named is None or day is None:
@@ -29,6 +34,27 @@ async def carry_out_close_day(relay: Relay, act: ConfirmedAct) -> ActResult:
     seen_ms = int(act.confirmation.seen.partition("-")[0])
     await close_day(relay, named[0], day, _actor(act), act.reason, seen_ms=seen_ms)
     return ActResult(said=DAY_SAID)
+
+
+async def _close_month(relay: Relay, act: ConfirmedAct) -> ActResult:
+    """Closes the days of a month one after the other, and passes over those that are closed."""
+    named = scope_and_name(relay, act.target.id)
+    first = None if named is None else day_in(f"{named[1]}-01")
+    if named is None or first is None:
+        _gone()
+    days, closed = (first, last_of_month(first)), list[date]()
+    try:
+        async for day, report in close_days(
+            relay, named[0], days, _actor(act), act.reason, shown_ms=act.confirmation.made_at_ms
+        ):
+            closed += [day] if report is not None else []
+    except Refusal as refusal:
+        if not closed:
+            raise
+        raise Refusal(
+            refusal.code, f"the days up to {closed[-1]} are closed now, and no other: {refusal.msg}"
+        ) from None
+    return ActResult(said=MONTH_SAID)
 
 
 async def carry_out_close_difference(relay: Relay, act: ConfirmedAct) -> ActResult:
