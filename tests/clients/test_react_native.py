@@ -4,13 +4,13 @@
 """
 
 import json
-import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.doc_blocks import code_of
 from tests.needed import lacking
 from tests.sources import ROOT
 
@@ -50,8 +50,9 @@ def test_the_guide_compiles(tmp_path: Path) -> None:
     shapes = {"declaration": True, "emitDeclarationOnly": True, "rootDir": "src", "types": ["node"]}
     compiled(tmp_path / "client", {**shapes, "outDir": str(package / "dist")}, "src/index.ts", "src/node.ts")
 
-    page = (ROOT / "docs" / "react-native.md").read_text()
-    blocks = re.findall(r"```tsx?\n// (\S+)\n(.*?)```", page, re.DOTALL)
+    page = ROOT / "docs" / "react-native.md"
+    files = [*code_of(page, "ts"), *code_of(page, "tsx")]
+    blocks = [code.removeprefix("// ").split("\n", 1) for code in files]
     assert [name for name, _ in blocks] == list(FILES)
     for name, code in blocks:
         (tmp_path / "app" / name).write_text(code)
