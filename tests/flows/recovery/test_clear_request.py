@@ -352,9 +352,22 @@ async def test_a_payment_of_the_window_is_shown_to_nobody_whose_it_may_not_be(lo
         await require_owned(relay, asked(), CHARGE.order_id, (paid,))
     assert caught.value.code is Code.UNAVAILABLE
     await require_owned(relay, asked(), CHARGE.order_id, (msgspec.structs.replace(paid, at_ms=1),))
-    lost.recovery.incarnations = (FIRST,)
+    lost.recovery.incarnations = (FIRST, msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=LOOKED_MS))
     lost.world.clock.passed_ms += IDENTITY_KEPT_MS
     await require_owned(relay, asked(), CHARGE.order_id, (paid,))
+
+
+async def test_no_payment_without_an_owner_is_shown_while_the_database_is_behind(lost: LostWorld) -> None:
+    """No recovery has begun, and nobody knows since when commits are lost: a rival would read names."""
+    paid, relay = payment_of(CHARGE, "320027150500", MOST_MS), lost.world.relay
+    for credential in (CREDENTIAL, STRANGER):
+        await relay.credentials.add(credential)
+    relay.lost_commits.fall_behind(1, "operation op_1 is missing")
+    with pytest.raises(Refusal) as caught:
+        await require_owned(relay, asked(), CHARGE.order_id, (paid,))
+    assert caught.value.code is Code.UNAVAILABLE
+    known, _ = lost.account.shown[0]
+    await require_owned(relay, asked(), KNOWN_ORDER, (known, msgspec.structs.replace(paid, order_id=KNOWN_ORDER)))
 
 
 @pytest.mark.parametrize(

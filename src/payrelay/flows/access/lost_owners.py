@@ -111,16 +111,21 @@ async def require_owned(relay: Relay, request: Request, order_id: str, payments:
     """Raises Refusal (unavailable) where a payment of an order may be another principal's, whose rows are lost.
 
     An owner of the order from before the loss owns what has no row, too. One who came later may have taken the order
-    of another, whose rows are lost. Outside of a recovery it always returns. Raises StoreError.
+    of another, whose rows are lost. While the database is behind, and nobody knows since when, that holds of all
+    payments. Otherwise it always returns. Raises StoreError.
     """
     current = (await relay.lost_commits.identity()).current
-    if current.lost is None or not current.is_recovering:
+    lost = current.lost if current.is_recovering else None
+    if lost is None and not relay.lost_commits.must_wait:
         return
     account = relay.account(request.account)
-    window = sendings_of(current.lost, sending_ms(account.timeout_s))
     known = await relay.owners.payments_of_order(account.merchant, order_id)
-    unknown = [each for each in payments if is_within(each, window) and not known.get(str(each.payment_id))]
-    if not unknown or await _is_owned_since_before(relay, account.merchant, order_id, current.lost.since_ms):
+    unknown = [each for each in payments if not known.get(str(each.payment_id))]
+    if lost is not None:
+        window = sendings_of(lost, sending_ms(account.timeout_s))
+        unknown = [each for each in unknown if is_within(each, window)]
+    since_ms = NEVER_MS if lost is None else lost.since_ms
+    if not unknown or await _is_owned_since_before(relay, account.merchant, order_id, since_ms):
         return
     if await is_reserved(relay, request):
         raise Refusal(Code.UNAVAILABLE, UNSHOWN_SENTENCE, retry_after_s=RETRY_AFTER_S)
