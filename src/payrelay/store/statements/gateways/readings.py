@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.queries import Query, batched_query, query
 from payrelay.store.statements.data_keys import key_of, put_key_after
 
 _INVALIDATES: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
@@ -14,7 +14,7 @@ _OPERATIONS_WITH: Final = f"SELECT {_INVALIDATES}, count(*), COALESCE(sum(versio
 VERSION_OF_MERCHANT: Final = query(f"SELECT {_INVALIDATES}")
 """Reads how often something happened that may change any reading of a merchant account's."""
 
-VERSION_OF_ORDER: Final = query(_OPERATIONS_WITH + "order_id = $2 AND merchant = $1")
+VERSION_OF_ORDER: Final = batched_query(_OPERATIONS_WITH + "order_id = $2 AND merchant = $1", "text", "text")
 """Reads the version of the merchant account, and the number and versions of the operations on an order. No operation is
 ever removed, and each change raises its version."""
 
