@@ -77,9 +77,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 DIRECT = "gateway, asked directly"
 NGINX = "nginx, plain proxy"
 USUAL = "FastAPI + httpx"
+BARE = "bare relay"
 SQLITE = "Payrelay, SQLite"
 POSTGRESQL = "Payrelay, PostgreSQL"
-NAMES = (DIRECT, NGINX, USUAL, SQLITE, POSTGRESQL)
+NAMES = (DIRECT, NGINX, USUAL, BARE, SQLITE, POSTGRESQL)
 """All of them, in the table's order."""
 
 KEY_OF_EQUAL_LENGTH = f"prk_test_{secrets.token_hex(24)}"
@@ -149,6 +150,39 @@ class Usual:
         launch = programs.Launch(
             name="usual",
             arguments=arguments,
+            core=self._setting.cores.server,
+            folder=self._setting.folder,
+            environment=environment,
+        )
+        with programs.running(launch) as process:
+            programs.wait_ready(process, launch, port, READY_PATH)
+            yield Served(port=port, key=KEY_OF_EQUAL_LENGTH, pid=process.pid)
+
+
+class Bare:
+    """The fastest relay that an expert would write without a journal, in one process."""
+
+    name = BARE
+    kinds = (Kind.READ, Kind.CHARGE)
+    is_loaded = True
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+
+    @contextlib.contextmanager
+    def served(self) -> Iterator[Served]:
+        """Runs it."""
+        port = programs.free_port()
+        environment = {
+            "BARE_BASE_URL": self._setting.gateway.url,
+            "BARE_APP_ID": "bench",
+            "BARE_APP_SECRET": "bench",
+            "BARE_API_KEY": KEY_OF_EQUAL_LENGTH,
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        launch = programs.Launch(
+            name="bare",
+            arguments=[sys.executable, str(HERE / "bare_relay.py"), programs.HOST, str(port)],
             core=self._setting.cores.server,
             folder=self._setting.folder,
             environment=environment,
@@ -255,6 +289,7 @@ BY_NAME: dict[str, Callable[[Setting], Contender]] = {
     "direct": Direct,
     "nginx": Nginx,
     "usual": Usual,
+    "bare": Bare,
     "sqlite": PayrelaySqlite,
     "postgresql": PayrelayPostgresql,
 }

@@ -7,10 +7,10 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 import results
-from contenders import NGINX, POSTGRESQL, SQLITE, USUAL, Kind
+from contenders import BARE, NGINX, POSTGRESQL, SQLITE, USUAL, Kind
 from results import Row, Run, Spread
 
-COLOURS = {NGINX: "#9aa0a6", USUAL: "#c58b3c", SQLITE: "#1f6f8b", POSTGRESQL: "#5aa9c4"}
+COLOURS = {NGINX: "#9aa0a6", USUAL: "#c58b3c", BARE: "#8a6fb0", SQLITE: "#1f6f8b", POSTGRESQL: "#5aa9c4"}
 BAR = 0.8
 
 

@@ -1,7 +1,8 @@
 """Counts what one request makes the program do: calls of functions by room, statements, commits and round trips.
 
 Nothing here is a time, so a busy machine counts the same. The worker goes on beside a request, and may add to what is
-counted; so a request of one kind is made many times, and the lowest quartile of each number counts.
+counted. So a request of one kind is made many times: the lowest quartile of each number makes the budget, and the least
+of each is compared with it.
 """
 
 import os

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from tests.sources import ROOT
 from tests.store.conftest import CHARGE
 
 from payrelay.clock import Clock
@@ -186,8 +187,8 @@ async def test_what_was_acknowledged_outlives_a_kill(url: str) -> None:
 
 def _acknowledged_before_a_kill(url: str) -> set[Value]:
     """Gives the ids that another process had acknowledged when it was killed in the middle of its work."""
-    script = Path(__file__).with_name("writes_until_killed.py")
-    with subprocess.Popen([sys.executable, str(script), url], stdout=subprocess.PIPE, text=True) as writer:
+    command = [sys.executable, "-m", "tests.store.engine.writes_until_killed", url]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         lines = [writer.stdout.readline() for _ in range(WRITTEN_MIN)]
         writer.kill()

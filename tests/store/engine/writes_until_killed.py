@@ -1,9 +1,15 @@
-"""Accepts operations as fast as it can, and prints the id of each when it is acknowledged. To be killed."""
+"""Accepts operations as fast as it can, and prints the id of each when it is acknowledged. To be killed.
+
+With a folder behind the address, the folder gets what a loss of power would leave of the files; with ``unsynced``
+behind that, SQLite leaves out its syncs.
+"""
 
 import asyncio
 import sys
+from pathlib import Path
 
 import msgspec
+from tests.store.engine.forgetting_vfs import ForgettingSystem
 
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
@@ -12,6 +18,7 @@ from payrelay.core.payments.operation import JournalEntry, Kind, Operation, Stat
 from payrelay.store import open_database
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sqlite import Sqlite
 from payrelay.store.payments.journal import Journal
 
 AT_ONCE = 8
@@ -53,10 +60,15 @@ async def _write(journal: Journal, worker: int) -> None:
         number += 1
 
 
-async def _main(url: str) -> None:
+async def _main(url: str, folder: str = "", unsynced: str = "") -> None:
+    if folder:
+        ForgettingSystem(Path(folder))
     database = await open_database(url, clock=Clock(), owner=True)
+    if unsynced:
+        assert isinstance(database, Sqlite)
+        database._writer.execute("PRAGMA synchronous = OFF")  # no setting turns it off
     journal = Journal(database, Seal((b"k" * 32,)), RowDigests(database, b"c" * 32, Clock()), chain_key=b"c" * 32)
     await asyncio.gather(*[_write(journal, worker) for worker in range(AT_ONCE)])
 
 
-asyncio.run(_main(sys.argv[1]))
+asyncio.run(_main(*sys.argv[1:]))

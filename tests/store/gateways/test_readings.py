@@ -12,6 +12,7 @@ from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, ReadingStore, subject_of
 from payrelay.store.payments.known_payments import KnownPayments
+from payrelay.store.statements.gateways.readings import NOTED_WITH_MAX
 
 MERCHANT = "0123456789abcdef"
 ORDER = PaymentsOfOrder(order_id="A-1")
@@ -102,6 +103,24 @@ async def test_a_payment_is_known_as_it_was_seen_last(last: ReadingStore, databa
     await last.keep(MERCHANT, SUBSCRIPTION, READING, (PAYMENT,), read_at_ms=5_999)
     assert await KnownPayments(database, digests_of(database)).get(MERCHANT, "320025") == ("A-1", "LKR", "REFUNDED")
     assert await KnownPayments(database, digests_of(database)).get("another", "320025") is None
+
+
+async def test_the_payments_of_an_answer_count_where_a_later_answer_is_stored(
+    last: ReadingStore, database: Database
+) -> None:
+    """The later answer may be to another question; what the earlier one shows of a payment is news all the same."""
+    await last.keep(MERCHANT, ORDER, READING, (), read_at_ms=5_000)
+    await last.keep(MERCHANT, ORDER, READING, (PAYMENT,), read_at_ms=4_999)
+    assert await KnownPayments(database, digests_of(database)).get(MERCHANT, "320025") == ("A-1", "LKR", "RECEIVED")
+
+
+@pytest.mark.parametrize("count", [1, NOTED_WITH_MAX, NOTED_WITH_MAX + 2])
+async def test_every_payment_of_an_answer_is_noted(last: ReadingStore, database: Database, count: int) -> None:
+    """Some go with the answer in one statement, and any others after it."""
+    payments = [msgspec.structs.replace(PAYMENT, payment_id=str(number)) for number in range(1, count + 1)]
+    await last.keep(MERCHANT, ORDER, READING, payments, read_at_ms=5_000)
+    known = KnownPayments(database, digests_of(database))
+    assert [await known.get(MERCHANT, each.payment_id) for each in payments] == [("A-1", "LKR", "RECEIVED")] * count
 
 
 async def test_a_payment_without_a_readable_amount_is_not_noted(last: ReadingStore, database: Database) -> None:

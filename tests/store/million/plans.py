@@ -20,6 +20,8 @@ _LIMIT: Final = re.compile(r"(?:LIMIT|OFFSET) \$(\d+)")
 _SAMPLES: Final = {"text": "'x'", "json": "'[\"1\"]'", "jsonb": "'[\"1\"]'", "bytea": r"'\x01'", "integer": "5"}
 _MOMENT: Final = "1700000050000"
 _FEW: Final = "100"
+_TOGETHER: Final = 3
+"""Statements of a batch."""
 
 _WHOLE: Final = {"Sort", "Aggregate", "Hash"}
 """Nodes that take all their rows before they give the first one."""
@@ -52,21 +54,30 @@ def faults_in_sqlite(connection: sqlite3.Connection, query: Query) -> Iterator[s
 async def faults_in_postgresql(connection: asyncpg.Connection, query: Query, samples: Mapping[int, str]) -> list[str]:
     """Finds the nodes that scan a growing table or a big index, and those that take many rows without a limit.
 
-    ``samples`` are parameters by their numbers; others are usual ones, by their types.
+    That is also of the statement that carries out several of the query at once. ``samples`` are parameters by their
+    numbers; others are usual ones, by their types.
     """
+    texts = [query.postgresql] if query.batch is None else [query.postgresql, query.batch]
+    return [fault for text in texts for fault in await _faults(connection, text, samples)]
+
+
+async def _faults(connection: asyncpg.Connection, text: str, samples: Mapping[int, str]) -> list[str]:
     sizes = dict(await connection.fetch("SELECT relname::text, reltuples FROM pg_class"))
-    limits = {int(number) for number in _LIMIT.findall(query.postgresql)}
-    await connection.execute(f"PREPARE explained AS {query.postgresql}")
+    limits = {int(number) for number in _LIMIT.findall(text)}
+    await connection.execute(f"PREPARE explained AS {text}")
     types = await connection.fetchval("SELECT parameter_types::text[] FROM pg_prepared_statements")
-    given = [
-        samples.get(number, _FEW if number in limits else _SAMPLES.get(kind, _MOMENT))
-        for number, kind in enumerate(types, 1)
-    ]
+    given = [samples.get(number, _FEW if number in limits else _sample(kind)) for number, kind in enumerate(types, 1)]
     arguments = f"({', '.join(given)})" if given else ""
     plan = json.loads(await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE explained{arguments}"))
     await connection.execute("DEALLOCATE explained")
     found = (_fault(node, is_limited=limited, sizes=sizes) for node, limited in nodes(plan[0]["Plan"]))
     return [fault for fault in found if fault]
+
+
+def _sample(kind: str) -> str:
+    if kind.endswith("[]"):
+        return f"ARRAY[{', '.join([_sample(kind.removesuffix('[]'))] * _TOGETHER)}]::{kind}"
+    return _SAMPLES.get(kind, _MOMENT)
 
 
 def nodes(plan: Plan, *, is_limited: bool = False) -> Iterator[tuple[Plan, bool]]:

@@ -11,7 +11,9 @@ Rules:
 """
 
 import hashlib
+import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -21,10 +23,11 @@ from payrelay.core.payments.operation import FROZEN, Operation, State, claim_of_
 from payrelay.errors import Code, Refusal
 
 KEY_LENGTH_MAX: Final = 255
-_VISIBLE_FIRST: Final = "!"
-_VISIBLE_LAST: Final = "~"
+_KINDS_MAX: Final = 64
+"""More than there are kinds of calls and of their parts."""
+_is_visible: Final = re.compile("[!-~]*").fullmatch
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
+_encode = msgspec.json.Encoder().encode
 
 
 class Repeat(StrEnum):
@@ -52,7 +55,7 @@ def parse_key(values: list[str]) -> str | None:
     key = _unquoted(text) if text.startswith('"') else text
     if not 1 <= len(key) <= KEY_LENGTH_MAX:
         raise Refusal(Code.MALFORMED_REQUEST, f"Idempotency-Key must have 1 to {KEY_LENGTH_MAX} characters")
-    if not all(_VISIBLE_FIRST <= character <= _VISIBLE_LAST for character in key):
+    if not _is_visible(key):
         raise Refusal(Code.MALFORMED_REQUEST, "Idempotency-Key must be visible ASCII characters")
     return key
 
@@ -78,26 +81,29 @@ def _unquoted(text: str) -> str:
 
 def fingerprint_of(account: str, call: Effect) -> str:
     """Gives 64 hex digits that are equal for equal requests to the same account."""
-    return hashlib.sha256(account.encode() + b"\0" + _text_of(call)).hexdigest()
+    return hashlib.sha256(account.encode() + b"\0" + _encode(_hashed(call))).hexdigest()
 
 
-def _text_of(value: object) -> bytes:
-    """Writes the hashed parts of a call, of a part of a call or of a member, as JSON."""
-    if isinstance(value, tuple):
-        return b"[%b]" % b",".join(_text_of(part) for part in value)
-    if not isinstance(value, Call | Item):
-        return _encode(value)
-    config, first = value.__struct_config__, value.first_members
-    names = (*first, *sorted(name for name in value.__struct_fields__ if _is_added(value, name)))
-    members = [_encode(name) + b":" + _text_of(getattr(value, name)) for name in names]
-    if config.tag is not None:
-        members.insert(0, _encode(config.tag_field) + b":" + _encode(config.tag))
-    return b"{%b}" % b",".join(members)
+def _hashed(value: Call | Item) -> dict[str, object]:
+    """Gives what is hashed of a call, or of a part of one, by names, in the order in which it is written.
+
+    A member that was added later and is absent leaves the fingerprint as it was before there was such a member.
+    """
+    tag, first, added = _members_of(type(value))
+    given = [name for name in added if getattr(value, name) is not None]
+    return dict(tag) | {name: _plain(getattr(value, name)) for name in (*first, *given)}
 
 
-def _is_added(value: Call | Item, name: str) -> bool:
-    """True for a member that was added later and is given; an absent one leaves the fingerprint as it was before."""
-    return name not in value.first_members and getattr(value, name) is not None
+def _plain(member: object) -> object:
+    return [_hashed(part) for part in member] if isinstance(member, tuple) else member
+
+
+@lru_cache(maxsize=_KINDS_MAX)
+def _members_of(kind: type[Call | Item]) -> tuple[tuple[tuple[str, object], ...], tuple[str, ...], tuple[str, ...]]:
+    """Gives the tag of a kind of call or part, its first members, and those that were added later, sorted."""
+    config, first = kind.__struct_config__, kind.first_members
+    tag = () if config.tag is None else ((str(config.tag_field), config.tag),)
+    return tag, first, tuple(sorted(name for name in kind.__struct_fields__ if name not in first))
 
 
 def claim_of(key: str | None, request_fingerprint: str, *, is_unkeyed_claimed: bool) -> str | None:

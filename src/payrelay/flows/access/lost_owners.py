@@ -13,7 +13,7 @@ Rules:
    for an operator, and not for the page that came later.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from payrelay.core.access.ownership import acts_for_any
@@ -107,12 +107,15 @@ async def require_unreserved(relay: Relay, request: Request, noun: str) -> None:
         raise Refusal(Code.UNAVAILABLE, f"this {noun} {RESERVED_SENTENCE}", retry_after_s=RETRY_AFTER_S)
 
 
-async def require_owned(relay: Relay, request: Request, order_id: str, payments: Iterable[Payment]) -> None:
+async def require_owned(
+    relay: Relay, request: Request, order_id: str, payments: Callable[[], Iterable[Payment]]
+) -> None:
     """Raises Refusal (unavailable) where a payment of an order may be another principal's, whose rows are lost.
 
-    An owner of the order from before the loss owns what has no row, too. One who came later may have taken the order
-    of another, whose rows are lost. While the database is behind, and nobody knows since when, that holds of all
-    payments. Otherwise it always returns. Raises StoreError.
+    ``payments`` gives those that the gateway shows; it is called only where commits may be lost. An owner of the order
+    from before the loss owns what has no row, too. One who came later may have taken the order of another, whose rows
+    are lost. While the database is behind, and nobody knows since when, that holds of all payments. Otherwise it always
+    returns. Raises StoreError.
     """
     current = (await relay.lost_commits.identity()).current
     lost = current.lost if current.is_recovering else None
@@ -120,7 +123,7 @@ async def require_owned(relay: Relay, request: Request, order_id: str, payments:
         return
     account = relay.account(request.account)
     known = await relay.owners.payments_of_order(account.merchant, order_id)
-    unknown = [each for each in payments if not known.get(str(each.payment_id))]
+    unknown = [each for each in payments() if not known.get(str(each.payment_id))]
     if lost is not None:
         window = sendings_of(lost, sending_ms(account.timeout_s))
         unknown = [each for each in unknown if is_within(each, window)]

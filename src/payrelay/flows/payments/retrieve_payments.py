@@ -36,8 +36,8 @@ async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrde
         # A payment that the gateway shows has an owner by now: its operation was stored before it was sent.
         if await is_foreign_order(relay, request, call.order_id):
             return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
-        account = relay.account(request.account)
-        await require_owned(relay, request, call.order_id, account.payments_in(cached.reading.raw_data or b"[]") or ())
+        account, raw_data = relay.account(request.account), cached.reading.raw_data or b"[]"
+        await require_owned(relay, request, call.order_id, lambda: account.payments_in(raw_data) or ())
         others = await _of_others(relay, request, call.order_id)
         own = _without(account, cached.reading, others)
         cached = msgspec.structs.replace(cached, reading=own)

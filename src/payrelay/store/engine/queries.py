@@ -7,7 +7,7 @@ Parameters are ``$1``, ``$2``, … as PostgreSQL has them. SQLite gets ``?`` in 
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 _PARAMETER: Final = re.compile(r"\$(\d+)")
@@ -36,14 +36,35 @@ class Query(NamedTuple):
 
     postgresql: str
     sqlite: tuple[SqliteStep, ...]
+    batch: str | None = None
+    """What carries out several of it at once on PostgreSQL, where that is worth it. Each parameter is an array. Each
+    row has its place in these arrays, from 1, behind its columns."""
 
 
-def query(text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
+def query(text: str, *, sqlite: tuple[str, ...] = (), batch: str | None = None) -> Query:
     """Makes a query; ``sqlite`` only where ``text`` can't serve for both databases.
 
     Type casts and row locks are left out for SQLite, which also has another name for the function that makes arrays.
     """
-    return Query(text, tuple(_step(_in_sqlite(step)) for step in sqlite or (text,)))
+    return Query(text, tuple(_step(_in_sqlite(step)) for step in sqlite or (text,)), batch)
+
+
+def batched_query(text: str, *types: str) -> Query:
+    """Makes a query that only reads, and of which PostgreSQL carries out several at once; its parameters have types."""
+    batch = f"SELECT found.*, asked.place FROM {asked(types)} CROSS JOIN LATERAL ({in_batch(text)}) AS found"
+    return query(text, batch=batch)
+
+
+def asked(types: Iterable[str]) -> str:
+    """Writes the table of a batch's parameters: a row for each place, with the columns ``p1``, ``p2``, …, ``place``."""
+    arrays = ", ".join(f"${number}::{kind}[]" for number, kind in enumerate(types, 1))
+    names = ", ".join(f"p{number}" for number in range(1, arrays.count("[]") + 1))
+    return f"unnest({arrays}) WITH ORDINALITY AS asked ({names}, place)"
+
+
+def in_batch(text: str) -> str:
+    """Puts the columns of ``asked`` into the place of parameters."""
+    return _PARAMETER.sub(r"asked.p\1", text)
 
 
 def query_among(text: str) -> Query:

@@ -10,6 +10,7 @@ it.
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final, TypeAlias
 
 import msgspec
@@ -20,7 +21,7 @@ from payrelay.core.payments.payment import Payment
 from payrelay.errors import StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
 from payrelay.store.digests.rows import PAYMENTS_SEEN, RowDigests, RowKey
-from payrelay.store.engine.database import Database, Statement, Unit, first_row
+from payrelay.store.engine.database import Database, Statement, Unit, Value, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements.gateways import readings as statements
 
@@ -93,6 +94,7 @@ class ReadingStore:
         later. Raises StoreUnavailable.
         """
         noted = _notes(self._key, merchant, payments, read_at_ms)
+        noted_with = noted[: statements.NOTED_WITH_MAX]
         plain = _encode(_SealedReading(reading.msg, reading.raw_msg, reading.raw_data))
         if len(plain) > ANSWER_BYTES_MAX:
             await self._database.write(_all_of(noted))
@@ -100,9 +102,11 @@ class ReadingStore:
         subject = subject_of(call)
         own = self._data_keys.new(owner_of(merchant, subject))
         sealed = own.key.seal(plain, context_of(merchant, subject))
-        parameters = (merchant, subject, sealed, read_at_ms, own.owner, own.sealed)
-        stored = Statement(statements.KEEP_READING, parameters, is_whole=not noted)
-        await self._database.write(_all_of([stored, *noted]))
+        parameters: tuple[Value, ...] = (merchant, subject, sealed, read_at_ms, own.owner, own.sealed)
+        parameters += tuple(chain.from_iterable(each.parameters for each in noted_with))
+        query = statements.KEEP_READINGS[len(noted_with)]
+        stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted))
+        await self._database.write(_kept(stored, noted_with, noted[len(noted_with) :]))
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int) -> None:
         """Notes the status of payments at a time, unless a later one is known. Raises StoreUnavailable."""
@@ -174,6 +178,13 @@ def _notes(key: RowKey, merchant: str, payments: Iterable[Payment], at_ms: int) 
         for _, each in sorted(known.items())[-PAYMENTS_MAX:]
     ]
     return [Statement(statements.NOTE_PAYMENT, (*each, key.of(PAYMENTS_SEEN, each))) for each in noted]
+
+
+def _kept(stored: Statement, noted_with: list[Statement], others: list[Statement]) -> Unit[None]:
+    """Stores an answer and notes its payments; these also where a later answer is stored already."""
+    if not (yield stored):
+        others = [*noted_with, *others]
+    yield from _all_of(others)
 
 
 def _all_of(writes: list[Statement]) -> Unit[None]:

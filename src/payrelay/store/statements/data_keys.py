@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 - only tables named in the code are put into the texts; values are always parameters
 
+from collections.abc import Iterable
 from typing import Final
 
 from payrelay.store.engine.queries import query
@@ -15,14 +16,16 @@ def key_of(owner: str) -> str:
 _PUT: Final = "ON CONFLICT (owner) DO UPDATE SET sealed_key = excluded.sealed_key"
 
 
-def put_key_after(change: str, owner: str, sealed_key: str) -> tuple[str, str]:
+def put_key_after(change: str, owner: str, sealed_key: str, beside: Iterable[str] = ()) -> tuple[str, str]:
     """Composes two statements: a change of a row, and storing its key where the change was made.
 
-    Gives the text for PostgreSQL, and the second step for SQLite. ``owner`` and ``sealed_key`` are parameters.
+    Gives the text for PostgreSQL, and the second step for SQLite. ``owner`` and ``sealed_key`` are parameters. The text
+    for PostgreSQL carries out the changes ``beside``, too, which read from ``changed``.
     """
     values = f"{owner}::text, {sealed_key}::bytea"
+    others = "".join(f",\n    beside_{number} AS ({each})" for number, each in enumerate(beside))
     both = f"""
-    WITH changed AS ({change} RETURNING 1)
+    WITH changed AS ({change} RETURNING 1){others}
     INSERT INTO data_keys (owner, sealed_key) SELECT {values} FROM changed {_PUT} RETURNING owner"""
     return both, f"INSERT INTO data_keys (owner, sealed_key) VALUES ({owner}, {sealed_key}) {_PUT}"
 

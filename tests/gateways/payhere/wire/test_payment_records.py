@@ -1,6 +1,7 @@
 import json
 from datetime import UTC, datetime
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -81,10 +82,21 @@ def test_what_is_no_list_of_records_proves_nothing(raw: bytes) -> None:
         payments_in(raw, ZONE)
 
 
-@pytest.mark.parametrize("date", [None, "", "yesterday", "2026-09-01", "2026-13-01 00:00:00", "2026-09-01T12:00:05"])
+@pytest.mark.parametrize(
+    "date", [None, "", "yesterday", "2026-09-01", "2026-13-01 00:00:00", "2026-09-01T12:00:05", "0000-01-01 00:00:00"]
+)
 def test_a_date_that_is_none_is_unknown(date: str | None) -> None:
     """The payment is there all the same; that it was made in time is not shown then."""
     assert read(RECORD | {"date": date})[0].at_ms is None
+
+
+@pytest.mark.parametrize("form", ["{:04}-{:02}-{:02} {:02}:{:02}:{:02}", "{:04}-{}-{} {}:{}:{}"])
+@given(moment=st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(9000, 1, 1)))  # noqa: DTZ001, theirs
+def test_a_date_is_read_alike_with_and_without_leading_zeros(form: str, moment: datetime) -> None:
+    """The usual form has a reader of its own, which must agree with the one that reads every other form."""
+    date = form.format(*moment.timetuple()[:6])
+    there = moment.replace(microsecond=0, tzinfo=ZoneInfo(ZONE))
+    assert read(RECORD | {"date": date})[0].at_ms == int(there.timestamp() * 1000)
 
 
 def test_a_payment_dates_by_the_zone_that_is_configured() -> None:

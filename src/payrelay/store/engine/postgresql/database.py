@@ -3,14 +3,15 @@
 Rules:
 
 1. A unit is acknowledged after its COMMIT, and our sessions never run with ``synchronous_commit = off``.
-2. A unit whose first statement is whole runs without BEGIN and COMMIT: one round trip.
+2. A unit whose first statement is whole runs without BEGIN and COMMIT: one round trip. Several that wait at the same
+   moment run as one statement, where their query can do that (``batches``), and so do reads.
 3. All connections lead to one server, which is known. What begins an effect is stored by no other (``watching``).
 4. ``faults`` alone translates the driver's exceptions into ours.
 """
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple
 
@@ -21,19 +22,18 @@ from payrelay.core.database.schema_changes import SchemaChanges
 from payrelay.errors import StoreFault, StoreUnavailable, StoreUnusable
 from payrelay.store.engine.database import LIST_TIMEOUT_S, Row, ServerWatcher, Statement, T, Unit, too_long
 from payrelay.store.engine.migrations import shipped
-from payrelay.store.engine.postgresql.faults import OtherServerError, first_line, in_doubt, translated
+from payrelay.store.engine.postgresql.batches import Batches, UndoneError
+from payrelay.store.engine.postgresql.faults import OtherServerError, first_line, in_doubt, is_of_one_row, translated
 from payrelay.store.engine.postgresql.hosts import name_of, unreadable
 from payrelay.store.engine.postgresql.migrating import SchemaTarget, bring_up_to_date
-from payrelay.store.engine.postgresql.servers import Sighting
 from payrelay.store.engine.postgresql.sessions import (
-    CONNECT_TIMEOUT_S,
     PATIENT_TIMEOUT_S,
     STATEMENT_TIMEOUT_S,
     Access,
     require_durable,
     transaction,
 )
-from payrelay.store.engine.postgresql.watching import Watching, look_at_hosts
+from payrelay.store.engine.postgresql.watching import Watching, server_at
 from payrelay.store.engine.status import FailureCount, StoreStatus
 
 POOL_SIZE: Final = 16
@@ -44,8 +44,6 @@ CLEARING_LOCK_TIMEOUT_S: Final = 0.1
 """How long the writing anew of a table waits for it: everybody else waits behind it, and a dump holds it for hours."""
 POOLED_CLEARING_TIMEOUT_S: Final = 1.0
 """How long it takes at most behind a pooler, with the wait for the table."""
-_AGAIN_AFTER_S: Final = 1.0
-"""The pause before a server is looked for again that isn't there yet."""
 
 _SMALL: Final = re.compile("data_keys(_[0-9]{2})?")
 """The tables that are written anew. Nobody reads or writes a table meanwhile, so no other may be named here."""
@@ -80,6 +78,7 @@ class Postgresql:
         self._lists = asyncio.Semaphore(max(1, connecting.pool_size // LIST_SHARE))
         self._watching = watching
         self._failures = FailureCount()
+        self._batches = Batches(self._carried_out)
 
     async def write(self, unit: Unit[T]) -> T:
         """Carries out a unit of work; see ``Database.write``."""
@@ -89,10 +88,18 @@ class Postgresql:
             value: T = end.value
             return value
         with self._failures:
-            if statement.begins_effect:
+            begins_effect = statement.begins_effect
+            if begins_effect:
                 await self._watching.require_fresh()
+            if statement.is_whole and self._is_batched(statement):
+                # It has written everything or nothing, so any later statement begins a transaction of its own.
+                try:
+                    statement = unit.send(await self._batches.rows(statement))
+                except StopIteration as end:
+                    stored: T = end.value
+                    return stored
             async with self._connection() as connection:
-                if statement.begins_effect:
+                if begins_effect:
                     self._watching.require_effects_now()  # the wait for a connection may have been long
                 with in_doubt():
                     return await self._write(connection, unit, statement)
@@ -100,8 +107,15 @@ class Postgresql:
     async def read(self, unit: Unit[T]) -> T:
         """Carries out a reading unit; see ``Database.read``."""
         with self._failures:
+            try:
+                statement = next(unit)
+                while self._is_batched(statement):
+                    statement = unit.send(await self._batches.rows(statement))
+            except StopIteration as end:
+                value: T = end.value
+                return value
             async with self._connection() as connection:
-                return await _drive(connection, unit)
+                return await _go_on(connection, unit, statement)
 
     async def read_page(self, unit: Unit[T]) -> T:
         """Carries out a reading unit by one of the connections that lists may have; see ``Database.read_page``.
@@ -160,7 +174,7 @@ class Postgresql:
             connections_max=usage.size_max,
             connections_open=usage.size,
             connections_used=usage.used,
-            waiting=usage.waiting,
+            waiting=usage.waiting + self._batches.waiting,
             failed=self._failures.by_fault,
             server_changes=self._watching.server_changes,
         )
@@ -168,6 +182,7 @@ class Postgresql:
     async def close(self) -> None:
         """Lets running units end, then closes the connections; see ``Database.close``."""
         await self._watching.end()
+        await self._batches.close()
         await self._watching.connections.close()
 
     @asynccontextmanager
@@ -175,6 +190,21 @@ class Postgresql:
         with translated():
             async with self._watching.connections.one() as connection:
                 yield connection
+
+    def _is_batched(self, statement: Statement) -> bool:
+        # Behind a pooler a transaction brings along what only our own sessions keep.
+        return statement.query.batch is not None and not self._watching.connections.sighting.is_pooled
+
+    async def _carried_out(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Carries out statements of one query as one; see ``batches.CarryOut``."""
+        first = statements[0]
+        async with self._connection() as connection:
+            if first.begins_effect:
+                self._watching.require_effects_now()  # the wait for a connection may have been long
+            if not first.is_whole:
+                return await _rows_of_each(connection, statements)
+            with in_doubt():
+                return await _rows_of_each(connection, statements)
 
     async def _write(self, connection: asyncpg.Connection, unit: Unit[T], statement: Statement) -> T:
         sighting = self._watching.connections.sighting
@@ -201,7 +231,7 @@ async def open_postgresql(url: str, *, clock: Clock, changes: SchemaChanges, con
     name = name_of(url)
     access = Access(url, PATIENT_TIMEOUT_S if connecting.is_patient else STATEMENT_TIMEOUT_S)
     try:
-        found = await _found(access, name, clock, connecting)
+        found = await server_at(access, clock, name=name, wait_s=connecting.wait_s, told=connecting.told)
         migrating = await Access(url, PATIENT_TIMEOUT_S).connect(found.host, is_pooled=True)
         try:
             await bring_up_to_date(migrating, SchemaTarget(name, shipped("postgresql"), changes), clock)
@@ -219,23 +249,6 @@ async def open_postgresql(url: str, *, clock: Clock, changes: SchemaChanges, con
     except (asyncpg.InterfaceError, ValueError):
         # Without the cause, which may quote a part of the URL with the password.
         raise unreadable() from None
-
-
-async def _found(access: Access, name: str, clock: Clock, connecting: Connecting) -> Sighting:
-    """Finds the server that takes the writes, and waits for it as long as it may."""
-    until_s = clock.boot_s() + connecting.wait_s
-    while True:
-        try:
-            _, found = await look_at_hosts(access, None, CONNECT_TIMEOUT_S)
-            if found is not None:
-                return found
-            failure: Exception = OtherServerError("no server takes writes")
-        except (OSError, TimeoutError, asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError) as error:
-            failure = error
-        if clock.boot_s() + _AGAIN_AFTER_S > until_s:
-            raise failure
-        connecting.told(f"{name}: {first_line(failure)}")
-        await asyncio.sleep(_AGAIN_AFTER_S)
 
 
 async def _drive(connection: asyncpg.Connection, unit: Unit[T]) -> T:
@@ -259,4 +272,21 @@ async def _go_on(connection: asyncpg.Connection, unit: Unit[T], statement: State
 
 async def _rows(connection: asyncpg.Connection, statement: Statement) -> list[Row]:
     rows: list[Row] = await connection.fetch(statement.query.postgresql, *statement.parameters)
+    return rows
+
+
+async def _rows_of_each(connection: asyncpg.Connection, statements: Sequence[Statement]) -> list[list[Row]]:
+    """Runs the batch of a query, or its only statement, and gives the rows of each."""
+    if len(statements) == 1:
+        return [await _rows(connection, statements[0])]
+    arrays = map(list, zip(*(statement.parameters for statement in statements), strict=True))
+    try:
+        found = await connection.fetch(statements[0].query.batch, *arrays)
+    except (asyncpg.PostgresError, asyncpg.DataError) as error:
+        if is_of_one_row(error):
+            raise UndoneError from error
+        raise
+    rows: list[list[Row]] = [[] for _ in statements]
+    for *columns, place in found:
+        rows[place - 1].append(columns)
     return rows

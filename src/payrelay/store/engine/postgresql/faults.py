@@ -31,6 +31,11 @@ _UNIQUE_VIOLATION: Final = "23505"
 _LOST: Final = ("08", "57P")
 """Of those that pass: the connection or the server was lost, perhaps at the commit."""
 
+_OF_ONE_ROW: Final = frozenset({"22", "23", "40", "55"})
+"""Classes of SQLSTATE: a value, a constraint, a rollback by a deadlock, a lock. Each other row alone may do better."""
+_END_UNKNOWN: Final = "40003"
+"""Of the class of rollbacks, and none."""
+
 NO_ROOM: Final = (asyncpg.TooManyConnectionsError, asyncpg.CannotConnectNowError)
 """The server takes no more connections now, or not yet."""
 
@@ -76,6 +81,14 @@ def in_doubt() -> Iterator[None]:
         raise
     except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         raise StoreDoubtful(f"the database was lost: {first_line(error)}", fault=_fault_of(error)) from error
+
+
+def is_of_one_row(error: asyncpg.PostgresError | asyncpg.DataError) -> bool:
+    """True where the statement was surely undone, or never sent, because of a row of its own or a row's lock."""
+    if isinstance(error, asyncpg.DataError):
+        return True
+    state: str = error.sqlstate or ""
+    return state[:2] in _OF_ONE_ROW and state != _END_UNKNOWN
 
 
 def _of_state(error: asyncpg.PostgresError) -> StoreError:

@@ -14,10 +14,10 @@ from payrelay.clock import Clock
 from payrelay.errors import StoreError, StoreFault, StoreUnavailable
 from payrelay.store.engine.database import ServerWatcher
 from payrelay.store.engine.postgresql.connections import Connections
-from payrelay.store.engine.postgresql.faults import OtherServerError, translated
+from payrelay.store.engine.postgresql.faults import NO_ROOM, OtherServerError, first_line, translated
 from payrelay.store.engine.postgresql.hosts import Host, hosts_of
 from payrelay.store.engine.postgresql.servers import Sighting, Verdict, judge
-from payrelay.store.engine.postgresql.sessions import Access
+from payrelay.store.engine.postgresql.sessions import CONNECT_TIMEOUT_S, Access
 
 LOOK_EVERY_S: Final = 1.0
 LOOK_TIMEOUT_S: Final = 1.5
@@ -26,6 +26,8 @@ OTHERS_WAIT_S: Final = 0.25
 """How long the other hosts are waited for once one has answered."""
 FRESH_S: Final = 2.0
 """The age up to which a look allows an effect to begin. It is what an address that moved can cost."""
+_AGAIN_AFTER_S: Final = 1.0
+"""The pause before a server is looked for again that isn't there yet."""
 STALE_WORDS: Final = "only a server that a promotion has left behind takes writes"
 """What is written there is lost."""
 SETTLE_S: Final = FRESH_S + 2 * (LOOK_EVERY_S + LOOK_TIMEOUT_S + OTHERS_WAIT_S) + 2.5
@@ -44,6 +46,27 @@ async def look_at_hosts(access: Access, known: Sighting | None, timeout_s: float
         if isinstance(each, BaseException) and (not seen or not isinstance(each, Exception)):
             raise each
     return judge(known, seen)
+
+
+async def server_at(access: Access, clock: Clock, *, name: str, wait_s: float, told: Callable[[str], None]) -> Sighting:
+    """Finds the server that takes the writes, and waits for it as long as it may.
+
+    ``told`` gets a line for the log each time that it wasn't there; ``name`` is that of the database. Raises what the
+    last look raised where the wait is over.
+    """
+    until_s = clock.boot_s() + wait_s
+    while True:
+        try:
+            _, found = await look_at_hosts(access, None, CONNECT_TIMEOUT_S)
+            if found is not None:
+                return found
+            failure: Exception = OtherServerError("no server takes writes")
+        except (OSError, TimeoutError, *NO_ROOM) as error:
+            failure = error
+        if clock.boot_s() + _AGAIN_AFTER_S > until_s:
+            raise failure
+        told(f"{name}: {first_line(failure)}")
+        await asyncio.sleep(_AGAIN_AFTER_S)
 
 
 class HostLooks:

@@ -10,7 +10,7 @@ from typing import Final
 
 from payrelay.core.checkouts.checkout import HOLDING_ORDER
 from payrelay.core.payments.operation import PAYMENT_KINDS, Kind
-from payrelay.store.engine.queries import distinct, query
+from payrelay.store.engine.queries import batched_query, distinct, query
 from payrelay.store.statements.payment_owners import (
     CHECKOUT_OWNS,
     IS_OPEN,
@@ -88,7 +88,7 @@ ORDER_OF_PAYMENT: Final = query(
 )
 """Finds the order for which the gateway showed a payment."""
 
-OWNERS_OF_ORDER: Final = query(
+OWNERS_OF_ORDER: Final = batched_query(
     f"""
     SELECT {_if(IS_OPEN)}, {_if(f"NOT {IS_OPEN}")}, created_at_ms,
       {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}")}, {OPERATION}, NULL::json
@@ -99,11 +99,13 @@ OWNERS_OF_ORDER: Final = query(
     UNION ALL
     SELECT {BY_IMPORT}, 1, imported_at_ms, 1, {IMPORTED_PAYMENT}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
+    "text",
+    "text",
 )
 """Finds who made a payment of order $1 or holds it: by an open operation (1), by an import (BY_IMPORT), or else (0).
 Also whether for good, and since when."""
 
-PAYMENTS_OF_ORDER: Final = query(
+PAYMENTS_OF_ORDER: Final = batched_query(
     f"""
     SELECT payment_id, {_if(OPERATION_OWNS)}, {OPERATION}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2 AND payment_id IS NOT NULL
@@ -118,6 +120,8 @@ PAYMENTS_OF_ORDER: Final = query(
     UNION ALL
     SELECT payment_id, 1, {IMPORTED_PAYMENT}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
+    "text",
+    "text",
 )
 """Finds the known payments of order $1, each with its principal."""
 

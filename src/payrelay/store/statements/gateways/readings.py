@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import Query, batched_query, query
 from payrelay.store.statements.data_keys import key_of, put_key_after
 
 _INVALIDATES: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
@@ -14,7 +14,7 @@ _OPERATIONS_WITH: Final = f"SELECT {_INVALIDATES}, count(*), COALESCE(sum(versio
 VERSION_OF_MERCHANT: Final = query(f"SELECT {_INVALIDATES}")
 """Reads how often something happened that may change any reading of a merchant account's."""
 
-VERSION_OF_ORDER: Final = query(_OPERATIONS_WITH + "order_id = $2 AND merchant = $1")
+VERSION_OF_ORDER: Final = batched_query(_OPERATIONS_WITH + "order_id = $2 AND merchant = $1", "text", "text")
 """Reads the version of the merchant account, and the number and versions of the operations on an order. No operation is
 ever removed, and each change raises its version."""
 
@@ -30,22 +30,41 @@ _KEEP: Final = """
     INSERT INTO readings (merchant, subject, sealed, read_at_ms) VALUES ($1, $2, $3, $4)
     ON CONFLICT (merchant, subject) DO UPDATE SET sealed = excluded.sealed, read_at_ms = excluded.read_at_ms
     WHERE readings.read_at_ms <= excluded.read_at_ms"""
-_KEEP_BOTH, _KEEP_KEY = put_key_after(_KEEP, owner="$5", sealed_key="$6")
-
-KEEP_READING: Final = query(_KEEP_BOTH, sqlite=(_KEEP, _KEEP_KEY))
-"""Stores an answer to a read in place of an earlier one, and its data key in place of that one's."""
+_PARAMETERS: Final = 6
+"""Of an answer, before those of its payments."""
 
 SEEN_COLUMNS: Final = "merchant, payment_id, order_id, status, currency, amount_minor, seen_at_ms"
-
-NOTE_PAYMENT: Final = query(
-    f"""
-    INSERT INTO payments_seen ({SEEN_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-    ON CONFLICT (merchant, payment_id) DO UPDATE
+_NOTED: Final = f"INSERT INTO payments_seen ({SEEN_COLUMNS}, row_digest)"
+_UNLESS_LATER: Final = """ON CONFLICT (merchant, payment_id) DO UPDATE
     SET order_id = excluded.order_id, status = excluded.status, currency = excluded.currency,
         amount_minor = excluded.amount_minor, seen_at_ms = excluded.seen_at_ms, row_digest = excluded.row_digest
-    WHERE payments_seen.seen_at_ms <= excluded.seen_at_ms""",
-)
+    WHERE payments_seen.seen_at_ms <= excluded.seen_at_ms"""
+_NOTED_TYPES: Final = ("text", "text", "text", "text", "text", "bigint", "bigint", "text")
+
+NOTE_PAYMENT: Final = query(f"{_NOTED} VALUES ($1, $2, $3, $4, $5, $6, $7, $8) {_UNLESS_LATER}")
 """Notes the status of a payment, unless a later one is known."""
+
+NOTED_WITH_MAX: Final = 4
+"""Payments that are noted by the statement that stores their reading. An order has one, and rarely two."""
+
+
+def _keep_reading(payments: int) -> Query:
+    """Writes the query that stores an answer and notes the status of some payments, whose values follow on each other.
+
+    Where a later answer is stored already, it writes nothing.
+    """
+    size = len(_NOTED_TYPES)
+    numbers = [range(start, start + size) for start in range(_PARAMETERS + 1, _PARAMETERS + 1 + payments * size, size)]
+    typed = [", ".join(f"${n}::{kind}" for n, kind in zip(each, _NOTED_TYPES, strict=True)) for each in numbers]
+    noted = [f"{_NOTED} SELECT {values} FROM changed {_UNLESS_LATER}" for values in typed]
+    both, keep_key = put_key_after(_KEEP, owner="$5", sealed_key="$6", beside=noted)
+    plain = [", ".join(f"${n}" for n in each) for each in numbers]
+    return query(both, sqlite=(_KEEP, keep_key, *(f"{_NOTED} VALUES ({values}) {_UNLESS_LATER}" for values in plain)))
+
+
+KEEP_READINGS: Final = tuple(_keep_reading(payments) for payments in range(NOTED_WITH_MAX + 1))
+"""Store an answer to a read in place of an earlier one, and its data key in place of that one's. With them goes the
+status of as many payments as the query's place says."""
 
 FORGET_READING: Final = query("DELETE FROM readings WHERE merchant = $1 AND subject = $2 RETURNING subject")
 """Forgets the last answer to a read."""

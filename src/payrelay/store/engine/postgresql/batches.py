@@ -1,0 +1,212 @@
+"""Statements that wait at the same moment are carried out as one: a round trip and a commit for many callers.
+
+Rules, each with a test that tries to break it:
+
+1. A statement goes alone and at once where no other of its query is under way. What comes meanwhile waits, and goes
+   together as soon as that one has ended. It does not wait for one that takes longer than OVERDUE_S.
+2. Each caller gets the rows of its own statement. One that found its place taken gets no row, and fails nobody else.
+3. A batch that was surely undone because of one of its rows is carried out again, row by row. So a fault concerns the
+   caller alone whose row has it. That includes a deadlock: two processes may wait for each other's rows.
+4. A batch whose end isn't known is never repeated. Each of its callers hears of the doubt.
+5. A caller that goes away while it waits has nothing carried out. Later, its row is carried out like all others.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from payrelay.errors import StoreFault, StoreUnavailable
+from payrelay.store.engine.database import Row, Statement
+
+BATCH_MAX: Final = 128
+"""Statements of one batch: enough to share a commit, few enough for the server to be done in some 10 ms."""
+OVERDUE_S: Final = 0.05
+"""How long the others wait for a batch: ten times what one usually takes. A longer one waits for somebody's lock."""
+WAITING_MAX: Final = 10_000
+"""Statements that may wait. More mean that the database can't keep up, and waiting won't help."""
+DRAIN_S: Final = 10.0
+"""How long a close waits for batches that are under way."""
+
+CarryOut: TypeAlias = Callable[[Sequence[Statement]], Awaitable[list[list[Row]]]]
+"""Carries out statements of one query as one, and gives the rows of each. Raises UndoneError where they were surely
+undone because of one of them, and whatever else it raises to every caller."""
+
+
+class UndoneError(Exception):
+    """A batch was undone because of one of its rows; nothing of it is stored."""
+
+
+class _Job(NamedTuple):
+    """A statement that waits, and the future of its caller."""
+
+    statement: Statement
+    waiter: "asyncio.Future[list[Row]]"
+
+
+class _Lane:
+    """The statements of one query: those that wait, and how many turns are under way that the others wait for."""
+
+    __slots__ = ("turns", "waiting")
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.waiting: deque[_Job] = deque()
+
+    def take(self) -> list[_Job]:
+        """Takes the next batch out of those that wait; skips callers that went away.
+
+        Writes are sorted by their first parameter, the key of their row, and a batch has each key once: its rows are
+        locked in one order, and each change finds the row that it was decided on.
+        """
+        taken: list[_Job] = []
+        later: list[_Job] = []
+        keys = set()
+        while self.waiting and len(taken) < BATCH_MAX:
+            job = self.waiting.popleft()
+            if job.waiter.cancelled():
+                continue
+            key = job.statement.parameters[0]
+            if job.statement.is_whole and key in keys:
+                later.append(job)
+            else:
+                keys.add(key)
+                taken.append(job)
+        self.waiting.extendleft(reversed(later))
+        if taken and taken[0].statement.is_whole:
+            taken.sort(key=lambda job: str(job.statement.parameters[0]))
+        return taken
+
+
+class _Turn:
+    """What is under way in a lane, for as long as the others wait for it."""
+
+    __slots__ = ("_is_over", "_lane", "_next", "_timer")
+
+    def __init__(self, lane: _Lane, next_: Callable[[_Lane], None]) -> None:
+        lane.turns += 1
+        self._lane = lane
+        self._next = next_
+        self._is_over = False
+        self._timer = asyncio.get_running_loop().call_later(OVERDUE_S, self.end)
+
+    def end(self) -> None:
+        """Lets the others go on; also called where it is overdue. May be called twice."""
+        if self._is_over:
+            return
+        self._is_over = True
+        self._timer.cancel()
+        self._lane.turns -= 1
+        if self._lane.waiting and not self._lane.turns:
+            self._next(self._lane)
+
+
+class Batches:
+    """Carries out statements by ``carry_out``, those that wait at the same moment together."""
+
+    def __init__(self, carry_out: CarryOut) -> None:
+        self._carry_out = carry_out
+        self._lanes: dict[tuple[str, bool], _Lane] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    @property
+    def waiting(self) -> int:
+        """How many statements wait for their batch."""
+        return sum(len(lane.waiting) for lane in self._lanes.values())
+
+    async def rows(self, statement: Statement) -> list[Row]:
+        """Carries out a statement, perhaps with others of its query; gives its rows.
+
+        Raises what ``carry_out`` raises, and StoreUnavailable where too many wait.
+        """
+        # What begins an effect may be refused where another server takes the writes; nothing else may be with it.
+        key = statement.query.postgresql, statement.begins_effect
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane()
+        if self._is_closed:
+            raise StoreUnavailable("the database is closed")
+        if lane.turns:
+            if len(lane.waiting) >= WAITING_MAX:
+                msg = "too many statements are waiting for the database"
+                raise StoreUnavailable(msg, fault=StoreFault.NO_CONNECTION_FREE)
+            waiter: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
+            lane.waiting.append(_Job(statement, waiter))
+            return await waiter
+        turn = _Turn(lane, self._begin)
+        try:
+            [rows] = await self._carry_out((statement,))
+        finally:
+            turn.end()
+        return rows
+
+    async def close(self) -> None:
+        """Carries out what waits, and takes no more; cuts off what lasts longer than DRAIN_S. May be called twice."""
+        self._is_closed = True
+        for lane in self._lanes.values():
+            while lane.waiting:
+                self._begin(lane)
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + DRAIN_S
+        while self._tasks and loop.time() < until_s:  # a batch that is undone begins others
+            await asyncio.wait(self._tasks, timeout=until_s - loop.time())
+        unfinished = list(self._tasks)
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
+
+    def _begin(self, lane: _Lane) -> None:
+        jobs = lane.take()
+        if jobs:
+            self._start(self._together(_Turn(lane, self._begin), jobs))
+
+    def _start(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _together(self, turn: _Turn, jobs: list[_Job]) -> None:
+        """Carries out a batch, and gives each caller the outcome of its statement."""
+        try:
+            outcomes = await self._carry_out([job.statement for job in jobs])
+        except UndoneError:
+            for job in jobs:
+                self._start(self._alone(job))
+        except asyncio.CancelledError:
+            _give_up(jobs)
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it concerns every caller
+            _fail(jobs, error)
+        else:
+            for job, rows in zip(jobs, outcomes, strict=True):
+                if not job.waiter.done():
+                    job.waiter.set_result(rows)
+        finally:
+            turn.end()
+
+    async def _alone(self, job: _Job) -> None:
+        """Carries out one statement of a batch that was undone."""
+        if job.waiter.done():  # its caller went away meanwhile
+            return
+        try:
+            [rows] = await self._carry_out((job.statement,))
+        except asyncio.CancelledError:
+            _give_up([job])
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it concerns its caller
+            _fail([job], error)
+        else:
+            if not job.waiter.done():
+                job.waiter.set_result(rows)
+
+
+def _fail(jobs: list[_Job], error: Exception) -> None:
+    for job in jobs:
+        if not job.waiter.done():
+            job.waiter.set_exception(error)
+
+
+def _give_up(jobs: list[_Job]) -> None:
+    for job in jobs:
+        job.waiter.cancel()
