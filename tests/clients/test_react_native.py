@@ -51,7 +51,7 @@ def test_the_guide_compiles(tmp_path: Path) -> None:
     compiled(tmp_path / "client", {**shapes, "outDir": str(package / "dist")}, "src/index.ts", "src/node.ts")
 
     page = (ROOT / "docs" / "react-native.md").read_text()
-    blocks = re.findall(r"```tsx?\n// (\S+)\n(.*?)```", page, re.DOTALL)
+    blocks = re.findall(r"```tsx?[^\n]*\n// (\S+)\n(.*?)```", page, re.DOTALL)
     assert [name for name, _ in blocks] == list(FILES)
     for name, code in blocks:
         (tmp_path / "app" / name).write_text(code)
