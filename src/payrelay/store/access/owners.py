@@ -105,8 +105,8 @@ def _of_payment(merchant: str, payment_id: str, before_ms: int | None) -> Unit[f
     if makers:
         return makers
     rows = yield Statement(statements.REPORTED_MAKERS_OF_PAYMENT, (payment_id, merchant))
-    imported = [name for told_by, name in rows if told_by == statements.BY_IMPORT]
     if rows:
+        imported = [name for told_by, name in rows if told_by == statements.BY_IMPORT]
         return _right(imported or [name for _, name in rows])
     rows = yield Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant))
     return (yield from _of_first_order(merchant, rows, before_ms))
@@ -137,7 +137,7 @@ def _of_order(merchant: str, order_id: str, before_ms: int | None) -> Unit[Order
     return OrderOwners(
         settled=_right(row[-1] for row in rows if row[0] != _BY_OPEN),
         charging=_right(row[-1] for row in rows if row[0] == _BY_OPEN),
-        is_imported=any(row[0] == statements.BY_IMPORT and row[-1] != NOT_TOLD for row in rows),
+        is_imported=bool(rows) and any(row[0] == statements.BY_IMPORT and row[-1] != NOT_TOLD for row in rows),
     )
 
 
