@@ -3,6 +3,7 @@
 import asyncio
 import resource
 import sys
+from pathlib import Path
 
 from payrelay.clock import Clock
 from payrelay.errors import StoreUnavailable
@@ -10,7 +11,8 @@ from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.queries import query
 
-BYTES_MAX = 1_000_000
+BYTES_MORE = 500_000
+"""How far the files may still grow: by a few of the rows below."""
 ADD = query("INSERT INTO meta (name, value) VALUES ($1, $2)")
 COUNT = query("SELECT count(*) FROM meta")
 
@@ -37,8 +39,10 @@ async def _fill(database: Database) -> int:
 
 async def _main(url: str) -> None:
     database = await open_database(url, clock=Clock(), owner=True)
+    path = Path(url.removeprefix("sqlite:///"))
+    largest = max(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (BYTES_MAX, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest + BYTES_MORE, limits[1]))
     acknowledged = await _fill(database)
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     await database.write(_add("after"))
