@@ -33,9 +33,9 @@ async def close_difference(
 async def close_day(
     *, days: DaysOption, reason: Reason = "", account: Account = None, by: By = None, yes: Sure = False
 ) -> int:
-    """Close days that still come to what `run` showed last, one after the other.
+    """Close days for good that come to what was shown.
 
-    Each is compared anew. Where one comes to something else, that is named, and it and those behind it stay open. A
+    One after the other is compared anew. Where one comes to something else, that is named, and it and those behind it stay open. A
     closed day can't be opened again: what comes later is a correction in a later day.
     """
     from payrelay.flows.reconciliation.close import close_days

@@ -7,7 +7,7 @@ from payrelay.cli.reconciliation.importing import import_files
 from payrelay.cli.reconciliation.showing import show
 from payrelay.cli.terminal.declaring import examples, group
 
-app = group("reconcile", "Our books of a day, or a month, beside the gateway's and the bank's.")
+app = group("reconcile", "Our books of days, beside the gateway's and the bank's.")
 
 app.command(
     "import",

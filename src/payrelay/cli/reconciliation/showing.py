@@ -21,7 +21,7 @@ async def show(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Differences that are shown.")] = 100,
     as_json: Json = False,
 ) -> int:
-    """Show a day, the figures of several, or all open differences; compares nothing."""
+    """Show days, or all open differences. It compares nothing."""
     from rich.console import Group
 
     from payrelay.cli.reconciliation.pages import closed_line, day_page, days_page, differences_page
