@@ -35,8 +35,8 @@ async def close_day(
 ) -> int:
     """Close days for good that come to what was shown.
 
-    One after the other is compared anew. Where one comes to something else, that is named, and it and those behind it stay open. A
-    closed day can't be opened again: what comes later is a correction in a later day.
+    One after the other is compared anew. Where one comes to something else, that is named, and it and those behind it
+    stay open. A closed day can't be opened again: what comes later is a correction in a later day.
     """
     from payrelay.flows.reconciliation.close import close_days
     from payrelay.flows.reconciliation.scope import scope_of
