@@ -137,26 +137,10 @@ class Usual:
     @contextlib.contextmanager
     def served(self) -> Iterator[Served]:
         """Runs it."""
-        port = programs.free_port()
-        arguments = [sys.executable, "-m", "uvicorn", "usual_relay:app", "--app-dir", str(HERE)]
-        arguments += ["--host", programs.HOST, "--port", str(port), "--no-access-log", "--log-level", "warning"]
-        environment = {
-            "USUAL_BASE_URL": self._setting.gateway.url,
-            "USUAL_APP_ID": "bench",
-            "USUAL_APP_SECRET": "bench",
-            "USUAL_API_KEY": KEY_OF_EQUAL_LENGTH,
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        launch = programs.Launch(
-            name="usual",
-            arguments=arguments,
-            core=self._setting.cores.server,
-            folder=self._setting.folder,
-            environment=environment,
-        )
-        with programs.running(launch) as process:
-            programs.wait_ready(process, launch, port, READY_PATH)
-            yield Served(port=port, key=KEY_OF_EQUAL_LENGTH, pid=process.pid)
+        uvicorn = [sys.executable, "-m", "uvicorn", "usual_relay:app", "--app-dir", str(HERE)]
+        uvicorn += ["--no-access-log", "--log-level", "warning", "--host", programs.HOST, "--port"]
+        with _relay_served(self._setting, "usual", uvicorn) as served:
+            yield served
 
 
 class Bare:
@@ -172,24 +156,32 @@ class Bare:
     @contextlib.contextmanager
     def served(self) -> Iterator[Served]:
         """Runs it."""
-        port = programs.free_port()
-        environment = {
-            "BARE_BASE_URL": self._setting.gateway.url,
-            "BARE_APP_ID": "bench",
-            "BARE_APP_SECRET": "bench",
-            "BARE_API_KEY": KEY_OF_EQUAL_LENGTH,
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        launch = programs.Launch(
-            name="bare",
-            arguments=[sys.executable, str(HERE / "bare_relay.py"), programs.HOST, str(port)],
-            core=self._setting.cores.server,
-            folder=self._setting.folder,
-            environment=environment,
-        )
-        with programs.running(launch) as process:
-            programs.wait_ready(process, launch, port, READY_PATH)
-            yield Served(port=port, key=KEY_OF_EQUAL_LENGTH, pid=process.pid)
+        bare = [sys.executable, str(HERE / "bare_relay.py"), programs.HOST]
+        with _relay_served(self._setting, "bare", bare) as served:
+            yield served
+
+
+@contextlib.contextmanager
+def _relay_served(setting: Setting, name: str, arguments: list[str]) -> Iterator[Served]:
+    """Runs a relay beside ours; its last argument is the port, and its settings begin with its name."""
+    port, prefix = programs.free_port(), name.upper()
+    environment = {
+        f"{prefix}_BASE_URL": setting.gateway.url,
+        f"{prefix}_APP_ID": "bench",
+        f"{prefix}_APP_SECRET": "bench",
+        f"{prefix}_API_KEY": KEY_OF_EQUAL_LENGTH,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    launch = programs.Launch(
+        name=name,
+        arguments=[*arguments, str(port)],
+        core=setting.cores.server,
+        folder=setting.folder,
+        environment=environment,
+    )
+    with programs.running(launch) as process:
+        programs.wait_ready(process, launch, port, READY_PATH)
+        yield Served(port=port, key=KEY_OF_EQUAL_LENGTH, pid=process.pid)
 
 
 class _Payrelay:
