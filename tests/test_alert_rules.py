@@ -103,7 +103,7 @@ def test_every_alert_has_a_page(alert: str) -> None:
 
 def test_every_page_has_an_alert() -> None:
     """A page of a rule that is gone misleads."""
-    assert {page.stem for page in RUNBOOK.glob("*.md")} == set(ALERTS)
+    assert {page.stem for page in RUNBOOK.glob("*.md")} - {"README"} == set(ALERTS)
 
 
 @pytest.mark.parametrize("alert", ALERTS)

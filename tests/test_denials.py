@@ -53,6 +53,7 @@ DENIALS: Final[dict[str, Known]] = {
     ": nothing is stored of a file with a wrong line": Known.HERE,
     "nothing is cleared while the database lacks commits or a recovery is under way": Known.HERE,
     "Nothing is kept.": Known.SHOWN,
+    "Nothing is set here, so this is about the demo in ": Known.SHOWN,
     "nothing is known of an order ": Known.SHOWN,
     "nothing was closed": Known.HERE,
     "not compared yet, so that nothing is closed: ": Known.HERE,

@@ -29,7 +29,7 @@ REPLACE_META: Final = query("UPDATE meta SET value = $2 WHERE name = $1 AND valu
 _KEPT: Final = (
     *("meta", "credentials", "client_tokens", "principal_names", "principal_groups", "customers", "endpoints"),
     *("checkouts", "notifications", "operations", "history", "anchors", "data_keys"),
-    *("signed_texts", "accepted_tokens", "payments_seen", "subscriptions", "installments"),
+    *("signed_texts", "accepted_tokens", "payments_seen", "imported_payments", "subscriptions", "installments"),
     *("operators", "operator_invitations", "operator_passkeys", "console_sessions", "console_confirmations"),
 )
 ANY_STORED: Final = query("SELECT 1 WHERE " + " OR ".join(f"EXISTS (SELECT 1 FROM {table})" for table in _KEPT))
