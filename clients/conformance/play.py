@@ -181,7 +181,10 @@ def _act(service: Service, step: Step, run: Run) -> None:
 
 
 def _take_step(run: Run, step: Step, variation: Variation | None) -> None:
-    """Takes a step; once more where the variation killed the client, as a customer who opens the app again."""
+    """Takes a step; once more where the variation killed the client, as a customer who opens the app again.
+
+    Another attempt that the killed client had begun is open then, and is gone on with by the call without ``again``.
+    """
     faults = {each["request"]: run.filled(each) for each in step.get("faults", [])}
     store_fault = step.get("storeFault")
     if variation is not None and variation.of_store:
@@ -190,8 +193,11 @@ def _take_step(run: Run, step: Step, variation: Variation | None) -> None:
         faults[variation.number] = {"do": variation.do}
     result, script = _drive(run, step, faults, store_fault)
     if result["result"] == KILLED and variation is not None:
-        result, again = _drive(run, step, {}, None)
-        script.seen.extend(again.seen)
+        result, second = _drive(run, step, {}, None)
+        script.seen.extend(second.seen)
+        if result.get("type") == "AttemptOpen" and step.get("options", {}).get("again"):
+            result, third = _drive(run, {**step, "options": {**step["options"], "again": False}}, {}, None)
+            script.seen.extend(third.seen)
     run.results.append(result)
     run.counted.append(Counted(len(script.seen), result.get("puts", 0)))
     _judge_step(run, step, result, script, is_varied=variation is not None)
