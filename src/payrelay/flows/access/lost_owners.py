@@ -65,11 +65,9 @@ async def is_reserved(relay: Relay, request: Request) -> bool:
     It is one answer for all such things of a request. Outside of a recovery, and where the database isn't behind, it is
     always False. Raises StoreError.
     """
-    current = (await relay.lost_commits.identity()).current
-    is_recovering = current.lost is not None and current.is_recovering
-    if acts_for_any(request.credential) or not (is_recovering or relay.lost_commits.must_wait):
+    since_ms = await lost_since_ms(relay)
+    if acts_for_any(request.credential) or (since_ms is None and not relay.lost_commits.must_wait):
         return False
-    since_ms = None if current.lost is None or not is_recovering else current.lost.since_ms
     return bool(await _other_makers(relay, relay.account(request.account).merchant, request.principal, since_ms))
 
 
