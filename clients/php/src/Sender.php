@@ -46,6 +46,8 @@ final class Request
 final class Sender
 {
     private const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+    /** Longer than the service is ever silent on a stream: a comment comes every 15 s. */
+    private const SILENCE_S = 45;
 
     private readonly string $address;
     private ?string $token = null;
@@ -161,14 +163,25 @@ final class Sender
         return Reply::read($status, $headers, $body);
     }
 
-    /** Gives the lines of a stream as they come, until it ends or breaks. @return \Generator<int, string> @throws PayrelayError */
+    /**
+     * Gives the lines of a stream as they come, until it ends, breaks or is silent.
+     *
+     * Silent is one that doesn't begin within the time of a request, or on which nothing comes for longer than the service
+     * ever lets a stream wait: its connection may be dead, and nobody would say so.
+     *
+     * @return \Generator<int, string>
+     * @throws PayrelayError
+     */
     public function stream(Request $request, float $timeoutS): \Generator
     {
         $headers = [];
         $buffer = '';
+        $isHeard = false;
+        $silentAtS = self::nowS() + $this->limits->timeoutS;
         $handle = $this->handle($request->with(['Accept' => 'text/event-stream']), $timeoutS, $headers);
-        curl_setopt($handle, CURLOPT_WRITEFUNCTION, static function ($_, string $part) use (&$buffer): int {
+        curl_setopt($handle, CURLOPT_WRITEFUNCTION, static function ($_, string $part) use (&$buffer, &$isHeard): int {
             $buffer .= $part;
+            $isHeard = true;
             return strlen($buffer) > self::ANSWER_BYTES_MAX ? 0 : strlen($part);
         });
         $multi = curl_multi_init();
@@ -182,10 +195,14 @@ final class Sender
                     $buffer = substr($buffer, $end + 1);
                     yield $line;
                 }
+                if ($isHeard) {
+                    $isHeard = false;
+                    $silentAtS = self::nowS() + self::SILENCE_S;
+                }
                 if ($running) {
                     curl_multi_select($multi, 0.5);
                 }
-            } while ($running);
+            } while ($running && self::nowS() < $silentAtS);
             if ($status !== 200 && $status !== 0) {
                 throw Reply::read($status, $headers, $buffer)->error();
             }
@@ -228,6 +245,11 @@ final class Sender
             curl_setopt($handle, CURLOPT_POSTFIELDS, '');
         }
         return $handle;
+    }
+
+    private static function nowS(): float
+    {
+        return hrtime(true) / 1e9;
     }
 
     private static function cursorOf(string $link): ?string

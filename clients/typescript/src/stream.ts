@@ -33,7 +33,7 @@ export async function* openStream(
   const progress = newProgress();
   let after = options.after ?? 0;
   while (deadline.leftS > 0) {
-    const connection = new Connection(options, deadline);
+    const connection = new Connection(options, deadline, caller.limits.timeoutS * 1000);
     let broken = BROKEN;
     try {
       const response = await caller.open(
@@ -41,6 +41,7 @@ export async function* openStream(
         connection.signal,
         { Accept: "text/event-stream" },
       );
+      connection.hear();
       if (response.status === 200) {
         for await (const event of eventsIn(response, connection)) {
           progress.tries = 0;
@@ -75,7 +76,7 @@ async function brokenBy(caller: Caller, response: Response, progress: Progress):
   return { ...BROKEN, message: got.msg, headers: got.headers };
 }
 
-/** The signal of one connection, which ends with the call, with its time, and after too long a silence. */
+/** The signal of one connection, which ends with the call, with its time, and after too long a silence: at first that of a request. */
 class Connection {
   private readonly controller = new AbortController();
   private readonly total: ReturnType<typeof setTimeout>;
@@ -85,11 +86,12 @@ class Connection {
   constructor(
     private readonly options: CallOptions,
     deadline: Deadline,
+    beginsWithinMs: number,
   ) {
     if (options.signal?.aborted) this.abort();
     options.signal?.addEventListener("abort", this.abort);
     this.total = setTimeout(this.abort, Math.max(1, deadline.leftS * 1000));
-    this.hear();
+    this.abortAfter(beginsWithinMs);
   }
 
   get signal(): AbortSignal {
@@ -97,8 +99,12 @@ class Connection {
   }
 
   hear(): void {
+    this.abortAfter(SILENCE_MS);
+  }
+
+  private abortAfter(ms: number): void {
     clearTimeout(this.silence);
-    this.silence = setTimeout(this.abort, SILENCE_MS);
+    this.silence = setTimeout(this.abort, ms);
   }
 
   end(): void {
