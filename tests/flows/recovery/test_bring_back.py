@@ -3,15 +3,15 @@
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from typing import Final
 
 import pytest
 from tests.flows.recovery.lost_world import FIRST, Recovery
-from tests.flows.world import CHARGE, START_MS, World, asked
+from tests.flows.world import CHARGE, World, asked
 
 from payrelay.core.answers import REPLAYED
 from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.errors import Code, Refusal
+from payrelay.flows.operators.audit import OVERDUE_AFTER_MS, keep_anchors
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.recovery.bring_back import begin_bringing_back
 from payrelay.runtime.recovery.lost_commits import (
@@ -22,12 +22,11 @@ from payrelay.runtime.recovery.lost_commits import (
 )
 from payrelay.store.payments.remembered import RememberedCommits
 
-BEGUN: Final = Incarnation(
-    number=2,
-    reason=Beginning.RECOVERED,
-    began_at_ms=START_MS,
-    lost=LostWindow(since_ms=START_MS - 60_000, until_ms=START_MS),
-)
+
+def begun_at(began_at_ms: int) -> Incarnation:
+    """Gives the incarnation of a recovery that accounts for the minute before it."""
+    lost = LostWindow(since_ms=began_at_ms - 60_000, until_ms=began_at_ms)
+    return Incarnation(number=2, reason=Beginning.RECOVERED, began_at_ms=began_at_ms, lost=lost)
 
 
 class Outlived:
@@ -47,8 +46,12 @@ class Outlived:
             for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
                 file.execute(f"DROP TRIGGER {name}")
             file.executescript("DELETE FROM outbox; DELETE FROM history; DELETE FROM operations;")
-        self._recovery.incarnations = (FIRST, BEGUN)
+        self.begin_recovery()
         self.world.clock.passed_ms += IDENTITY_KEPT_MS
+
+    def begin_recovery(self) -> None:
+        """Begins the recovery, of which this process doesn't know yet."""
+        self._recovery.incarnations = (FIRST, begun_at(self.world.clock.now_ms()))
 
     async def work(self) -> None:
         """Does the job, and what it has begun."""
@@ -89,6 +92,19 @@ async def test_nothing_is_begun_while_another_process_may_bring_its_first_try_ba
     assert not world.relay.lost_commits.must_wait
     with pytest.raises(Refusal, match="may not show yet"):
         await charge(world.relay, asked(), CHARGE)
+
+
+async def test_nothing_is_anchored_before_all_has_come_back(outlived: Outlived) -> None:
+    """Entries that come back have the times that they had: the audit would call the anchor's span forged."""
+    world = outlived.world
+    await charge(world.relay, asked(), CHARGE)
+    world.clock.passed_ms += OVERDUE_AFTER_MS
+    await world.relay.lost_commits.refresh()
+    outlived.begin_recovery()
+    assert await keep_anchors(world.relay) == 0
+    world.clock.passed_ms += RETURN_MS
+
+    assert await keep_anchors(world.relay) == 1
 
 
 async def test_what_is_remembered_comes_back_only_at_the_beginning(outlived: Outlived) -> None:

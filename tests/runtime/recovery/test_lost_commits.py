@@ -140,6 +140,19 @@ async def test_a_recovery_that_begins_meanwhile_is_not_stopped(world: World) -> 
     assert identities.incarnations == [FIRST, SECOND]
 
 
+async def test_who_learns_of_a_recovery_by_storing_that_it_is_behind_waits_too(world: World) -> None:
+    """Else it sends a repeat whose first try another process is just storing again, or anchors what isn't back yet."""
+    identities = Identities()
+    lost = LostCommits(identities.read, world.clock, world.relay.log, change=identities.change)
+    lost.return_ms = RETURN_MS
+    await lost.identity()
+    lost.fall_behind(1, "operation op_1 is missing")
+    identities.incarnations.append(msgspec.structs.replace(SECOND, began_at_ms=world.clock.now_ms()))
+    await lost.store_behind()
+
+    assert (lost.behind, lost.must_wait) == (None, True)
+
+
 async def test_an_identity_that_lacks_an_incarnation_stops_the_effects(world: World) -> None:
     """A server from before a recovery was promoted: what that recovery accounted for would come again."""
     identities = Identities()

@@ -143,10 +143,14 @@ async def keep_anchors(relay: Relay) -> int:
     All go to the log, and the newest once a day to the file and the alert channels, as the settings say. Returns how
     many were made. Makes none, and alerts the operators, where an anchor is gone or was changed that this process has
     seen, or that the file's last line names: new anchors over what is left would hide what was removed with it. One
-    that may have been lost with commits, in a lost window that an operator has named, is left out. Raises StoreError.
+    that may have been lost with commits, in a lost window that an operator has named, is left out. Makes none either
+    while commits are missing or come back: their journal entries have the times that they had. Raises StoreError.
     """
     trail, outside, now_ms = relay.journal.trail, relay.alerting.anchors, relay.clock.now_ms()
-    lost = await _lost_anchors(trail, (await relay.lost_commits.identity()).incarnations)
+    identity = await relay.lost_commits.refresh()
+    if relay.lost_commits.must_wait:
+        return 0
+    lost = await _lost_anchors(trail, identity.incarnations)
     for known in await outside.known():
         if not await trail.has_anchor(known) and known.partition(":")[0] not in map(str, lost):
             relay.log.error("anchor_gone", anchor=known)

@@ -208,7 +208,7 @@ class LostCommits:
                 return identity
             return identity.with_current(msgspec.structs.replace(newest, behind=reason))
 
-        self._identity = await self._change_identity(stored)
+        self._learn(await self._change_identity(stored))  # by now it may be of a recovery that has begun meanwhile
 
     async def identity(self) -> DatabaseIdentity:
         """Gives the identity as it was at most IDENTITY_KEPT_MS ago; callers at one moment share one read.
@@ -235,7 +235,13 @@ class LostCommits:
 
     async def _read(self, now_s: float) -> DatabaseIdentity:
         identity = await self._read_identity()
-        before, self._identity, self._read_at_s = self._identity, identity, now_s
+        self._read_at_s = now_s
+        self._learn(identity)
+        return identity
+
+    def _learn(self, identity: DatabaseIdentity) -> None:
+        """Takes over the identity that the database has now, with whatever follows from its newest incarnation."""
+        before, self._identity = self._identity, identity
         if self._seen is None or self._seen[0] != identity.current.number:
             self._seen = identity.current.number, self._clock.boot_s()
             self._returned_at_s = self._return_of(identity.current)
@@ -244,7 +250,6 @@ class LostCommits:
             self.fall_behind(identity.current.number, lost)
         if before is None or before.current != identity.current:
             self._tell(identity.current)
-        return identity
 
     def _return_of(self, current: Incarnation) -> float | None:
         """Gives when all that is remembered has been stored again, in ``boot_s``; None where nothing is."""
