@@ -16,7 +16,7 @@ MEASURED = ("src", "requirements/runtime.lock")
 """What the figures depend on, and a release must have as they were measured."""
 
 _sections = re.compile(r"<!-- (\w+): begin .*?-->(.*?)<!-- \1: end -->", re.DOTALL).finditer
-_measured_at = re.compile(r"at commit ([0-9a-f]{7,40})(?: of version ([^\s,:]+))?(, changed)?[,:]").search
+_measured_at = re.compile(r"at commit ([0-9a-f]{7,40})(?: of version (\S*[^\s,.:]))?(, changed)?[,.:]").search
 
 
 def faults(page: str, version: str) -> Iterator[str]:

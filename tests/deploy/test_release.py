@@ -73,7 +73,7 @@ def test_a_page_of_the_very_sources_is_enough(repository: Repository) -> None:
 @pytest.mark.parametrize(
     ("measured", "reason"),
     [
-        ("at commit {commit} of version 1.1.0:", "measured with version 1.1.0, and 1.2.0 is released"),
+        ("at commit {commit} of version 1.1.0.", "measured with version 1.1.0, and 1.2.0 is released"),
         ("at commit {commit}:", "measured with version unknown, and 1.2.0 is released"),
         ("at commit {commit} of version 1.2.0, changed,", "measured with sources that differ from the commit {commit}"),
         ("at commit 0123456789ab of version 1.2.0,", "measured at commit 0123456789ab, which is not known here"),
