@@ -54,6 +54,8 @@ class Headers:
         """Gives all headers with this name, in their order."""
         if name not in self._values:
             return []
+        if len(self._values) == len(self._pairs):
+            return [self._values[name]]
         return [value for given, value in self._pairs if given == name]
 
     def texts(self) -> dict[str, str]:
