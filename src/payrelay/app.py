@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -13,14 +14,13 @@ from payrelay import worker
 from payrelay.api.app import Api
 from payrelay.api.auth.identity_settings import identity_token_reader
 from payrelay.api.connections.limits import limits_within
-from payrelay.api.console_door import ConsoleDoor
+from payrelay.api.console_door import ConsoleDoor, ConsolePages
 from payrelay.api.context import ApiContext
 from payrelay.api.http.capacity import connections_max, files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.store_gauges import StoreSources
 from payrelay.clock import Clock
-from payrelay.console.opening import Console, console_of
 from payrelay.core.access.credential import Scope
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
 from payrelay.core.payments.operation import Retention
@@ -110,6 +110,10 @@ from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrad
 from payrelay.tracing.opening import opened_spans
 from payrelay.tracing.spans import Spans
 
+CONSOLE: Final = "payrelay.console.opening"
+"""Loaded by its name, and only where the console is on: forms, passkeys and templates are a tenth of a start."""
+MakeConsole = Callable[..., ConsolePages]
+
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
 START_WITHIN_S: Final = 30.0
@@ -134,7 +138,7 @@ class Service:
     relay: Relay
     credentials: Credentials
     recovered: int
-    console: Console | None = None
+    console: ConsolePages | None = None
 
 
 @asynccontextmanager
@@ -186,7 +190,7 @@ async def running(
             log.warning("principals_undecided", text=text)
         if await is_file_left(shared.database):
             log.warning("file_not_cleared", text=FILE_IS_LEFT)
-        console = console_of(stack, settings.console, shared, relay, log)
+        console = _console_of(stack, settings, shared, relay, log)
         context = ApiContext(
             relay=relay,
             console=ConsoleDoor.on(console, settings.console.address),
@@ -213,6 +217,16 @@ async def running(
         yield Service(
             api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered, console=console
         )
+
+
+def _console_of(
+    stack: AsyncExitStack, settings: Settings, shared: "SharedResources", relay: Relay, log: FilteringBoundLogger
+) -> ConsolePages | None:
+    """Makes the console; None where it is off, and then loads nothing of it: a start need not wait for that."""
+    if not settings.console.enabled:
+        return None
+    console_of: MakeConsole = import_module(CONSOLE).console_of
+    return console_of(stack, settings.console, shared, relay, log)
 
 
 def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:
