@@ -37,7 +37,7 @@ from payrelay.flows.relay import Relay
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources
+from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS, TRIALS
 from payrelay.gateways.sandbox_trial import SandboxTrial
@@ -90,7 +90,7 @@ from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.heartbeats import Heartbeats
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchant_of_app, verify_key
+from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchants_of_apps, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
@@ -582,9 +582,10 @@ async def opened_accounts(
     """
     async with AsyncExitStack() as stack:
         accounts = {}
+        merchants = {} if shared is None else await _merchants(settings, shared, kinds)
         for name, gateway in settings.gateways.items():
             kind, common = kinds[gateway.kind], gateway.common(name)
-            resources = await _gateway_resources(common, clock, kind.identity(common, gateway), shared)
+            resources = _gateway_resources(common, clock, shared, merchants.get(name))
             if not shares_access_tokens:
                 resources = replace(resources, token_store=None)
             if spans is not None:
@@ -614,13 +615,24 @@ async def opened_trial(
         await trial.close()
 
 
-async def _gateway_resources(
-    common: CommonSettings, clock: Clock, identity: AccountIdentity, shared: SharedResources | None
+async def _merchants(settings: Settings, shared: SharedResources, kinds: Mapping[str, GatewayKind]) -> dict[str, str]:
+    """Gives the merchant of each account, by the account's name."""
+    identities = {
+        name: kinds[gateway.kind].identity(gateway.common(name), gateway) for name, gateway in settings.gateways.items()
+    }
+    merchants: dict[str, str] = {}
+    for identity in identities.values():
+        merchants.setdefault(identity.app, identity.merchant)
+    known = await merchants_of_apps(shared.database, shared.seal, merchants)
+    return {name: known[identity.app] for name, identity in identities.items()}
+
+
+def _gateway_resources(
+    common: CommonSettings, clock: Clock, shared: SharedResources | None, merchant: str | None
 ) -> GatewayResources:
-    if shared is None:
+    if shared is None or merchant is None:
         rate_limiter = RateLimiter(common.limit, clock, timeout_s=common.timeout_s)
         return GatewayResources(clock=clock, merchant=None, rate_limiter=rate_limiter, token_store=None)
-    merchant = await merchant_of_app(shared.database, shared.seal, identity.app, identity.merchant)
     budget = None
     if common.limit is not None:
         calls, window_s = common.limit.calls, common.limit.window_s
