@@ -27,7 +27,7 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
-	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth work-budget soak lock clean
+	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth bench-many work-budget soak lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -169,6 +169,9 @@ SIZES ?= 10000,1000000
 
 bench-growth: $(VENV)/.bench ## compare databases of SIZES=10000,1000000 operations: time of each thing, bytes of each operation
 	@PYTHONPATH=. $(BIN)/python bench/growth.py --operations $(SIZES)
+
+bench-many: $(VENV)/.bench ## measure what 5,000 followers cost one process
+	@$(BIN)/python bench/followers.py
 
 MINUTES ?= 60
 RATE ?= 25

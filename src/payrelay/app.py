@@ -16,7 +16,7 @@ from payrelay.api.auth.identity_settings import identity_token_reader
 from payrelay.api.connections.limits import limits_within
 from payrelay.api.console_door import ConsoleDoor, ConsolePages
 from payrelay.api.context import ApiContext
-from payrelay.api.http.capacity import connections_max, files_max, held_max
+from payrelay.api.http.capacity import connections_max, files_max, followers_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.store_gauges import StoreSources
@@ -350,7 +350,7 @@ async def opened_dispatch(
         endpoints=Endpoints(shared.database, shared.seal, shared.rows),
         deliveries=Deliveries(shared.database),
         sender=WebhookSender(settings.events.allowed_hosts, clock, spans=hooks.spans),
-        followers=Followers(feed, limit=held_max(files_max())),
+        followers=Followers(feed, limit=followers_max(files_max())),
         clock=clock,
         log=log,
         incarnation=lost_commits.incarnation,
