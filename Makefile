@@ -170,7 +170,8 @@ SIZES ?= 10000,1000000
 bench-growth: $(VENV)/.bench ## compare databases of SIZES=10000,1000000 operations: time of each thing, bytes of each operation
 	@PYTHONPATH=. $(BIN)/python bench/growth.py --operations $(SIZES)
 
-bench-many: $(VENV)/.bench ## measure what 5,000 followers cost one process
+bench-many: $(VENV)/.bench ## measure starts, 1,000 accounts, up to 4 processes on one database, and 5,000 followers
+	@PYTHONPATH=. $(BIN)/python bench/many.py
 	@$(BIN)/python bench/followers.py
 
 MINUTES ?= 60

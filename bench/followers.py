@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import contextlib
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +22,7 @@ import msgspec
 
 import programs
 import section
-from contenders import READY_PATH
+from contenders import READY_PATH, made_key
 from measure import MEGABYTE, memory_mb, tree_cpu_s
 
 SHOPS: Final = 10
@@ -104,20 +103,7 @@ def served(folder: Path) -> Iterator[Service]:
         **{f"{prefix}{name}": "bench" for name in ("APP_ID", "APP_SECRET", "MERCHANT_SECRET")},
         f"{prefix}MERCHANT_ID": "1210000",
     }
-    keys = []
-    for number in range(SHOPS):
-        command = [program, "keys", "create", "--name", f"shop-{number}"]
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=programs.plain_environment(environment),
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise programs.ProgramError(f"payrelay keys create: {done.stderr.strip()}")
-        keys.append(done.stdout.strip())
+    keys = [made_key(environment, folder, f"shop-{number}") for number in range(SHOPS)]
     arguments = [program, "serve", "--host", programs.HOST, "--port", str(port)]
     launch = programs.Launch(
         name="payrelay", arguments=arguments, core=programs.cores().server, folder=folder, environment=environment
