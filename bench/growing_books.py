@@ -21,6 +21,7 @@ from clearing import ANSWER, CALL, EVIDENCE
 from payrelay.clock import Clock
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation, Retention, State, advance
+from payrelay.flows.operators.audit import anchor
 from payrelay.flows.relay import Relay
 from payrelay.store import open_database
 from payrelay.store.backup.copy_to_postgresql import copying
@@ -134,23 +135,25 @@ async def fill(path: Path, books: Books, told: Callable[[int], None]) -> None:
         await recorded(journal, operation, books.event(number), str(FIRST_PAYMENT + number))
 
     for first in range(0, books.operations, TOGETHER):
-        await asyncio.gather(*map(one, range(first, min(first + TOGETHER, books.operations))))
-        await finished(desk.relay, START_MS)
-        told(min(first + TOGETHER, books.operations))
+        behind = min(first + TOGETHER, books.operations)
+        await asyncio.gather(*map(one, range(first, behind)))
+        await finished(desk.relay, books.at_ms(behind))
+        told(behind)
     await everything(desk)
     await finished(desk.relay, START_MS)
     await database.close()
 
 
 async def finished(relay: Relay, now_ms: int) -> None:
-    """Ends claims that have lapsed, publishes events, and forgets those that are old."""
+    """Ends claims that have lapsed, publishes events, forgets those that are old, and anchors the journal."""
     feed = relay.dispatch.feed
     await _all(lambda: relay.journal.prune(now_ms, PRUNED_AT_ONCE))
     await _all(lambda: feed.publish(now_ms))
     await _all(lambda: feed.forget(now_ms - 30 * DAY_MS, PRUNED_AT_ONCE))
+    await _all(lambda: anchor(relay.journal.trail, now_ms))
 
 
-async def _all(batch: Callable[[], Awaitable[int]]) -> None:
+async def _all(batch: Callable[[], Awaitable[object]]) -> None:
     while await batch():
         pass
 

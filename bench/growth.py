@@ -37,7 +37,6 @@ from payrelay import worker
 from payrelay.core.console.roles import Role
 from payrelay.core.payments.operation import Event, Operation, OperationFilter, State
 from payrelay.core.retention import Kept
-from payrelay.flows.operators.audit import anchor
 from payrelay.flows.retention.clear import clear_round
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
@@ -254,8 +253,6 @@ async def _in_the_end(url: str) -> tuple[int, int]:
     database = await growing_books.opened(url)
     relay = Desk(database).relay
     await growing_books.finished(relay, later_ms)
-    while await anchor(relay.journal.trail, later_ms - DAY_MS):
-        pass
     done: list[Kept] = []
     while len(done) < len(KINDS):
         _, done = await clear_round(relay.clearing, KINDS, later_ms)
