@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from contextlib import suppress
 from typing import Final
 
 from payrelay.runtime.held_responses import WAITERS_MAX
@@ -32,7 +33,8 @@ def raise_files_max() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(CONNECTIONS_MAX + FILES_RESERVED, _at_most(hard))
     if _at_most(soft) < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        with suppress(OSError, ValueError):  # some systems allow less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _at_most(limit: int) -> int:
