@@ -212,6 +212,7 @@ class Process:
         while True:
             try:
                 await relay.marks.compare()
+                await relay.lost_commits.store_behind()
             except StoreError:
                 await wait_seconds(1.0)
             else:
