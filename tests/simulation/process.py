@@ -209,6 +209,7 @@ class Process:
         self._around.loop.create_task(self._compare(self._database, self.relay), context=self.owner.context())
 
     async def _compare(self, database: storage.SimulatedDatabase, relay: Relay) -> None:
+        storage.COMPARING.set(True)
         while True:
             try:
                 await relay.marks.compare()

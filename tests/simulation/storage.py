@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -110,6 +111,10 @@ def tear(engine: Sqlite) -> None:
     engine._writer.close()
 
 
+COMPARING: Final = ContextVar("comparing", default=False)
+"""Whether the one who writes compares a new server, and says there what is missing."""
+
+
 class SimulatedDatabase:
     """The database as a process has it: a way there on which it may die, and writes that may fail.
 
@@ -132,7 +137,7 @@ class SimulatedDatabase:
         self._is_compared = True
 
     def change_server(self, engine: Database) -> None:
-        """Goes on with another server; nothing is written there before ``compared`` is called."""
+        """Goes on with another server; before ``compared`` only who compares it writes there."""
         self._engine = engine
         self._is_compared = False
 
@@ -147,7 +152,7 @@ class SimulatedDatabase:
         is_failing = share > 0 and self._random.random() < share
         if is_failing and not (self._is_shared and self._random.random() < 0.5):
             raise StoreUnavailable("simulated: the disk is full")
-        if not self._is_compared:
+        if not (self._is_compared or COMPARING.get()):
             raise StoreUnavailable("simulated: another server takes the writes")
         value = await (self._far(unit) if self._is_shared else self._engine.write(unit))
         self._owner.reach("after_write")
