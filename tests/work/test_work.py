@@ -49,9 +49,9 @@ def test_a_step_over_its_budget_is_named() -> None:
     ]
 
 
-def test_a_charge_has_three_commits_and_a_replay_none() -> None:
+def test_a_charge_has_three_synced_commits_and_a_replay_none() -> None:
     """The intent before the call, the answer before the client hears it, and its event: the promise, and no more."""
     sqlite = json.loads(BUDGET.read_text())["sqlite"]
 
-    assert sqlite["charge"]["commits"] == 3
-    assert "commits" not in sqlite["replay"]
+    assert (sqlite["charge"]["commits"], sqlite["charge"]["syncs"]) == (3, 3)
+    assert {"commits", "syncs"}.isdisjoint(sqlite["replay"])
