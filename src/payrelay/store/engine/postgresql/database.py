@@ -80,7 +80,7 @@ class Postgresql:
         self._failures = FailureCount()
         self._batches = Batches(self._carried_out)
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:  # noqa: ARG002, the server groups syncs
         """Carries out a unit of work; see ``Database.write``."""
         try:
             statement = next(unit)
