@@ -27,7 +27,7 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
-	fuzz try-image try-units format simulate-faults reconcile-lives bench work-budget soak lock clean
+	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth bench-many work-budget soak lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -164,6 +164,15 @@ bench: $(VENV)/.bench ## measure, with the peers beside it
 	@PYTHONPATH=. $(BIN)/python bench/lists.py
 	@PYTHONPATH=. $(BIN)/python bench/console.py
 	@PYTHONPATH=. $(BIN)/python bench/reconciliation.py
+
+SIZES ?= 10000,1000000
+
+bench-growth: $(VENV)/.bench ## compare databases of SIZES=10000,1000000 operations: time of each thing, bytes of each operation
+	@PYTHONPATH=. $(BIN)/python bench/growth.py --operations $(SIZES)
+
+bench-many: $(VENV)/.bench ## measure starts, 1,000 accounts, up to 4 processes on one database, and 5,000 followers
+	@PYTHONPATH=. $(BIN)/python bench/many.py
+	@$(BIN)/python bench/followers.py
 
 MINUTES ?= 60
 RATE ?= 25

@@ -184,6 +184,21 @@ def _relay_served(setting: Setting, name: str, arguments: list[str]) -> Iterator
         yield Served(port=port, key=KEY_OF_EQUAL_LENGTH, pid=process.pid)
 
 
+def made_key(environment: dict[str, str], folder: Path, name: str = "bench") -> str:
+    """Makes a key of a service's principal by the command, and gives it."""
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "payrelay"), "keys", "create", "--name", name],
+        cwd=folder,
+        env=programs.plain_environment(environment),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0 or not done.stdout.strip():
+        raise programs.ProgramError(f"payrelay keys create: {done.stderr.strip()[-1000:]}")
+    return done.stdout.strip()
+
+
 class _Payrelay:
     """Payrelay with everything on: credentials, journal, sealing, logs, metrics; one process, default settings."""
 
@@ -204,7 +219,7 @@ class _Payrelay:
     def _served(self, database_url: str, database_pid: int | None = None) -> Iterator[Served]:
         environment = self._environment(database_url)
         if self._key is None:
-            self._key = self._make_key(environment)
+            self._key = made_key(environment, self._folder)
         port = programs.free_port()
         launch = programs.Launch(
             name="payrelay",
@@ -216,19 +231,6 @@ class _Payrelay:
         with programs.running(launch) as process:
             programs.wait_ready(process, launch, port, READY_PATH)
             yield Served(port=port, key=self._key, pid=process.pid, database_pid=database_pid)
-
-    def _make_key(self, environment: dict[str, str]) -> str:
-        done = subprocess.run(
-            [self._program, "keys", "create", "--name", "bench"],
-            cwd=self._folder,
-            env=programs.plain_environment(environment),
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0 or not done.stdout.strip():
-            raise programs.ProgramError(f"payrelay keys create: {done.stderr.strip()[-1000:]}")
-        return done.stdout.strip()
 
     def _environment(self, database_url: str) -> dict[str, str]:
         prefix = "PAYRELAY_GATEWAYS__GATEWAY__"

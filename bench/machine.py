@@ -63,11 +63,12 @@ def processor() -> str:
 
 
 def commit() -> str:
-    """Gives the commit that is measured, and says where the sources differ from it."""
+    """Gives the commit that is measured and its version, and says where the sources differ from the commit."""
     here = str(Path(__file__).parent)
     found = _first_line(["git", "-C", here, "rev-parse", "--short=12", "HEAD"])
     is_clean = not _first_line(["git", "-C", here, "status", "--porcelain", "--", "../src"])
-    return found if is_clean else f"{found}, changed"
+    measured = f"{found} of version {_version('payrelay')}"
+    return measured if is_clean else f"{measured}, changed"
 
 
 def _first_line(command: list[str]) -> str:

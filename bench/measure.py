@@ -94,7 +94,7 @@ def measure(served: Served, gateway: Gateway, cores: programs.Cores, case: Case,
     after = clocks(served, gateway)
     counts_after = gateway.counts_at_rest()
     asked = Counts(counts_after.charges - counts_before.charges, counts_after.reads - counts_before.reads)
-    pss_mb, rss_mb = _memory_mb(served.pid)
+    pss_mb, rss_mb = memory_mb(served.pid)
     return Sample(
         contender=case.contender,
         kind=case.load.kind,
@@ -105,7 +105,7 @@ def measure(served: Served, gateway: Gateway, cores: programs.Cores, case: Case,
         database_cpu_s=after.database_s - before.database_s,
         pss_mb=pss_mb,
         rss_mb=rss_mb,
-        database_pss_mb=_memory_mb(served.database_pid)[0],
+        database_pss_mb=memory_mb(served.database_pid)[0],
         foreign_share=foreign_share(before, after),
         sync_us=(sync_before_us + disk.sync_us(folder)) / 2 if waits_for_disk else 0.0,
         problems=_problems(case.load, sent, asked),
@@ -180,7 +180,7 @@ def tree_cpu_s(pid: int | None) -> float:
     return total
 
 
-def _memory_mb(pid: int | None) -> tuple[float, float]:
+def memory_mb(pid: int | None) -> tuple[float, float]:
     """Gives proportional and resident set size of a process tree."""
     pss = rss = 0
     for process in _tree(pid):

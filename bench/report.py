@@ -59,7 +59,7 @@ def _circumstances(run: Run) -> str:
     foreign = results.foreign_share(run)
     others = f"Other work took {_spread(foreign, aims.percent)} of both cores while it ran." if foreign else ""
     lines = [
-        f"Measured {run.started_at} with `{run.command}` at commit {machine.commit}:",
+        f"Measured {run.started_at} with `{run.command}` at commit {machine.commit}.",
         f"{plan.rounds} rounds; in each, every contender for {plan.load_s} s per kind of request with",
         f"{plan.connections} connections and for {plan.latency_s} s with one, after {plan.warm_up_s} s to warm up.",
         "",

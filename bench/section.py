@@ -10,9 +10,9 @@ import machine
 PAGE = Path(__file__).parent.parent / "docs" / "benchmark.md"
 
 
-def write(name: str, table: list[str]) -> None:
-    """Puts a table between the marks of a section, with what it was measured on."""
-    begin, end = f"<!-- {name}: begin (written by bench/{name}.py) -->", f"<!-- {name}: end -->"
+def write(name: str, table: list[str], *, program: str | None = None) -> None:
+    """Puts a table between the marks of a section, with what it was measured on; ``program`` where it has several."""
+    begin, end = f"<!-- {name}: begin (written by bench/{program or name}.py) -->", f"<!-- {name}: end -->"
     text = PAGE.read_text()
     if begin not in text or end not in text:
         raise ValueError(f"{PAGE} lacks the marks that the results of {name} go between")

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -13,14 +14,13 @@ from payrelay import worker
 from payrelay.api.app import Api
 from payrelay.api.auth.identity_settings import identity_token_reader
 from payrelay.api.connections.limits import limits_within
-from payrelay.api.console_door import ConsoleDoor
+from payrelay.api.console_door import ConsoleDoor, ConsolePages
 from payrelay.api.context import ApiContext
-from payrelay.api.http.capacity import connections_max, files_max, held_max
+from payrelay.api.http.capacity import connections_max, files_max, followers_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.store_gauges import StoreSources
 from payrelay.clock import Clock
-from payrelay.console.opening import Console, console_of
 from payrelay.core.access.credential import Scope
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
 from payrelay.core.payments.operation import Retention
@@ -37,7 +37,7 @@ from payrelay.flows.relay import Relay
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources
+from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS, TRIALS
 from payrelay.gateways.sandbox_trial import SandboxTrial
@@ -90,7 +90,7 @@ from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.heartbeats import Heartbeats
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchant_of_app, verify_key
+from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchants_of_apps, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
@@ -109,6 +109,10 @@ from payrelay.store.upgrades.begin import begin_store
 from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrade
 from payrelay.tracing.opening import opened_spans
 from payrelay.tracing.spans import Spans
+
+CONSOLE: Final = "payrelay.console.opening"
+"""Loaded by its name, and only where the console is on: forms, passkeys and templates are a tenth of a start."""
+MakeConsole = Callable[..., ConsolePages]
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -134,7 +138,7 @@ class Service:
     relay: Relay
     credentials: Credentials
     recovered: int
-    console: Console | None = None
+    console: ConsolePages | None = None
 
 
 @asynccontextmanager
@@ -186,7 +190,7 @@ async def running(
             log.warning("principals_undecided", text=text)
         if await is_file_left(shared.database):
             log.warning("file_not_cleared", text=FILE_IS_LEFT)
-        console = console_of(stack, settings.console, shared, relay, log)
+        console = _console_of(stack, settings, shared, relay, log)
         context = ApiContext(
             relay=relay,
             console=ConsoleDoor.on(console, settings.console.address),
@@ -213,6 +217,16 @@ async def running(
         yield Service(
             api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered, console=console
         )
+
+
+def _console_of(
+    stack: AsyncExitStack, settings: Settings, shared: "SharedResources", relay: Relay, log: FilteringBoundLogger
+) -> ConsolePages | None:
+    """Makes the console; None where it is off, and then loads nothing of it: a start need not wait for that."""
+    if not settings.console.enabled:
+        return None
+    console_of: MakeConsole = import_module(CONSOLE).console_of
+    return console_of(stack, settings.console, shared, relay, log)
 
 
 def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:
@@ -336,7 +350,7 @@ async def opened_dispatch(
         endpoints=Endpoints(shared.database, shared.seal, shared.rows),
         deliveries=Deliveries(shared.database),
         sender=WebhookSender(settings.events.allowed_hosts, clock, spans=hooks.spans),
-        followers=Followers(feed, limit=held_max(files_max())),
+        followers=Followers(feed, limit=followers_max(files_max())),
         clock=clock,
         log=log,
         incarnation=lost_commits.incarnation,
@@ -568,9 +582,10 @@ async def opened_accounts(
     """
     async with AsyncExitStack() as stack:
         accounts = {}
+        merchants = {} if shared is None else await _merchants(settings, shared, kinds)
         for name, gateway in settings.gateways.items():
             kind, common = kinds[gateway.kind], gateway.common(name)
-            resources = await _gateway_resources(common, clock, kind.identity(common, gateway), shared)
+            resources = _gateway_resources(common, clock, shared, merchants.get(name))
             if not shares_access_tokens:
                 resources = replace(resources, token_store=None)
             if spans is not None:
@@ -600,13 +615,24 @@ async def opened_trial(
         await trial.close()
 
 
-async def _gateway_resources(
-    common: CommonSettings, clock: Clock, identity: AccountIdentity, shared: SharedResources | None
+async def _merchants(settings: Settings, shared: SharedResources, kinds: Mapping[str, GatewayKind]) -> dict[str, str]:
+    """Gives the merchant of each account, by the account's name."""
+    identities = {
+        name: kinds[gateway.kind].identity(gateway.common(name), gateway) for name, gateway in settings.gateways.items()
+    }
+    merchants: dict[str, str] = {}
+    for identity in identities.values():
+        merchants.setdefault(identity.app, identity.merchant)
+    known = await merchants_of_apps(shared.database, shared.seal, merchants)
+    return {name: known[identity.app] for name, identity in identities.items()}
+
+
+def _gateway_resources(
+    common: CommonSettings, clock: Clock, shared: SharedResources | None, merchant: str | None
 ) -> GatewayResources:
-    if shared is None:
+    if shared is None or merchant is None:
         rate_limiter = RateLimiter(common.limit, clock, timeout_s=common.timeout_s)
         return GatewayResources(clock=clock, merchant=None, rate_limiter=rate_limiter, token_store=None)
-    merchant = await merchant_of_app(shared.database, shared.seal, identity.app, identity.merchant)
     budget = None
     if common.limit is not None:
         calls, window_s = common.limit.calls, common.limit.window_s

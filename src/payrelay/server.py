@@ -11,6 +11,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.api import serving
 from payrelay.api.console_door import ConsoleAddress
+from payrelay.api.http.capacity import raise_files_max
 from payrelay.app import running
 from payrelay.clock import Clock
 from payrelay.runtime.background import Background
@@ -40,6 +41,7 @@ async def serve(
     ``reached`` is called at each crash point, with the id of the object that reached it. ``clock`` is the machine's
     where none is given. With ``may_upgrade`` an old database is brought up to date, and otherwise refused.
     """
+    raise_files_max()
     with stopped_by_signals() as stop, hangups_logged(log):
         async with running(
             settings, clock=clock or Clock(), log=log, reached=reached, may_upgrade=may_upgrade

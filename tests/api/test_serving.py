@@ -119,6 +119,24 @@ async def test_a_body_that_breaks_off_is_refused(context: ApiContext) -> None:
         assert (await exchange(port, head, b"ZZ\r\n{}\r\n")).startswith(b"HTTP/1.1 400 ")
 
 
+async def test_a_key_that_is_no_ascii_reaches_the_api(context: ApiContext) -> None:
+    """A server that leaves out what it can't read makes a charge with a key one without, which is made again."""
+    head = b"POST /gateway/api/payments/charge HTTP/1.1\r\nHost: a\r\nConnection: close\r\nIdempotency-Key: k\xe9y\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: 2\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
+    async with served(context) as (port, _):
+        received = await exchange(port, head, b"{}")
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert b"Idempotency-Key must be visible ASCII" in received
+
+
+@pytest.mark.parametrize(("path", "status"), [(b"Order%2F1%25", b"200"), (b"Order/1%25", b"404"), (b"a%FFb", b"400")])
+async def test_a_path_reaches_the_api_as_it_was_sent(context: ApiContext, path: bytes, status: bytes) -> None:
+    """A server that decodes paths can't tell the name of an order with a slash from two segments."""
+    async with served(context) as (port, _):
+        received = await exchange(port, CLOSING.replace(b"/subscriptions", b"/payments/" + path))
+    assert received.startswith(b"HTTP/1.1 " + status)
+
+
 class Gate:
     """A flow that waits in the middle until the test lets it go on."""
 

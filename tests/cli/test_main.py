@@ -236,3 +236,13 @@ def test_a_service_without_tracing_loads_nothing_of_it() -> None:
     loaded = "import payrelay.server, payrelay.cli.program, sys; print('opentelemetry' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout == "False\n"
+
+
+@pytest.mark.process
+def test_a_service_without_a_console_loads_nothing_of_it() -> None:
+    """Every restart waits for what is loaded: passkeys, forms and templates of the console are a tenth of that."""
+    loaded = "import payrelay.server, payrelay.cli.program, sys; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, timeout=60, check=True)
+    loaded_modules = set(ran.stdout.split())
+    assert "payrelay.app" in loaded_modules
+    assert loaded_modules & {"payrelay.console.opening", "fido2", "segno"} == set()

@@ -1,4 +1,5 @@
 import contextlib
+import gc
 import os
 import pwd
 from pathlib import Path
@@ -6,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import GATEWAY, Run
 
-from payrelay.cli.session import login_name, operator_from, reason_from
+from payrelay.cli.session import loading, login_name, operator_from, reason_from
 from payrelay.cli.terminal.messages import CommandError
 
 
@@ -72,3 +73,22 @@ def test_a_service_never_runs_on_what_a_demo_left(run: Run, tmp_path: Path, argu
 
     assert "this is about the demo" not in run(*arguments).err
     assert not (tmp_path / ".payrelay/demo.db").exists()
+
+
+def test_what_a_service_loads_is_out_of_the_collectors_sight() -> None:
+    """The collector would go through all modules again and again while they are loaded, and once more at the start."""
+    try:
+        with loading():
+            seen = gc.isenabled()
+            kept: list[list[int]] = [[]]
+        assert (seen, gc.isenabled()) == (False, True)
+        assert not any(each is kept for each in gc.get_objects())
+    finally:
+        gc.unfreeze()
+
+
+def test_the_collector_works_again_where_loading_failed() -> None:
+    """A service that goes on without it would grow."""
+    with pytest.raises(ImportError), loading():
+        raise ImportError
+    assert gc.isenabled()

@@ -46,7 +46,8 @@ _UNALARMED: Final = (
     "AND NOT EXISTS (SELECT 1 FROM alerts WHERE operation_id = id)"
 )
 _TAKEN: Final = (
-    "SELECT 1 FROM operations WHERE order_id = $1 AND principal <> $2 AND state = 'succeeded' "
+    "SELECT 1 FROM operations WHERE order_id = $1 AND principal <> $2 "
+    "AND NOT state IN ('declined', 'refused', 'failed', 'not_sent') "
     "UNION ALL SELECT 1 FROM checkouts WHERE order_id = $1 AND principal <> $2"
 )
 SEARCHED: Final = frozenset({Kind.CHARGE, Kind.REFUND, Kind.RETRY})

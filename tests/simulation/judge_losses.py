@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 import msgspec
 from tests.simulation.books import ENTRY_KINDS, NO_EFFECT, Book
-from tests.simulation.clients import Told
+from tests.simulation.clients import Ask, Told
 from tests.simulation.fate import Fate
 from tests.simulation.losses import KNOWN_AFTER_S, Loss
 from tests.simulation.network import Gateway
@@ -15,6 +15,7 @@ from tests.simulation.process import Heard
 from tests.simulation.recovery import Recovery
 
 from payrelay.core.payments.operation import Kind, State
+from payrelay.errors import Code
 from payrelay.flows.access.ownership import TAKEN_SENTENCE
 from payrelay_simulator.ledger import LedgerEntry
 
@@ -120,8 +121,18 @@ def _faults_of_changed_answers(run: Judged, loss: Loss) -> Iterator[str]:
             yield f"{told.request_id} {told.ask.path} was told payment {first} before the loss, and {now} after it"
         is_taken = told.heard.http_status == 409 and TAKEN_SENTENCE.encode() in told.heard.body
         is_denied = told.heard.http_status in {400, 402, 403, 404, 415, 422} or is_taken
-        if is_denied:
+        if is_denied and not _is_mismatch(run, told.ask, told.heard):
             yield f"{told.request_id} {told.ask.path} was done before the loss, and answered {told.heard} after it"
+
+
+def _is_mismatch(run: Judged, ask: Ask, heard: Heard) -> bool:
+    """Tells whether an answer denies nothing, since the client has sent another request with the same key.
+
+    Which of the two came first is lost. The one that comes first after the loss has the key.
+    """
+    others = (each.ask for each in run.told if (each.ask.principal, each.ask.key) == (ask.principal, ask.key))
+    is_of_two = ask.key is not None and any((each.path, each.body) != (ask.path, ask.body) for each in others)
+    return is_of_two and Code.IDEMPOTENCY_MISMATCH.encode() in heard.body
 
 
 def _payment_in(heard: Heard) -> int | None:

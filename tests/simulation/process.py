@@ -65,6 +65,8 @@ ACCOUNT: Final = "gateway"
 BASE_URL: Final = "https://gateway.simulated"
 TORN: Final = "Cannot operate on a closed database"
 """What a process is told whose server has just died."""
+LOCKED: Final = "database is locked"
+"""What a process is told while an operator's command writes beside it: for its lock nobody waits in simulated time."""
 NEVER: Final = Periods(answers=None, calls=None, histories=None, notifications=None, events=None)
 SHORT: Final = NEVER._replace(calls=1)
 """In lives in which the clearing goes on meanwhile: the judge reads answers, histories and notifications at the end."""
@@ -338,7 +340,7 @@ MERCHANT: Final = merchant_of(
 
 def _is_expected(event: structlog.typing.EventDict) -> bool:
     reason = str(event.get("reason"))
-    return "simulated" in reason or TORN in reason
+    return "simulated" in reason or TORN in reason or LOCKED in reason
 
 
 def _settings(path: Path, fate: Fate) -> Settings:

@@ -311,7 +311,8 @@ class Recovery:
             process.owner.at_death.append(partial(_set, died))
             work = self._town.loop.create_task(_run(act, process.relay), context=process.owner.context())
             both: set[asyncio.Future[Any]] = {work, died}
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            while not (work.done() or process.owner.is_dead):  # one that comes to a clean end tells nobody
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED, timeout=5.0)
             error = work.exception() if work.done() and not work.cancelled() else None
             if work.done() and error is None:
                 return work.result()

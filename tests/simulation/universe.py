@@ -169,7 +169,7 @@ class Universe:
         due_ms: tuple[int | None, ...] = self.auditor.execute(_DUE, (int(TIMEOUT_S * 1000) + GRACE_MS + 1,)).fetchone()
         if self.fate.pages is not None:
             due_ms += self.auditor.execute(_DUE_OF_PAGES).fetchone()
-        if self.loss is not None and self.loss.is_new_at(self.loop.time()):
+        if self.loss is not None and self.loss.is_new_at(self.loop.time() - sum(self.fate.stalls.values())):
             return self.loop.time()  # what a beginning recovery asks of a worker, no row tells
         latest_s = self.loop.time() + DAY_S
         return min(latest_s, *((at_ms - START_MS) / 1000 for at_ms in due_ms if at_ms is not None), latest_s)
@@ -506,12 +506,16 @@ class Universe:
                 process.owner.dies_at = process.owner.dies_at_step = None
         while not all(process is not None and process.is_up for process in self.processes):
             await wait_seconds(1.0)
-        # A client that left doesn't end its request: what was begun may still come to be an operation.
+        await self._let_requests_end()
+
+    async def _let_requests_end(self) -> None:
+        """Waits for requests whose clients have left, which ends none: what was begun may come to be an operation."""
         while any(process is not None and process.has_work for process in self.processes):
             await wait_seconds(1.0)
 
     async def _settle(self) -> None:
         """Waits until nothing is open any more, at most RESOLVED_WITHIN_S."""
+        await self._let_requests_end()
         until_s = self.loop.time() + RESOLVED_WITHIN_S
         pause_s = 1.0
         while self._is_open() and self.loop.time() < until_s:

@@ -15,7 +15,7 @@ from functools import partial
 from payrelay.api.auth.admission import CallerAdmission
 from payrelay.api.http.queries import decoded
 from payrelay.api.http.visit import Visit
-from payrelay.api.requests.reading import AddressedRequest, read_request
+from payrelay.api.requests.reading import AddressedRequest, RequestReader
 from payrelay.api.requests.route import EmptyBody, Route, require_open
 from payrelay.api.requests.router import Router
 from payrelay.api.routes.policies import narrowed
@@ -42,7 +42,7 @@ class AccountRoutes:
         self._router = Router(routes)
         self._relay = relay
         self._admission = admission
-        self._body_timeout_s = body_timeout_s
+        self._reader = RequestReader(relay.clock, body_timeout_s)
 
     async def answered(self, visit: Visit, segments: list[bytes]) -> Answer:
         """Answers a request for this path, split at its slashes; raises Refusal, StoreUnavailable."""
@@ -62,7 +62,7 @@ class AccountRoutes:
         require(credential, route.scope, account)
         if credential.bound is not None:
             require_open(route.bound)
-        parsed = await read_request(visit, addressed, credential, self._relay.clock, self._body_timeout_s)
+        parsed = await self._reader.read(visit, addressed, credential)
         parsed = await narrowed(route.bound, self._relay, parsed)
         if route.body is EmptyBody:
             parsed.require_empty()

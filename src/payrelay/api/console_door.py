@@ -11,7 +11,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api.http.incoming_request import (
-    BODY_TIMEOUT_S,
+    BodyTimeout,
     Headers,
     Network,
     Networks,
@@ -39,13 +39,13 @@ _PLAIN: Final = (
 
 
 async def console_answer(
-    pages: ConsolePages, scope: Scope, receive: Receive, *, client: str, request_id: str
+    pages: ConsolePages, scope: Scope, receive: Receive, body_timeout: BodyTimeout, *, client: str, request_id: str
 ) -> ConsoleAnswer:
     """Reads a request whole, and has the console answer it."""
     headers = Headers(scope["headers"])
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     try:
-        body = await read_body(receive, headers, BODY_TIMEOUT_S) if headers.has_body() else b""
+        body = await read_body(receive, headers, body_timeout) if headers.has_body() else b""
     except Refusal as refusal:
         status, text = MEANINGS[refusal.code].http_status, refusal.msg.encode()
         return ConsoleAnswer(status=status, headers=(*_PLAIN, (b"connection", b"close")), body=text, route="/console")
@@ -66,6 +66,7 @@ class ConsoleDoor:
 
     def __init__(self, pages: ConsolePages) -> None:
         self._pages = pages
+        self._body_timeout = BodyTimeout()
 
     @classmethod
     def on(cls, pages: ConsolePages | None, own_address: object) -> "ConsoleDoor | None":
@@ -76,7 +77,12 @@ class ConsoleDoor:
         """Answers a request, and notes its route for the log."""
         record = visit.log_record
         answer = await console_answer(
-            self._pages, visit.scope, visit.receive, client=record.client, request_id=record.request_id
+            self._pages,
+            visit.scope,
+            visit.receive,
+            self._body_timeout,
+            client=record.client,
+            request_id=record.request_id,
         )
         record.route = answer.route
         if answer.stream is not None:
@@ -91,6 +97,7 @@ class ConsoleAddress:
 
     def __init__(self, pages: ConsolePages, trusted_proxies: tuple[Network, ...], log: FilteringBoundLogger) -> None:
         self._pages = pages
+        self._body_timeout = BodyTimeout()
         self._trusted = Networks(trusted_proxies)
         self._log = log
 
@@ -109,7 +116,9 @@ class ConsoleAddress:
         headers = Headers(scope["headers"])
         request_id = request_id_of(headers)
         client = client_address(peer_of(scope), headers, self._trusted)
-        answer = await console_answer(self._pages, scope, receive, client=client, request_id=request_id)
+        answer = await console_answer(
+            self._pages, scope, receive, self._body_timeout, client=client, request_id=request_id
+        )
         self._log.info(
             "console_request",
             request_id=request_id,

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from payrelay.cli.copy_database import COPY_EXAMPLES, copy
-from payrelay.cli.session import read_settings
+from payrelay.cli.session import loading, read_settings
 from payrelay.cli.terminal.declaring import awaited, examples, group
 from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, say, show, show_version
 from payrelay.clock import Clock
@@ -72,8 +72,9 @@ async def serve(
 
     It makes a missing database. It refuses an old one, unless it is told to upgrade it.
     """
-    from payrelay import server
-    from payrelay.cli.terminal.stray_lines import service_log
+    with loading():
+        from payrelay import server
+        from payrelay.cli.terminal.stray_lines import service_log
 
     settings = read_settings(may_be_a_demos=False)
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
@@ -99,8 +100,9 @@ async def route(
 
     It stores nothing, and needs no database: the settings of the partitions are enough.
     """
-    from payrelay.cli.terminal.stray_lines import service_log
-    from payrelay.partitions import route as router
+    with loading():
+        from payrelay.cli.terminal.stray_lines import service_log
+        from payrelay.partitions import route as router
 
     settings = read_settings(may_be_a_demos=False)
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]

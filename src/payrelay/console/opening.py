@@ -16,19 +16,14 @@ from payrelay.flows.relay import Relay
 from payrelay.runtime.console.provider_calls import SignInProvider
 from payrelay.settings import ConsoleSettings, is_secure
 
-__all__ = ["Console", "console_of"]
-
-
 BACK_PATH: Final = "/console/sign-in/provider/back"
 """Where the provider leads browsers back to; it is registered there."""
 
 
 def console_of(
     stack: AsyncExitStack, settings: ConsoleSettings, store: OpenedStore, relay: Relay, log: FilteringBoundLogger
-) -> Console | None:
-    """Makes the console, whose calls end with the stack; None where it is off."""
-    if not settings.enabled:
-        return None
+) -> Console:
+    """Makes the console, whose calls end with the stack."""
     provider = _provider_of(settings, relay, log)
     if provider is not None:
         stack.push_async_callback(provider.close)

@@ -3,7 +3,7 @@
 Every currency of the gateway has two decimals, so the minor unit is a hundredth.
 """
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Final
 
 import msgspec
@@ -18,6 +18,9 @@ _NOISE_MAX: Final = Decimal("0.2")
 _NOISE_PART: Final = Decimal("1e-12")
 """How far calculating with binary fractions leads away from whole hundredths, in hundredths."""
 _AMOUNT_MAX: Final = Decimal(AMOUNT_MINOR_MAX).scaleb(-2)
+_HUNDREDTH: Final = Decimal("0.01")
+_EXACT: Final = Context(prec=28)
+"""Has room for twice the digits of the largest amount; the thread's own context may have less."""
 
 
 class AmountError(ValueError):
@@ -45,19 +48,16 @@ def minor_units(amount: Decimal | int) -> int:
 
 
 def _hundredths(amount: Decimal) -> int:
-    """Counts digits instead of calculating, because a decimal context would round a long tail away."""
-    _, digits, exponent = amount.as_tuple()
-    number = int("".join(map(str, digits)))
-    shift = int(exponent) + 2
-    if shift >= 0:
-        return number * int(10**shift)
-    # A tail longer than the number itself can't be zero. The check comes first, or 1E-999999 would make a huge power.
-    hundredths, tail = (0, number) if -shift > len(digits) else divmod(number, int(10**-shift))
-    if tail:
+    """Rounds to whole hundredths, and accepts the amount only where that has changed nothing.
+
+    The comparison is exact, however long the amount's tail is. The amount is at most _AMOUNT_MAX here.
+    """
+    rounded = amount.quantize(_HUNDREDTH, context=_EXACT)
+    if rounded != amount:
         meant = _meant(amount)
         hint = "" if meant is None else f"; probably {decimal_text(meant)} was meant"
         raise AmountError(f"must have at most 2 decimals{hint}")
-    return hundredths
+    return int(rounded.scaleb(2, context=_EXACT))
 
 
 def _meant(amount: Decimal) -> int | None:

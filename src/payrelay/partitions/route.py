@@ -7,6 +7,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api import serving
+from payrelay.api.http.capacity import raise_files_max
 from payrelay.api.http.incoming_request import Networks
 from payrelay.api.public.site import MetricsAddress
 from payrelay.partitions.metrics import RouterMetrics
@@ -23,6 +24,7 @@ DRAIN_S: Final = 20.0
 
 async def route(settings: Settings, host: str, port: int, log: FilteringBoundLogger) -> None:
     """Routes until SIGTERM or SIGINT; raises SettingsError where it can't start."""
+    raise_files_max()
     table = PartitionTable(settings.partitions)
     metrics = RouterMetrics()
     async with AsyncExitStack() as stack:

@@ -18,7 +18,7 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api.http.incoming_request import (
-    BODY_TIMEOUT_S,
+    BodyTimeout,
     Headers,
     Networks,
     Receive,
@@ -76,6 +76,7 @@ class PartitionRouter:
         is_stopping: Callable[[], bool],
     ) -> None:
         self._table = table
+        self._body_timeout = BodyTimeout()
         self._upstream = upstream
         self._metrics = metrics
         self._log = log
@@ -104,7 +105,7 @@ class PartitionRouter:
             await _send_answer(send, failed(Code.NOT_FOUND, "no partition has an account of this name", trace), trace)
             return
         try:
-            body = await read_body(receive, headers, BODY_TIMEOUT_S)
+            body = await read_body(receive, headers, self._body_timeout)
         except Refusal as refusal:
             await _send_answer(send, of_refusal(refusal, trace.request_id), trace)
             return

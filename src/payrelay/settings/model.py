@@ -172,7 +172,7 @@ class Settings(BaseModel):
     """The networks that may read /metrics; on the API's address nobody may where there is none."""
     address_connections_max: Annotated[int, Field(ge=4, le=4096)] = 256
     """Connections that one address may have without a valid credential."""
-    principal_connections_max: Annotated[int, Field(ge=4, le=4096)] = 512
+    principal_connections_max: Annotated[int, Field(ge=4, le=12_288)] = 512
     """Connections that one principal may have, and requests that it may have under way."""
     browser_origins: Annotated[
         tuple[Annotated[str, AfterValidator(parse.origin)], ...],

@@ -168,18 +168,21 @@ async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
     return ChainStart(plain[:KEY_BYTES], int.from_bytes(plain[KEY_BYTES:], "big"))
 
 
-async def merchant_of_app(database: Database, seal: Seal, app: str, merchant: str) -> str:
-    """Gives the merchant under which the store knows an app: the one of the first call.
+async def merchants_of_apps(database: Database, seal: Seal, merchants: Mapping[str, str]) -> dict[str, str]:
+    """Gives, by app, the merchant under which the store knows it: the one of the first call, which ``merchants`` names.
 
     An app belongs to one merchant for good. Otherwise, an operator who adds the merchant's number to an account's
-    settings would change its merchant, and the guards of its orders would guard them no more. May be repeated.
+    settings would change its merchant, and the guards of its orders would guard them no more. May be repeated. All that
+    is new is stored at once, so that a start with many accounts waits for one commit.
 
-    Raises StoreUnavailable; StoreUnusable where the stored value can't be opened.
+    Raises StoreUnavailable; StoreUnusable where a stored value can't be opened.
     """
-    name = f"{_MERCHANT}{app}"
-    context = f"meta/{name}".encode()
-    stored = await database.write(_stored_or_new(name, seal.seal(merchant.encode(), context)))
-    return seal.open(stored, context).decode()
+    named = {f"{_MERCHANT}{app}": merchant for app, merchant in merchants.items()}
+    stored = await database.read(_stored_of(named))
+    new = {name: seal.seal(named[name].encode(), _context(name)) for name in sorted(named.keys() - stored.keys())}
+    if new:
+        stored |= await database.write(_each_stored_or_new(new))
+    return {app: seal.open(stored[name], _context(name)).decode() for app, name in zip(merchants, named, strict=True)}
 
 
 async def schema_version(database: Database) -> int:
@@ -221,6 +224,26 @@ def _stored_or_new(name: str, sealed: bytes) -> Unit[bytes]:
         yield Statement(statements.ADD_META, (name, sealed))
         stored = yield from _meta_of(name)
     return blob_of(stored)
+
+
+def _context(name: str) -> bytes:
+    return f"meta/{name}".encode()
+
+
+def _stored_of(names: Iterable[str]) -> Unit[dict[str, bytes]]:
+    rows = yield Statement(statements.META_OF, (msgspec.json.encode(list(names)).decode(),))
+    return {str(name): blob_of(value) for name, value in rows}
+
+
+def _each_stored_or_new(new: Mapping[str, bytes]) -> Unit[dict[str, bytes]]:
+    """Stores each value unless there is one of that name; gives the stored ones.
+
+    In the order of their names, which is the same in every process: two that store at once never wait for each other.
+    """
+    stored = {}
+    for name in sorted(new):
+        stored[name] = yield from _stored_or_new(name, new[name])
+    return stored
 
 
 def _chain_key_or_first(sealed: bytes, *, is_needed: bool) -> Unit[bytes | None]:

@@ -4,12 +4,16 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 from tests.api.fakes import KEY, MovableClock
 from tests.api.test_serving import served
 
+from payrelay.api.connections.limiter import limit_connections
 from payrelay.api.connections.limits import ConnectionLimits
+from payrelay.api.connections.open_connections import OpenConnections
+from payrelay.api.connections.sockets import AcceptedSockets, SocketState
 from payrelay.api.context import ApiContext
 
 LIMITS = ConnectionLimits(address_connections_max=4, principal_connections_max=4, address_unread_max=100_000)
@@ -112,3 +116,28 @@ async def test_an_answer_waits_so_long_for_its_reader(context: ApiContext, clock
     """Whoever takes nothing of an answer until its time is over loses the connection, however few there are."""
     async with served(context) as (port, _), silent(port, 1):
         assert await counted(context, "not_read_in_time", clock, step_s=1)
+
+
+class SlowSockets(AcceptedSockets):
+    """So many sockets that a look at them takes a while."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.looks = 0
+
+    def states(self) -> list[SocketState]:
+        """Looks, and finds nothing."""
+        self.looks += 1
+        end_s = perf_counter() + 0.1
+        while perf_counter() < end_s:
+            pass
+        return []
+
+
+async def test_looks_at_very_many_connections_leave_the_time_to_requests() -> None:
+    """With ten thousand connections a look every fifth of a second would take a third of the processor."""
+    sockets, connections = SlowSockets(), OpenConnections(LIMITS, MovableClock(), lambda _: False)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.8):
+            await limit_connections(connections, sockets, places=0, note=lambda *_: None)
+    assert sockets.looks == 1

@@ -120,6 +120,18 @@ def test_few_places_are_divided(places: int, address: int, principal: int, stran
     assert limits.strangers_max == strangers
 
 
+def test_who_sets_more_for_a_principal_gets_it() -> None:
+    """An app with thousands of phones has one principal; a quarter of the places is left to others in any case."""
+    for places, wanted, given in ((16_384, 12_000, 12_000), (16_384, 12_288, 12_288), (4_096, 12_000, 3_072)):
+        limits = limits_within(places, address_max=256, principal_max=wanted)
+        assert limits.principal_connections_max == given
+
+
+def test_many_places_are_not_for_strangers() -> None:
+    """Each of their connections takes memory, and needs no credential."""
+    assert limits_within(16_384, address_max=256, principal_max=512).strangers_max == 2_048
+
+
 class TestQueue:
     """What the socket shows of a connection."""
 

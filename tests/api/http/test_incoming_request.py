@@ -5,6 +5,7 @@ import pytest
 
 from payrelay.api.http.incoming_request import (
     BODY_BYTES_MAX,
+    BodyTimeout,
     Headers,
     Message,
     Networks,
@@ -35,7 +36,7 @@ async def read(messages: list[Message], given: Headers | None = None) -> bytes:
     async def receive() -> Message:
         return messages.pop(0)
 
-    return await read_body(receive, given or Headers([]), 5)
+    return await read_body(receive, given or Headers([]), BodyTimeout(5))
 
 
 @pytest.mark.parametrize("given", ["a", "4bf92f35-77b3", "x" * 128, "a/b:c+d=e@f~g._-"])
@@ -155,7 +156,7 @@ async def test_a_slow_body_is_given_up() -> None:
         return {"type": "http.request"}
 
     with pytest.raises(Refusal, match=r"did not arrive within 0\.01 s") as raised:
-        await read_body(receive, Headers([]), 0.01)
+        await read_body(receive, Headers([]), BodyTimeout(0.01))
     assert raised.value.code is Code.MALFORMED_REQUEST
     assert raised.value.headers == (("Connection", "close"),)
 
@@ -169,8 +170,54 @@ async def test_a_cancellation_from_outside_is_no_slow_body() -> None:
         await asyncio.Event().wait()
         return {"type": "http.request"}
 
-    task = asyncio.create_task(read_body(receive, Headers([]), 5))
+    task = asyncio.create_task(read_body(receive, Headers([]), BodyTimeout(5)))
     await waiting.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_each_slow_body_is_given_up_at_its_own_time() -> None:
+    """One timer serves all bodies: it ends those whose time is over, and goes on for those that came later."""
+    timeout, given_up = BodyTimeout(0.05), list[str]()
+
+    async def read_slowly(name: str, *, ends: bool = False) -> None:
+        async def receive() -> Message:
+            if not ends:
+                await asyncio.Event().wait()
+            return {"type": "http.request", "body": b"{}", "more_body": False}
+
+        try:
+            await read_body(receive, Headers([]), timeout)
+        except Refusal:
+            given_up.append(name)
+
+    began_s = asyncio.get_running_loop().time()
+    first = asyncio.create_task(read_slowly("first"))
+    whole = asyncio.create_task(read_slowly("whole", ends=True))
+    later = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.03, later.set)
+    await later.wait()
+    second = asyncio.create_task(read_slowly("second"))
+    await asyncio.gather(first, whole, second)
+    assert given_up == ["first", "second"]
+    assert asyncio.get_running_loop().time() - began_s >= 0.078  # the loop's time is in whole milliseconds
+
+
+async def test_a_time_limit_holds_in_every_event_loop() -> None:
+    """A timer belongs to its event loop: one that is left of an earlier loop would end nothing here."""
+    timeout = BodyTimeout(0.01)
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        return {"type": "http.request"}
+
+    async def read_whole() -> bytes:
+        async def receive_all() -> Message:
+            return {"type": "http.request", "body": b"{}", "more_body": False}
+
+        return await read_body(receive_all, Headers([]), timeout)
+
+    await asyncio.to_thread(asyncio.run, read_whole())
+    with pytest.raises(Refusal, match="did not arrive"):
+        await read_body(receive, Headers([]), timeout)

@@ -41,6 +41,12 @@ def test_an_endless_integer_does_no_harm() -> None:
     assert parse_object(b'{"a":%b}' % (b"9" * 5000))["a"] == Decimal("9" * 5000)
 
 
+def test_an_endless_integer_hides_no_mistake_behind_it() -> None:
+    """Such a body is read once more for its integer, and what is wrong with it is told all the same."""
+    with pytest.raises(Refusal, match="not JSON"):
+        parse_object(b'{"a":%b,}' % (b"9" * 5000))
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -76,6 +82,28 @@ def test_a_doubled_member_is_named(body: bytes) -> None:
     """Of two amounts, some readers take the first and others the last: neither is charged."""
     with pytest.raises(Refusal, match="the member amount is there twice"):
         parse_object(body)
+
+
+RAW_NAMES = st.sampled_from(["a", "b", "amount", "", "\u00e9", "a b", "{", ":"])
+RAW_NUMBERS = ("1", "-0", "0.10", "1.5", "1e2", "1E400", "1.0E+2", "9" * 25, "9" * 5000, "01", ".5", "+1", "NaN")
+RAW_TEXTS = ('"a"', '""', '"\u00e9"', '"\x7f"', '"\t"', '"{"', '"a" "b"', '"')
+RAW_VALUES = st.sampled_from((*RAW_NUMBERS, *RAW_TEXTS, "true", "null", "nul", "[1]", "{}", '{"a":"b"}'))
+
+
+def _outcome(body: str) -> str:
+    try:
+        return str({name: repr(value) for name, value in parse_object(body.encode()).items() if name != "nested"})
+    except Refusal as refused:
+        return refused.code
+
+
+@given(st.lists(st.tuples(RAW_NAMES, RAW_VALUES), max_size=5), st.sampled_from(["", " ", "\r\n", "\x0b"]))
+def test_a_flat_body_is_read_as_one_that_is_not(pairs: list[tuple[str, str]], space: str) -> None:
+    """Flat bodies have a quick reader; where the two differed, one of them would charge something else."""
+    flat = f",{space}".join(f'"{name}":{space}{value}' for name, value in pairs)
+    nested = f'{flat}{"," if pairs else ""}"nested":[]'
+
+    assert _outcome(f"{{{flat}}}{space}") == _outcome(f"{{{nested}}}{space}")
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])

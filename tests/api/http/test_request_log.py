@@ -5,9 +5,17 @@ import logging
 from pathlib import Path
 
 import pytest
+import structlog
 from tests.api.fakes import MovableClock
 
-from payrelay.api.http.request_log import CAUSES_MAX, FLUSH_WITHIN_S, RequestLogRecord, describe, json_log
+from payrelay.api.http.request_log import (
+    CAUSES_MAX,
+    FLUSH_WITHIN_S,
+    RequestLogRecord,
+    describe,
+    json_log,
+    request_writer,
+)
 
 
 def test_a_line_is_one_json_object(clock: MovableClock) -> None:
@@ -27,6 +35,25 @@ def test_the_level_is_kept(clock: MovableClock) -> None:
     stream = io.BytesIO()
     json_log(stream, clock, logging.WARNING).info("request")
     assert stream.getvalue() == b""
+
+
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO, logging.WARNING])
+def test_the_line_of_a_request_is_the_usual_one(clock: MovableClock, level: int) -> None:
+    """It has a shorter way than other lines, and nobody who reads the log can tell."""
+    usual, short = io.BytesIO(), io.BytesIO()
+    record = RequestLogRecord(request_id="req_1", method="GET", client="192.0.2.7", route="/", status=200)
+    json_log(usual, clock, level).info("request", record=record)
+    request_writer(json_log(short, clock, level))(record)
+    assert short.getvalue() == usual.getvalue()
+    assert short.getvalue().count(b"\n") == (1 if level <= logging.INFO else 0)
+
+
+def test_another_log_gets_the_line_of_a_request_too(clock: MovableClock) -> None:
+    """A log that something stands before, such as tracing, has no short way."""
+    stream = io.BytesIO()
+    log = structlog.wrap_logger(json_log(stream, clock), processors=[]).bind()
+    request_writer(log)(RequestLogRecord(request_id="req_1", method="GET", client="192.0.2.7"))
+    assert json.loads(stream.getvalue())["request_id"] == "req_1"
 
 
 class Stream(io.BytesIO):

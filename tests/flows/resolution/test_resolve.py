@@ -1,13 +1,15 @@
+from dataclasses import replace
+
 import msgspec
 import pytest
 from tests.flows.operators.test_decide import decision_on
 from tests.flows.payments.test_refund import PART
 from tests.flows.subscriptions.test_cancel_subscription import CANCEL
 from tests.flows.subscriptions.test_retry_subscription import RETRY
-from tests.flows.world import CHARGE, KEYED_MS, START_MS, World, asked, outcome_of
+from tests.flows.world import CHARGE, KEYED_MS, START_MS, SteppingJournal, World, asked, outcome_of
 from tests.samples import ASKED, CHECKOUT
 
-from payrelay.core.calls import Charge, Refund
+from payrelay.core.calls import Charge, Effect, Refund
 from payrelay.core.checkouts.checkout import Details
 from payrelay.core.gateways.capabilities import ResolutionWay, resolution_way_of
 from payrelay.core.gateways.signed_text import SignedText
@@ -23,7 +25,7 @@ from payrelay.flows.payments.refund import refund
 from payrelay.flows.resolution.resend import SENDINGS_MAX
 from payrelay.flows.resolution.resend_cancel import resolve_cancel
 from payrelay.flows.resolution.resend_capture import resolve_capture
-from payrelay.flows.resolution.resolve import open_case, resolve_due
+from payrelay.flows.resolution.resolve import open_case, resolve_due, resolve_one
 from payrelay.flows.resolution.resolvers import resolver_of
 from payrelay.flows.resolution.search_payments import (
     resolve_charge,
@@ -60,6 +62,27 @@ async def failed_charge(world: World) -> None:
     gateway, row = world.relay.accounts["gateway"], await world.operation()
     case = await open_case(world.relay, gateway, row, is_urgent=False, until_s=0)
     await case.disprove(Evidence())
+
+
+class Going(SteppingJournal):
+    """A journal whose server is replaced, once it has read a history, by one that lacks the operation."""
+
+    async def call_of(self, operation_id: str) -> Effect:
+        """Finds nothing any more."""
+        raise LookupError(f"no operation {operation_id}")
+
+
+async def test_an_operation_that_goes_with_its_server_is_left_alone(world: World) -> None:
+    """The loss itself is told once. A fault of the program's own for each open operation would hide it."""
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
+    await charge(world.relay, asked(), CHARGE)
+    world.clock.passed_ms += DAY_MS
+    due = await world.relay.resolution.lease_due(world.clock.now_ms(), leased_until_ms=world.clock.now_ms(), limit=1)
+    going = Going(world.database, world.steps)
+    for operation in due:
+        await resolve_one(replace(world.relay, journal=going), operation)
+
+    assert (len(due), world.log_events) == (1, [])
 
 
 async def test_inquiries_about_a_failure_end_after_a_month(world: World) -> None:

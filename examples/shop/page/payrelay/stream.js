@@ -17,10 +17,11 @@ export async function* openStream(caller, subject, options = {}) {
     const progress = newProgress();
     let after = options.after ?? 0;
     while (deadline.leftS > 0) {
-        const connection = new Connection(options, deadline);
+        const connection = new Connection(options, deadline, caller.limits.timeoutS * 1000);
         let broken = BROKEN;
         try {
             const response = await caller.open({ method: "GET", path: "/events/stream", query: { subject, after } }, connection.signal, { Accept: "text/event-stream" });
+            connection.hear();
             if (response.status === 200) {
                 for await (const event of eventsIn(response, connection)) {
                     progress.tries = 0;
@@ -63,27 +64,30 @@ async function brokenBy(caller, response, progress) {
     }
     return { ...BROKEN, message: got.msg, headers: got.headers };
 }
-/** The signal of one connection, which ends with the call, with its time, and after too long a silence. */
+/** The signal of one connection, which ends with the call, with its time, and after too long a silence: at first that of a request. */
 class Connection {
     options;
     controller = new AbortController();
     total;
     silence;
     abort = () => this.controller.abort();
-    constructor(options, deadline) {
+    constructor(options, deadline, beginsWithinMs) {
         this.options = options;
         if (options.signal?.aborted)
             this.abort();
         options.signal?.addEventListener("abort", this.abort);
         this.total = setTimeout(this.abort, Math.max(1, deadline.leftS * 1000));
-        this.hear();
+        this.abortAfter(beginsWithinMs);
     }
     get signal() {
         return this.controller.signal;
     }
     hear() {
+        this.abortAfter(SILENCE_MS);
+    }
+    abortAfter(ms) {
         clearTimeout(this.silence);
-        this.silence = setTimeout(this.abort, SILENCE_MS);
+        this.silence = setTimeout(this.abort, ms);
     }
     end() {
         clearTimeout(this.silence);

@@ -20,11 +20,15 @@ from payrelay.api.connections.connection import Connection, ConnectionOwner
 ADDRESS_CONNECTIONS_MAX: Final = 256
 """Connections of one address without a credential: a thousand phones behind one carrier open fewer at one moment."""
 PRINCIPAL_CONNECTIONS_MAX: Final = 512
-"""Connections of one principal, with all of its apps: half of the requests that may wait or follow events at once."""
+"""Connections of one principal, where nothing else is set; its apps have half as many of their own."""
 STRANGERS_PART: Final = 2
 """One in so many places may have connections without a credential, from all addresses together."""
+STRANGERS_MAX: Final = 2_048
+"""However many places there are: each takes memory, and a stranger needs no credential for it."""
 ONE_OWNER_PART: Final = 8
 """One in so many places may be one address's or one principal's, where the process may open few files."""
+LEFT_TO_OTHERS_PART: Final = 4
+"""One in so many places is left to others, however many connections of a principal are set."""
 ONE_OWNER_MIN: Final = 16
 """What an address or a principal may have in any case, unless it is set lower."""
 UNREAD_MAX_S: Final = 60.0
@@ -65,12 +69,17 @@ class ConnectionLimits:
 
 
 def limits_within(connections: int, *, address_max: int, principal_max: int) -> ConnectionLimits:
-    """Gives the limits of a service with so many places, where the two maxima are set as given."""
+    """Gives the limits of a service with so many places, where the two maxima are set as given.
+
+    Who sets more for a principal than is usual wants these for it, and has one principal rather than many.
+    """
     part = max(ONE_OWNER_MIN, connections // ONE_OWNER_PART)
+    is_wanted = principal_max > PRINCIPAL_CONNECTIONS_MAX
+    of_principal = max(part, connections - connections // LEFT_TO_OTHERS_PART) if is_wanted else part
     return ConnectionLimits(
         address_connections_max=min(address_max, part),
-        principal_connections_max=min(principal_max, part),
-        strangers_max=connections // STRANGERS_PART,
+        principal_connections_max=min(principal_max, of_principal),
+        strangers_max=min(STRANGERS_MAX, connections // STRANGERS_PART),
     )
 
 

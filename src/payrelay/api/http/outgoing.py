@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import msgspec
@@ -15,6 +16,8 @@ from payrelay.errors import Code
 
 PIECE_S: Final = 10.0
 """How long a client may leave a piece of a page untaken; one that reads nothing loses its stream."""
+_NAMES_MAX: Final = 64
+"""More names of headers than answers have."""
 _FIXED: Final = (
     (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),
@@ -56,19 +59,27 @@ def plain_answer(body: bytes, content_type: str, cache_control: str, *more: tupl
 
 async def send_answer(send: Send, visit: Visit, answer: Answer | PlainAnswer) -> None:
     """Sends an answer as a whole."""
-    headers = [(b"content-length", b"%d" % len(answer.body)), *visit.own_headers()]
+    body = answer.body
+    headers = [(b"content-length", b"%d" % len(body)), *visit.own_headers()]
     if isinstance(answer, PlainAnswer):
         headers += answer.raw_headers
+        if visit.scope["method"] == "HEAD":
+            # It gets the headers of the page, with the length of the body that GET would get.
+            body = b""
     else:
         headers += _FIXED
         if answer.retry_after_s is not None:
             headers.append((b"retry-after", b"%d" % answer.retry_after_s))
-        if answer.headers:
-            headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
+        for name, value in answer.headers:
+            headers.append((_raw_name(name), value.encode("latin-1")))
     await send({"type": "http.response.start", "status": answer.http_status, "headers": headers})
-    # HEAD gets the headers of the page, with the length of the body that GET would get.
-    is_bodiless = visit.scope["method"] == "HEAD" and isinstance(answer, PlainAnswer)
-    await send({"type": "http.response.body", "body": b"" if is_bodiless else answer.body})
+    await send({"type": "http.response.body", "body": body})
+
+
+@lru_cache(maxsize=_NAMES_MAX)
+def _raw_name(name: str) -> bytes:
+    """Gives the name of a header as the server takes it."""
+    return name.lower().encode()
 
 
 async def send_pieces(

@@ -6,7 +6,8 @@ import logging
 import sys
 import time
 import traceback
-from typing import BinaryIO, Final, cast
+from collections.abc import Callable
+from typing import Any, BinaryIO, Final, cast
 
 import msgspec
 import structlog
@@ -27,9 +28,10 @@ def json_log(stream: BinaryIO, clock: Clock, level: int = logging.INFO) -> Filte
 
     A line is flushed within FLUSH_WITHIN_S, a warning or an error at once; see ``LogLines``.
     """
-    proxy = structlog.wrap_logger(
-        LogLines(stream), processors=[_Rendering(clock)], wrapper_class=structlog.make_filtering_bound_logger(level)
-    )
+    wrapper = structlog.make_filtering_bound_logger(level)
+    if level <= logging.INFO:
+        wrapper = type(wrapper.__name__, (_RequestLog, wrapper), {})
+    proxy = structlog.wrap_logger(LogLines(stream), processors=[_Rendering(clock)], wrapper_class=wrapper)
     # Bound once: the unbound proxy looks its methods up at every call.
     return cast("FilteringBoundLogger", proxy.bind())
 
@@ -71,8 +73,10 @@ class LogLines:
     error = critical = warning
 
     def _write(self, line: bytes) -> None:
-        with contextlib.suppress(OSError):
+        try:  # noqa: SIM105 - once for each request, and several times as quick as suppress()
             self._stream.write(line + b"\n")
+        except OSError:
+            pass
 
     def _flush(self) -> None:
         self._loop = None
@@ -84,8 +88,8 @@ class LogLines:
 class RequestLogRecord(msgspec.Struct, gc=False):
     """The log fields of a request, filled in on its way; a field that stays unknown keeps its default.
 
-    ``log.info("request", record=record)`` logs it unchanged: to gather a dozen arguments for every request would cost
-    more than to write them.
+    ``request_writer`` logs it unchanged: to gather a dozen arguments for every request would cost more than to write
+    them.
     """
 
     request_id: str
@@ -105,6 +109,24 @@ class RequestLogRecord(msgspec.Struct, gc=False):
     duration_ms: float = 0.0
     trace_id: str | msgspec.UnsetType = msgspec.UNSET
     span_id: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class _RequestLog(structlog.BoundLoggerBase):
+    """A logger that writes the line of a request without what ``info`` needs for any other line."""
+
+    def request(self, record: RequestLogRecord) -> None:
+        """Writes the line that ``info("request", record=record)`` writes."""
+        event: Any = {"event": "request", "record": record}
+        for processor in self._processors:
+            event = processor(self._logger, "info", event)
+        self._logger.info(event)
+
+
+def request_writer(log: FilteringBoundLogger) -> Callable[[RequestLogRecord], None]:
+    """Gives what logs the record of a request; where ``json_log`` made the log, in half the time of ``info``."""
+    if isinstance(log, _RequestLog):
+        return log.request
+    return lambda record: log.info("request", record=record)
 
 
 _encode: Final = msgspec.json.Encoder(enc_hook=str).encode

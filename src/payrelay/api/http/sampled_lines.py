@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api.http.outgoing import PlainAnswer, note_answer
+from payrelay.api.http.request_log import request_writer
 from payrelay.api.http.visit import Visit
 from payrelay.api.metrics.counters import Metrics
 from payrelay.core.answers import Answer
@@ -69,6 +70,7 @@ class RequestLines:
 
     def __init__(self, log: FilteringBoundLogger, metrics: Metrics) -> None:
         self._log = log
+        self._write = request_writer(log)
         self._metrics = metrics
         self._sampled = SampledLines(log)
 
@@ -80,7 +82,7 @@ class RequestLines:
         self._metrics.answered(record.principal, record.status, record.code)
         kind = _kind(visit)
         if kind is None or self._sampled.takes(kind):
-            self._log.info("request", record=record)
+            self._write(record)
 
     def closed(self, reason: str, owner: str, count: int) -> None:
         """Counts and logs connections of an address or a principal that were closed to keep to the limits."""

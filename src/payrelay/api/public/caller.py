@@ -1,8 +1,8 @@
 """A request without a credential, as the handlers of public paths get it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from payrelay.api.http.incoming_request import BODY_TIMEOUT_S, Headers, Receive
+from payrelay.api.http.incoming_request import BodyTimeout, Headers, Receive
 from payrelay.api.public.refused_senders import RefusedSenders
 from payrelay.core.checkouts.shop import UNNAMED_SHOP, Shop
 
@@ -18,7 +18,7 @@ class Caller:
         client: the address that the request came from.
         refused_senders: says which refused notifications are stored.
         request_id: identifies this request in logs and answers.
-        body_timeout_s: how long a body may take to arrive.
+        body_timeout: how long a body may take to arrive.
         shop: how the pages of the account look.
     """
 
@@ -30,5 +30,5 @@ class Caller:
     client: str
     refused_senders: RefusedSenders
     request_id: str
-    body_timeout_s: float = BODY_TIMEOUT_S
+    body_timeout: BodyTimeout = field(default_factory=BodyTimeout)
     shop: Shop = UNNAMED_SHOP

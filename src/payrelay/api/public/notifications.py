@@ -19,7 +19,7 @@ EMPTY: Final = PlainAnswer(
 async def receive_notification(relay: Relay, caller: Caller) -> PlainAnswer:
     """Ingests a notification; raises Refusal for a body that is none, or not the gateway's."""
     require_type(caller.headers, relay.account(caller.account).capabilities.notification_type)
-    body = await read_body(caller.receive, caller.headers, caller.body_timeout_s)
+    body = await read_body(caller.receive, caller.headers, caller.body_timeout)
     may_store = partial(caller.refused_senders.may_store, caller.account, caller.client, relay.clock.now_ms())
     await ingest_notification(relay, caller.account, caller.headers.texts(), body, may_store_refused=may_store)
     return EMPTY

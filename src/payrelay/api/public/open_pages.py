@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from payrelay.api.http.incoming_request import peer_of
+from payrelay.api.http.incoming_request import BodyTimeout, peer_of
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.http.visit import Visit
 from payrelay.api.public.caller import Caller
@@ -32,7 +32,7 @@ class OpenPages:
         self._relay = relay
         self._pages = pages
         self._router = PublicRouter(relay.accounts)
-        self._body_timeout_s = body_timeout_s
+        self._body_timeout = BodyTimeout(body_timeout_s)
         self._shops = shops
         self._refused_senders = RefusedSenders()
         self._api_hint = f"/{next(iter(relay.accounts), 'gateway')}/api/"
@@ -70,7 +70,7 @@ class OpenPages:
             client=visit.log_record.client,
             refused_senders=self._refused_senders,
             request_id=visit.log_record.request_id,
-            body_timeout_s=self._body_timeout_s,
+            body_timeout=self._body_timeout,
             shop=self._shops.get(match.account, UNNAMED_SHOP),
         )
         return await route.handler(self._relay, caller)

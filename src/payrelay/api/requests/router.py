@@ -39,12 +39,17 @@ class Router:
                 segment = "" if fitting is None else fitting.segment
                 merged = {**inherited, **methods}
                 self._literal[segments] = RouteMatch(merged, _allow(merged), segment)
+        self._plain = {tuple(map(str.encode, segments)): match for segments, match in self._literal.items()}
+        """The literal paths as they are sent where nothing in them is escaped."""
 
     def find(self, raw_segments: list[bytes]) -> RouteMatch | None:
         """Gives the routes at these raw segments, which follow ``api``, or None where there are none.
 
         Raises Refusal (malformed_request) for a segment that can't be decoded.
         """
+        plain = self._plain.get(tuple(raw_segments))
+        if plain is not None:
+            return plain
         segments = tuple(map(decoded, raw_segments))
         return self._literal.get(segments) or self._fitting(segments)
 

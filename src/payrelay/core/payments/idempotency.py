@@ -12,9 +12,11 @@ Rules:
 
 import hashlib
 import re
+from collections.abc import Callable
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -84,26 +86,50 @@ def fingerprint_of(account: str, call: Effect) -> str:
     return hashlib.sha256(account.encode() + b"\0" + _encode(_hashed(call))).hexdigest()
 
 
-def _hashed(value: Call | Item) -> dict[str, object]:
-    """Gives what is hashed of a call, or of a part of one, by names, in the order in which it is written.
+def _hashed(value: Call | Item) -> msgspec.Struct:
+    """Gives what is hashed of a call, or of a part of one: a value with its members in the order of the fingerprint.
 
     A member that was added later and is absent leaves the fingerprint as it was before there was such a member.
     """
-    tag, first, added = _members_of(type(value))
-    given = [name for name in added if getattr(value, name) is not None]
-    return dict(tag) | {name: _plain(getattr(value, name)) for name in (*first, *given)}
+    kind = type(value)
+    hashed = _hashed_kind(kind)
+    if hashed.added:
+        hashed = _hashed_kind(kind, *[name for name in hashed.added if getattr(value, name) is not None])
+    members = hashed.pick(value)
+    if tuple in map(type, members):
+        members = tuple([_hashed(part) for part in each] if isinstance(each, tuple) else each for each in members)
+    return hashed.make(*members)
 
 
-def _plain(member: object) -> object:
-    return [_hashed(part) for part in member] if isinstance(member, tuple) else member
+class _HashedKind(NamedTuple):
+    """How a kind of call, or of a part of one, is hashed.
+
+    Attributes:
+        make: makes the value that is written, of its members. msgspec writes a struct many times as quickly as it is
+            written name by name.
+        pick: gives these members of a call.
+        added: the members that were added later, in the order in which those that are given are hashed.
+    """
+
+    make: Callable[..., msgspec.Struct]
+    pick: Callable[[object], tuple[object, ...]]
+    added: tuple[str, ...]
 
 
 @lru_cache(maxsize=_KINDS_MAX)
-def _members_of(kind: type[Call | Item]) -> tuple[tuple[tuple[str, object], ...], tuple[str, ...], tuple[str, ...]]:
-    """Gives the tag of a kind of call or part, its first members, and those that were added later, sorted."""
-    config, first = kind.__struct_config__, kind.first_members
-    tag = () if config.tag is None else ((str(config.tag_field), config.tag),)
-    return tag, first, tuple(sorted(name for name in kind.__struct_fields__ if name not in first))
+def _hashed_kind(kind: type[Call | Item], *given: str) -> _HashedKind:
+    """Gives how a kind is hashed where these members, which were added later, are given."""
+    config, names = kind.__struct_config__, (*kind.first_members, *given)
+    fields = [(name, object) for name in names]
+    make = msgspec.defstruct(kind.__name__, fields, tag_field=config.tag_field, tag=config.tag)
+    added = tuple(sorted(name for name in kind.__struct_fields__ if name not in kind.first_members))
+    return _HashedKind(make, _picking(names), added)
+
+
+def _picking(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
 
 
 def claim_of(key: str | None, request_fingerprint: str, *, is_unkeyed_claimed: bool) -> str | None:

@@ -139,16 +139,21 @@ async def _resolve(relay: Relay, operation: Operation, *, is_urgent: bool, inqui
 async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_urgent: bool, until_s: float) -> Case:
     """Reads everything that the proof rests on.
 
-    Raises Outdated where the operation was changed since it was read, and StoreError.
+    Raises Outdated where the operation was changed since it was read, or another server that lacks it has taken the
+    writes meanwhile, and StoreError.
     """
     history = await relay.journal.history(operation.id)
     if not history or history[-1].version != operation.version:
         raise Outdated(f"operation {operation.id} was changed since it was read")
+    try:
+        call = await relay.journal.call_of(operation.id)
+    except LookupError as error:
+        raise Outdated(f"operation {operation.id} is gone since it was read") from error
     return Case(
         relay=relay,
         account=account,
         operation=operation,
-        call=await relay.journal.call_of(operation.id),
+        call=call,
         history=history,
         span=sending_window_of(history, operation, int(account.timeout_s * 1000)),
         is_urgent=is_urgent,

@@ -17,7 +17,6 @@ What a digest can't show is that a whole row was put back to what it was at an e
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -271,8 +270,8 @@ class RowKey:
 
     def fits(self, table: DigestedTable, row: Row) -> bool:
         """Tells whether the digest behind the columns ``read`` is right; a row that has ended needs none."""
-        *values, digest = row
-        return _has_ended(table, values) or self._key.fits(str(digest), *_packed(table, values))
+        values = row[:-1]
+        return _has_ended(table, values) or self._key.fits(str(row[-1]), *_packed(table, values))
 
 
 def unpacked(value: Value) -> PackedRow:
@@ -414,7 +413,9 @@ def _has_ended(table: DigestedTable, values: Sequence[Value]) -> bool:
 
 def _packed(table: DigestedTable, values: Sequence[Value]) -> list[Value]:
     """Gives the table, and the name and value of each covered column that isn't null."""
-    # Once for each row that is read or written: a comprehension takes half the time of a loop.
-    names = _COVERED[table.name]
-    pairs = [pair for pair in zip(names, values, strict=False) if pair[0] is not None and pair[1] is not None]
-    return [table.name, *chain.from_iterable(pairs)]
+    # Once for each row that is read or written: a list of pairs that is flattened takes twice the time.
+    packed: list[Value] = [table.name]
+    for name, value in zip(_COVERED[table.name], values, strict=False):
+        if value is not None and name is not None:
+            packed += name, value
+    return packed

@@ -4,10 +4,13 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import query
+from payrelay.store.engine.queries import query, query_among
 
 GET_META: Final = query("SELECT value FROM meta WHERE name = $1")
 """Reads one fact about the store."""
+
+META_OF: Final = query_among("SELECT name, value FROM meta WHERE name @1")
+"""Reads the facts that have one of the names in a JSON list."""
 
 META_BETWEEN: Final = query("SELECT name, value FROM meta WHERE name >= $1 AND name < $2 ORDER BY name")
 """Reads the facts whose names lie between two texts."""

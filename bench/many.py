@@ -1,0 +1,256 @@
+"""Measures many processes on one database, a thousand accounts in one installation, and how soon a start is ready.
+
+    PYTHONPATH=. python bench/many.py [--only ready,processes] [--runs 5] [--megabytes 2500] [--seconds 5] [--keep-docs]
+
+*Ready* is the time from the start of the program until ``/health/ready`` answers 200. It is measured on both databases:
+empty, then with so many megabytes in it, then with a thousand accounts. *Processes* sends the same requests to one, two
+and four processes on one PostgreSQL, all on one core, and compares what a request takes of the processor.
+"""
+
+import argparse
+import asyncio
+import base64
+import concurrent.futures
+import contextlib
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import asyncpg
+from tests.drills.backups import FILL_POSTGRESQL, FILL_SQLITE, ROWS_OF_MB
+
+import load
+import postgresql
+import programs
+import section
+import upstream
+from contenders import READY_PATH, Kind, Served, made_key
+from measure import memory_mb, tree_cpu_s
+
+PARTS: Final = ("ready", "processes")
+ACCOUNTS: Final = 1_000
+PROCESSES: Final = (1, 2, 4)
+CONNECTIONS: Final = 64
+ROUNDS: Final = 3
+READY_S_MAX: Final = 1.0
+ACCOUNTS_S_MAX: Final = 2.0
+ACCOUNTS_MB_MAX: Final = 150.0
+TIMES_MAX: Final = 1.15
+PREFIX: Final = "PAYRELAY_GATEWAYS__GATEWAY__"
+READY_HEAD: Final = ["database", "with", "ready after", "processor time", "memory", "at most", "verdict"]
+PROCESSES_HEAD: Final = ["request", "processes", "CPU of a request", "database's", "times one", "database's", "verdict"]
+
+
+class Start(NamedTuple):
+    """One start: the time until it was ready, the processor time of that, and the memory."""
+
+    ready_s: float
+    cpu_s: float
+    pss_mb: float
+
+
+def main() -> int:
+    """Measures, prints, and writes its sections of the docs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(PARTS), help=f"which parts, by comma ({','.join(PARTS)})")
+    parser.add_argument("--runs", type=int, default=5, help="how often each start is measured")
+    parser.add_argument("--megabytes", type=int, default=2_500, help="of the large database")
+    parser.add_argument("--seconds", type=int, default=5, help="how long each load lasts")
+    parser.add_argument("--keep-docs", action="store_true", help="leave docs/ alone")
+    wanted = parser.parse_args()
+    for part in wanted.only.split(","):
+        # Not /tmp, which may be memory.
+        with tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp") as name:
+            folder = Path(name)
+            folder.chmod(0o711)  # the database runs as a user of its own when the bench is root
+            if part == "ready":
+                head, rows = READY_HEAD, ready_rows(folder, wanted.runs, wanted.megabytes)
+            else:
+                head, rows = PROCESSES_HEAD, process_rows(folder, wanted.seconds)
+        lines = [head, ["---", "---", *["---:"] * (len(head) - 3), "---"], *rows]
+        print("\n".join("   ".join(each) for each in lines))
+        if not wanted.keep_docs:
+            section.write(f"many: {part}", [f"| {' | '.join(each)} |" for each in lines], program="many")
+    return 0
+
+
+def ready_rows(folder: Path, runs: int, megabytes: int) -> list[list[str]]:
+    """Measures starts on both databases; gives the rows of the table."""
+    accounts = folder / "accounts.toml"
+    accounts.write_text("".join(map(_account, range(ACCOUNTS))))
+    accounts.chmod(0o600)
+    many = {"PAYRELAY_CONFIG": str(accounts)}
+    rows = []
+    with contextlib.ExitStack() as stack:
+        for store in ("sqlite", "postgresql"):
+            url = f"sqlite:///{folder / 'payrelay.db'}"
+            if store == "postgresql":
+                cluster = postgresql.Cluster(folder)
+                stack.enter_context(cluster.running(programs.cores().load))
+                url = cluster.url
+            one = _one_account("http://127.0.0.1:9")
+            started(folder, one | _store(url))  # makes the database
+            rows.append(_ready_row(store, "nothing", [started(folder, one | _store(url)) for _ in range(runs)]))
+            first = started(folder, many | _store(url))
+            rows.append(_ready_row(store, f"{ACCOUNTS:,} new accounts", [first], is_many=True))
+            rest = [started(folder, many | _store(url)) for _ in range(runs)]
+            rows.append(_ready_row(store, f"{ACCOUNTS:,} accounts", rest, is_many=True))
+            _fill(url, megabytes)
+            full = [started(folder, one | _store(url)) for _ in range(runs)]
+            rows.append(_ready_row(store, f"{megabytes:,} MB", full))
+    return rows
+
+
+def _account(number: int) -> str:
+    secrets = "".join(f'{name} = "bench-{number}"\n' for name in ("app_id", "app_secret", "merchant_secret"))
+    return f'[gateways.shop-{number}]\n{secrets}merchant_id = "{1_210_000 + number}"\nbase_url = "http://127.0.0.1:9"\n'
+
+
+def _one_account(gateway: str) -> dict[str, str]:
+    named = {f"{PREFIX}{name}": "bench" for name in ("APP_ID", "APP_SECRET", "MERCHANT_SECRET")}
+    return {f"{PREFIX}BASE_URL": gateway, f"{PREFIX}MERCHANT_ID": "1210000", f"{PREFIX}RATE_LIMIT": "off", **named}
+
+
+def _store(url: str) -> dict[str, str]:
+    key = base64.urlsafe_b64encode(b"k" * 32).decode()
+    return {"PAYRELAY_DATABASE_URL": url, "PAYRELAY_ENCRYPTION_KEY": key}
+
+
+def _fill(url: str, megabytes: int) -> None:
+    """Fills a database with rows that no start has use for."""
+    number, now_ms = megabytes * ROWS_OF_MB, time.time_ns() // 1_000_000
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+        connection.execute(FILL_SQLITE, {"rows": number, "now_ms": now_ms})
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+        return
+
+    async def fill() -> None:
+        shared = await asyncpg.connect(url)
+        await shared.execute("SET synchronous_commit = off")
+        await shared.execute(FILL_POSTGRESQL, number, now_ms)
+        await shared.close()
+
+    asyncio.run(fill())
+
+
+def started(folder: Path, environment: dict[str, str]) -> Start:
+    """Starts the service, and ends it once it is ready."""
+    with served(folder, environment, "start") as (process_id, port, began_s):
+        while True:
+            with contextlib.suppress(OSError):
+                if programs.fetch(port, READY_PATH).status == 200:
+                    break
+            if time.monotonic() - began_s > programs.START_S_MAX:
+                raise programs.ProgramError(f"not ready within {programs.START_S_MAX} s; see start.out")
+            time.sleep(0.002)
+        ready_s = time.monotonic() - began_s
+        return Start(ready_s, tree_cpu_s(process_id), memory_mb(process_id)[0])
+
+
+@contextlib.contextmanager
+def served(folder: Path, environment: dict[str, str], name: str) -> Iterator[tuple[int, int, float]]:
+    """Runs a service; gives its process id, its port and when it was started, and doesn't wait until it is ready."""
+    program, port = str(Path(sys.executable).parent / "payrelay"), programs.free_port()
+    launch = programs.Launch(
+        name=name,
+        arguments=[program, "serve", "--host", programs.HOST, "--port", str(port)],
+        core=programs.cores().server,
+        folder=folder,
+        environment=environment,
+    )
+    began_s = time.monotonic()
+    with programs.running(launch) as process:
+        yield process.pid, port, began_s
+
+
+def _ready_row(store: str, what: str, starts: list[Start], *, is_many: bool = False) -> list[str]:
+    ready_s, cpu_s, pss_mb = (statistics.median(each) for each in zip(*starts, strict=True))
+    s_max = ACCOUNTS_S_MAX if is_many else READY_S_MAX
+    is_met = ready_s <= s_max and (pss_mb <= ACCOUNTS_MB_MAX or not is_many)
+    most = f"{s_max:g} s, {ACCOUNTS_MB_MAX:.0f} MB" if is_many else f"{s_max:g} s"
+    times = [f"{ready_s:.2f} s", f"{cpu_s:.2f} s", f"{pss_mb:.0f} MB"]
+    return [store, what, *times, most, "met" if is_met else "short"]
+
+
+def process_rows(folder: Path, seconds: int) -> list[list[str]]:
+    """Measures several processes on one database, in rounds; gives the rows of the table."""
+    cores, cluster = programs.cores(), postgresql.Cluster(folder)
+    taken: dict[tuple[Kind, int], list[tuple[float, float]]] = {}
+    with upstream.running(folder, cores.load) as gateway, cluster.running(cores.load) as database_pid:
+        environment = _one_account(gateway.url) | _store(cluster.url)
+        key, prefix = made_key(environment, folder), load.new_replay_prefix()
+        for number in range(ROUNDS):
+            for count in PROCESSES:
+                with contextlib.ExitStack() as stack:
+                    entered = [served(folder, environment, f"service-{each}") for each in range(count)]
+                    running = [stack.enter_context(each) for each in entered]
+                    all_served = [Served(port=port, key=key, pid=pid, database_pid=None) for pid, port, _ in running]
+                    _wait_for(all_served)
+                    if number == 0 and count == PROCESSES[0]:
+                        load.prepare_replay(all_served[0], prefix)
+                    for kind in Kind:
+                        _sent(all_served, kind, 1, prefix)
+                        found = _measured(all_served, kind, seconds, prefix, database_pid)
+                        taken.setdefault((kind, count), []).append(found)
+    return [_process_row(kind, count, taken) for kind in Kind for count in PROCESSES]
+
+
+def _wait_for(all_served: list[Served]) -> None:
+    end_s = time.monotonic() + programs.START_S_MAX
+    for each in all_served:
+        while True:
+            with contextlib.suppress(OSError):
+                if programs.fetch(each.port, READY_PATH).status == 200:
+                    break
+            if time.monotonic() > end_s:
+                raise programs.ProgramError("a service is not ready in time")
+            time.sleep(programs.POLL_S)
+
+
+def _sent(all_served: list[Served], kind: Kind, seconds: int, prefix: str) -> int:
+    """Sends to all processes at once, over as many connections each whatever their number; gives the answers."""
+    wanted = load.Load(kind=kind, connections=CONNECTIONS, duration_s=seconds)
+    core = programs.cores().load
+    with concurrent.futures.ThreadPoolExecutor(len(all_served)) as pool:
+        sent = list(pool.map(lambda each: load.send(each, wanted, core, prefix), all_served))
+    if wrong := sum(each.wrong + each.broken + each.timeouts for each in sent):
+        raise programs.ProgramError(f"{wrong} answers were wrong: {[each.complaint for each in sent]}")
+    return sum(each.requests for each in sent)
+
+
+def _measured(
+    all_served: list[Served], kind: Kind, seconds: int, prefix: str, database_pid: int
+) -> tuple[float, float]:
+    """Gives the processor time of a request in µs: the services', and the database's."""
+
+    def now() -> tuple[float, float]:
+        return sum(tree_cpu_s(each.pid) for each in all_served), tree_cpu_s(database_pid)
+
+    before = now()
+    requests = _sent(all_served, kind, seconds, prefix)
+    after = now()
+    return (after[0] - before[0]) / requests * 1e6, (after[1] - before[1]) / requests * 1e6
+
+
+def _process_row(kind: Kind, count: int, taken: dict[tuple[Kind, int], list[tuple[float, float]]]) -> list[str]:
+    own, of_one = taken[kind, count], taken[kind, PROCESSES[0]]
+    service_us, database_us = (statistics.median(each[at] for each in own) for at in (0, 1))
+    row = [kind.value, str(count), f"{service_us:,.0f} µs", f"{database_us:,.0f} µs"]
+    if count == PROCESSES[0]:
+        return [*row, "-", "-", "-"]
+    ratios = [
+        statistics.median(each[at] / one[at] for each, one in zip(own, of_one, strict=True) if one[at]) for at in (0, 1)
+    ]
+    both = statistics.median(sum(each) / sum(one) for each, one in zip(own, of_one, strict=True))
+    return [*row, *(f"{each:.2f}" for each in ratios), "met" if both <= TIMES_MAX else "short"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
