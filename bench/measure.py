@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+import disk
 import load
 import programs
 from contenders import Kind, Served
@@ -32,6 +33,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         rss_mb: resident set size of the server's tree after the load.
         database_pss_mb: proportional set size of its database's tree.
         foreign_share: what anybody else on the machine took of both cores, 0 to 1.
+        sync_us: what one sync of the disk took just before and after a charge with one connection; else 0.
         problems: why this measurement doesn't count; empty when it does.
     """
 
@@ -46,6 +48,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     rss_mb: float
     database_pss_mb: float
     foreign_share: float
+    sync_us: float = 0.0
     problems: list[str]
 
     @property
@@ -81,8 +84,10 @@ class Clocks(msgspec.Struct, frozen=True):
     load_s: float
 
 
-def measure(served: Served, gateway: Gateway, cores: programs.Cores, case: Case) -> Sample:
-    """Sends the load and reads every meter before and after it."""
+def measure(served: Served, gateway: Gateway, cores: programs.Cores, case: Case, folder: Path) -> Sample:
+    """Sends the load and reads every meter before and after it; ``folder`` is on the disk of the databases."""
+    waits_for_disk = case.load.kind is Kind.CHARGE and case.load.connections == 1
+    sync_before_us = disk.sync_us(folder) if waits_for_disk else 0.0
     counts_before = gateway.counts_at_rest()
     before = clocks(served, gateway)
     sent = load.send(served, case.load, cores.load, case.replay_prefix)
@@ -102,6 +107,7 @@ def measure(served: Served, gateway: Gateway, cores: programs.Cores, case: Case)
         rss_mb=rss_mb,
         database_pss_mb=memory_mb(served.database_pid)[0],
         foreign_share=foreign_share(before, after),
+        sync_us=(sync_before_us + disk.sync_us(folder)) / 2 if waits_for_disk else 0.0,
         problems=_problems(case.load, sent, asked),
     )
 

@@ -106,6 +106,7 @@ def _throughput(run: Run, rows: list[Row]) -> Table:
 
 def _latency(run: Run, rows: list[Row]) -> Table:
     head = ["request", "server", f"p50, {run.plan.connections} connections", "p99", "p50, one connection", "added"]
+    head += ["one sync of the disk", "beside two syncs"]
     body = [
         [
             row.kind.value,
@@ -114,6 +115,8 @@ def _latency(run: Run, rows: list[Row]) -> Table:
             _spread(row.p99_ms, aims.milliseconds),
             _spread(row.alone_ms, aims.milliseconds),
             _spread(row.added_ms, aims.milliseconds),
+            _spread(row.sync_ms, aims.milliseconds),
+            _spread(row.beside_syncs_ms, aims.milliseconds),
         ]
         for row in rows
     ]

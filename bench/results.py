@@ -5,10 +5,12 @@ from statistics import median
 
 import msgspec
 
-from contenders import DIRECT, NAMES, NGINX, USUAL, Kind
+from contenders import DIRECT, NAMES, NGINX, POSTGRESQL, SQLITE, USUAL, Kind
 from machine import Machine
 from measure import Sample
 
+SYNCS_OF_CHARGE = 2
+"""Its intent is on disk before the call, and its outcome before the answer."""
 CALM_SHARE = 0.05
 """What others may take of both cores before a measurement counts as disturbed; the system itself takes 1 or 2 %."""
 
@@ -62,6 +64,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         cpu_of_nginx: processor time of the server as a multiple of nginx's in the same round.
         alone_ms: latency with one connection.
         added_ms: that latency less the gateway's own, asked directly, in the same round.
+        sync_ms: one sync of the disk, beside that latency; for a charge.
+        beside_syncs_ms: that latency less the two syncs that a charge promises, in the same round; for Payrelay.
         disturbed: what others took of both cores, at the median, while this or what it is compared with was measured.
         problems: why the row doesn't count.
     """
@@ -82,6 +86,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cpu_of_nginx: Spread | None
     alone_ms: Spread | None
     added_ms: Spread | None
+    sync_ms: Spread | None
+    beside_syncs_ms: Spread | None
     disturbed: float
     problems: list[str]
 
@@ -141,6 +147,12 @@ def _row(run: Run, contender: str, kind: Kind) -> Row:
         alone_ms=spread(sample.sent.p50_us / 1e3 for sample in alone.values()),
         added_ms=spread(
             (alone[number].sent.p50_us - direct[number].sent.p50_us) / 1e3 for number in alone if number in direct
+        ),
+        sync_ms=spread(sample.sync_us / 1e3 for sample in alone.values() if sample.sync_us),
+        beside_syncs_ms=spread(
+            (sample.sent.p50_us - SYNCS_OF_CHARGE * sample.sync_us) / 1e3
+            for sample in alone.values()
+            if sample.sync_us and contender in {SQLITE, POSTGRESQL}
         ),
         disturbed=max(map(_disturbance, (loaded, alone, nginx, usual))),
         problems=[

@@ -125,9 +125,9 @@ class PassingDatabase:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Carries out a unit of work."""
-        return await self.database.write(unit)
+        return await self.database.write(unit, is_patient=is_patient)
 
     async def read(self, unit: Unit[T]) -> T:
         """Carries out a reading unit."""

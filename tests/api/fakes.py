@@ -88,9 +88,9 @@ class LateDatabase:
         self._inner: Database | None = None
         self._opening = asyncio.Lock()
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Writes."""
-        return await (await self._opened()).write(unit)
+        return await (await self._opened()).write(unit, is_patient=is_patient)
 
     async def read(self, unit: Unit[T]) -> T:
         """Reads."""

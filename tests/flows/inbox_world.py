@@ -200,10 +200,10 @@ class SteppingDatabase(PassingDatabase):
         super().__init__(database)
         self._steps = steps
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Writes, between two steps."""
         await self._steps.reach("write")
-        value = await super().write(unit)
+        value = await super().write(unit, is_patient=is_patient)
         await self._steps.reach("written")
         return value
 

@@ -316,6 +316,28 @@ async def test_the_same_answer_is_stored_once_a_minute(desk: Desk) -> None:
     assert [at_ms - began_ms for at_ms in desk.shelf.kept_at_ms] == [0, 60_000, 63_000]
 
 
+async def test_readings_that_come_soon_after_one_are_stored_together(desk: Desk) -> None:
+    """A screen full of orders must not sync the disk for each of them."""
+    others = [PaymentsOfOrder(order_id=f"B-{number}") for number in range(3)]
+    await desk.told(FOUND)
+    for other in others:
+        await desk.told(FOUND, other)
+    assert len(desk.shelf.kept_at_ms) == 1
+
+    await desk.background.finish(20)
+    assert desk.shelf.last_answers.keys() == {subject_of(call) for call in (ORDER, *others)}
+
+
+async def test_what_waits_to_be_stored_is_forgotten_on_request(desk: Desk) -> None:
+    """An erasure would leave behind what is stored a moment later."""
+    await desk.told(FOUND)
+    await desk.told(FOUND, PaymentsOfOrder(order_id="B-1"))
+    await desk.read_cache.forget_orders(desk.face.merchant, ["B-1"])
+
+    await desk.background.finish(20)
+    assert desk.shelf.last_answers.keys() == {subject_of(ORDER)}
+
+
 async def test_no_more_readings_are_cached_than_the_maximum(desk: Desk) -> None:
     """The oldest go first; one that is very long is not kept at all."""
     big = Reading(code=None, msg="", raw_data=b"x" * ANSWER_BYTES_MAX)

@@ -62,9 +62,16 @@ class Solitary(Credentials):
 class Forgetful(Owners):
     """Takes for the owner of an order whoever has it by now, whatever was lost."""
 
-    async def of_order(self, merchant: str, order_id: str, *, before_ms: int | None = None) -> OrderOwners:  # noqa: ARG002, not asked
+    async def of_order(
+        self,
+        merchant: str,
+        order_id: str,
+        *,
+        before_ms: int | None = None,  # noqa: ARG002, not asked
+        but_for: str = "",
+    ) -> OrderOwners:
         """Asks no time."""
-        return await super().of_order(merchant, order_id)
+        return await super().of_order(merchant, order_id, but_for=but_for)
 
     async def of_payment(self, merchant: str, payment_id: str, *, before_ms: int | None = None) -> frozenset[str]:  # noqa: ARG002, not asked
         """Asks no time."""

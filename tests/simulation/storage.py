@@ -145,7 +145,7 @@ class SimulatedDatabase:
         """Lets writes through again."""
         self._is_compared = True
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Carries it out, unless it fails; over a network it may have been done all the same."""
         self._owner.reach("before_write")
         share = self._fails()
@@ -154,7 +154,7 @@ class SimulatedDatabase:
             raise StoreUnavailable("simulated: the disk is full")
         if not (self._is_compared or COMPARING.get()):
             raise StoreUnavailable("simulated: another server takes the writes")
-        value = await (self._far(unit) if self._is_shared else self._engine.write(unit))
+        value = await (self._far(unit) if self._is_shared else self._engine.write(unit, is_patient=is_patient))
         self._owner.reach("after_write")
         if is_failing:
             raise StoreDoubtful("simulated: the connection was lost at the commit")

@@ -31,10 +31,10 @@ class CountingUnits(PassingDatabase):
         self.reads += 1
         return await super().read(unit)
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Carries out a unit of work."""
         self.writes += 1
-        return await super().write(unit)
+        return await super().write(unit, is_patient=is_patient)
 
 
 class Noon(Clock):

@@ -269,13 +269,13 @@ class _Racing(PassingDatabase):
         await self.database.write(_rows(Statement(SPOIL, (CUSTOMER.id, newer))))
         return rows
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Writes, unless it runs into somebody else."""
         if self._raises:
             self._raises -= 1
             unit.close()
             raise Outdated("somebody else wrote it")
-        return await super().write(unit)
+        return await super().write(unit, is_patient=is_patient)
 
 
 @pytest.mark.parametrize("raises", [0, 1, 1_000])

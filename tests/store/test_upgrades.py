@@ -57,14 +57,14 @@ class _CutOff:
         self.read, self.read_page, self.clear_files = database.read, database.read_page, database.clear_files
         self.ping, self.close = database.ping, database.close
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Carries the unit out to its end, and stores nothing of it."""
 
         def cut() -> Unit[T]:
             yield from unit
             raise StoreUnavailable("the process died")
 
-        return await self._database.write(cut())
+        return await self._database.write(cut(), is_patient=is_patient)
 
 
 class Counted:

@@ -1,4 +1,4 @@
-"""Counts what one request makes the program do: calls of functions by room, statements, commits and round trips.
+"""Counts what one request makes the program do: calls of functions by room, statements, commits, syncs, round trips.
 
 Nothing here is a time, so a busy machine counts the same. The worker goes on beside a request, and may add to what is
 counted. So a request of one kind is made many times: the lowest quartile of each number makes the budget, and the least
@@ -17,14 +17,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NamedTuple
 
+from tests.store.engine import forgetting_vfs
+from tests.store.engine.forgetting_vfs import SyncSystem
+
 import payrelay
 import payrelay_simulator
 
 OURS: Final = str(Path(payrelay.__file__).parent) + os.sep
-GATEWAYS_OWN: Final = str(Path(payrelay_simulator.__file__).parent) + os.sep
+OTHERS: Final = (str(Path(payrelay_simulator.__file__).parent) + os.sep, forgetting_vfs.__file__, __file__)
+"""The gateway, and what counts: their calls are no work of the program's."""
 COMMIT: Final = "COMMIT"
 STATEMENT: Final = "statements"
 COMMITS: Final = "commits"
+SYNCS: Final = "syncs"
 ROUND_TRIPS: Final = "round trips"
 _STARTUP_LENGTH: Final = 8
 """Bytes of a message's length and code, of the messages that come before a session."""
@@ -87,7 +92,7 @@ class Work:
             path = frame.f_code.co_filename
             if path.startswith(OURS):
                 return self._rooms.setdefault(path, path.removeprefix(OURS).partition(os.sep)[0].removesuffix(".py"))
-            if path.startswith(GATEWAYS_OWN):
+            if path.startswith(OTHERS):
                 return None
             frame = frame.f_back
         return None
@@ -97,6 +102,7 @@ class Work:
 def counting() -> Iterator[Work]:
     """Counts in this thread, and in all threads that begin while the context is open. Once in a process."""
     work = Work()
+    SyncSystem(lambda _: work.note(SYNCS))
     sys.addaudithook(work.opened)
     threading.setprofile(work.called)
     sys.setprofile(work.called)

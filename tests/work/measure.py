@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import base64
 import io
+import itertools
 import json
 import tempfile
 from collections import Counter
@@ -19,7 +20,7 @@ from typing import Final
 
 from tests.api.fakes import Caller
 from tests.work.budget import BUDGET, excess, rounded
-from tests.work.counting import Work, counting, tapped
+from tests.work.counting import COMMITS, SYNCS, Work, counting, tapped
 
 from payrelay.api.http.request_log import json_log
 from payrelay.app import running
@@ -39,6 +40,8 @@ LEAST_RANK: Final = 0
 """Is compared with the budget: on a busy machine the worker comes between in nearly every request."""
 WARM_UP: Final = 5
 REST_S: Final = 0.05
+SERIES: Final = 25
+"""Charges that are made one after the other without a rest, as by a client with one connection."""
 ACCOUNT: Final = "gateway"
 SEALING_KEY: Final = Secret(base64.b64encode(bytes(range(32))).decode())
 
@@ -72,6 +75,7 @@ async def measured(settings: Settings, work: Work, rank: int) -> dict[str, dict[
             "charge": await _usual(work, charge, rank),
             "read": await _usual(work, read, rank),
             "replay": await _usual(work, charge, rank),
+            f"{SERIES} charges": await _commits_of_series(work, charge, rank),
         }
 
 
@@ -87,6 +91,20 @@ async def _usual(work: Work, request: Callable[[int], Awaitable[None]], rank: in
     counted = counted[WARM_UP:]
     usual = {what: sorted(each[what] for each in counted)[rank] for what in sorted(set().union(*counted))}
     return {what: number for what, number in usual.items() if number}
+
+
+async def _commits_of_series(work: Work, charge: Callable[[int], Awaitable[None]], rank: int) -> dict[str, int]:
+    """Makes charges without a rest between them; gives their commits and syncs, where the engine shows any."""
+    numbers = itertools.count(WARM_UP + TIMES)
+    counted: list[Counter[str]] = []
+    for _ in range(TIMES // WARM_UP):
+        work.begin()
+        for _ in range(SERIES):
+            await charge(next(numbers))
+        counted.append(work.end())
+        await asyncio.sleep(REST_S)  # as above
+    shown = {what: sorted(each[what] for each in counted)[rank * len(counted) // TIMES] for what in (COMMITS, SYNCS)}
+    return {what: number for what, number in shown.items() if number}
 
 
 async def _run(database: str, folder: Path, work: Work, rank: int) -> dict[str, dict[str, int]]:
@@ -123,6 +141,7 @@ def main() -> int:
             store, address = "postgresql", f"postgresql://payrelay@/{options.database}?host={tap}"
         rank = USUAL_RANK if options.write else LEAST_RANK
         counted = asyncio.run(_run(address, folder, work, rank))
+    counted = {request: numbers for request, numbers in counted.items() if numbers}
     print(json.dumps(counted, indent=2, sort_keys=True))  # noqa: T201
     budget = json.loads(BUDGET.read_text()) if BUDGET.exists() else {}
     if options.write:

@@ -9,6 +9,7 @@ import pytest
 from tests.draws import drawn_uuid
 from tests.sources import ROOT
 from tests.work.budget import BUDGET, SLACK_CALLS, excess, rounded
+from tests.work.measure import SERIES
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
@@ -49,9 +50,13 @@ def test_a_step_over_its_budget_is_named() -> None:
     ]
 
 
-def test_a_charge_has_three_commits_and_a_replay_none() -> None:
-    """The intent before the call, the answer before the client hears it, and its event: the promise, and no more."""
+def test_a_charge_has_three_synced_commits_and_a_replay_none() -> None:
+    """The intent before the call, the answer before the client hears it, and its event: the promise, and no more.
+
+    Where another charge follows, the event goes along with it. So a client with one connection waits for two syncs.
+    """
     sqlite = json.loads(BUDGET.read_text())["sqlite"]
 
-    assert sqlite["charge"]["commits"] == 3
-    assert "commits" not in sqlite["replay"]
+    assert (sqlite["charge"]["commits"], sqlite["charge"]["syncs"]) == (3, 3)
+    assert sqlite[f"{SERIES} charges"] == {"commits": 2 * SERIES, "syncs": 2 * SERIES}
+    assert {"commits", "syncs"}.isdisjoint(sqlite["replay"])

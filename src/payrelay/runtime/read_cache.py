@@ -17,7 +17,7 @@ import asyncio
 import itertools
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -44,6 +44,10 @@ STORED_AGAIN_AFTER_S: Final = 60.0
 """An equal reading is stored again after this, so that its age is about right when it is needed."""
 STORED_MAX: Final = 10_000
 """Subjects whose stored reading is remembered; the reading of any other subject is stored once more."""
+GATHER_S: Final = 0.03
+"""The pause before further readings are stored, so that they share a commit."""
+GATHERED_MAX: Final = 20
+"""Readings that are stored together, so that their statements hold up the event loop for a moment only."""
 STORING_MAX: Final = 200
 """Readings that wait to be stored. More means that the store is too slow; further ones are stored at a later read."""
 KNOWN_FOR_MS: Final = 30 * DAY_MS
@@ -94,21 +98,22 @@ class Question:
         gateway: has the records, and decodes them.
         call: says what is read.
         ask: makes the call at the gateway; raises nothing.
+        key: the merchant and the subject of the read.
     """
 
     gateway: Gateway
     call: Read
     ask: Callable[[], Coroutine[object, object, Reading]]
+    key: _Key = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Sets the key, which each read needs several times."""
+        object.__setattr__(self, "key", (self.gateway.merchant, subject_of(self.call)))
 
     @property
     def merchant(self) -> str:
         """The merchant whose records are read."""
         return self.gateway.merchant
-
-    @property
-    def key(self) -> _Key:
-        """The merchant and the subject of the read."""
-        return self.merchant, subject_of(self.call)
 
 
 class LastReadings(Protocol):
@@ -219,6 +224,7 @@ class ReadCache:
         for subscription_id in subscription_ids:
             reads.append(OneSubscription(subscription_id=subscription_id))
             reads.append(PaymentsOfSubscription(subscription_id=subscription_id))
+        self._behind.forget((merchant, subject_of(each)) for each in reads)
         await self._last.forget(merchant, reads)
 
     async def forget_old(self) -> int:
@@ -318,7 +324,8 @@ class _CachedReadings:
         before = self._found.get(key)
         if before is not None and before.number > found.number:
             return
-        self._drop(key)
+        if before is not None:
+            self._drop(key)
         self._found[key] = found
         self._bytes += _size(found.reading)
         while self._is_too_much(found.came_s):
@@ -336,15 +343,19 @@ class _CachedReadings:
 
 
 class _Waiting(NamedTuple):
-    """A reading that waits to be stored."""
+    """A reading that waits to be stored, and its digest."""
 
     question: Question
     reading: Reading
     read_at_ms: int
+    digest: int
 
 
 class _WriteBehind:
-    """Stores readings in the background, one after the other: new ones, and those that were stored a while ago."""
+    """Stores readings in the background: new ones, and those that were stored a while ago.
+
+    The first goes at once. Those that come within GATHER_S go together after that.
+    """
 
     def __init__(
         self, last: LastReadings, clock: Clock, log: FilteringBoundLogger, start: Start, note: "Note | None"
@@ -357,25 +368,37 @@ class _WriteBehind:
         self._stored: OrderedDict[_Key, tuple[int, float]] = OrderedDict()
         self._waiting: dict[_Key, _Waiting] = {}
         self._is_storing = False
+        self._goes_on_at_s = 0.0
 
     def put(self, question: Question, reading: Reading, read_at_ms: int) -> None:
         """Queues a reading to be stored, unless an equal one was stored a short time ago."""
         key = question.key
-        digest, at_s = self._stored.get(key, (None, 0.0))
-        if digest == _digest(reading) and self._clock.boot_s() - at_s < STORED_AGAIN_AFTER_S:
+        digest = _digest(reading)
+        stored, at_s = self._stored.get(key, (None, 0.0))
+        if stored == digest and self._clock.boot_s() - at_s < STORED_AGAIN_AFTER_S:
             return
         if len(self._waiting) >= STORING_MAX and key not in self._waiting:
             return
-        self._waiting[key] = _Waiting(question, reading, read_at_ms)
+        self._waiting[key] = _Waiting(question, reading, read_at_ms, digest)
         if not self._is_storing:
             self._is_storing = True
             self._start(self._store_all())
 
+    def forget(self, keys: Iterable[_Key]) -> None:
+        """Forgets what waits to be stored of these."""
+        for key in keys:
+            self._waiting.pop(key, None)
+
     async def _store_all(self) -> None:
         try:
             while self._waiting:
-                key = next(iter(self._waiting))
-                await self._store(key, self._waiting.pop(key))
+                pause_s = self._goes_on_at_s - self._clock.boot_s()
+                if pause_s > 0:
+                    await asyncio.sleep(pause_s)
+                together = list(itertools.islice(self._waiting.items(), GATHERED_MAX))
+                for key, _ in together:
+                    del self._waiting[key]
+                await self._store(together)
         except StoreError as error:
             # Later reads queue these readings again; a store that is down isn't called for each of them now.
             self._waiting.clear()
@@ -383,16 +406,27 @@ class _WriteBehind:
         finally:
             self._is_storing = False
 
-    async def _store(self, key: _Key, waiting: _Waiting) -> None:
-        question, reading, read_at_ms = waiting
+    async def _store(self, together: list[tuple[_Key, _Waiting]]) -> None:
+        if len(together) == 1:
+            await self._keep(together[0][1])
+        else:
+            ended = await asyncio.gather(*(self._keep(waiting) for _, waiting in together), return_exceptions=True)
+            for error in filter(None, ended):
+                raise error
+        now_s = self._clock.boot_s()
+        self._goes_on_at_s = now_s + GATHER_S
+        for key, waiting in together:
+            if self._note is not None:
+                await self._note(waiting.question, waiting.reading, waiting.read_at_ms)
+            self._stored.pop(key, None)
+            self._stored[key] = (waiting.digest, now_s)
+            if len(self._stored) > STORED_MAX:
+                self._stored.popitem(last=False)
+
+    async def _keep(self, waiting: _Waiting) -> None:
+        question, reading = waiting.question, waiting.reading
         payments = _payments_of(question, reading)
-        await self._last.keep(question.merchant, question.call, reading, payments, read_at_ms=read_at_ms)
-        if self._note is not None:
-            await self._note(question, reading, read_at_ms)
-        self._stored.pop(key, None)
-        self._stored[key] = (_digest(reading), self._clock.boot_s())
-        if len(self._stored) > STORED_MAX:
-            self._stored.popitem(last=False)
+        await self._last.keep(question.merchant, question.call, reading, payments, read_at_ms=waiting.read_at_ms)
 
 
 def _payments_of(question: Question, reading: Reading) -> tuple[Payment, ...]:

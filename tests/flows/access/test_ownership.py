@@ -40,13 +40,26 @@ class MeetingOwners(Owners):
         self._deeds = deeds
         self._times = 0
 
-    async def of_order(self, merchant: str, order_id: str, *, before_ms: int | None = None) -> OrderOwners:
+    async def of_order(
+        self, merchant: str, order_id: str, *, before_ms: int | None = None, but_for: str = ""
+    ) -> OrderOwners:
         """Reads, and lets it happen."""
-        found = await super().of_order(merchant, order_id, before_ms=before_ms)
+        found = await super().of_order(merchant, order_id, before_ms=before_ms, but_for=but_for)
+        await self._happen()
+        return found
+
+    async def of_order_and_payments(
+        self, merchant: str, order_id: str
+    ) -> tuple[OrderOwners, dict[str, frozenset[str]]]:
+        """Reads, and lets it happen."""
+        found = await super().of_order_and_payments(merchant, order_id)
+        await self._happen()
+        return found
+
+    async def _happen(self) -> None:
         self._times += 1
         if self._times in self._deeds:
             await self._deeds[self._times]()
-        return found
 
 
 def meeting(world: World, relay: Relay | None = None, **deeds: Deed) -> Relay:

@@ -33,12 +33,31 @@ NONE: Final[frozenset[str]] = frozenset()
 SHOP: Final = frozenset({"shop"})
 
 
+class OwnersTwice(Owners):
+    """Reads an order's owners and payments together as well, which must always agree."""
+
+    async def of_order(
+        self, merchant: str, order_id: str, *, before_ms: int | None = None, but_for: str = ""
+    ) -> OrderOwners:
+        """Reads both ways, unless something is left out."""
+        found = await super().of_order(merchant, order_id, before_ms=before_ms, but_for=but_for)
+        if before_ms is None and not but_for:
+            assert (await self.of_order_and_payments(merchant, order_id))[0] == found
+        return found
+
+    async def payments_of_order(self, merchant: str, order_id: str) -> dict[str, frozenset[str]]:
+        """Reads both ways."""
+        found = await super().payments_of_order(merchant, order_id)
+        assert (await self.of_order_and_payments(merchant, order_id))[1] == found
+        return found
+
+
 class Shelf:
     """A database, and short words for putting there what has an owner."""
 
     def __init__(self, book: Book) -> None:
         self.book = book
-        self.owners = Owners(book.database, digests_of(book.database))
+        self.owners = OwnersTwice(book.database, digests_of(book.database))
         self.checkouts = Checkouts(book.database, SEAL, digests_of(book.database))
         self.inbox = Inbox(book.database, SEAL, digests_of(book.database))
         self.subscriptions = Subscriptions(book.database, new_id, digests_of(book.database))
@@ -149,6 +168,15 @@ async def test_an_open_charge_holds_its_order(shelf: Shelf, state: State) -> Non
 
     assert await shelf.owners.of_order(MERCHANT, "A-1") == OrderOwners(charging=SHOP)
     assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == SHOP
+
+
+async def test_an_operation_can_be_left_out(shelf: Shelf) -> None:
+    """One that has just got the order's guard asks who else has it, and would prove its own row for nothing."""
+    other = await shelf.operation(principal="kiosk")
+    own = await shelf.operation()
+
+    assert (await shelf.owners.of_order(MERCHANT, "A-1", but_for=own.id)).settled == {"kiosk"}
+    assert (await shelf.owners.of_order(MERCHANT, "A-1", but_for=other.id)).settled == SHOP
 
 
 @pytest.mark.parametrize("state", list(CheckoutState))

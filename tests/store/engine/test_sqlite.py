@@ -133,6 +133,41 @@ async def test_all_that_wait_share_one_commit(path: Path) -> None:
     await database.close()
 
 
+async def test_a_patient_unit_joins_the_commit_of_others(path: Path) -> None:
+    """The event of a charge goes along with the next charge, which would wait for one sync more otherwise."""
+    executor = CountingExecutor()
+    database = await opened(path, executor)
+    executor.count = 0
+    patient = asyncio.create_task(database.write(add("patient"), is_patient=True))
+    await asyncio.sleep(0)
+    await database.write(add("hasty"))
+
+    assert (executor.count, await database.read(count())) == (1, 2)
+    await patient
+    await database.close()
+
+
+async def test_a_patient_unit_does_not_wait_for_others_for_long(database: Sqlite) -> None:
+    """The last event of a busy hour is told at once, and not when the next customer comes."""
+    async with asyncio.timeout(20):
+        await database.write(add("patient"), is_patient=True)
+
+    assert await database.read(count()) == 1
+
+
+async def test_a_close_carries_out_what_is_patient(path: Path) -> None:
+    """Otherwise its caller would wait for ever."""
+    database = await opened(path)
+    patient = asyncio.create_task(database.write(add("patient"), is_patient=True))
+    await asyncio.sleep(0)
+    await database.close()
+    await patient
+
+    reopened = await opened(path)
+    assert await reopened.read(count()) == 1
+    await reopened.close()
+
+
 async def test_a_batch_has_a_maximum(path: Path) -> None:
     """The event loop must not be held up by the statements of a thousand units."""
     executor = CountingExecutor()

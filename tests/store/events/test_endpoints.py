@@ -166,10 +166,10 @@ class CountingUnits(PassingDatabase):
         super().__init__(database)
         self.units = 0
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Carries out a unit of work."""
         self.units += 1
-        return await super().write(unit)
+        return await super().write(unit, is_patient=is_patient)
 
 
 async def put_deliveries(database: Database, count: int) -> None:

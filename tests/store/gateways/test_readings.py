@@ -1,3 +1,5 @@
+import asyncio
+
 import msgspec
 import pytest
 from tests import samples
@@ -49,6 +51,26 @@ async def test_a_later_question_is_never_replaced_by_an_earlier_one(last: Readin
     found = await last.last(MERCHANT, ORDER)
     assert found is not None
     assert found.reading == READING
+
+
+@pytest.mark.parametrize("shown", [0, 1, NOTED_WITH_MAX])
+async def test_answers_that_are_stored_at_one_moment_are_each_stored(
+    last: ReadingStore, database: Database, shown: int
+) -> None:
+    """They may show one payment, which counts as it was seen last; and two may be to one question."""
+    orders = [PaymentsOfOrder(order_id=f"A-{number}") for number in range(8)]
+    payments = [msgspec.structs.replace(PAYMENT, payment_id=str(number)) for number in range(shown)]
+    refunded = [msgspec.structs.replace(payment, status="REFUNDED") for payment in payments]
+    await asyncio.gather(
+        *(last.keep(MERCHANT, order, READING, payments, read_at_ms=5_000) for order in orders),
+        last.keep(MERCHANT, orders[3], Reading(code=None, msg="later"), refunded, read_at_ms=6_000),
+        last.keep(MERCHANT, orders[5], Reading(code=None, msg="earlier"), payments, read_at_ms=4_000),
+    )
+
+    found = [await last.last(MERCHANT, order) for order in orders]
+    assert [each and each.reading.msg for each in found] == [READING.msg] * 3 + ["later"] + [READING.msg] * 4
+    known = KnownPayments(database, digests_of(database))
+    assert [await known.get(MERCHANT, each.payment_id) for each in payments] == [("A-1", "LKR", "REFUNDED")] * shown
 
 
 async def test_an_answer_lies_sealed_and_bound_to_its_row(last: ReadingStore, database: Database) -> None:

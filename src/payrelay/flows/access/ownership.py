@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NoReturn
 
-from payrelay.core.access.ownership import acts_for_any, may_act
+from payrelay.core.access.ownership import OrderOwners, acts_for_any, may_act
 from payrelay.core.answers import Answer, Trace
 from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout
@@ -54,18 +54,19 @@ async def visible_principals(relay: Relay, request: Request) -> frozenset[str] |
     return (await relay.principals.acts_for(request.principal)).all | {request.principal}
 
 
-async def require_own(relay: Relay, request: Request, subject: str) -> bool:
+async def require_own(relay: Relay, request: Request, subject: str, *, but_for: str = "") -> bool:
     """Raises Refusal where the subject of an effect is foreign: conflict for an order, not_found for anything else.
 
     Returns True for an order that has imported payments. An order that another principal is charging at this moment is
     left to its guard, which tells when to try again.
-    ``subject`` is that of an operation. Also raises Refusal (unavailable) where an order's owner isn't certain, or a
-    thing without a known owner may be another's, as in ``flows.access.lost_owners``; StoreError.
+    ``subject`` is that of an operation. ``but_for`` is an operation of the caller that has the order's guard, and
+    tells nothing more. Also raises Refusal (unavailable) where an order's owner isn't certain, or a thing without a
+    known owner may be another's, as in ``flows.access.lost_owners``; StoreError.
     """
     noun, _, id_ = subject.partition("/")
     merchant, owners = relay.account(request.account).merchant, relay.owners
     if noun == "order":
-        of_order = await owners.of_order(merchant, id_)
+        of_order = await owners.of_order(merchant, id_, but_for=but_for)
         if await is_foreign(relay, request, of_order.settled):
             await refuse_taken(relay, merchant, id_)
         return of_order.is_imported
@@ -129,9 +130,14 @@ async def is_shared_order(relay: Relay, request: Request, order_id: str) -> bool
 async def is_foreign_order(relay: Relay, request: Request, order_id: str) -> bool:
     """Tells whether an order is foreign to the caller. Raises Refusal as ``require_own`` does; StoreError."""
     merchant = relay.account(request.account).merchant
-    if not await is_foreign(relay, request, (await relay.owners.of_order(merchant, order_id)).all):
+    return await is_foreign_by_its_owners(relay, request, order_id, await relay.owners.of_order(merchant, order_id))
+
+
+async def is_foreign_by_its_owners(relay: Relay, request: Request, order_id: str, owners: OrderOwners) -> bool:
+    """Tells whether an order with these owners is foreign to the caller. Raises as ``is_foreign_order``."""
+    if not await is_foreign(relay, request, owners.all):
         return False
-    await require_certain_owner(relay, merchant, order_id)
+    await require_certain_owner(relay, relay.account(request.account).merchant, order_id)
     return True
 
 

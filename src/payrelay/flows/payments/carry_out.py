@@ -258,7 +258,7 @@ class Attempt:
         if self._intent.order_id is None or self._intent.subject != f"order/{self._intent.order_id}":
             return
         try:
-            await require_own(self._relay, self._request, self._intent.subject)
+            await require_own(self._relay, self._request, self._intent.subject, but_for=self.operation.id)
         except BaseException as error:  # as in run: the permit must not be lost
             permit.release_unused()
             if isinstance(error, Refusal | StoreError):

@@ -1,5 +1,6 @@
 """Reads the successful payments of an order."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -13,7 +14,12 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import OperationFilter
 from payrelay.errors import Code
 from payrelay.flows.access.lost_owners import require_owned
-from payrelay.flows.access.ownership import answer_as_unknown, foreign_among, is_foreign_order
+from payrelay.flows.access.ownership import (
+    answer_as_unknown,
+    foreign_among,
+    is_foreign_by_its_owners,
+    is_foreign_order,
+)
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway
 
@@ -34,11 +40,12 @@ async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrde
     cached = await relay.read(request, call)
     if cached.reading.code is None:
         # A payment that the gateway shows has an owner by now: its operation was stored before it was sent.
-        if await is_foreign_order(relay, request, call.order_id):
-            return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
         account, raw_data = relay.account(request.account), cached.reading.raw_data or b"[]"
+        owners, owned = await relay.owners.of_order_and_payments(account.merchant, call.order_id)
+        if await is_foreign_by_its_owners(relay, request, call.order_id, owners):
+            return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
         await require_owned(relay, request, call.order_id, lambda: account.payments_in(raw_data) or ())
-        others = await _of_others(relay, request, call.order_id)
+        others = await _of_others(relay, request, call.order_id, owned)
         own = _without(account, cached.reading, others)
         cached = msgspec.structs.replace(cached, reading=own)
     return cached.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
@@ -55,11 +62,12 @@ def _without(account: Gateway, reading: Reading, payment_ids: frozenset[str]) ->
     return Reading(code=Code.NOT_FOUND, msg="No payments found", evidence=reading.evidence)
 
 
-async def _of_others(relay: Relay, request: Request, order_id: str) -> frozenset[str]:
-    """Returns the payments of an order that are foreign to the caller, or another customer's."""
-    merchant, bound = relay.account(request.account).merchant, request.credential.bound
-    owners = await relay.owners.payments_of_order(merchant, order_id)
-    foreign = await foreign_among(relay, request, owners)
+async def _of_others(
+    relay: Relay, request: Request, order_id: str, owned: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
+    """Returns the payments of an order that are foreign to the caller, or another customer's; each has its owners."""
+    bound = request.credential.bound
+    foreign = await foreign_among(relay, request, owned)
     if bound is None or not is_personal(bound):
         return foreign
     return foreign | await _of_other_customers(relay, request, order_id, bound)

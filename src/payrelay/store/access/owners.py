@@ -22,6 +22,7 @@ from payrelay.store.statements.access import owners as statements
 
 T = TypeVar("T")
 
+_NO_OWNERS: Final = OrderOwners()
 _BY_OPEN: Final = 1
 """What a row of an order's owners has first where an open operation holds the order."""
 NOT_TOLD: Final = ""
@@ -50,9 +51,17 @@ class Owners:
         """Finds who began a subscription, or else the owners of its order."""
         return await self._read(_of_plan(merchant, subscription_id, before_ms))
 
-    async def of_order(self, merchant: str, order_id: str, *, before_ms: int | None = None) -> OrderOwners:
-        """Finds the owners of an order."""
-        return await self._read(_of_order(merchant, order_id, before_ms))
+    async def of_order(
+        self, merchant: str, order_id: str, *, before_ms: int | None = None, but_for: str = ""
+    ) -> OrderOwners:
+        """Finds the owners of an order; ``but_for`` is an operation that is left out."""
+        return await self._read(_of_order(merchant, order_id, before_ms, but_for))
+
+    async def of_order_and_payments(
+        self, merchant: str, order_id: str
+    ) -> tuple[OrderOwners, dict[str, frozenset[str]]]:
+        """Finds the owners of an order, and its known payments, each with its owners, at one moment."""
+        return await self._read(_of_order_and_payments(merchant, order_id))
 
     async def payments_of_order(self, merchant: str, order_id: str) -> dict[str, frozenset[str]]:
         """Finds the known payments of an order, each with its owners."""
@@ -130,14 +139,33 @@ def _of_plan(merchant: str, subscription_id: str, before_ms: int | None) -> Unit
     return (yield from _of_first_order(merchant, rows, before_ms))
 
 
-def _of_order(merchant: str, order_id: str, before_ms: int | None) -> Unit[OrderOwners]:
-    rows = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant))
+def _of_order(merchant: str, order_id: str, before_ms: int | None, but_for: str = "") -> Unit[OrderOwners]:
+    rows = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant, but_for))
     if before_ms is not None:
         rows = [row for row in rows if row[1] and isinstance(row[2], int) and row[2] < before_ms]
+    return _order_owners(rows)
+
+
+def _of_order_and_payments(merchant: str, order_id: str) -> Unit[tuple[OrderOwners, dict[str, frozenset[str]]]]:
+    rows = yield Statement(statements.ORDER_AND_PAYMENTS, (order_id, merchant))
+    of_order: list[Row] = []
+    of_payments: list[Row] = []
+    for payment_id, held_by, holds, makes, name in rows:
+        if held_by != statements.OF_PLAN and (holds or name == NOT_TOLD):
+            of_order.append((held_by, name))
+        if payment_id is not None and (makes or name == NOT_TOLD):
+            of_payments.append((payment_id, name))
+    return _order_owners(of_order), _by_first(of_payments)
+
+
+def _order_owners(rows: list[Row]) -> OrderOwners:
+    """Gives the owners that rows name: how each of them holds the order, and its owner in the last column."""
+    if not rows:
+        return _NO_OWNERS
     return OrderOwners(
         settled=_right(row[-1] for row in rows if row[0] != _BY_OPEN),
         charging=_right(row[-1] for row in rows if row[0] == _BY_OPEN),
-        is_imported=bool(rows) and any(row[0] == statements.BY_IMPORT and row[-1] != NOT_TOLD for row in rows),
+        is_imported=any(row[0] == statements.BY_IMPORT and row[-1] != NOT_TOLD for row in rows),
     )
 
 

@@ -22,7 +22,7 @@ class InTransaction:
     def __init__(self, rows: Callable[[Statement], Awaitable[list[Row]]]) -> None:
         self._rows = rows
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:  # noqa: ARG002, nothing else commits
         """Carries out a unit of work; see ``Database.write``. On disk once the owner has ended the transaction."""
         return await self.read(unit)
 

@@ -108,8 +108,10 @@ class ServerWatcher(Protocol):
 class Database(Protocol):
     """A database; belongs to the event loop on which it was opened."""
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Carries out a unit of work, whole or not at all; its writes are on disk when this returns.
+
+        One that ``is_patient`` may wait for the commit of others for a moment, where that spares the disk a sync.
 
         An exception that the unit raises undoes its work and comes out here. Raises StoreUnavailable where the database
         is busy, full or gone. Raises Outdated where the unit met a row that another unit wrote meanwhile. Raises

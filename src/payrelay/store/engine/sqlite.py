@@ -5,7 +5,9 @@ Rules:
 1. A unit is acknowledged after the COMMIT that contains it, never before; the log is synced at every COMMIT.
 2. A unit that fails undoes itself alone. A transaction or a COMMIT that fails undoes all of its units. The caller of
    each gets StoreUnavailable, and the next batch begins anew.
-3. The event loop and the executor use the writer's connection in turn, never both at once: a batch is handed from one
+3. A patient unit joins the next commit, and has one of its own after PATIENCE_S without any. So what nobody waits for
+   syncs the disk for itself only where nothing else does.
+4. The event loop and the executor use the writer's connection in turn, never both at once: a batch is handed from one
    to the other. The event loop alone uses the reader's connection, and a thread of its own that of the lists.
 """
 
@@ -29,6 +31,8 @@ BATCH_MAX: Final = 128
 """Units of one COMMIT: enough to share a sync, few enough that their statements block the loop for some 5 ms only."""
 CLEARING_BUSY_S: Final = 0.1
 """How long the emptying of the log waits for other processes' reads, because all writes wait for it meanwhile."""
+PATIENCE_S: Final = 0.02
+"""How long a patient unit waits for the commit of others."""
 WAITING_MAX: Final = 10_000
 """Units that may wait for the writer. More mean that the disk can't keep up, and waiting won't help."""
 
@@ -135,13 +139,15 @@ class Sqlite:
         self._lock = lock
         self._busy_s = busy_s
         self._waiting: deque[_Job[Any]] = deque()  # each job knows its own type
+        self._patient: list[_Job[Any]] = []
+        self._patience: asyncio.TimerHandle | None = None
         self._clearing: list[_Clearing] = []
         self._is_idle = asyncio.Event()
         self._is_idle.set()
         self._is_closed = False
         self._failures = FailureCount()
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Carries out a unit of work together with all that wait; see ``Database.write``."""
         with self._failures:
             if self._is_closed:
@@ -150,8 +156,12 @@ class Sqlite:
                 msg = "too many writes are waiting for the database"
                 raise StoreUnavailable(msg, fault=StoreFault.NO_CONNECTION_FREE)
             waiter: asyncio.Future[T] = self._loop.create_future()
-            self._waiting.append(_Job(unit, waiter))
-            self._wake()
+            if is_patient:
+                self._patient.append(_Job(unit, waiter))
+                self._patience = self._patience or self._loop.call_later(PATIENCE_S, self._end_patience)
+            else:
+                self._waiting.append(_Job(unit, waiter))
+                self._wake()
             return await waiter
 
     async def read(self, unit: Unit[T]) -> T:
@@ -208,6 +218,9 @@ class Sqlite:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._patience is not None:
+            self._patience.cancel()
+            self._end_patience()
         await self._is_idle.wait()
         self._reader.close()
         if self._lists is None:
@@ -219,6 +232,12 @@ class Sqlite:
         self._executor.shutdown()
         if self._lock is not None:
             self._lock.release()
+
+    def _end_patience(self) -> None:
+        self._patience = None
+        self._waiting.extend(self._patient)
+        self._patient.clear()
+        self._wake()
 
     def _wake(self) -> None:
         if self._is_idle.is_set():
@@ -235,6 +254,11 @@ class Sqlite:
         if not batch:
             self._is_idle.set()
             return
+        batch += self._patient
+        self._patient.clear()
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
         try:
             self._writer.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:

@@ -66,9 +66,7 @@ class Feed:
         The positions are of the incarnation's range, or of a higher one that another process knows of already.
         Other processes wait meanwhile. May be repeated; raises StoreUnavailable.
         """
-        if not await self.has_unpublished():
-            return 0
-        return await self._database.write(_publish(now_ms, limit, before_first(incarnation)))
+        return await self._database.write(_publish(now_ms, limit, before_first(incarnation)), is_patient=True)
 
     async def last_position(self) -> int:
         """Gives the last position that was given; 0 before the first one."""

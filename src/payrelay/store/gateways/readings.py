@@ -102,7 +102,7 @@ class ReadingStore:
         subject = subject_of(call)
         own = self._data_keys.new(owner_of(merchant, subject))
         sealed = own.key.seal(plain, context_of(merchant, subject))
-        parameters: tuple[Value, ...] = (merchant, subject, sealed, read_at_ms, own.owner, own.sealed)
+        parameters: tuple[Value, ...] = (own.owner, merchant, subject, sealed, read_at_ms, own.sealed)
         parameters += tuple(chain.from_iterable(each.parameters for each in noted_with))
         query = statements.KEEP_READINGS[len(noted_with)]
         stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted))

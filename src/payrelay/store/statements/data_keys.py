@@ -30,6 +30,11 @@ def put_key_after(change: str, owner: str, sealed_key: str, beside: Iterable[str
     return both, f"INSERT INTO data_keys (owner, sealed_key) VALUES ({owner}, {sealed_key}) {_PUT}"
 
 
+def put_keys(owners_and_keys: str) -> str:
+    """Writes the statement that stores the sealed keys of owners, which another one selects."""
+    return f"INSERT INTO data_keys (owner, sealed_key) {owners_and_keys} {_PUT}"
+
+
 PUT_KEY: Final = query(
     f"INSERT INTO data_keys (owner, sealed_key) VALUES ($1, $2) {_PUT} RETURNING tableoid::regclass::text",
     sqlite=(f"INSERT INTO data_keys (owner, sealed_key) VALUES ($1, $2) {_PUT} RETURNING 'data_keys'",),

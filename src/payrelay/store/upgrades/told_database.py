@@ -18,9 +18,9 @@ class ToldDatabase:
         self._rows = 0
         self.clear_files, self.ping, self.close = database.clear_files, database.ping, database.close
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:
         """Carries out a unit of work; see ``Database.write``."""
-        return await self._database.write(self._counted(unit))
+        return await self._database.write(self._counted(unit), is_patient=is_patient)
 
     async def read(self, unit: Unit[T]) -> T:
         """Carries out a reading unit; see ``Database.read``."""

@@ -126,6 +126,86 @@ async def test_who_waits_too_long_for_a_connection_hears_why(access: Access, sig
     await connections.close()
 
 
+@pytest.fixture
+async def connections(access: Access, sighting: Sighting) -> AsyncIterator[Connections]:
+    """Opens two connections."""
+    opened = Connections(access, sighting, size=2, queue_s=5)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+async def _process(connections: Connections) -> Any:  # noqa: ANN401, a number of the driver's
+    async with connections.one() as connection:
+        return await connection.fetchval("SELECT pg_backend_pid()")
+
+
+async def test_a_unit_takes_the_connection_of_the_last_one(connections: Connections) -> None:
+    """Its statements are prepared, and the way through the pool would cost more than a statement."""
+    first = await _process(connections)
+
+    assert [await _process(connections) for _ in range(3)] == [first] * 3
+    assert connections.usage.used == 0
+
+
+async def test_an_idle_connection_that_the_server_ended_is_not_used(
+    connections: Connections, postgresql_url: str
+) -> None:
+    """After a restart of the server the first requests would fail, one for each connection."""
+    ended = await _process(connections)
+    owner = await asyncpg.connect(postgresql_url)
+    await owner.execute("SELECT pg_terminate_backend($1, 5000)", ended)  # waits for its end
+    await owner.close()
+
+    assert await _process(connections) != ended
+    assert connections.usage.used == 0
+
+
+async def test_a_connection_whose_unit_failed_is_used_again(connections: Connections) -> None:
+    """A refused statement is no fault of the connection, and making another one takes ten times as long."""
+    first = await _process(connections)
+    with pytest.raises(StoreUnavailable):
+        async with connections.one() as connection, transaction(connection, None):
+            await connection.execute("SET LOCAL statement_timeout = 1; SELECT pg_sleep(1)")
+    async with connections.one() as again:
+        assert not again.is_in_transaction()
+        assert again.get_server_pid() == first
+
+
+async def test_a_statement_of_a_caller_that_goes_away_disturbs_nobody(connections: Connections) -> None:
+    """The server is told to end it, and its connection is free after that."""
+
+    async def wait() -> None:
+        async with connections.one() as connection:
+            await connection.execute("SELECT pg_sleep(60)")
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(wait(), 0.1)
+    async with asyncio.timeout(20), connections.one() as one, connections.one() as other:
+        assert [await each.fetchval("SELECT 1") for each in (one, other)] == [1, 1]
+    assert connections.usage.used == 0
+
+
+async def test_who_waits_gets_the_connection_that_is_given_back(connections: Connections) -> None:
+    """It isn't kept for the next unit then, which may never come."""
+    async with connections.one():
+        async with connections.one():
+            waiting = asyncio.create_task(_process(connections))
+            await asyncio.sleep(0)
+            assert connections.usage.waiting == 1
+        assert await waiting
+    assert connections.usage == (2, 2, 0, 0)
+
+
+async def test_connections_that_were_cut_off_are_not_used(connections: Connections) -> None:
+    """They lead to a server that takes the writes no more."""
+    await _process(connections)
+    connections.cut_off()
+
+    with pytest.raises(StoreUnavailable):
+        await _process(connections)
+
+
 async def test_where_the_server_has_no_room_callers_take_turns(postgresql_url: str) -> None:
     """A limit on the server below our own must not refuse requests that could wait a moment."""
     owner = await asyncpg.connect(postgresql_url)

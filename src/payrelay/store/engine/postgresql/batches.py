@@ -45,13 +45,20 @@ class _Job(NamedTuple):
 
 
 class _Lane:
-    """The statements of one query: those that wait, and how many turns are under way that the others wait for."""
+    """The statements of one query: those that wait, and the turns under way that the others wait for."""
 
     __slots__ = ("turns", "waiting")
 
     def __init__(self) -> None:
-        self.turns = 0
+        self.turns: list[_Turn] = []
         self.waiting: deque[_Job] = deque()
+
+    def wait(self, job: _Job) -> None:
+        """Lets a job wait for its turn, while others have theirs."""
+        if not self.waiting:
+            for turn in self.turns:
+                turn.limit()
+        self.waiting.append(job)
 
     def take(self) -> list[_Job]:
         """Takes the next batch out of those that wait; skips callers that went away.
@@ -81,22 +88,32 @@ class _Lane:
 class _Turn:
     """What is under way in a lane, for as long as the others wait for it."""
 
-    __slots__ = ("_is_over", "_lane", "_next", "_timer")
+    __slots__ = ("_began_s", "_is_over", "_lane", "_loop", "_next", "_timer")
 
-    def __init__(self, lane: _Lane, next_: Callable[[_Lane], None]) -> None:
-        lane.turns += 1
+    def __init__(self, lane: _Lane, next_: Callable[[_Lane], None], loop: asyncio.AbstractEventLoop) -> None:
         self._lane = lane
         self._next = next_
+        self._loop = loop
         self._is_over = False
-        self._timer = asyncio.get_running_loop().call_later(OVERDUE_S, self.end)
+        self._began_s = loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        lane.turns.append(self)
+        if lane.waiting:
+            self.limit()
+
+    def limit(self) -> None:
+        """Ends it OVERDUE_S after its beginning: somebody waits for it now."""
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._began_s + OVERDUE_S, self.end)
 
     def end(self) -> None:
         """Lets the others go on; also called where it is overdue. May be called twice."""
         if self._is_over:
             return
         self._is_over = True
-        self._timer.cancel()
-        self._lane.turns -= 1
+        if self._timer is not None:
+            self._timer.cancel()
+        self._lane.turns.remove(self)
         if self._lane.waiting and not self._lane.turns:
             self._next(self._lane)
 
@@ -132,9 +149,9 @@ class Batches:
                 msg = "too many statements are waiting for the database"
                 raise StoreUnavailable(msg, fault=StoreFault.NO_CONNECTION_FREE)
             waiter: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
-            lane.waiting.append(_Job(statement, waiter))
+            lane.wait(_Job(statement, waiter))
             return await waiter
-        turn = _Turn(lane, self._begin)
+        turn = _Turn(lane, self._begin, asyncio.get_running_loop())
         try:
             [rows] = await self._carry_out((statement,))
         finally:
@@ -159,7 +176,7 @@ class Batches:
     def _begin(self, lane: _Lane) -> None:
         jobs = lane.take()
         if jobs:
-            self._start(self._together(_Turn(lane, self._begin), jobs))
+            self._start(self._together(_Turn(lane, self._begin, asyncio.get_running_loop()), jobs))
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

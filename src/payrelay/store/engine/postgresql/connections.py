@@ -1,14 +1,19 @@
-"""The connections of a process, all to one server, and the queue of those who wait for one."""
+"""The connections of a process, all to one server, and the queue of those who wait for one.
+
+The driver's pool makes connections, counts them, and closes them. A connection whose unit went well stays on loan from
+the pool, and the next unit takes it: the way through the pool costs some fifty calls, and a task. One goes back to the
+pool where somebody waits for one, after an error, and each TRIM_S. The pool then does all that a connection may need:
+it waits for a cancellation, ends a transaction, replaces what is broken.
+"""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
+from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 import asyncpg
 
 from payrelay.errors import StoreFault, StoreUnavailable
-from payrelay.store.engine.postgresql.faults import NO_ROOM, OtherServerError
+from payrelay.store.engine.postgresql.faults import NO_ROOM, OtherServerError, translated, translation_of
 from payrelay.store.engine.postgresql.servers import Sighting
 from payrelay.store.engine.postgresql.sessions import Access, PlainConnection, require_durable, sighting_of
 
@@ -19,6 +24,8 @@ QUEUE_S: Final = 5.0
 _AGAIN_AFTER_S: Final = 0.05
 """The pause before a server is asked again that takes no more connections; one of ours may be free by then."""
 _CLOSE_TIMEOUT_S: Final = 10.0
+TRIM_S: Final = 60.0
+"""How often idle connections go back to the pool, which closes those that nobody needs, or that were used a lot."""
 
 
 class PoolUsage(NamedTuple):
@@ -44,6 +51,10 @@ class Connections:
         self._queue_s = queue_s
         self.is_watched = False
         self._waiting = 0
+        self._idle: list[Any] = []
+        self._trimming: asyncio.TimerHandle | None = None
+        self._returning: set[asyncio.Task[None]] = set()
+        self._is_ended = False
         self._pool: Any = asyncpg.create_pool(
             min_size=min(KEPT_MIN, size),
             max_size=size,
@@ -56,35 +67,59 @@ class Connections:
         """Makes the first connections. Raises what the driver raises, OtherServerError, StoreUnusable."""
         await self._pool
 
-    @contextlib.asynccontextmanager
-    async def one(self) -> AsyncIterator[Any]:
-        """Gives a connection of its own to the caller, who waits for one for at most ``queue_s``.
+    def one(self) -> "_Loan":
+        """Gives a connection of its own to the caller's context, which waits for one for at most ``queue_s``.
 
         Where the server takes no more connections, the caller waits too: for room, or for one of ours. Raises
-        StoreUnavailable after that; what the driver raises; OtherServerError.
+        StoreUnavailable after that, and what ``faults`` makes of everything that the driver raises meanwhile.
         """
-        async with contextlib.AsyncExitStack() as stack:
-            self._waiting += 1
-            try:
-                connection = await self._acquired(stack)
-            finally:
-                self._waiting -= 1
-            yield connection
+        return _Loan(self)
 
     @property
     def usage(self) -> PoolUsage:
         """How the connections are used now."""
         size: int = self._pool.get_size()
-        return PoolUsage(self._size, size, size - self._pool.get_idle_size(), self._waiting)
+        return PoolUsage(self._size, size, size - self._pool.get_idle_size() - len(self._idle), self._waiting)
 
-    async def _acquired(self, stack: contextlib.AsyncExitStack) -> Any:  # noqa: ANN401 - asyncpg is shipped without types
+    def idle_one(self) -> Any | None:  # noqa: ANN401 - asyncpg is shipped without types
+        """Gives an idle connection, if there is one, to be given back by ``keep`` or ``release``."""
+        if self._idle and _is_open(self._idle[-1]):
+            return self._idle.pop()
+        return None
+
+    async def next_one(self) -> Any:  # noqa: ANN401 - asyncpg is shipped without types
+        """Gives a connection as ``idle_one``, and waits for it. Raises as the driver does; StoreUnavailable."""
+        while self._idle:
+            if (connection := self.idle_one()) is not None:
+                return connection
+            await self.release(self._idle.pop())
+        self._waiting += 1
+        try:
+            return await self._acquired()
+        finally:
+            self._waiting -= 1
+
+    def keep(self, connection: Any) -> bool:  # noqa: ANN401 - asyncpg is shipped without types
+        """Keeps a connection whose unit went well; False where it must be released, because others wait for one."""
+        if self._waiting or self._is_ended:
+            return False
+        self._idle.append(connection)
+        if self._trimming is None:
+            self._trimming = asyncio.get_running_loop().call_later(TRIM_S, self._trim)
+        return True
+
+    async def release(self, connection: Any) -> None:  # noqa: ANN401 - asyncpg is shipped without types
+        """Gives a connection back to the pool, in whatever state it is."""
+        await self._pool.release(connection)
+
+    async def _acquired(self) -> Any:  # noqa: ANN401 - asyncpg is shipped without types
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._queue_s
         while True:
             try:
-                return await stack.enter_async_context(self._pool.acquire(timeout=max(0.0, until_s - loop.time())))
+                return await self._pool.acquire(timeout=max(0.0, until_s - loop.time()))
             except TimeoutError as error:
-                if self._pool.get_size() - self._pool.get_idle_size() >= self._size:
+                if self.usage.used >= self._size:
                     msg = f"all {self._size} connections to the database were in use for {self._queue_s:g} s"
                     raise StoreUnavailable(msg, fault=StoreFault.NO_CONNECTION_FREE) from error
                 raise
@@ -93,16 +128,37 @@ class Connections:
                     raise
             await asyncio.sleep(_AGAIN_AFTER_S)
 
+    def _trim(self) -> None:
+        self._trimming = None
+        returning = asyncio.get_running_loop().create_task(self._return_idle())
+        self._returning.add(returning)
+        returning.add_done_callback(self._returning.discard)
+
+    async def _return_idle(self) -> None:
+        """Gives the idle connections back to the pool, one after the other: a unit that comes meanwhile finds one."""
+        for _ in range(len(self._idle)):
+            if self._idle:
+                await self.release(self._idle.pop(0))
+
     async def close(self) -> None:
         """Lets running units end, then closes the connections; cuts off what lasts longer."""
+        self._end()
         try:
+            await self._return_idle()
             await asyncio.wait_for(self._pool.close(), _CLOSE_TIMEOUT_S)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):  # a TimeoutError is an OSError
             self._pool.terminate()
 
     def cut_off(self) -> None:
         """Closes the connections at once, with the units that use them."""
+        self._end()
+        self._idle.clear()
         self._pool.terminate()
+
+    def _end(self) -> None:
+        self._is_ended = True
+        if self._trimming is not None:
+            self._trimming.cancel()
 
     async def _connect(self, *_: object, **__: object) -> Any:  # noqa: ANN401 - asyncpg is shipped without types
         return await self._access.connect(self.sighting.host, is_pooled=self.sighting.is_pooled)
@@ -116,3 +172,41 @@ class Connections:
         if self.is_watched and not seen.is_pooled and seen.started != self.sighting.started:
             raise OtherServerError("the database's server has just been started anew, and is not compared yet")
         require_durable(seen)
+
+
+class _Loan:
+    """A connection for as long as the context is open.
+
+    A class, because contexts made of generators cost each statement some thirty calls.
+    """
+
+    __slots__ = ("_connection", "_connections")
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._connection: Any = None
+
+    async def __aenter__(self) -> Any:  # noqa: ANN401 - asyncpg is shipped without types
+        self._connection = self._connections.idle_one()
+        if self._connection is None:
+            with translated():
+                self._connection = await self._connections.next_one()
+        return self._connection
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if error is None and self._connections.keep(self._connection):
+            return
+        with translated():
+            await self._connections.release(self._connection)
+        if error is not None and (ours := translation_of(error)) is not None:
+            raise ours from error
+
+
+def _is_open(connection: Any) -> bool:  # noqa: ANN401 - asyncpg is shipped without types
+    """Tells whether an idle connection is still there; the pool takes those away that it cuts off."""
+    try:
+        return not connection.is_closed()
+    except asyncpg.InterfaceError:
+        return False

@@ -11,8 +11,8 @@ Rules:
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple
 
 import asyncpg
@@ -23,7 +23,7 @@ from payrelay.errors import StoreFault, StoreUnavailable, StoreUnusable
 from payrelay.store.engine.database import LIST_TIMEOUT_S, Row, ServerWatcher, Statement, T, Unit, too_long
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.postgresql.batches import Batches, UndoneError
-from payrelay.store.engine.postgresql.faults import OtherServerError, first_line, in_doubt, is_of_one_row, translated
+from payrelay.store.engine.postgresql.faults import OtherServerError, first_line, in_doubt, is_of_one_row
 from payrelay.store.engine.postgresql.hosts import name_of, unreadable
 from payrelay.store.engine.postgresql.migrating import SchemaTarget, bring_up_to_date
 from payrelay.store.engine.postgresql.sessions import (
@@ -80,7 +80,7 @@ class Postgresql:
         self._failures = FailureCount()
         self._batches = Batches(self._carried_out)
 
-    async def write(self, unit: Unit[T]) -> T:
+    async def write(self, unit: Unit[T], *, is_patient: bool = False) -> T:  # noqa: ARG002, the server groups syncs
         """Carries out a unit of work; see ``Database.write``."""
         try:
             statement = next(unit)
@@ -185,11 +185,8 @@ class Postgresql:
         await self._batches.close()
         await self._watching.connections.close()
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Any]:
-        with translated():
-            async with self._watching.connections.one() as connection:
-                yield connection
+    def _connection(self) -> AbstractAsyncContextManager[Any]:
+        return self._watching.connections.one()
 
     def _is_batched(self, statement: Statement) -> bool:
         # Behind a pooler a transaction brings along what only our own sessions keep.

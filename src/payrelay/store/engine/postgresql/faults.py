@@ -1,7 +1,6 @@
 """Translates the driver's exceptions into ours; no other module names them to a caller."""
 
-import contextlib
-from collections.abc import Iterator
+from types import TracebackType
 from typing import Final
 
 import asyncpg
@@ -48,39 +47,55 @@ class OtherServerError(Exception):
         self.fault = fault
 
 
-@contextlib.contextmanager
-def translated() -> Iterator[None]:
+class translated:  # noqa: N801, a context without a state, as those of contextlib
     """Translates the driver's exceptions into those that ``Database`` promises, with their causes."""
-    try:
-        yield
-    except asyncpg.PostgresError as error:
-        raise _of_state(error) from error
-    except OtherServerError as error:
-        raise StoreUnavailable(str(error), fault=error.fault) from error
-    except (OSError, TimeoutError) as error:
-        msg = f"the database can't be reached: {first_line(error)}"
-        raise StoreUnavailable(msg, fault=_fault_of(error)) from error
-    except asyncpg.DataError as error:
-        raise StoreError(f"the database can't hold a value: {first_line(error)}") from error
-    except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        if error is not None and (ours := translation_of(error)) is not None:
+            raise ours from error
+
+
+class in_doubt:  # noqa: N801, as above
+    """Raises StoreDoubtful where the server was lost during a unit and may have committed it."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        if error is not None and _may_be_committed(error):
+            raise StoreDoubtful(f"the database was lost: {first_line(error)}", fault=_fault_of(error)) from error
+
+
+def translation_of(error: BaseException) -> StoreError | None:
+    """Gives what ``Database`` promises in the place of an exception of the driver's; None for any other."""
+    if isinstance(error, asyncpg.PostgresError):
+        return _of_state(error)
+    if isinstance(error, OtherServerError):
+        return StoreUnavailable(str(error), fault=error.fault)
+    if isinstance(error, OSError | TimeoutError):
+        return StoreUnavailable(f"the database can't be reached: {first_line(error)}", fault=_fault_of(error))
+    if isinstance(error, asyncpg.DataError):
+        return StoreError(f"the database can't hold a value: {first_line(error)}")
+    if isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
         # Where a connection dies at a bad moment, the driver sometimes reports a fault of its own.
         msg = f"the database can't be used: {first_line(error)}"
-        raise StoreUnavailable(msg, fault=StoreFault.UNREACHABLE) from error
+        return StoreUnavailable(msg, fault=StoreFault.UNREACHABLE)
+    return None
 
 
-@contextlib.contextmanager
-def in_doubt() -> Iterator[None]:
-    """Raises StoreDoubtful where the server was lost during a unit and may have committed it."""
-    try:
-        yield
-    except asyncpg.PostgresError as error:
-        if not (error.sqlstate or "").startswith(_LOST):
-            raise
-        raise StoreDoubtful(f"the database was lost: {first_line(error)}", fault=_fault_of(error)) from error
-    except asyncpg.DataError:
-        raise
-    except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        raise StoreDoubtful(f"the database was lost: {first_line(error)}", fault=_fault_of(error)) from error
+def _may_be_committed(error: BaseException) -> bool:
+    if isinstance(error, asyncpg.PostgresError):
+        return (error.sqlstate or "").startswith(_LOST)
+    if isinstance(error, asyncpg.DataError):
+        return False
+    return isinstance(error, OSError | TimeoutError | asyncpg.InterfaceError | asyncpg.InternalClientError)
 
 
 def is_of_one_row(error: asyncpg.PostgresError | asyncpg.DataError) -> bool:
@@ -100,7 +115,7 @@ def _of_state(error: asyncpg.PostgresError) -> StoreError:
     return StoreError(f"the database refused a statement: {first_line(error)}", fault=_fault_of(error))
 
 
-def _fault_of(error: Exception) -> StoreFault:
+def _fault_of(error: BaseException) -> StoreFault:
     if isinstance(error, asyncpg.PostgresError):
         state: str = error.sqlstate or ""
         return _FAULTS.get(state) or _FAULTS.get(state[:2], StoreFault.OTHER)

@@ -37,8 +37,14 @@ _HOLDS: Final = f"(state IN {listed(HOLDING_ORDER)} OR {_HOLDS_FOR_GOOD})"
 """A checkout that holds its order, for good or as long as it is open."""
 _IS_PROVED: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND NOT {TOOK_NO_EFFECT}"
 """An operation whose payment the gateway's reply or records named."""
+_OPERATION_HOLDS: Final = f"(kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT})"
+"""An operation that made a payment of its order, or may have."""
+_MAKES_KNOWN: Final = f"(payment_id IS NOT NULL AND {OPERATION_OWNS})"
+"""An operation that made a payment whose number is known."""
 BY_IMPORT: Final = 2
 """In the place of what tells how an owner holds an order: a payment of it was imported."""
+OF_PLAN: Final = 3
+"""In the same place: the row tells of a payment, and not of the order. Its payment is of a plan."""
 _SEEN_ELSEWHERE: Final = """EXISTS (
         SELECT 1 FROM payments_seen AS seen
         WHERE seen.merchant = $2 AND seen.payment_id = $1 AND seen.order_id <> {table}.order_id
@@ -91,8 +97,8 @@ ORDER_OF_PAYMENT: Final = query(
 OWNERS_OF_ORDER: Final = batched_query(
     f"""
     SELECT {_if(IS_OPEN)}, {_if(f"NOT {IS_OPEN}")}, created_at_ms,
-      {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}")}, {OPERATION}, NULL::json
-    FROM operations WHERE order_id = $1 AND merchant = $2
+      {_if(_OPERATION_HOLDS)}, {OPERATION}, NULL::json
+    FROM operations WHERE order_id = $1 AND merchant = $2 AND id <> $3
     UNION ALL
     SELECT 0, {_if(_HOLDS_FOR_GOOD)}, created_at_ms, {_if(_HOLDS)}, {CHECKOUT}, NULL::json
     FROM checkouts WHERE order_id = $1 AND merchant = $2
@@ -101,9 +107,10 @@ OWNERS_OF_ORDER: Final = batched_query(
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
     "text",
     "text",
+    "text",
 )
 """Finds who made a payment of order $1 or holds it: by an open operation (1), by an import (BY_IMPORT), or else (0).
-Also whether for good, and since when."""
+Also whether for good, and since when. Operation $3 is left out."""
 
 PAYMENTS_OF_ORDER: Final = batched_query(
     f"""
@@ -124,6 +131,29 @@ PAYMENTS_OF_ORDER: Final = batched_query(
     "text",
 )
 """Finds the known payments of order $1, each with its principal."""
+
+ORDER_AND_PAYMENTS: Final = batched_query(
+    f"""
+    SELECT payment_id, {_if(IS_OPEN)}, {_if(_OPERATION_HOLDS)}, {_if(_MAKES_KNOWN)},
+      {_if(f"{_OPERATION_HOLDS} OR {_MAKES_KNOWN}")}, {OPERATION}, NULL::json
+    FROM operations WHERE order_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT payment_id, 0, {_if(_HOLDS)}, {_if("payment_id IS NOT NULL")},
+      {_if(f"payment_id IS NOT NULL OR {_HOLDS}")}, {CHECKOUT}, NULL::json
+    FROM checkouts WHERE order_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT installments.payment, {OF_PLAN}, 0, 1, 1, {CHECKOUT}, {INSTALLMENT} FROM checkouts
+    JOIN installments ON installments.merchant = checkouts.merchant
+      AND installments.subscription_id = checkouts.subscription_id
+    WHERE checkouts.order_id = $1 AND checkouts.merchant = $2
+    UNION ALL
+    SELECT payment_id, {BY_IMPORT}, 1, 1, 1, {IMPORTED_PAYMENT}, NULL::json
+    FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
+    "text",
+    "text",
+)
+"""Finds what OWNERS_OF_ORDER and PAYMENTS_OF_ORDER find, by one reading of each row: its payment, how it holds order $1
+(OF_PLAN where it doesn't), whether it counts for the order, and whether for the payment."""
 
 MAKERS_OF_AUTHORIZATION: Final = query(
     f"SELECT 1, {OPERATION}, NULL FROM operations WHERE result_ref = $1 AND merchant = $2",

@@ -4,8 +4,8 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import Query, batched_query, query
-from payrelay.store.statements.data_keys import key_of, put_key_after
+from payrelay.store.engine.queries import Query, asked, batched_query, query
+from payrelay.store.statements.data_keys import key_of, put_key_after, put_keys
 
 _INVALIDATES: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
 
@@ -26,12 +26,14 @@ LAST_READING: Final = query(
 )
 """Reads the last answer to a read, and the data key of $3."""
 
-_KEEP: Final = """
-    INSERT INTO readings (merchant, subject, sealed, read_at_ms) VALUES ($1, $2, $3, $4)
+_KEPT: Final = "INSERT INTO readings (merchant, subject, sealed, read_at_ms)"
+_UNLESS_READ_LATER: Final = """
     ON CONFLICT (merchant, subject) DO UPDATE SET sealed = excluded.sealed, read_at_ms = excluded.read_at_ms
     WHERE readings.read_at_ms <= excluded.read_at_ms"""
-_PARAMETERS: Final = 6
-"""Of an answer, before those of its payments."""
+_KEEP: Final = f"{_KEPT} VALUES ($2, $3, $4, $5) {_UNLESS_READ_LATER}"
+_KEPT_TYPES: Final = ("text", "text", "text", "bytea", "bigint", "bytea")
+"""Of an answer, before those of its payments: the owner of its data key, its columns, and its data key. Each answer has
+another owner, so a batch of them is sorted by it."""
 
 SEEN_COLUMNS: Final = "merchant, payment_id, order_id, status, currency, amount_minor, seen_at_ms"
 _NOTED: Final = f"INSERT INTO payments_seen ({SEEN_COLUMNS}, row_digest)"
@@ -53,13 +55,38 @@ def _keep_reading(payments: int) -> Query:
 
     Where a later answer is stored already, it writes nothing.
     """
-    size = len(_NOTED_TYPES)
-    numbers = [range(start, start + size) for start in range(_PARAMETERS + 1, _PARAMETERS + 1 + payments * size, size)]
+    size, first = len(_NOTED_TYPES), len(_KEPT_TYPES) + 1
+    numbers = [range(start, start + size) for start in range(first, first + payments * size, size)]
     typed = [", ".join(f"${n}::{kind}" for n, kind in zip(each, _NOTED_TYPES, strict=True)) for each in numbers]
     noted = [f"{_NOTED} SELECT {values} FROM changed {_UNLESS_LATER}" for values in typed]
-    both, keep_key = put_key_after(_KEEP, owner="$5", sealed_key="$6", beside=noted)
+    both, keep_key = put_key_after(_KEEP, owner="$1", sealed_key="$6", beside=noted)
     plain = [", ".join(f"${n}" for n in each) for each in numbers]
-    return query(both, sqlite=(_KEEP, keep_key, *(f"{_NOTED} VALUES ({values}) {_UNLESS_LATER}" for values in plain)))
+    return query(
+        both,
+        sqlite=(_KEEP, keep_key, *(f"{_NOTED} VALUES ({values}) {_UNLESS_LATER}" for values in plain)),
+        batch=_keep_readings(numbers),
+    )
+
+
+def _keep_readings(numbers: list[range]) -> str:
+    """Writes the text that keeps several answers at once; of a payment that several show, the latest state counts."""
+    notes = " UNION ALL ".join(f"SELECT {', '.join(f'p{number}' for number in each)} FROM kept" for each in numbers)
+    named = f"{SEEN_COLUMNS}, row_digest"
+    noted = f""",
+    noted AS (
+        {_NOTED} SELECT DISTINCT ON (merchant, payment_id) {named} FROM ({notes}) AS shown ({named})
+        ORDER BY merchant, payment_id, seen_at_ms DESC {_UNLESS_LATER}
+    )"""
+    return f"""
+    WITH asked AS (SELECT * FROM {asked((*_KEPT_TYPES, *_NOTED_TYPES * len(numbers)))}),
+    changed AS (
+        {_KEPT} SELECT p2, p3, p4, p5 FROM asked ORDER BY p1 {_UNLESS_READ_LATER} RETURNING merchant, subject
+    ),
+    kept AS (
+        SELECT asked.* FROM asked JOIN changed ON changed.merchant = asked.p2 AND changed.subject = asked.p3
+    ){noted if numbers else ""},
+    keys AS ({put_keys("SELECT p1, p6 FROM kept ORDER BY p1")} RETURNING owner)
+    SELECT keys.owner, kept.place FROM kept JOIN keys ON keys.owner = kept.p1"""
 
 
 KEEP_READINGS: Final = tuple(_keep_reading(payments) for payments in range(NOTED_WITH_MAX + 1))
