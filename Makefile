@@ -172,6 +172,7 @@ bench-growth: $(VENV)/.bench ## compare databases of SIZES=10000,1000000 operati
 
 bench-many: $(VENV)/.bench ## measure starts, 1,000 accounts, up to 4 processes on one database, and 5,000 followers
 	@PYTHONPATH=. $(BIN)/python bench/many.py
+	@PYTHONPATH=. $(BIN)/python bench/accounts.py
 	@$(BIN)/python bench/followers.py
 
 MINUTES ?= 60

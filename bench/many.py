@@ -82,7 +82,7 @@ def main() -> int:
 def ready_rows(folder: Path, runs: int, megabytes: int) -> list[list[str]]:
     """Measures starts on both databases; gives the rows of the table."""
     accounts = folder / "accounts.toml"
-    accounts.write_text("".join(map(_account, range(ACCOUNTS))))
+    accounts.write_text("".join(map(account, range(ACCOUNTS))))
     accounts.chmod(0o600)
     many = {"PAYRELAY_CONFIG": str(accounts)}
     rows = []
@@ -94,21 +94,23 @@ def ready_rows(folder: Path, runs: int, megabytes: int) -> list[list[str]]:
                 stack.enter_context(cluster.running(programs.cores().load))
                 url = cluster.url
             one = _one_account("http://127.0.0.1:9")
-            started(folder, one | _store(url))  # makes the database
-            rows.append(_ready_row(store, "nothing", [started(folder, one | _store(url)) for _ in range(runs)]))
-            first = started(folder, many | _store(url))
+            started(folder, one | store_at(url))  # makes the database
+            rows.append(_ready_row(store, "nothing", [started(folder, one | store_at(url)) for _ in range(runs)]))
+            first = started(folder, many | store_at(url))
             rows.append(_ready_row(store, f"{ACCOUNTS:,} new accounts", [first], is_many=True))
-            rest = [started(folder, many | _store(url)) for _ in range(runs)]
+            rest = [started(folder, many | store_at(url)) for _ in range(runs)]
             rows.append(_ready_row(store, f"{ACCOUNTS:,} accounts", rest, is_many=True))
             _fill(url, megabytes)
-            full = [started(folder, one | _store(url)) for _ in range(runs)]
+            full = [started(folder, one | store_at(url)) for _ in range(runs)]
             rows.append(_ready_row(store, f"{megabytes:,} MB", full))
     return rows
 
 
-def _account(number: int) -> str:
+def account(number: int, gateway: str = "http://127.0.0.1:9") -> str:
+    """Writes the settings of an account."""
     secrets = "".join(f'{name} = "bench-{number}"\n' for name in ("app_id", "app_secret", "merchant_secret"))
-    return f'[gateways.shop-{number}]\n{secrets}merchant_id = "{1_210_000 + number}"\nbase_url = "http://127.0.0.1:9"\n'
+    rest = f'merchant_id = "{1_210_000 + number}"\nbase_url = "{gateway}"\nrate_limit = "off"\n'
+    return f"[gateways.shop-{number}]\n{secrets}{rest}"
 
 
 def _one_account(gateway: str) -> dict[str, str]:
@@ -116,7 +118,8 @@ def _one_account(gateway: str) -> dict[str, str]:
     return {f"{PREFIX}BASE_URL": gateway, f"{PREFIX}MERCHANT_ID": "1210000", f"{PREFIX}RATE_LIMIT": "off", **named}
 
 
-def _store(url: str) -> dict[str, str]:
+def store_at(url: str) -> dict[str, str]:
+    """Gives the settings of a database."""
     key = base64.urlsafe_b64encode(b"k" * 32).decode()
     return {"PAYRELAY_DATABASE_URL": url, "PAYRELAY_ENCRYPTION_KEY": key}
 
@@ -184,7 +187,7 @@ def process_rows(folder: Path, seconds: int) -> list[list[str]]:
     cores, cluster = programs.cores(), postgresql.Cluster(folder)
     taken: dict[tuple[Kind, int], list[tuple[float, float]]] = {}
     with upstream.running(folder, cores.load) as gateway, cluster.running(cores.load) as database_pid:
-        environment = _one_account(gateway.url) | _store(cluster.url)
+        environment = _one_account(gateway.url) | store_at(cluster.url)
         key, prefix = made_key(environment, folder), load.new_replay_prefix()
         for number in range(ROUNDS):
             for count in PROCESSES:
@@ -192,7 +195,7 @@ def process_rows(folder: Path, seconds: int) -> list[list[str]]:
                     entered = [served(folder, environment, f"service-{each}") for each in range(count)]
                     running = [stack.enter_context(each) for each in entered]
                     all_served = [Served(port=port, key=key, pid=pid, database_pid=None) for pid, port, _ in running]
-                    _wait_for(all_served)
+                    wait_for(all_served)
                     if number == 0 and count == PROCESSES[0]:
                         load.prepare_replay(all_served[0], prefix)
                     for kind in Kind:
@@ -202,7 +205,8 @@ def process_rows(folder: Path, seconds: int) -> list[list[str]]:
     return [_process_row(kind, count, taken) for kind in Kind for count in PROCESSES]
 
 
-def _wait_for(all_served: list[Served]) -> None:
+def wait_for(all_served: list[Served]) -> None:
+    """Returns once all services are ready; raises ProgramError where one takes too long."""
     end_s = time.monotonic() + programs.START_S_MAX
     for each in all_served:
         while True:
