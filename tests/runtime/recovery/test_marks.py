@@ -144,6 +144,15 @@ async def test_a_recovery_ends_the_stop_for_good(world: World, tmp_path: Path) -
     assert (await following.started()).behind is None
 
 
+async def test_a_recovery_accounts_for_what_a_process_was_told_that_has_never_compared(world: World) -> None:
+    """It may know of an anchor alone. Nobody would begin a second recovery, and all would wait for one."""
+    process = await Process(world, None).started()
+    process.marks.note_anchor("1:digest", START_MS)
+    process.recover()
+
+    assert (await process.marks.compare(), process.behind) == (True, None)
+
+
 async def test_marks_from_before_a_recovery_are_removed_with_the_rest(world: World, tmp_path: Path) -> None:
     """They would otherwise pile up, one for each process that ever ran."""
     folder, known = tmp_path / "marks", await stored(world)

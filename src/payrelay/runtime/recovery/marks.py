@@ -110,7 +110,7 @@ class Marks:
         For the start, before anything is recovered or served. A folder or a file that can't be read is logged, and
         shows nothing. Raises StoreError.
         """
-        identity = await self._lost_commits.identity()
+        identity = self._identity = await self._lost_commits.identity()
         try:
             found = await self._files.read()
         except OSError as error:
