@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import structlog
 from aiohttp import web
 from standardwebhooks import Webhook
+from structlog.typing import EventDict
 from tests.databases import sqlite_url
 from tests.runtime.receivers import (
+    LOOPBACK,
     OWNER,
     Answering,
     ReceivedWebhook,
@@ -25,7 +29,16 @@ from tests.runtime.receivers import (
 )
 
 from payrelay.clock import Clock
-from payrelay.core.events.delivery import ATTEMPTS_MAX, DELAYS_MS, OLDER_SECRET_MS, DeliveryState, EndpointState
+from payrelay.core.events.delivery import (
+    ATTEMPTS_MAX,
+    DELAYS_MS,
+    OLDER_SECRET_MS,
+    AttemptResult,
+    DeliveryState,
+    Endpoint,
+    EndpointState,
+)
+from payrelay.core.events.event import PublishedEvent
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.flows.events.manage_endpoints import (
     Changes,
@@ -39,6 +52,7 @@ from payrelay.flows.events.manage_endpoints import (
     show_endpoint,
 )
 from payrelay.runtime.event_delivery import LEASE_MS, DeliveryOutcome, Dispatch, publish_events
+from payrelay.runtime.webhook_sender import Signer, WebhookSender
 from payrelay.store import open_database
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.engine.database import Database
@@ -473,6 +487,39 @@ async def test_a_process_that_dies_before_its_send_loses_nothing(
     clock.at_ms += LEASE_MS
     await deliver(dispatch)
     assert numbers(receiver) == [1]
+
+
+class Broken(WebhookSender):
+    """Fails with a fault of the program's own."""
+
+    async def send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> AttemptResult:
+        """Raises."""
+        raise ValueError(f"a fault of our own with {event.id} to {endpoint.id}, signed by {signer}")
+
+
+async def test_a_fault_of_our_own_is_told_once_and_the_event_comes_later(
+    dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
+) -> None:
+    """Begun anew at once it would fail at once, for ever: the process would do nothing else any more."""
+    told: list[str] = []
+
+    def note(_logger: object, _method: str, line: EventDict) -> EventDict:
+        told.append(line["event"])
+        raise structlog.DropEvent
+
+    broken = replace(
+        dispatch, sender=Broken(LOOPBACK, clock), log=structlog.wrap_logger(None, processors=[note]), workers={}
+    )
+    await register(dispatch, receiver.url)
+    await put(database, event(1))
+    async with asyncio.timeout(20):
+        await deliver(broken)
+    assert (told, receiver.received) == (["delivering_failed"], [])
+
+    clock.at_ms += LEASE_MS
+    await deliver(dispatch)
+    assert numbers(receiver) == [1]
+    await broken.close()
 
 
 async def test_a_process_that_dies_after_its_send_repeats_it_under_the_same_id(

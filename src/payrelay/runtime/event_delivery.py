@@ -214,6 +214,7 @@ class _EndpointWorker:
         self._width = NARROW
         self._changed = asyncio.Event()
         self._target: Target | None = None
+        self._fault: BaseException | None = None
 
     async def run(self) -> None:
         """Raises nothing but a cancellation."""
@@ -250,6 +251,8 @@ class _EndpointWorker:
             self._dispatch.passed(FlowPoint.RECORDING_ATTEMPTS, self._id)
             await _record(self._dispatch, self._id, attempted)
             self._dispatch.passed(FlowPoint.RECORDED_ATTEMPTS, self._id)
+        if self._fault is not None:
+            raise self._fault  # begun anew at once, it would fail at once
         await self._lease()
         for _ in range(min(len(self._ready), self._width - len(self._senders))):
             sender = asyncio.get_running_loop().create_task(self._send())
@@ -317,6 +320,8 @@ class _EndpointWorker:
 
     def _sent(self, sender: asyncio.Task[None]) -> None:
         self._senders.discard(sender)
+        if not sender.cancelled():
+            self._fault = sender.exception() or self._fault
         self._changed.set()
 
 
