@@ -75,7 +75,7 @@ def main() -> int:
         lines = [head, ["---", "---", *["---:"] * (len(head) - 3), "---"], *rows]
         print("\n".join("   ".join(each) for each in lines))
         if not wanted.keep_docs:
-            section.write(f"many: {part}", [f"| {' | '.join(each)} |" for each in lines], program="many")
+            section.write(part, [f"| {' | '.join(each)} |" for each in lines], program="many")
     return 0
 
 
