@@ -159,7 +159,7 @@ bench: $(VENV)/.bench ## measure, with the peers beside it
 	@$(BIN)/python bench/commands.py
 	@bench/install.sh
 	@$(BIN)/python bench/run.py
-	@$(BIN)/python bench/events.py
+	@PYTHONPATH=. $(BIN)/python bench/events.py
 	@$(BIN)/python bench/notifications.py
 	@PYTHONPATH=. $(BIN)/python bench/lists.py
 	@PYTHONPATH=. $(BIN)/python bench/console.py
