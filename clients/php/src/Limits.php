@@ -52,12 +52,18 @@ final class Budget
 
     public function __construct(public readonly Limits $limits)
     {
-        $this->endsS = hrtime(true) / 1e9 + $limits->totalS;
+        $this->endsS = self::nowS() + $limits->totalS;
+    }
+
+    /** The seconds of a clock that nobody sets. */
+    public static function nowS(): float
+    {
+        return hrtime(true) / 1e9;
     }
 
     public function leftS(): float
     {
-        return max(0.0, $this->endsS - hrtime(true) / 1e9);
+        return max(0.0, $this->endsS - self::nowS());
     }
 
     /** The pause after so many sends, no less than `$retryAfterS`; null where it would end too late. */

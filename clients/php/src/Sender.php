@@ -177,7 +177,7 @@ final class Sender
         $headers = [];
         $buffer = '';
         $isHeard = false;
-        $silentAtS = self::nowS() + $this->limits->timeoutS;
+        $silentAtS = Budget::nowS() + $this->limits->timeoutS;
         $handle = $this->handle($request->with(['Accept' => 'text/event-stream']), $timeoutS, $headers);
         curl_setopt($handle, CURLOPT_WRITEFUNCTION, static function ($_, string $part) use (&$buffer, &$isHeard): int {
             $buffer .= $part;
@@ -197,12 +197,12 @@ final class Sender
                 }
                 if ($isHeard) {
                     $isHeard = false;
-                    $silentAtS = self::nowS() + self::SILENCE_S;
+                    $silentAtS = Budget::nowS() + self::SILENCE_S;
                 }
                 if ($running) {
                     curl_multi_select($multi, 0.5);
                 }
-            } while ($running && self::nowS() < $silentAtS);
+            } while ($running && Budget::nowS() < $silentAtS);
             if ($status !== 200 && $status !== 0) {
                 throw Reply::read($status, $headers, $buffer)->error();
             }
@@ -245,11 +245,6 @@ final class Sender
             curl_setopt($handle, CURLOPT_POSTFIELDS, '');
         }
         return $handle;
-    }
-
-    private static function nowS(): float
-    {
-        return hrtime(true) / 1e9;
     }
 
     private static function cursorOf(string $link): ?string
