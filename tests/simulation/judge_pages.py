@@ -25,6 +25,7 @@ LAST_TRIES_S: Final = 7 * 3_600.0
 """A notification that waits is tried again every six hours at the latest; so much of calm is enough for one try."""
 NOTHING_CENTS: Final = 1_000
 """What is signed for an approval that charges nothing."""
+_SUCCESS: Final = "2"
 LAST_LOOK_S: Final = 60.0
 """What the last look at the gateway takes at most before a checkout ends."""
 _CHECKOUTS: Final = (
@@ -108,7 +109,7 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
     for faults in (
         _faults_of_steps(run),
         _faults_of_success(checkouts, paid),
-        _faults_of_signatures(run, checkouts),
+        _faults_of_signatures(run, checkouts, _arrived(posted, inbox)),
         _faults_of_authorizations(run, checkouts, paid),
         _faults_of_owning(run, checkouts),
         _faults_of_inbox(inbox, posted, run.loss),
@@ -162,23 +163,37 @@ def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[
             yield f"{checkout} is of another payment than was made"
 
 
-def _faults_of_signatures(run: Judged, checkouts: list[Checkout]) -> Iterator[str]:
-    """A token is believed where nothing else has its signed text: no form for something else, and no call."""
+def _faults_of_signatures(run: Judged, checkouts: list[Checkout], arrived: list[tuple[Posted, Noted]]) -> Iterator[str]:
+    """A token is believed where nothing else has its signed text: no form for something else, and no call.
+
+    What was given out when the signature was here already can't have brought it.
+    """
     calls = run.auditor.execute(_CALLS).fetchall()
     for checkout in checkouts:
         if checkout.kind != "preapproval" or checkout.customer_id is None:
             continue
         text = _text(checkout.order_id, checkout.amount_minor, checkout.currency)
+        signed_at_ms = min([checkout.updated_at_ms, *_arrivals_ms_of(text, arrived)])
         others = [
             each.id
             for each in checkouts
             if _text(each.order_id, each.amount_minor, each.currency) == text
-            and each.created_at_ms < checkout.updated_at_ms
+            and each.created_at_ms < signed_at_ms
             and (each.kind, each.order_id) != (checkout.kind, checkout.order_id)
         ]
-        others += [id_ for id_, *call, at_ms in calls if _text(*call) == text and at_ms < checkout.updated_at_ms]
+        others += [id_ for id_, *call, at_ms in calls if _text(*call) == text and at_ms < signed_at_ms]
         if others:
             yield f"{checkout} was approved, and its signed text is that of {others} too"
+
+
+def _arrivals_ms_of(text: str, arrived: list[tuple[Posted, Noted]]) -> Iterator[int]:
+    """Gives when the gateway's own word with this signed text was here."""
+    for posted, _ in arrived:
+        fields = posted.fields
+        if fields["status_code"] == _SUCCESS:
+            signed = fields["order_id"] + fields["payhere_amount"] + fields["payhere_currency"]
+            if signed == text:
+                yield START_MS + int(posted.heard_at_s * 1000)
 
 
 def _has_text_of(checkout: Checkout, paid: list[Paid]) -> bool:
