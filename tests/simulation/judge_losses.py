@@ -142,9 +142,14 @@ def _payment_in(heard: Heard) -> int | None:
 
 
 def _are_alike(run: Judged, first: int, other: int) -> bool:
-    """Tells whether nothing of two payments tells them apart: then a request may get the other one for its answer."""
-    payments = run.gateway.world.state.payments
-    one, two = payments[first], payments[other]
+    """Tells whether nothing of two payments tells them apart: then a request may get the other one for its answer.
+
+    The first entry of each in the ledger is of its making: a hold that nobody captured is nowhere else.
+    """
+    made: dict[int | None, LedgerEntry] = {}
+    for entry in run.gateway.world.ledger.entries():
+        made.setdefault(entry.payment_id, entry)
+    one, two = made[first], made[other]
     return (one.order_id, one.amount_cents, one.currency) == (two.order_id, two.amount_cents, two.currency)
 
 
