@@ -263,6 +263,22 @@ def test_a_line_without_end_is_refused(begin: bytes) -> None:
     assert read(*parts) == (NOT_HTTP, False)
 
 
+@pytest.mark.parametrize("behind", [b"0\r\nX: ", b"2;"])
+def test_what_is_around_a_body_ends(behind: bytes) -> None:
+    """The parser copies a trailer anew for each part of it: one without an end would keep the service from all else."""
+    begin = b"%bTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n%b" % (OK, behind)
+    parts = [begin, *[b"x" * 1_000] * (UNREAD_BYTES_MAX // 1_000 + 2)]
+    assert read(*parts) == (NOT_HTTP, False)
+
+
+def test_chunks_of_one_byte_each_are_read() -> None:
+    """A gateway may write as it likes: what is around many chunks is more than a trailer may have."""
+    begin, piece = b"%bTransfer-Encoding: chunked\r\n\r\n" % OK, b"1;name=value\r\nx\r\n"
+    count = 2 * UNREAD_BYTES_MAX // len(piece)
+    outcome, _ = read(begin, *[piece] * count, b"0\r\n\r\n", bytes_max=count)
+    assert outcome == Reply(http_status=200, body=b"x" * count)
+
+
 def test_trailers_count_but_say_nothing() -> None:
     """A length behind the body changes nothing about the body."""
     late = CHUNKED.replace(b"X-Sum: 7", b"Date: x\r\nContent-Encoding: gzip")

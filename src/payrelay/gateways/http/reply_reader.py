@@ -23,9 +23,11 @@ HEADERS_MAX: Final = 128
 HEAD_BYTES_MAX: Final = 65_536
 """Of all reasons and headers before the body, and of trailers."""
 UNREAD_BYTES_MAX: Final = 2 * HEAD_BYTES_MAX
-"""Of a head that doesn't end. The parser keeps a header until its line ends."""
+"""Of a head that doesn't end, and of what is around a body. The parser keeps a header until its line ends."""
 INTERIM_MAX: Final = 8
 """Replies with a status below 200, which come before the reply. A gateway has no reason to send one."""
+CHUNK_FRAMING_MAX: Final = 64
+"""Around each chunk, on the average: its size, an extension that nobody reads, and the ends of lines."""
 CHUNKS_MAX: Final = 65_536
 """A long list in pieces of 256 bytes. Smaller ones would keep the event loop busy for nothing."""
 
@@ -55,6 +57,7 @@ class ReplyReader:
     """
 
     __slots__ = (
+        "_behind",
         "_bytes_max",
         "_chunks",
         "_head_bytes",
@@ -85,7 +88,8 @@ class ReplyReader:
         """Expects the next reply."""
         self._pieces: list[bytes] = []
         self._reason_bytes = 0
-        self._seen = self._size = self._headers = self._head_bytes = self._interim = self._chunks = self._status = 0
+        self._seen = self._behind = self._size = self._headers = self._head_bytes = 0
+        self._interim = self._chunks = self._status = 0
         self._start = b""
         self._length: int | None = None
         self._refusal = LossCause.NOT_HTTP
@@ -97,7 +101,8 @@ class ReplyReader:
 
         After a reply or a loss, only ``begin`` may be called, and only where ``is_reusable``.
         """
-        if not self._is_headed and not self._may_go_on(data):
+        if not (self._may_frame(data) if self._is_headed else self._may_go_on(data)):
+            self.is_reusable = False
             return Loss(is_sent=True, cause=LossCause.NOT_HTTP)
         try:
             self._parser.feed_data(data)
@@ -134,6 +139,12 @@ class ReplyReader:
         may_go_on = self._seen <= UNREAD_BYTES_MAX
         self._seen += len(data)
         return may_go_on
+
+    def _may_frame(self, data: bytes) -> bool:
+        """Looks at what is around a body before the parser does: it keeps a trailer until its line ends."""
+        framing = self._behind - self._size
+        self._behind += len(data)
+        return framing <= UNREAD_BYTES_MAX + CHUNK_FRAMING_MAX * self._chunks
 
     def _refuse(self, cause: LossCause) -> None:
         self._refusal = cause
