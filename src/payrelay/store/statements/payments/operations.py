@@ -271,8 +271,8 @@ LIST_OPERATIONS: Final = Listing(
     READ_COLUMNS,
     (
         ListIndex(("id",), is_narrow=True),
-        ListIndex(("payment_id",), is_narrow=True),
-        ListIndex(("order_id",), is_narrow=True),
+        ListIndex(("payment_id",), is_sorted=False, is_narrow=True),
+        ListIndex(("order_id",), is_sorted=False, is_narrow=True),
         ListIndex(("subscription_id",), is_narrow=True),
         ListIndex(("customer_id",), is_narrow=True),
         ListIndex((), _UNDER_WAY, is_sorted=False),
