@@ -5,12 +5,13 @@ from typing import Any, Final
 import asyncpg
 import pytest
 from tests.digests import digests_of
-from tests.store.conftest import Tamper
+from tests.store.conftest import RETENTION, Tamper
 
 from payrelay.core.answers import Answer
 from payrelay.core.console.trends import TrendWindow
+from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.audit_chain import AnchorCheckpoint, ChainKey, HistoryCheckpoint, closed_text, sum_text
-from payrelay.core.payments.operation import CLEARABLE, Event
+from payrelay.core.payments.operation import CLEARABLE, Event, advance
 from payrelay.core.recovery.marks import Mark, MarkedOperation
 from payrelay.core.retention import Kept
 from payrelay.errors import CallCleared, OperationForged, StoreError
@@ -168,6 +169,23 @@ async def test_an_entry_that_was_cleared_is_not_taken_for_lost(filled: Book) -> 
 
     missing = await MarkedRows(filled.database, trail_of(filled)).missing(mark)
     assert [each.name for each in missing] == [f"operation {operation.id} in version 4"]
+
+
+async def test_an_anchor_over_kept_entries_alone_is_as_it_was(book: Book) -> None:
+    """Nothing of its span was cleared, so its digest must still be that of all its entries, wherever they lie."""
+    operation = operation_of(book, 1)
+    accepted = await book.accept(operation)
+    await anchor(trail_of(book), LATER_MS)
+    changed, entry = advance(
+        accepted.operation, Event.SUCCEEDED, at_ms=LATER_MS, retention=RETENTION, evidence=Evidence()
+    )
+    await book.journal.record(changed, entry, ANSWER)
+    [second] = await anchor(trail_of(book), 3 * LATER_MS)
+    assert second.entries == 1
+
+    assert await cleared(book, Kept.HISTORIES, before_ms=NOW_MS) == 1
+    assert await findings(book) == []
+    assert await trail_of(book).anchor_checkpoint(second.number) is None
 
 
 async def test_nothing_is_cleared_twice(filled: Book) -> None:
