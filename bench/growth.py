@@ -114,14 +114,14 @@ class Size:
             "lookup by order, young": lambda: self._lookup(NEWEST),
             "lookup by order, any": lambda: self._lookup(self.books.operations),
             "page, newest": lambda: self._page(None),
-            "page, any": lambda: self._page(self.books.id(self._drawn(self.books.operations))),
+            "page, any": lambda: self._page(self.books.id(self.drawn(self.books.operations))),
             "due work: an idle round": self._round,
             "due work: what is stranded": self._stranded,
             "due work: lease": self._lease,
             **{name: partial(self._ask, address) for name, address in PAGES.items()},
         }
 
-    def _drawn(self, newest: int) -> int:
+    def drawn(self, newest: int) -> int:
         """Draws a charge of the newest operations, or of all but the oldest where there are fewer."""
         count = self.books.operations
         number = count - 1 - self._draw.randrange(min(newest, count - OLDEST))
@@ -137,14 +137,14 @@ class Size:
         await growing_books.recorded(self.desk.relay.journal, operation, Event.SUCCEEDED, payment)
 
     async def _replay(self, newest: int) -> None:
-        number = self._drawn(newest)
+        number = self.drawn(newest)
         claim = f"key/{self.books.key(number)}"
         found = await self.desk.relay.journal.find_claim("shop", claim, now_ms=START_MS)
         assert found is not None
         assert found.answer is not None
 
     async def _lookup(self, newest: int) -> None:
-        filters = OperationFilter(principal="shop", account="gateway", order_id=self.books.order(self._drawn(newest)))
+        filters = OperationFilter(principal="shop", account="gateway", order_id=self.books.order(self.drawn(newest)))
         assert await self.desk.relay.journal.list(filters, before=None, limit=100)
 
     async def _page(self, before: str | None) -> None:

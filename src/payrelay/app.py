@@ -29,7 +29,7 @@ from payrelay.core.recovery.lost_effects import MAKING
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
-from payrelay.flows.backups.copy_database import require_in_place
+from payrelay.flows.backups.in_place import require_in_place
 from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
