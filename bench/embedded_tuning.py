@@ -23,7 +23,9 @@ from typing import Final
 
 import psutil
 import uvloop
+from tests.databases import sqlite_url
 
+import bulk_books
 import growing_books
 from growing_books import FIRST_PAYMENT, Books
 from growth import Size
@@ -145,7 +147,7 @@ def main() -> int:
         for operations in map(int, wanted.operations.split(",")):
             whole = filled / f"{operations}.db"
             if not whole.exists():
-                uvloop.run(growing_books.fill(whole, Books(operations), lambda _: None))
+                uvloop.run(bulk_books.fill(sqlite_url(whole), Books(operations)))
             _measured(whole, Path(scratch) / "turn.db", operations, wanted.rounds, wanted.charges)
     return 0
 
