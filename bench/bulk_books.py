@@ -14,11 +14,12 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import re
 import sqlite3
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Final, NamedTuple, Protocol
 
@@ -52,7 +53,10 @@ TABLES: Final = {
     "anchors": "number, from_ms, until_ms, lines, digest, made_at_ms",
 }
 """The tables that are filled, with their columns in the order of the rows."""
-RANDOM: Final = ("operations_claim", "operations_key", "operations_request")
+RANDOM: Final = re.compile(
+    r"CREATE (?:UNIQUE )?INDEX (\S+) ON (?:public\.)?operations (?:USING btree )?"
+    r"\((?:claim|idempotency_key|request_id)\b"
+)
 """Indexes in whose order the rows don't come."""
 INDEXED_AT: Final = 15 / 16
 """The part of the rows after which these indexes are made."""
@@ -203,18 +207,26 @@ async def _sink(url: str) -> AsyncIterator[Sink]:
             yield sink
 
 
+def _random(texts: Iterable[str]) -> dict[str, str]:
+    """Gives those of some indexes in whose order the rows don't come, by their names; RuntimeError unless three."""
+    found = {match[1]: text for text in texts if (match := RANDOM.match(text))}
+    if len(found) != 3:
+        raise RuntimeError(f"the schema has other indexes of what is random than three: {', '.join(found)}")
+    return found
+
+
 class _Sqlite:
     """The sink of an embedded database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._puts = 0
-        names = ", ".join(f"'{name}'" for name in RANDOM)
-        self._indexes = connection.execute(f"SELECT name, sql FROM sqlite_schema WHERE name IN ({names})").fetchall()  # noqa: S608 - our own
+        texts = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+        self._indexes = _random(text for (text,) in texts)
         # With an index its statistics go, which are fixed.
         self._statistics = connection.execute("SELECT tbl, idx, stat FROM sqlite_stat1").fetchall()
         connection.execute("BEGIN")
-        for name, _ in self._indexes:
+        for name in self._indexes:
             connection.execute(f"DROP INDEX {name}")
 
     async def put(self, rows: dict[str, Rows]) -> None:
@@ -230,7 +242,7 @@ class _Sqlite:
 
     async def index(self) -> None:
         """Makes the indexes, with their statistics."""
-        for _, text in self._indexes:
+        for text in self._indexes.values():
             self._connection.execute(text)
         self._connection.execute("DELETE FROM sqlite_stat1")
         self._connection.executemany("INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", self._statistics)
@@ -252,7 +264,7 @@ def _sqlite_sink(path: str) -> Iterator[Sink]:
 class _Postgresql:
     """The sink of a shared database."""
 
-    def __init__(self, connection: asyncpg.Connection, indexes: list[str]) -> None:
+    def __init__(self, connection: asyncpg.Connection, indexes: dict[str, str]) -> None:
         self._connection = connection
         self._indexes = indexes
 
@@ -263,7 +275,7 @@ class _Postgresql:
 
     async def index(self) -> None:
         """Makes the indexes."""
-        for text in self._indexes:
+        for text in self._indexes.values():
             await self._connection.execute(text)
 
     async def end(self, position: int) -> None:
@@ -278,8 +290,9 @@ async def _postgresql_sink(url: str) -> AsyncIterator[Sink]:
     for setting in ("synchronous_commit = off", "session_replication_role = replica", "maintenance_work_mem = '512MB'"):
         await connection.execute(f"SET {setting}")
     await _set(connection, "ALTER SYSTEM SET max_wal_size = '4GB'")
-    indexes = [await connection.fetchval("SELECT pg_get_indexdef($1::text::regclass)", name) for name in RANDOM]
-    for name in RANDOM:
+    texts = await connection.fetch("SELECT pg_get_indexdef(indexrelid) FROM pg_index")
+    indexes = _random(text for (text,) in texts)
+    for name in indexes:
         await connection.execute(f"DROP INDEX {name}")
     yield _Postgresql(connection, indexes)
     await _set(connection, "ALTER SYSTEM RESET max_wal_size")
