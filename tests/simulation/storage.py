@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -176,7 +176,8 @@ class SimulatedDatabase:
         """Clears its files, unless its process is dead."""
         if self._owner.is_dead:
             raise Crash
-        return await self._engine.clear_files(table)
+        clearing = self._engine.clear_files(table)
+        return await (self._outside(clearing) if self._is_shared else clearing)
 
     async def ping(self) -> None:
         """Does nothing."""
@@ -189,10 +190,13 @@ class SimulatedDatabase:
     async def _far(self, unit: Unit[T]) -> T:
         """Hands a unit to a server, which carries it out whatever becomes of us."""
         await wait_seconds(self._random.uniform(0, SHARED_LATENCY_S))
-        loop = asyncio.get_running_loop()
-        work: asyncio.Task[T] = loop.create_task(self._engine.write(unit), context=OUTSIDE.context())
-        work.add_done_callback(asyncio.Task.exception, context=OUTSIDE.context())
-        return await asyncio.shield(work)
+        return await self._outside(self._engine.write(unit))
+
+    async def _outside(self, work: Coroutine[object, object, T]) -> T:
+        """Lets the server do something: no step of it is ours, so that our death doesn't stop the server."""
+        task: asyncio.Task[T] = asyncio.get_running_loop().create_task(work, context=OUTSIDE.context())
+        task.add_done_callback(asyncio.Task.exception, context=OUTSIDE.context())
+        return await asyncio.shield(task)
 
 
 def open_auditor(path: Path) -> sqlite3.Connection:
