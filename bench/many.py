@@ -3,8 +3,9 @@
     PYTHONPATH=. python bench/many.py [--only ready,processes] [--runs 5] [--megabytes 2500] [--seconds 5] [--keep-docs]
 
 *Ready* is the time from the start of the program until ``/health/ready`` answers 200. It is measured on both databases:
-empty, then with so many megabytes in it, then with a thousand accounts. *Processes* sends the same requests to one, two
-and four processes on one PostgreSQL, all on one core, and compares what a request takes of the processor.
+empty, then with so many megabytes in it, then with a thousand accounts. *Processes* sends the same requests to two and
+four processes on one database, and to as many processes that have a database each, all on one core and one PostgreSQL.
+It compares what a request takes of the processor. The two differ by nothing but the shared database.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import asyncpg
 from tests.drills.backups import FILL_POSTGRESQL, FILL_SQLITE, ROWS_OF_MB
@@ -43,7 +44,10 @@ ACCOUNTS_MB_MAX: Final = 150.0
 TIMES_MAX: Final = 1.15
 PREFIX: Final = "PAYRELAY_GATEWAYS__GATEWAY__"
 READY_HEAD: Final = ["database", "with", "ready after", "processor time", "memory", "at most", "verdict"]
-PROCESSES_HEAD: Final = ["request", "processes", "CPU of a request", "database's", "times one", "database's", "verdict"]
+PROCESSES_HEAD: Final = [
+    "request", "processes", "databases", "service", "database", "times a database each", "times one",
+    "verdict",
+]  # fmt: skip
 
 
 class Start(NamedTuple):
@@ -182,27 +186,84 @@ def _ready_row(store: str, what: str, starts: list[Start], *, is_many: bool = Fa
     return [store, what, *times, most, "met" if is_met else "short"]
 
 
+class Taken(NamedTuple):
+    """What a request took of the processor in µs: the services', and the database's."""
+
+    service_us: float
+    database_us: float
+
+    @property
+    def us(self) -> float:
+        """Of the processor, altogether."""
+        return self.service_us + self.database_us
+
+
+class Layout(NamedTuple):
+    """So many processes, on so many databases of one server."""
+
+    processes: int
+    databases: int
+
+
+class Place(NamedTuple):
+    """A database, the settings of a service on it, a key for it, and the prefix of the orders that are repeated."""
+
+    url: str
+    environment: dict[str, str]
+    key: str
+    prefix: str
+
+
+def layouts() -> Iterator[Layout]:
+    """Gives each number of processes: with a database each, and on one."""
+    for count in PROCESSES:
+        if count > 1:
+            yield Layout(count, count)
+        yield Layout(count, 1)
+
+
 def process_rows(folder: Path, seconds: int) -> list[list[str]]:
-    """Measures several processes on one database, in rounds; gives the rows of the table."""
+    """Measures several processes on one database and on one each, in rounds; gives the rows of the table."""
     cores, cluster = programs.cores(), postgresql.Cluster(folder)
-    taken: dict[tuple[Kind, int], list[tuple[float, float]]] = {}
+    taken: dict[tuple[Kind, Layout], list[Taken]] = {}
     with upstream.running(folder, cores.load) as gateway, cluster.running(cores.load) as database_pid:
-        environment = _one_account(gateway.url) | store_at(cluster.url)
-        key, prefix = made_key(environment, folder), load.new_replay_prefix()
-        for number in range(ROUNDS):
-            for count in PROCESSES:
+        places = [_place(cluster, number, gateway.url, folder) for number in range(max(PROCESSES))]
+        for _ in range(ROUNDS):
+            for layout in layouts():
+                own = places[: layout.processes] if layout.databases > 1 else places[:1] * layout.processes
                 with contextlib.ExitStack() as stack:
-                    entered = [served(folder, environment, f"service-{each}") for each in range(count)]
+                    entered = [served(folder, each.environment, f"service-{at}") for at, each in enumerate(own)]
                     running = [stack.enter_context(each) for each in entered]
-                    all_served = [Served(port=port, key=key, pid=pid, database_pid=None) for pid, port, _ in running]
-                    wait_for(all_served)
-                    if number == 0 and count == PROCESSES[0]:
-                        load.prepare_replay(all_served[0], prefix)
+                    loaded = [
+                        (Served(port=port, key=place.key, pid=pid), place.prefix)
+                        for (pid, port, _), place in zip(running, own, strict=True)
+                    ]
+                    wait_for([each for each, _ in loaded])
                     for kind in Kind:
-                        _sent(all_served, kind, 1, prefix)
-                        found = _measured(all_served, kind, seconds, prefix, database_pid)
-                        taken.setdefault((kind, count), []).append(found)
-    return [_process_row(kind, count, taken) for kind in Kind for count in PROCESSES]
+                        _sent(loaded, kind, 1)
+                        found = _measured(loaded, kind, seconds, database_pid)
+                        taken.setdefault((kind, layout), []).append(found)
+    return [_process_row(kind, layout, taken) for kind in Kind for layout in layouts()]
+
+
+def _place(cluster: postgresql.Cluster, number: int, gateway: str, folder: Path) -> Place:
+    """Makes a database with a key, and with the charges that a replay repeats."""
+    url = cluster.url if number == 0 else f"{cluster.url}_{number}"
+
+    async def make() -> None:
+        server = await asyncpg.connect(cluster.url)
+        await server.execute(f"CREATE DATABASE {url.rpartition('/')[2]}")
+        await server.close()
+
+    if number:
+        asyncio.run(make())
+    environment = _one_account(gateway) | store_at(url)
+    place = Place(url, environment, made_key(environment, folder), load.new_replay_prefix())
+    with served(folder, environment, "prepare") as (pid, port, _):
+        one = Served(port=port, key=place.key, pid=pid)
+        wait_for([one])
+        load.prepare_replay(one, place.prefix)
+    return place
 
 
 def wait_for(all_served: list[Served]) -> None:
@@ -218,42 +279,47 @@ def wait_for(all_served: list[Served]) -> None:
             time.sleep(programs.POLL_S)
 
 
-def _sent(all_served: list[Served], kind: Kind, seconds: int, prefix: str) -> int:
+_Loaded: TypeAlias = list[tuple[Served, str]]
+"""Services, each with the prefix of the orders that its replays repeat."""
+
+
+def _sent(loaded: _Loaded, kind: Kind, seconds: int) -> int:
     """Sends to all processes at once, over as many connections each whatever their number; gives the answers."""
     wanted = load.Load(kind=kind, connections=CONNECTIONS, duration_s=seconds)
     core = programs.cores().load
-    with concurrent.futures.ThreadPoolExecutor(len(all_served)) as pool:
-        sent = list(pool.map(lambda each: load.send(each, wanted, core, prefix), all_served))
+    with concurrent.futures.ThreadPoolExecutor(len(loaded)) as pool:
+        sent = list(pool.map(lambda each: load.send(each[0], wanted, core, each[1]), loaded))
     if wrong := sum(each.wrong + each.broken + each.timeouts for each in sent):
         raise programs.ProgramError(f"{wrong} answers were wrong: {[each.complaint for each in sent]}")
     return sum(each.requests for each in sent)
 
 
-def _measured(
-    all_served: list[Served], kind: Kind, seconds: int, prefix: str, database_pid: int
-) -> tuple[float, float]:
-    """Gives the processor time of a request in µs: the services', and the database's."""
+def _measured(loaded: _Loaded, kind: Kind, seconds: int, database_pid: int) -> Taken:
+    """Gives what a request took, with everything that the processes did beside."""
 
-    def now() -> tuple[float, float]:
-        return sum(tree_cpu_s(each.pid) for each in all_served), tree_cpu_s(database_pid)
+    def now() -> Taken:
+        services = sum(tree_cpu_s(each.pid) for each, _ in loaded if each.pid is not None)
+        return Taken(services * 1e6, tree_cpu_s(database_pid) * 1e6)
 
     before = now()
-    requests = _sent(all_served, kind, seconds, prefix)
+    requests = _sent(loaded, kind, seconds)
     after = now()
-    return (after[0] - before[0]) / requests * 1e6, (after[1] - before[1]) / requests * 1e6
+    return Taken(*((late - early) / requests for early, late in zip(before, after, strict=True)))
 
 
-def _process_row(kind: Kind, count: int, taken: dict[tuple[Kind, int], list[tuple[float, float]]]) -> list[str]:
-    own, of_one = taken[kind, count], taken[kind, PROCESSES[0]]
-    service_us, database_us = (statistics.median(each[at] for each in own) for at in (0, 1))
-    row = [kind.value, str(count), f"{service_us:,.0f} µs", f"{database_us:,.0f} µs"]
-    if count == PROCESSES[0]:
-        return [*row, "-", "-", "-"]
-    ratios = [
-        statistics.median(each[at] / one[at] for each, one in zip(own, of_one, strict=True) if one[at]) for at in (0, 1)
-    ]
-    both = statistics.median(sum(each) / sum(one) for each, one in zip(own, of_one, strict=True))
-    return [*row, *(f"{each:.2f}" for each in ratios), "met" if both <= TIMES_MAX else "short"]
+def _process_row(kind: Kind, layout: Layout, taken: dict[tuple[Kind, Layout], list[Taken]]) -> list[str]:
+    own = taken[kind, layout]
+
+    def times(other: Layout) -> float:
+        return statistics.median(each.us / its.us for each, its in zip(own, taken[kind, other], strict=True))
+
+    service_us, database_us = (statistics.median(each) for each in zip(*own, strict=True))
+    row = [kind.value, *map(str, layout), f"{service_us:,.0f} µs", f"{database_us:,.0f} µs"]
+    times_one = f"{times(Layout(1, 1)):.2f}" if layout.processes > 1 else "-"
+    if layout.databases > 1 or layout.processes == 1:
+        return [*row, "-", times_one, "-"]
+    times_apart = times(Layout(layout.processes, layout.processes))
+    return [*row, f"{times_apart:.2f}", times_one, "met" if times_apart <= TIMES_MAX else "short"]
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 import asyncio
+import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.api.fakes import KEY
 
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
-from payrelay.api.serving import serve
+from payrelay.api.serving import patient_threads, serve
 from payrelay.core.answers import Answer, found
 from payrelay.errors import SettingsError
 
@@ -211,3 +214,45 @@ async def test_a_client_that_goes_away_ends_nothing(context: ApiContext) -> None
         gate.opened.set()
         async with asyncio.timeout(5):
             await gate.has_ended.wait()
+
+
+def threads() -> set[int]:
+    """Gives the threads of this process."""
+    return {int(path.name) for path in Path("/proc/self/task").iterdir()}
+
+
+async def test_the_servers_threads_interrupt_no_other(context: ApiContext) -> None:
+    """Where they share a core with the event loop, each request would interrupt it. The loop stays as it was."""
+    before = threads()
+    async with served(context) as (port, _):
+        await exchange(port, CLOSING)
+        begun = threads() - before
+        assert {os.sched_getscheduler(thread) for thread in begun} == {os.SCHED_BATCH}
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+@pytest.mark.parametrize(
+    ("policy", "of_new"), [(os.SCHED_OTHER, os.SCHED_BATCH), (os.SCHED_IDLE, os.SCHED_IDLE)], ids=["usual", "chosen"]
+)
+def test_a_choice_of_whoever_starts_the_process_stands(policy: int, of_new: int) -> None:
+    """An operator who has it run only when nothing else does is not overruled."""
+    seen: list[int] = []
+
+    def look() -> None:
+        seen.append(os.sched_getscheduler(0))
+
+    def begin() -> None:
+        if policy != os.SCHED_OTHER:
+            os.sched_setscheduler(0, policy, os.sched_param(0))
+        with patient_threads():
+            _ended(look)
+        look()
+
+    _ended(begin)
+    assert seen == [of_new, policy]
+
+
+def _ended(function: Callable[[], None]) -> None:
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()

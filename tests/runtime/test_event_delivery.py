@@ -56,6 +56,7 @@ from payrelay.runtime.webhook_sender import Signer, WebhookSender
 from payrelay.store import open_database
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.engine.database import Database
+from payrelay.store.events.feed import PUBLISHED_MAX, Feed
 
 ENGINES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 
@@ -349,6 +350,44 @@ async def test_an_event_that_was_written_twice_is_sent_once_and_blocks_nothing(
     assert numbers(receiver) == [1, 2]
     assert [one.state for one in await deliveries(dispatch, issued.id)] == [DeliveryState.DELIVERED] * 2
     assert await dispatch.deliveries.waiting() == (0, None)
+
+
+class HeldFeed(Feed):
+    """A feed in which another process gives positions until it is let go."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.begun = 0
+        self.free = asyncio.Event()
+
+    async def publish(self, now_ms: int, limit: int = PUBLISHED_MAX, *, incarnation: int = 1) -> int:
+        """Waits for its turn, as at the lock of the feed."""
+        self.begun += 1
+        await self.free.wait()
+        return await super().publish(now_ms, limit, incarnation=incarnation)
+
+
+async def test_a_process_publishes_once_at_a_time_however_often_it_is_woken(
+    database: Database, clock: SetClock, receiver: Receiver
+) -> None:
+    """A second unit would wait for the first with a connection in its hand, and soon no charge would have one."""
+    dispatch = dispatch_on(database, clock)
+    dispatch.feed = feed = HeldFeed(database)
+    await register(dispatch, receiver.url)
+    await put(database, event(1))
+    dispatch.wake()
+    await eventually(lambda: feed.begun == 1)
+    await put(database, event(2))
+    for _ in range(3):
+        dispatch.wake()
+        assert dispatch.waking is None
+
+    feed.free.set()
+    await eventually(lambda: numbers(receiver) == [1, 2])
+    await put(database, event(3))
+    dispatch.wake()
+    await eventually(lambda: numbers(receiver) == [1, 2, 3])
+    await dispatch.close()
 
 
 async def test_many_that_never_answer_leave_room_for_others(

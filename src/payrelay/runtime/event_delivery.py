@@ -112,17 +112,35 @@ class Dispatch:
     workers: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     is_closing: bool = False
     waking: asyncio.TimerHandle | None = None
+    is_publishing: bool = False
+    is_woken: bool = False
     working: set[asyncio.Task[None]] = field(default_factory=set)
 
     def wake(self) -> None:
-        """Publishes committed events soon. May be called any number of times."""
-        if self.waking is None and not self.is_closing:
+        """Publishes committed events soon. May be called any number of times.
+
+        While this process publishes, it begins no second time: that would only wait for the feed, with a connection.
+        """
+        self.is_woken = True
+        if self.waking is None and not self.is_publishing and not self.is_closing:
             # Not in the context of the request that wakes it: the endpoint workers that follow outlive its span.
             self.waking = asyncio.get_running_loop().call_later(SOON_S, self._woken, context=Context())
 
     def _woken(self) -> None:
         self.waking = None
-        self._start(_safely(self))
+        self.is_publishing = True
+        self._start(self._publish())
+
+    async def _publish(self) -> None:
+        self.is_woken = False
+        try:
+            await publish_events(self)
+        except StoreError as error:  # the worker's next round publishes them
+            self.log.warning("events_not_published", reason=str(error))
+        finally:
+            self.is_publishing = False
+            if self.is_woken:
+                self.wake()
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -176,13 +194,6 @@ async def forget_events(dispatch: Dispatch) -> None:
     """Deletes at most FORGOTTEN_MAX events older than ``kept_ms``, with their deliveries. Raises StoreError."""
     if dispatch.kept_ms is not None:
         await dispatch.feed.forget(dispatch.clock.now_ms() - dispatch.kept_ms, FORGOTTEN_MAX)
-
-
-async def _safely(dispatch: Dispatch) -> None:
-    try:
-        await publish_events(dispatch)
-    except StoreError as error:  # the worker's next round publishes them
-        dispatch.log.warning("events_not_published", reason=str(error))
 
 
 @dataclass(frozen=True, slots=True)

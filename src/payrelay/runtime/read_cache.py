@@ -46,6 +46,9 @@ STORED_MAX: Final = 10_000
 """Subjects whose stored reading is remembered; the reading of any other subject is stored once more."""
 GATHER_S: Final = 0.03
 """The pause before further readings are stored, so that they share a commit."""
+GATHER_TIMES: Final = 4
+"""The pause is at least so many times as long as the storing took, so that what can wait takes at most a fifth of the
+time of a process or a database that is busy."""
 GATHERED_MAX: Final = 20
 """Readings that are stored together, so that their statements hold up the event loop for a moment only."""
 STORING_MAX: Final = 200
@@ -354,7 +357,7 @@ class _Waiting(NamedTuple):
 class _WriteBehind:
     """Stores readings in the background: new ones, and those that were stored a while ago.
 
-    The first goes at once. Those that come within GATHER_S go together after that.
+    The first goes at once. Those that come within GATHER_S go together after that, or later where storing takes long.
     """
 
     def __init__(
@@ -407,6 +410,7 @@ class _WriteBehind:
             self._is_storing = False
 
     async def _store(self, together: list[tuple[_Key, _Waiting]]) -> None:
+        began_s = self._clock.boot_s()
         if len(together) == 1:
             await self._keep(together[0][1])
         else:
@@ -414,7 +418,7 @@ class _WriteBehind:
             for error in filter(None, ended):
                 raise error
         now_s = self._clock.boot_s()
-        self._goes_on_at_s = now_s + GATHER_S
+        self._goes_on_at_s = now_s + max(GATHER_S, GATHER_TIMES * (now_s - began_s))
         for key, waiting in together:
             if self._note is not None:
                 await self._note(waiting.question, waiting.reading, waiting.read_at_ms)

@@ -1,3 +1,5 @@
+import asyncio
+
 import msgspec
 import pytest
 from tests.api.fakes import KEY, Keyring, MovableClock
@@ -16,6 +18,36 @@ from payrelay.errors import Code, Refusal, StoreUnavailable
 def bearer(key: str) -> Headers:
     """Makes the header that brings a key."""
     return Headers([(b"authorization", f"Bearer {key}".encode())])
+
+
+class HeldKeyring(Keyring):
+    """A store whose answers are on their way until they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = asyncio.Event()
+
+    async def get(self, credential_id: str) -> Credential | None:
+        """Reads one credential now, and gives it later."""
+        try:
+            return await super().get(credential_id)
+        finally:
+            await self.free.wait()
+
+
+@pytest.fixture
+def held(credential: Credential) -> HeldKeyring:
+    """Gives a store with one key, whose answers aren't let go yet."""
+    keyring = HeldKeyring()
+    keyring.by_id[credential.id] = credential
+    return keyring
+
+
+async def begun(authenticator: Authenticator, number: int, key: str = KEY) -> "list[asyncio.Task[Credential]]":
+    """Begins requests with one key at one moment."""
+    asking = [asyncio.ensure_future(authenticator.admit(bearer(key))) for _ in range(number)]
+    await asyncio.sleep(0)
+    return asking
 
 
 @pytest.fixture
@@ -89,6 +121,62 @@ async def test_a_credential_is_remembered_for_a_second(
     clock.at_s += 1
     with pytest.raises(Refusal, match="expired or revoked"):
         await authenticator.admit(bearer(KEY))
+
+
+async def test_requests_of_one_moment_share_one_read(
+    held: HeldKeyring, clock: MovableClock, credential: Credential
+) -> None:
+    """Once a second each process reads a busy key again: once, and not once for each connection."""
+    asking = await begun(Authenticator(held, clock), 20)
+    held.free.set()
+    assert await asyncio.gather(*asking) == [credential] * 20
+    assert held.reads == 1
+
+
+async def test_a_store_that_is_down_tells_all_who_wait_at_once(held: HeldKeyring, clock: MovableClock) -> None:
+    """They must not ask one after the other a store that takes seconds to fail."""
+    held.is_broken = True
+    asking = await begun(Authenticator(held, clock), 20)
+    held.free.set()
+    got = await asyncio.gather(*asking, return_exceptions=True)
+    assert {type(each) for each in got} == {StoreUnavailable}
+    assert held.reads == 1
+
+
+async def test_a_client_that_goes_away_refuses_nobody(
+    held: HeldKeyring, clock: MovableClock, credential: Credential
+) -> None:
+    """Its read ends with it, and whoever waited for that reads by himself."""
+    asking = await begun(Authenticator(held, clock), 3)
+    asking[0].cancel()
+    held.free.set()
+    assert await asyncio.gather(*asking[1:]) == [credential] * 2
+
+
+async def test_a_slow_read_is_not_shared_for_longer_than_a_second(
+    held: HeldKeyring, clock: MovableClock, credential: Credential
+) -> None:
+    """A revocation counts within a second, however long the store takes."""
+    asking = await begun(Authenticator(held, clock), 2)
+    held.by_id[credential.id] = msgspec.structs.replace(credential, revoked_at_ms=0)
+    clock.at_s += 1
+    held.free.set()
+    first, second = await asyncio.gather(*asking, return_exceptions=True)
+    assert first == credential
+    assert isinstance(second, Unauthenticated)
+
+
+async def test_that_a_key_is_unknown_is_not_shared(
+    held: HeldKeyring, clock: MovableClock, credential: Credential
+) -> None:
+    """A key that is made while somebody tries it works for whoever comes after that."""
+    held.by_id.clear()
+    asking = await begun(Authenticator(held, clock), 2)
+    held.by_id[credential.id] = credential
+    held.free.set()
+    first, second = await asyncio.gather(*asking, return_exceptions=True)
+    assert isinstance(first, Unauthenticated)
+    assert second == credential
 
 
 async def test_an_expiry_counts_at_once(authenticator: Authenticator, keyring: Keyring, clock: MovableClock) -> None:

@@ -7,8 +7,10 @@ Rules:
 2. A cached credential admits for at most CREDENTIAL_CACHED_MS, so that a revocation counts within a second everywhere.
    An older one only names a caller whom the store can't confirm now, for the log and the metrics.
 3. Unknown credentials are not cached. However many wrong keys come in, a valid key is admitted.
+4. Requests of one credential that must be read share one read, which is not shared beyond the time of rule 2.
 """
 
+import asyncio
 import hashlib
 import hmac
 from enum import StrEnum
@@ -18,7 +20,7 @@ from payrelay.api.http.incoming_request import Headers
 from payrelay.clock import Clock
 from payrelay.core.access.client_token import PREFIX
 from payrelay.core.access.credential import Credential, id_of_key, is_usable
-from payrelay.errors import Code, Refusal
+from payrelay.errors import Code, Refusal, StoreError
 
 CREDENTIAL_CACHED_MS: Final = 1000
 """How long a revoked key may still work."""
@@ -81,6 +83,7 @@ class Authenticator:
         self._clock = clock
         self._readers = readers or TokenReaders()
         self._cache: dict[bytes, tuple[Credential, float]] = {}
+        self._reads: dict[bytes, asyncio.Future[StoreError | None]] = {}
 
     async def admit(self, headers: Headers) -> Credential:
         """Gives the credential in the Authorization header.
@@ -102,7 +105,7 @@ class Authenticator:
         key_hash = hashlib.sha256(key).digest()
         credential = self._cached(key_hash)
         if credential is None:
-            credential = await self._read(key, key_hash)
+            credential = await self._read_once(key, key_hash)
         if not is_usable(credential, self._clock.now_ms()):
             noun, reason = ("key", None) if credential.bound is None else ("token", "expired")
             raise Unauthenticated(AuthenticationFailure.ENDED, f"the {noun} is expired or revoked", reason=reason)
@@ -120,6 +123,26 @@ class Authenticator:
         authorization = headers.get(b"authorization") or b""
         entry = self._cache.get(hashlib.sha256(authorization[7:].strip()).digest())
         return None if entry is None else entry[0]
+
+    async def _read_once(self, key: bytes, key_hash: bytes) -> Credential:
+        """Reads a credential, or waits for another request's read of it."""
+        under_way = self._reads.get(key_hash)
+        if under_way is not None:
+            await asyncio.wait({under_way})
+            if (error := under_way.result()) is not None:
+                raise error
+            # That it is unknown is not shared, nor is what was read too long ago, or for a request that went away.
+            return self._cached(key_hash) or await self._read(key, key_hash)
+        self._reads[key_hash] = read = asyncio.get_running_loop().create_future()
+        failed = None
+        try:
+            return await self._read(key, key_hash)
+        except StoreError as error:
+            failed = error
+            raise
+        finally:
+            del self._reads[key_hash]
+            read.set_result(failed)
 
     async def _read(self, key: bytes, key_hash: bytes) -> Credential:
         read_at_s = self._clock.boot_s()

@@ -66,6 +66,48 @@ async def test_the_first_goes_at_once_and_those_that_come_meanwhile_go_together(
     assert server.seen == [["a"], ["b", "c", "d", "e"]]
 
 
+async def test_a_lone_statement_waits_for_nothing(server: Server) -> None:
+    """It reaches the server in its caller's own turn of the event loop."""
+    asking = server.batches.rows(Statement(READ, ("a",)))
+    asking.send(None)
+    assert server.seen == [["a"]]
+    asking.close()
+
+
+async def test_what_comes_in_one_turn_goes_together_while_another_query_is_under_way(server: Server) -> None:
+    """What a batch has woken is one round trip then, and not one for the first and one for the rest."""
+    asking = await server.asked("a")
+    asking += [server.ask(value, OTHER) for value in ("b", "c", "d")]
+    assert await server.came.get() == 3
+    assert server.seen == [["a"], ["b", "c", "d"]]
+    server.open.set()
+    assert await results(asking) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("gone_and_there", [("gone", "there"), ("there", "gone")])
+async def test_a_caller_that_goes_away_within_its_turn_has_nothing_carried_out(
+    server: Server, gone_and_there: tuple[str, str]
+) -> None:
+    """As everyone who waits. The others of its turn go their way, also where it came first."""
+    asking = await server.asked("a")
+    asking += [server.ask(value, OTHER) for value in gone_and_there]
+    await asyncio.sleep(0)  # both have come, and wait for the end of the turn
+    asking[1 + gone_and_there.index("gone")].cancel()
+    server.open.set()
+    assert sorted(map(str, await results(asking))) == ["<class 'asyncio.exceptions.CancelledError'>", "a", "there"]
+    assert server.seen == [["a"], ["there"]]
+
+
+async def test_a_close_in_mid_turn_carries_out_what_has_come(server: Server) -> None:
+    """An outcome that was handed over is stored, whatever is under way."""
+    asking = await server.asked("a")
+    asking.append(server.ask("b", OTHER, is_whole=True))
+    server.open.set()
+    await asyncio.sleep(0)  # "b" has come, and waits for the end of the turn
+    await server.batches.close()
+    assert await results(asking) == ["a", "b"]
+
+
 async def test_another_query_does_not_wait(server: Server) -> None:
     """Only statements of one query go together; nothing is gained by a wait for another."""
     await server.asked("a")

@@ -2,8 +2,10 @@
 
 Rules, each with a test that tries to break it:
 
-1. A statement goes alone and at once where no other of its query is under way. What comes meanwhile waits, and goes
-   together as soon as that one has ended. It does not wait for one that takes longer than OVERDUE_S.
+1. A statement goes alone and at once where nothing is under way. Where another query is, it goes at the end of the
+   event loop's turn, with what came for its query in that turn. Where its own is, it waits, and goes together with what
+   else came as soon as that has ended. It does not wait for one that takes longer than OVERDUE_S. Nothing ever waits
+   for others to come: the end of a turn comes without a pause.
 2. Each caller gets the rows of its own statement. One that found its place taken gets no row, and fails nobody else.
 3. A batch that was surely undone because of one of its rows is carried out again, row by row. So a fault concerns the
    caller alone whose row has it. That includes a deadlock: two processes may wait for each other's rows.
@@ -45,20 +47,26 @@ class _Job(NamedTuple):
 
 
 class _Lane:
-    """The statements of one query: those that wait, and the turns under way that the others wait for."""
+    """The statements of one query: those that wait, and the turns under way that the others wait for.
 
-    __slots__ = ("turns", "waiting")
+    It is gathering from the first statement that finds another query under way until the end of the loop's turn.
+    """
+
+    __slots__ = ("is_gathering", "turns", "waiting")
 
     def __init__(self) -> None:
+        self.is_gathering = False
         self.turns: list[_Turn] = []
         self.waiting: deque[_Job] = deque()
 
-    def wait(self, job: _Job) -> None:
-        """Lets a job wait for its turn, while others have theirs."""
+    def wait(self, statement: Statement) -> "asyncio.Future[list[Row]]":
+        """Lets a statement wait for its turn, while others have theirs; gives the future of its rows."""
         if not self.waiting:
             for turn in self.turns:
                 turn.limit()
-        self.waiting.append(job)
+        waiter: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
+        self.waiting.append(_Job(statement, waiter))
+        return waiter
 
     def take(self) -> list[_Job]:
         """Takes the next batch out of those that wait; skips callers that went away.
@@ -125,6 +133,7 @@ class Batches:
         self._carry_out = carry_out
         self._lanes: dict[tuple[str, bool], _Lane] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._under_way = 0
         self._is_closed = False
 
     @property
@@ -144,23 +153,26 @@ class Batches:
             lane = self._lanes[key] = _Lane()
         if self._is_closed:
             raise StoreUnavailable("the database is closed")
-        if lane.turns:
+        if lane.turns or lane.is_gathering:
             if len(lane.waiting) >= WAITING_MAX:
                 msg = "too many statements are waiting for the database"
                 raise StoreUnavailable(msg, fault=StoreFault.NO_CONNECTION_FREE)
-            waiter: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
-            lane.wait(_Job(statement, waiter))
+            return await lane.wait(statement)
+        if self._under_way and (waiter := await self._gathered(lane, statement)) is not None:
             return await waiter
         turn = _Turn(lane, self._begin, asyncio.get_running_loop())
+        self._under_way += 1
         try:
             [rows] = await self._carry_out((statement,))
         finally:
+            self._under_way -= 1
             turn.end()
         return rows
 
     async def close(self) -> None:
         """Carries out what waits, and takes no more; cuts off what lasts longer than DRAIN_S. May be called twice."""
         self._is_closed = True
+        await asyncio.sleep(0)  # for those that wait for the end of this turn
         for lane in self._lanes.values():
             while lane.waiting:
                 self._begin(lane)
@@ -172,6 +184,24 @@ class Batches:
         for task in unfinished:
             task.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)
+
+    async def _gathered(self, lane: _Lane, statement: Statement) -> "asyncio.Future[list[Row]] | None":
+        """Waits for the end of the loop's turn, and begins a batch of this statement and those that came meanwhile.
+
+        Gives the future of this one's rows; None where no other came, and the statement is to go alone.
+        """
+        waiter = None
+        lane.is_gathering = True
+        try:
+            await asyncio.sleep(0)
+            if lane.waiting:
+                waiter = lane.wait(statement)
+                lane.waiting.rotate(1)  # it came first
+        finally:
+            lane.is_gathering = False
+            if lane.waiting and not lane.turns:
+                self._begin(lane)
+        return waiter
 
     def _begin(self, lane: _Lane) -> None:
         jobs = lane.take()
@@ -185,6 +215,7 @@ class Batches:
 
     async def _together(self, turn: _Turn, jobs: list[_Job]) -> None:
         """Carries out a batch, and gives each caller the outcome of its statement."""
+        self._under_way += 1
         try:
             outcomes = await self._carry_out([job.statement for job in jobs])
         except UndoneError:
@@ -200,6 +231,7 @@ class Batches:
                 if not job.waiter.done():
                     job.waiter.set_result(rows)
         finally:
+            self._under_way -= 1
             turn.end()
 
     async def _alone(self, job: _Job) -> None:
