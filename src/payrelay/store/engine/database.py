@@ -10,7 +10,9 @@ It must do nothing else: no await, no I/O, no clock. Both engines drive it on th
 """
 
 from collections.abc import Generator, Sequence
-from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 from payrelay.errors import StoreFault, StoreUnavailable
 from payrelay.store.engine.queries import Query
@@ -26,7 +28,7 @@ LIST_TIMEOUT_S: Final = 3.0
 """How long a list may take: one that has an index takes milliseconds."""
 
 
-class Statement(NamedTuple):
+class Statement(msgspec.Struct, frozen=True, gc=False):
     """A query of ``statements/`` and its parameters, in the order of their numbers.
 
     ``begins_effect`` is set on the first statement of a unit that stores what is about to be sent to a gateway. It is
@@ -35,6 +37,8 @@ class Statement(NamedTuple):
     ``is_whole`` may be set on the first statement of a unit where it writes everything that the unit writes. Where it
     gives no rows, it must have written nothing. Such a statement needs no transaction around it, which saves PostgreSQL
     two round trips.
+
+    A charge makes ten. So it is a struct: to make a named tuple takes six times as long, and to change one ten times.
     """
 
     query: Query
