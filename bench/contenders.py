@@ -139,7 +139,7 @@ class Usual:
         """Runs it."""
         uvicorn = [sys.executable, "-m", "uvicorn", "usual_relay:app", "--app-dir", str(HERE)]
         uvicorn += ["--no-access-log", "--log-level", "warning", "--host", programs.HOST, "--port"]
-        with _relay_served(self._setting, "usual", uvicorn) as served:
+        with relay_served(self._setting, "usual", uvicorn) as served:
             yield served
 
 
@@ -157,13 +157,13 @@ class Bare:
     def served(self) -> Iterator[Served]:
         """Runs it."""
         bare = [sys.executable, str(HERE / "bare_relay.py"), programs.HOST]
-        with _relay_served(self._setting, "bare", bare) as served:
+        with relay_served(self._setting, "bare", bare) as served:
             yield served
 
 
 @contextlib.contextmanager
-def _relay_served(setting: Setting, name: str, arguments: list[str]) -> Iterator[Served]:
-    """Runs a relay beside ours; its last argument is the port, and its settings begin with its name."""
+def relay_served(setting: Setting, name: str, arguments: list[str]) -> Iterator[Served]:
+    """Runs a program beside ours; its last argument is the port, and its settings begin with its name."""
     port, prefix = programs.free_port(), name.upper()
     environment = {
         f"{prefix}_BASE_URL": setting.gateway.url,

@@ -1,6 +1,6 @@
 """Says where the processor time of a request goes, so that the rows add up, and what each promise costs.
 
-    python bench/profiling.py [--only profile,promises] [--rounds 3] [--seconds 3] [--stores sqlite,postgresql]
+    python bench/profiling.py [--only profile,promises,doors] [--rounds 3] [--seconds 3] [--stores sqlite,postgresql]
         [--without digests,log] [--keep-docs]
 
 *Profile*: each thread's time is the scheduler's own count. That of the event loop is divided by samples of its stack
@@ -8,6 +8,8 @@
 
 *Promises*: the service runs with one promise left out (``experiment``), in turns with the whole service. What it takes
 less is what the promise costs. Nginx runs in the same rounds, for the multiples.
+
+*Doors*: three servers that do nothing but read a request and answer it (``doors``).
 
 It isn't called ``profile``, because a module of the standard library is.
 """
@@ -25,7 +27,6 @@ from typing import Final
 import msgspec
 
 import aims
-import experiment
 import load
 import measure
 import meters
@@ -34,16 +35,30 @@ import programs
 import run
 import section
 import steps
-from contenders import NGINX, POSTGRESQL, SQLITE, Kind, Nginx, PayrelayPostgresql, PayrelaySqlite, Served, Setting
+from contenders import (
+    NGINX,
+    POSTGRESQL,
+    SQLITE,
+    Kind,
+    Nginx,
+    PayrelayPostgresql,
+    PayrelaySqlite,
+    Served,
+    Setting,
+    relay_served,
+)
 from results import CALM_SHARE
 
-PARTS: Final = ("profile", "promises")
+HERE: Final = Path(__file__).parent
+PARTS: Final = ("profile", "promises", "doors")
 NAMES: Final = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
 SHORT: Final = {SQLITE: "SQLite", POSTGRESQL: "PostgreSQL"}
 CONNECTIONS: Final = 64
 WARM_UP_S: Final = 1
 REST_S: Final = 0.3
 """After it a service waits for requests again, and each of its threads for what it usually waits for."""
+SAMPLED_TIMES: Final = 3
+"""The load under which stacks are sampled lasts so many times as long: what is seldom needs many samples."""
 SHOWN_US: Final = 0.05
 SHOWN_CALLS: Final = 0.2
 """Rows in which nothing reaches that are left out."""
@@ -63,6 +78,13 @@ PROMISES: Final = {
     "log": ("a line in the log for each request", tuple(Kind)),
 }
 """What can be left out, in words, and the kinds of request that do it at all."""
+
+DOORS: Final = {
+    "granian": "Granian, as the service has it",
+    "uvicorn": "uvicorn, on uvloop and httptools",
+    "protocol": "a bare protocol on httptools, without limits and timeouts",
+}
+"""Servers that do nothing but read a request and answer it, in words."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -140,7 +162,12 @@ def main() -> int:
         for part in arguments.only.split(","):
             with run.stage() as setting:
                 bench = Bench(setting, arguments)
-                lines = profile(bench) if part == "profile" else promises(bench, arguments.without.split(","))
+                if part == "profile":
+                    lines = profile(bench)
+                elif part == "promises":
+                    lines = promises(bench, arguments.without.split(","))
+                else:
+                    lines = doors_measured(bench)
                 _end(part, bench, lines, arguments)
     except programs.ProgramError as error:
         print(f"bench: {error}", file=sys.stderr)
@@ -202,7 +229,7 @@ class Bench:
         self._folders += 1
         folder = self.setting.folder / f"service-{self._folders}"
         folder.mkdir()
-        program = [sys.executable, str(Path(experiment.__file__)), *options]
+        program = [sys.executable, str(HERE / "experiment.py"), *options]
         setting = msgspec.structs.replace(self.setting, folder=folder)
         if store == "sqlite":
             return Service(store, PayrelaySqlite(setting, program))
@@ -217,9 +244,13 @@ class Bench:
         contender = Nginx(self.setting)
         with contender.served() as served:
             for kind in contender.kinds:
-                self.send(served, kind, WARM_UP_S)
-                sample = self._sample(served, Column(kind, NGINX), round_number, "")
-                self._keep(sample, Column(kind, NGINX), round_number, WHOLE, {"all": round(sample.cpu_s * 1e9)})
+                self.whole(served, Column(kind, NGINX), round_number)
+
+    def whole(self, served: Served, column: Column, round_number: int) -> None:
+        """Measures what one kind of request costs a program as a whole."""
+        self.send(served, column.kind, WARM_UP_S)
+        sample = self._sample(served, column, round_number, "")
+        self._keep(sample, column, round_number, WHOLE, {"all": round(sample.cpu_s * 1e9)})
 
     def cost(self, service: "Service", served: Served, kind: Kind, round_number: int, without: str = WHOLE) -> None:
         """Measures what one kind of request costs a service, by thread."""
@@ -317,7 +348,7 @@ def profile(bench: Bench) -> list[str]:
                     prefix = bench.prefix(sampled[store], served, kind)
                     bench.send(served, kind, WARM_UP_S, prefix)
                     began = stacks[store].stat().st_size
-                    bench.send(served, kind, bench.seconds, prefix)
+                    bench.send(served, kind, SAMPLED_TIMES * bench.seconds, prefix)
                     with stacks[store].open(errors="replace") as file:
                         file.seek(began)
                         found = steps.stacks_in(file.read())
@@ -427,6 +458,28 @@ def promises(bench: Bench, names: list[str]) -> list[str]:
         f"{bench.rounds} rounds; in each, every service for {bench.seconds} s per kind of request.",
         "",
         *_table(["µs of processor time, and times nginx's", *(column.head for column in columns)], body),
+    ]
+
+
+def doors_measured(bench: Bench) -> list[str]:
+    """Measures servers that do nothing behind their doors; gives the lines of the section."""
+    for number in range(1, bench.rounds + 1):
+        bench.nginx(number)
+        for name in DOORS:
+            _say(f"round {number}: {name}")
+            program = [sys.executable, str(HERE / "doors.py"), name, programs.HOST]
+            with relay_served(bench.setting, name, program) as served:
+                bench.whole(served, Column(Kind.REPLAY, name), number)
+    body = []
+    for name, words in DOORS.items():
+        column = Column(Kind.REPLAY, name)
+        mean_us = _mean_us(bench.of(column))
+        times = f"{mean_us / bench.nginx_us(Kind.REPLAY):.1f} x"
+        body.append([words, f"{mean_us:.1f}", _range(bench.of(column)), times])
+    return [
+        f"{bench.rounds} rounds; in each, every door for {bench.seconds} s over {CONNECTIONS} connections.",
+        "",
+        *_table(["door", "µs of processor time", "lowest and highest round", "times nginx's charge"], body),
     ]
 
 

@@ -203,7 +203,7 @@ class BodyTimeout:
     def begin(self) -> "_Read":
         """Notes that the current task begins to read a body; the caller ends with ``end``."""
         loop = asyncio.get_running_loop()
-        read = _Read(asyncio.current_task(), loop.time() + self.timeout_s)
+        read = _Read(asyncio.current_task(loop), loop.time() + self.timeout_s)
         if self._timer is None or self._loop is not loop:
             self._loop, self._timer = loop, loop.call_later(self.timeout_s, self._strike)
         self._reads[read] = None
