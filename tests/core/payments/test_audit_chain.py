@@ -14,12 +14,16 @@ from payrelay.core.payments.audit_chain import (
     UNHASHED,
     AnchoredSpan,
     ChainKey,
+    ClosedHistory,
+    HistoryCheckpoint,
     Link,
     Value,
+    closed_history,
+    closed_text,
     digest_of_values,
     row_digest,
 )
-from payrelay.core.payments.operation import Kind, Operation
+from payrelay.core.payments.operation import Kind, Operation, State
 
 MakeOperation = Callable[..., Operation]
 Lines = list[tuple[str, int, str]]
@@ -178,3 +182,91 @@ def test_the_digest_of_an_anchor_is_an_hmac(previous: str, span: AnchoredSpan, e
     message = b"".join(msgspec.msgpack.encode(part) for part in parts)
 
     assert anchored(previous, span, entries) == hmac.digest(SECRET, message, "sha256").hex()
+
+
+def closed(make_operation: MakeOperation, **members: object) -> tuple[Operation, HistoryCheckpoint, Link]:
+    """Gives an operation that ended with its second journal entry, and what there is of its history."""
+    operation = make_operation(version=2, state=State.SUCCEEDED, **members)
+    before, answer = KEY.answer("op", b"before"), KEY.answer("op", b"answer")
+    newest = Link(
+        operation_id=operation.id,
+        version=2,
+        at_ms=operation.updated_at_ms,
+        event="succeeded",
+        state="succeeded",
+        evidence='{"http_status":200,"gateway_msg":"\u0dc4\u0dbb\u0dd2 \\"x\\""}',
+        row_digest=row_digest(operation),
+        answer_digest=answer,
+    )
+    operation = msgspec.structs.replace(operation, chain=KEY.entry(before, newest))
+    return operation, HistoryCheckpoint(operation.id, 2, before, "sending"), newest
+
+
+def row_of(operation: Operation) -> tuple[Value, ...]:
+    """Gives the columns of an operation as they are stored."""
+    return tuple(value.stored if isinstance(value, Kind) else value for value in msgspec.structs.astuple(operation))
+
+
+def read(text: Value, operation: Operation) -> ClosedHistory | None:
+    """Reads a closed history with the key."""
+    return closed_history(text, row_of(operation), KEY)
+
+
+def test_a_closed_history_gives_its_newest_entry_back(make_operation: MakeOperation) -> None:
+    """What is shown of an operation after years is what was shown before; less is stored of it."""
+    operation, checkpoint, newest = closed(make_operation)
+
+    found = read(closed_text(checkpoint, newest, KEY), operation)
+
+    assert found == ClosedHistory(checkpoint, is_signed=True, newest=newest, hash=operation.chain)
+    assert found.is_right(KEY)
+
+
+def test_an_entry_without_an_answer_is_closed_as_it_is(make_operation: MakeOperation) -> None:
+    """A payment that never went out has no answer, and no digest of one."""
+    operation, checkpoint, newest = closed(make_operation)
+    newest = newest._replace(event=None, answer_digest="")
+    operation = msgspec.structs.replace(operation, chain=KEY.entry(checkpoint.previous, newest))
+
+    found = read(closed_text(checkpoint, newest, KEY), operation)
+
+    assert found is not None
+    assert found.newest == newest
+    assert found.is_right(KEY)
+
+
+@pytest.mark.parametrize("name", ["amount_minor", "updated_at_ms", "version", "chain"])
+def test_a_row_that_is_not_as_its_newest_entry_left_it_is_found(make_operation: MakeOperation, name: str) -> None:
+    """The entry has no digest of the row beside it: its hash covers the row itself."""
+    operation, checkpoint, newest = closed(make_operation)
+    changed = {"amount_minor": 1, "updated_at_ms": 1, "version": 3, "chain": "beef"}[name]
+
+    found = read(closed_text(checkpoint, newest, KEY), msgspec.structs.replace(operation, **{name: changed}))
+
+    assert found is not None
+    assert not found.is_right(KEY)
+
+
+def test_only_the_key_closes_a_history(make_operation: MakeOperation) -> None:
+    """Whoever takes entries away can't make it look as if they were cleared."""
+    operation, checkpoint, newest = closed(make_operation)
+
+    found = read(closed_text(checkpoint, newest, ChainKey(b"x" * 32)), operation)
+
+    assert found is not None
+    assert not found.is_right(KEY)
+
+
+@pytest.mark.parametrize(
+    "text", [None, b"", "", "[2]", '[2,"!","sending","","succeeded","",{}]', '[2,"\u00e9","","",null,"",1]']
+)
+def test_what_is_no_closed_history_is_none(make_operation: MakeOperation, text: Value) -> None:
+    """Somebody may have written anything there; the audit tells of it, and goes on."""
+    assert read(text, make_operation()) is None
+
+
+def test_a_closed_history_begins_with_its_version(make_operation: MakeOperation) -> None:
+    """Statements compare it with the row's: a row that is put back to an earlier version counts as forged."""
+    _, checkpoint, newest = closed(make_operation)
+
+    assert closed_text(checkpoint, newest, KEY).startswith("[2,")

@@ -80,6 +80,7 @@ CONTENT: Final = (
             "customer_id": "CASE WHEN n % 10 = 4 THEN 'cus_' || (n % 50000) END",
             "sealed_call": "{blob}",
             "sealed_answer": "{blob}",
+            "closed_history": "CASE WHEN n < 300000 THEN '[3,' END",
         },
     ),
     Rows(

@@ -2,21 +2,30 @@
 
 from typing import Any, Final
 
+import asyncpg
 import pytest
 from tests.digests import digests_of
-from tests.store.conftest import Tamper
+from tests.store.conftest import RETENTION, Tamper
 
 from payrelay.core.answers import Answer
-from payrelay.core.payments.audit_chain import ChainKey
-from payrelay.core.payments.operation import CLEARABLE, Event
+from payrelay.core.console.trends import TrendWindow
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.audit_chain import AnchorCheckpoint, ChainKey, HistoryCheckpoint, closed_text, sum_text
+from payrelay.core.payments.operation import CLEARABLE, Event, advance
+from payrelay.core.recovery.marks import Mark, MarkedOperation
 from payrelay.core.retention import Kept
 from payrelay.errors import CallCleared, OperationForged, StoreError
 from payrelay.flows.operators.audit import ANCHOR_EVERY_MS, FINAL_AFTER_MS, Audit, anchor
+from payrelay.store.backup.copied import NEWEST_ENTRY
+from payrelay.store.console.trends import Trends
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
+from payrelay.store.reconciliation.stores import reconciliation_stores
+from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.retention.clearing import TRIED_AGAIN_MS, Clearing
+from payrelay.store.statements.meta import OTHER_VERSIONS
 from payrelay.store.statements.retention import clearing as statements
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
@@ -90,18 +99,19 @@ def test_the_statements_know_the_states_that_end() -> None:
 
 
 async def test_what_is_old_goes_and_the_row_stays(filled: Book) -> None:
-    """Repeats, guards and owners are found by the row: it stays, with its newest journal entry."""
+    """Repeats, guards and owners are found by the row: it stays, and has its newest journal entry in it."""
+    operation = operation_of(filled, 1)
+    [*_, newest] = await filled.journal.history(operation.id)
     assert await cleared(filled) == 15
 
-    operation = operation_of(filled, 1)
     assert await filled.journal.answer_of(operation.id) is None
     with pytest.raises(CallCleared):
         await filled.journal.call_of(operation.id)
-    assert [entry.version for entry in await filled.journal.history(operation.id)] == [3]
+    assert await filled.journal.history(operation.id) == [newest]
     assert (await filled.journal.get(operation.id)).state == "succeeded"
     held = await filled.journal.find_claim(operation.principal, operation.claim, now_ms=0)
     assert (held.operation.id, held.answer) == (operation.id, None)
-    assert await count(filled.database, "history") == 5
+    assert await count(filled.database, "history") == 0
 
 
 async def test_the_audit_goes_on_from_what_was_cleared(filled: Book) -> None:
@@ -114,6 +124,68 @@ async def test_the_audit_goes_on_from_what_was_cleared(filled: Book) -> None:
     assert (found.histories_cleared, found.entries_cleared, found.answers_cleared, found.calls_cleared) == (5, 10, 5, 5)
     assert found.cleared_until_ms == 2_000
     assert found.is_verified
+
+
+async def told_by_the_newest_entries(book: Book) -> list[Any]:
+    """Gives what else rests on the newest journal entries: books, marks, the overview, and a backup's manifest."""
+    database = book.database
+    books = reconciliation_stores(database, digests_of(database), b"c" * 32).books
+    operations = [await book.journal.get(operation_of(book, number).id) for number in range(1, 6)]
+    marked = (MarkedOperation(each.id, each.version, each.chain, each.updated_at_ms) for each in operations)
+    mark = Mark(database="one", incarnation=1, written_at_ms=1_000, operations=tuple(marked))
+    return [
+        [each async for page in books.changed(operations[0].merchant, NOW_MS, 0) for each in page],
+        await MarkedRows(database, trail_of(book)).missing(mark),
+        await MarkedRows(database, trail_of(book)).newest_entry_ms(NOW_MS),
+        (await Trends(database).operations(TrendWindow(0, 4, 1_000))).paces,
+        await database.read(all_rows(Statement(query(NEWEST_ENTRY), ()))),
+    ]
+
+
+async def test_what_rests_on_the_newest_entries_is_as_before(filled: Book) -> None:
+    """Books must miss no payment, and no commit may look lost, because a history was closed."""
+    before = await told_by_the_newest_entries(filled)
+    await cleared(filled)
+
+    assert await told_by_the_newest_entries(filled) == before
+    assert len(before[0]) == 5
+    assert before[1:3] == [(), 2_000]
+
+
+async def test_an_entry_that_was_cleared_is_not_taken_for_lost(filled: Book) -> None:
+    """An old mark names a version of which the checkpoint says that it was here."""
+    operation = operation_of(filled, 1)
+    first, *_ = await trail_of(filled).entries_of(operation.id)
+    mark = Mark(
+        database="one",
+        incarnation=1,
+        written_at_ms=1_000,
+        operations=(
+            MarkedOperation(operation.id, 1, first.hash, 1_000),
+            MarkedOperation(operation.id, 4, "beef", 2_001),
+        ),
+    )
+    await cleared(filled)
+
+    missing = await MarkedRows(filled.database, trail_of(filled)).missing(mark)
+    assert [each.name for each in missing] == [f"operation {operation.id} in version 4"]
+
+
+async def test_an_anchor_over_kept_entries_alone_is_as_it_was(book: Book) -> None:
+    """Nothing of its span was cleared, so its digest must still be that of all its entries, wherever they lie."""
+    operation = operation_of(book, 1)
+    accepted = await book.accept(operation)
+    await anchor(trail_of(book), LATER_MS)
+    changed, entry = advance(
+        accepted.operation, Event.SUCCEEDED, at_ms=LATER_MS, retention=RETENTION, evidence=Evidence()
+    )
+    await book.journal.record(changed, entry, ANSWER)
+    [second] = await anchor(trail_of(book), 3 * LATER_MS)
+    assert second.entries == 1
+
+    assert await cleared(book, Kept.HISTORIES, before_ms=NOW_MS) == 1
+    assert await findings(book) == []
+    assert await trail_of(book).anchor_checkpoint(second.number) is None
 
 
 async def test_nothing_is_cleared_twice(filled: Book) -> None:
@@ -180,16 +252,29 @@ async def test_young_data_stays(filled: Book) -> None:
     assert await cleared(filled, before_ms=2_000) == 0
 
 
+def closed_as(value: str) -> str:
+    """Gives SQL that puts a value in the place of what is kept of a history."""
+    return f"UPDATE operations SET closed_history = {value} WHERE id = '{{id}}'"
+
+
 TAMPERINGS: Final = {
-    "a kept entry is changed": "UPDATE history SET evidence = '{}x' WHERE operation_id = '{id}'",
-    "a kept entry is redated": "UPDATE history SET at_ms = 1999 WHERE operation_id = '{id}'",
-    "a kept entry is gone": "DELETE FROM history WHERE operation_id = '{id}'",
-    "an operation is gone altogether": (
-        "DELETE FROM history WHERE operation_id = '{id}'; DELETE FROM history_checkpoints WHERE operation_id = '{id}';"
-        " DELETE FROM operations WHERE id = '{id}'"
+    "a kept entry is changed": closed_as("replace(closed_history, 'Successfully', 'Hardly')"),
+    "the event of a kept entry is changed": closed_as("replace(closed_history, 'succeeded', 'proved')"),
+    "a kept entry is redated": "UPDATE operations SET updated_at_ms = 1999 WHERE id = '{id}'",
+    "a kept entry is gone": closed_as("NULL"),
+    "a kept entry is nonsense": closed_as("'[3,'"),
+    "a kept entry is of other types": closed_as("'[3,1,2,3,4,5,6]'"),
+    "a kept entry has a digest of another form": closed_as("replace(closed_history, ',\"unknown\",', '!')"),
+    "a kept entry is another operation's": closed_as(
+        "(SELECT other.closed_history FROM operations AS other WHERE other.id > '{id}' ORDER BY other.id LIMIT 1)"
     ),
-    "a checkpoint is gone": "DELETE FROM history_checkpoints WHERE operation_id = '{id}'",
-    "a checkpoint is changed": "UPDATE history_checkpoints SET state = 'held' WHERE operation_id = '{id}'",
+    "an operation is gone altogether": "DELETE FROM operations WHERE id = '{id}'",
+    "the state before a kept entry is changed": closed_as("replace(closed_history, 'unknown', 'pending')"),
+    "the version of a kept entry is changed": closed_as("replace(closed_history, '[3,', '[2,')"),
+    "an entry is added behind a closed history": (
+        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence, hash)"
+        " SELECT id, 4, 2001, 'succeeded', 'succeeded', '{}', chain FROM operations WHERE id = '{id}'"
+    ),
     "an anchor's checkpoint is gone": "DELETE FROM anchor_checkpoints",
     "an anchor's checkpoint is changed": "UPDATE anchor_checkpoints SET entries = entries - 1",
     "an anchor is changed": "UPDATE anchors SET digest = replace(digest, substr(digest, 1, 4), 'beef')",
@@ -220,6 +305,113 @@ async def test_a_removed_beginning_that_was_not_cleared_is_found(filled: Book, t
     assert any("not written by Payrelay" in text for text in await findings(filled))
     with pytest.raises(OperationForged):
         await filled.journal.history(victim)
+
+
+async def test_a_history_that_another_closed_is_found(filled: Book, tamper: Tamper) -> None:
+    """Whoever lacks the key can move the entry into the row, and can't sign that the others were cleared."""
+    victim = operation_of(filled, 2).id
+    [second, third] = (await trail_of(filled).entries_of(victim))[1:]
+    checkpoint = HistoryCheckpoint(victim, 3, second.hash, second.link.state)
+    kept = closed_text(checkpoint, third.link, ChainKey(b"x" * 32))
+    await tamper(
+        f"UPDATE operations SET closed_history = '{kept}' WHERE id = '{victim}';"
+        f" DELETE FROM history WHERE operation_id = '{victim}'"
+    )
+
+    assert any("not written by Payrelay" in text for text in await findings(filled))
+    with pytest.raises(OperationForged):
+        await filled.journal.history(victim)
+
+
+async def test_a_row_that_is_put_back_beside_its_closed_history_counts_as_forged(book: Book, tamper: Tamper) -> None:
+    """Whoever has a copy of an earlier row must not make a payment that succeeded open again."""
+    operation = operation_of(book, 1)
+    await book.accept(operation)
+    unknown = await book.advance(operation, Event.UNKNOWN)
+    await tamper("CREATE TABLE copied AS SELECT * FROM operations")
+    await book.advance(unknown, Event.SUCCEEDED, ANSWER)
+    await anchor(trail_of(book), LATER_MS)
+    await cleared(book)
+    await tamper(
+        "UPDATE copied SET closed_history = (SELECT closed_history FROM operations);"
+        " DELETE FROM operations; INSERT INTO operations SELECT * FROM copied; DROP TABLE copied"
+    )
+
+    with pytest.raises(OperationForged):
+        await book.journal.get(operation.id)
+
+
+async def test_a_closed_history_is_no_cover_for_one_that_is_there(filled: Book, tamper: Tamper) -> None:
+    """The hash of the newest entry counts, as long as there is one, whatever the row says of itself."""
+    victim = operation_of(filled, 2).id
+    await tamper(f"UPDATE operations SET chain = 'beef', closed_history = '[3,' WHERE id = '{victim}'")
+
+    with pytest.raises(OperationForged):
+        await filled.journal.get(victim)
+
+
+@pytest.mark.parametrize("engine", [pytest.param("postgresql", marks=pytest.mark.postgresql)])
+async def test_no_history_is_cleared_beside_another_version(filled: Book, url: str) -> None:
+    """A process that doesn't know closed histories would tell that a payment from long ago was forged."""
+    other = await asyncpg.connect(url, server_settings={"application_name": "payrelay schema 33"})
+    assert await cleared(filled) == 10
+    assert await count(filled.database, "history") == 15
+    await other.close()
+
+    while (await filled.database.read(all_rows(Statement(OTHER_VERSIONS, ()))))[0][0]:
+        pass
+    assert await cleared(filled) == 5
+
+
+async def cleared_by_an_earlier_version(book: Book, tamper: Tamper) -> None:
+    """Clears the histories as versions did that left the newest entry where it was, and the checkpoint beside it."""
+    trail = trail_of(book)
+    before = await trail.last_anchor()
+    assert before is not None
+    for number in range(1, 6):
+        operation_id = operation_of(book, number).id
+        second = (await trail.entries_of(operation_id))[1]
+        checkpoint = HistoryCheckpoint(operation_id, 3, second.hash, second.link.state)
+        values = ", ".join(f"'{value}'" for value in (*checkpoint, checkpoint.signature(trail.key)))
+        await tamper(
+            f"INSERT INTO history_checkpoints (operation_id, version, previous, state, signature) VALUES ({values});"
+            f" DELETE FROM history WHERE operation_id = '{operation_id}' AND version < 3"
+        )
+    entries, total = await trail.sum_of(before.span)
+    left = AnchorCheckpoint(before.number, before.digest, entries, sum_text(total), 10)
+    values = ", ".join(f"'{value}'" for value in (*left, left.signature(trail.key)))
+    await tamper(
+        f"INSERT INTO anchor_checkpoints (number, anchor, entries, total, cleared, signature) VALUES ({values})"
+    )
+
+
+async def test_what_an_earlier_version_cleared_still_counts(filled: Book, tamper: Tamper) -> None:
+    """An upgrade leaves it as it is: each is read and verified as it was stored."""
+    await cleared_by_an_earlier_version(filled, tamper)
+    operation = operation_of(filled, 2)
+
+    assert [entry.version for entry in await filled.journal.history(operation.id)] == [3]
+    assert (await filled.journal.get(operation.id)).state == "succeeded"
+    assert await cleared(filled, Kept.HISTORIES) == 0
+    assert await findings(filled) == []
+
+
+EARLIER_TAMPERINGS: Final = {
+    "a kept entry is changed": "UPDATE history SET evidence = '{}x' WHERE operation_id = '{id}'",
+    "a kept entry is redated": "UPDATE history SET at_ms = 1999 WHERE operation_id = '{id}'",
+    "a kept entry is gone": "DELETE FROM history WHERE operation_id = '{id}'",
+    "a checkpoint is gone": "DELETE FROM history_checkpoints WHERE operation_id = '{id}'",
+    "a checkpoint is changed": "UPDATE history_checkpoints SET state = 'held' WHERE operation_id = '{id}'",
+}
+
+
+@pytest.mark.parametrize("what", EARLIER_TAMPERINGS)
+async def test_tampering_with_what_an_earlier_version_left_is_found(filled: Book, tamper: Tamper, what: str) -> None:
+    """Nobody may take what was stored before the upgrade for a place that isn't looked at."""
+    await cleared_by_an_earlier_version(filled, tamper)
+    await tamper(EARLIER_TAMPERINGS[what].replace("{id}", operation_of(filled, 2).id))
+
+    assert await findings(filled) != []
 
 
 async def test_a_forged_history_is_not_cleared(filled: Book, tamper: Tamper) -> None:
@@ -258,15 +450,17 @@ async def page(book: Book) -> list[Any]:
     return list(await book.database.read(all_rows(Statement(statements.PAGE_OF_OPERATIONS, ("", 64)))))
 
 
-async def test_entries_are_removed_only_behind_a_checkpoint(filled: Book) -> None:
-    """The database itself keeps the journal append-only but for what a checkpoint stands for."""
+async def test_entries_are_removed_only_where_a_history_is_closed(filled: Book) -> None:
+    """The database itself keeps the journal append-only but for what the operation's row stands for."""
     removing = query("DELETE FROM history WHERE operation_id = $1 RETURNING version")
 
     with pytest.raises(StoreError, match="append-only"):
         await filled.database.write(all_rows(Statement(removing, (operation_of(filled, 1).id,))))
+    open_one = operation_of(filled, 9)
+    await filled.accept(open_one)
     await cleared(filled, Kept.HISTORIES)
     with pytest.raises(StoreError, match="append-only"):
-        await filled.database.write(all_rows(Statement(removing, (operation_of(filled, 1).id,))))
+        await filled.database.write(all_rows(Statement(removing, (open_one.id,))))
 
 
 async def test_the_progress_is_told(book: Book) -> None:

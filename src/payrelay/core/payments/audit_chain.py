@@ -10,13 +10,17 @@ Rules:
    kept entry is chained.
 5. The checkpoint of an anchor has the sum over the entries of its span that must still be there. Each entry that is
    cleared is taken off. So one that is removed otherwise is missed, also where its whole operation was removed.
+6. A cleared history is closed: its operation's row keeps the checkpoint and the newest entry. Only what can't be
+   computed from the row is kept. The rest of the entry follows from the row, which no longer changes: its time, its
+   state, its digest and its hash. So a row that is not as the entry left it is found by the entry's hash.
 
 To be changed together: ``UNHASHED``, the columns of the table ``operations``, and ``docs/operations.md``, which says
 what the audit can find.
 """
 
+import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -255,3 +259,76 @@ def weight(key: ChainKey, operation_id: str, version: int, entry: str) -> int:
 def sum_text(total: int) -> str:
     """Writes a sum as it is stored."""
     return f"{total % SUM_MODULUS:0{_SUM_DIGITS}x}"
+
+
+_Kept: TypeAlias = tuple[int, str, str, str, str | None, str, msgspec.Raw]
+"""Of a closed history: the version, the hash and the state before its newest entry, the checkpoint's signature, the
+entry's event, the digest of its answer, and its evidence. The version comes first: statements compare it."""
+_encode_kept: Final = msgspec.json.Encoder().encode
+_decode_kept: Final = msgspec.json.Decoder(_Kept).decode
+_PLACES: Final = {name: place for place, name in enumerate(Operation.__struct_fields__)}
+_HASHED_PLACES: Final = tuple(_PLACES[name] for name in HASHED)
+
+
+class ClosedHistory(NamedTuple):
+    """A cleared history, as it follows from the row of its operation.
+
+    Attributes:
+        checkpoint: what stands for the cleared entries.
+        is_signed: whether the key of the chain has signed the checkpoint.
+        newest: the hashed members of the newest entry.
+        hash: the hash of the newest entry, as the row has it.
+    """
+
+    checkpoint: HistoryCheckpoint
+    is_signed: bool
+    newest: Link
+    hash: str
+
+    def is_right(self, key: ChainKey) -> bool:
+        """Tells whether the service closed it, and the row is as the newest entry left it."""
+        return self.is_signed and key.entry(self.checkpoint.previous, self.newest) == self.hash
+
+
+def closed_text(checkpoint: HistoryCheckpoint, newest: Link, key: ChainKey) -> str:
+    """Gives what the row of an operation keeps of a history that is cleared up to its newest entry."""
+    kept: _Kept = (
+        checkpoint.version,
+        _short(checkpoint.previous),
+        checkpoint.state,
+        _short(checkpoint.signature(key)),
+        newest.event,
+        _short(newest.answer_digest),
+        msgspec.Raw(newest.evidence.encode()),
+    )
+    return _encode_kept(kept).decode()
+
+
+def closed_history(text: Value, row: Sequence[Value], key: ChainKey) -> ClosedHistory | None:
+    """Reads what is kept of a history; ``row`` has the columns of its operation. None where it can't be read."""
+    try:
+        version, previous, state, signature, event, answer_digest, evidence = _decode_kept(str(text))
+        checkpoint = HistoryCheckpoint(str(row[0]), version, _long(previous), state)
+        is_signed = checkpoint.signature(key) == _long(signature)
+        newest = Link(
+            checkpoint.operation_id,
+            version,
+            row[_PLACES["updated_at_ms"]],  # type: ignore[arg-type] # columns have their types by the schema
+            event,
+            str(row[_PLACES["state"]]),
+            bytes(evidence).decode(),
+            digest_of_values(tuple(row[place] for place in _HASHED_PLACES)),
+            _long(answer_digest),
+        )
+    except (msgspec.DecodeError, ValueError):
+        return None
+    return ClosedHistory(checkpoint, is_signed, newest, str(row[_PLACES["chain"]]))
+
+
+def _short(digest: str) -> str:
+    """Writes hex digits as base64, which takes a third less."""
+    return base64.urlsafe_b64encode(bytes.fromhex(digest)).decode().rstrip("=")
+
+
+def _long(text: str) -> str:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).hex()

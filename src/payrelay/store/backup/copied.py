@@ -5,8 +5,14 @@ from typing import Final, NamedTuple
 
 SCHEMA_VERSION: Final = "SELECT max(number) FROM schema_version"
 """The number of the newest migration."""
-NEWEST_ENTRY: Final = "SELECT max(at_ms) FROM history"
-"""When the newest journal entry was written, in ms since 1970, UTC."""
+NEWEST_ENTRY: Final = """
+    SELECT max(at_ms) FROM (
+      SELECT max(at_ms) AS at_ms FROM history
+      UNION ALL
+      SELECT updated_at_ms FROM operations WHERE id = (SELECT max(id) FROM operations)
+    ) AS newest"""
+"""When the newest journal entry was written, in ms since 1970, UTC. Where nothing was done for so long that all
+histories are closed, the newest operation tells it."""
 KEY_CHECK: Final = "SELECT value FROM meta WHERE name = 'key_check'"
 """The check of the encryption key, sealed."""
 

@@ -156,6 +156,7 @@ OPERATIONS: Final = DigestedTable(
         "probe_at_ms": _TIMING,
         "sealed_call": _SEALED,
         "sealed_answer": _SEALED,
+        "closed_history": "it is signed by the key of the chain, and the audit compares it",
     },
 )
 

@@ -17,6 +17,7 @@ from payrelay.core.payments.audit_chain import (
     ChainKey,
     HistoryCheckpoint,
     Link,
+    closed_history,
     weight,
 )
 from payrelay.core.payments.operation import Operation
@@ -346,10 +347,16 @@ class Trail:
     def _record(self, operation_id: str, row: Row | None, entries: _Entries) -> AuditRecord:
         if row is None:
             return AuditRecord(operation_id, None, entries, can_open_call=False, answer_digest=None)
-        *values, sealed_call, sealed_answer, packed_checkpoint = row
+        *values, sealed_call, sealed_answer, packed_checkpoint, kept = row
         call = self._opened(sealed_call, call_context(operation_id))
         answer = None if sealed_answer is None else self._opened(sealed_answer, answer_context(operation_id))
         checkpoint, is_signed = history_checkpoint(packed_checkpoint, self.key)
+        if kept is not None:
+            closed = closed_history(kept, values, self.key)
+            is_signed = closed is not None and closed.is_signed
+            if closed is not None:
+                checkpoint = closed.checkpoint
+                entries = (*entries, ChainedEntry(closed.newest, closed.hash))
         return AuditRecord(
             operation_id,
             dict(zip(_COLUMNS, values, strict=True)),

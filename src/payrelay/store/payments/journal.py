@@ -252,10 +252,19 @@ class Journal:
         """Reads the history of an operation, the oldest journal entry first. Raises OperationForged."""
         statement = Statement(statements.HISTORY, (operation_id, HISTORY_ENTRIES_MAX))
         rows = await self._database.read(all_rows(statement))
-        if not self._entries.are_chained(rows, is_whole=len(rows) < HISTORY_ENTRIES_MAX):
+        if not rows:
+            closed = await self._database.read(first_row(Statement(statements.CLOSED_HISTORY, (operation_id,))))
+            if closed is None:
+                return []
+            entries = self._entries.of_closed(closed)
+        elif self._entries.are_chained(rows, is_whole=len(rows) < HISTORY_ENTRIES_MAX):
+            entries = [entry_of(row) for row in rows]
+        else:
+            entries = []
+        if not entries:
             await self._rows.report(f"{OPERATIONS.name}/{operation_id}")
             raise OperationForged(operation_id)
-        return [entry_of(row) for row in rows]
+        return entries
 
     async def newest_by_key(self, account: str, principal: str | None, idempotency_key: str) -> Operation | None:
         """Finds the newest operation on an account under an Idempotency-Key, of one principal or, for None, of any.

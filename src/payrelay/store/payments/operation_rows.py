@@ -11,7 +11,7 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.events.event import OutgoingEvent, of_operation
-from payrelay.core.payments.audit_chain import ChainKey, HistoryCheckpoint, Link, row_digest
+from payrelay.core.payments.audit_chain import ChainKey, HistoryCheckpoint, Link, closed_history, row_digest
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation
 from payrelay.errors import CallCleared, StoreUnusable
 from payrelay.store.digests.rows import OPERATIONS, RowKey
@@ -88,6 +88,15 @@ class OperationRows:
                 return False
             previous = entry_hash
         return not rows or not is_whole or previous == rows[-1][-1]
+
+    def of_closed(self, row: Row) -> list[JournalEntry]:
+        """Gives the newest entry of a closed history, which is all there is of it; none where it or the row was forged.
+
+        The row has the columns of the operation, and behind them what is kept of the history.
+        """
+        *columns, kept = row
+        closed = closed_history(kept, columns, self.key)
+        return [entry_of(closed.newest)] if closed is not None and closed.is_right(self.key) else []
 
     def answer(self, operation_id: str, sealed: Value) -> Answer | None:
         """Opens the stored answer of an operation; None where it was cleared. Raises StoreUnusable."""

@@ -7,8 +7,11 @@ Rules:
 2. An answer and a call are replaced by a sealed mark. So nobody who lacks the key can make it look as if one was
    cleared.
 3. A history is cleared only where it is chained, anchored, and fits its row and its anchors. What doesn't fit stays, as
-   it is what the audit tells of.
+   it is what the audit tells of. Its newest entry goes into the operation's row, together with the checkpoint
+   (``core.payments.audit_chain``).
 4. What is open, undecided or held, and what a repeat still finds, is passed over, and tried again later.
+5. No history is cleared beside processes of another version: one from before closed histories would take the operation
+   for forged.
 """
 
 from collections.abc import Sequence
@@ -18,7 +21,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from payrelay.core.payments.audit_chain import AnchorCheckpoint, HistoryCheckpoint, weight
+from payrelay.core.payments.audit_chain import AnchorCheckpoint, HistoryCheckpoint, closed_history, closed_text, weight
 from payrelay.core.payments.operation import CLEARABLE, FINAL, Operation
 from payrelay.core.retention import DEFAULT_PERIODS, Kept, Periods
 from payrelay.errors import Outdated
@@ -26,8 +29,16 @@ from payrelay.store.digests.rows import OPERATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import ChainedEntry, Trail
-from payrelay.store.payments.operation_rows import CLEARED, COLUMNS, answer_context, call_context, operation_of
+from payrelay.store.payments.operation_rows import (
+    CLEARED,
+    COLUMNS,
+    answer_context,
+    call_context,
+    columns_of,
+    operation_of,
+)
 from payrelay.store.retention.anchored import AnchoredSpans
+from payrelay.store.statements.meta import OTHER_VERSIONS
 from payrelay.store.statements.retention import clearing as statements
 
 BATCH: Final = 64
@@ -73,6 +84,13 @@ class _Plan(NamedTuple):
     later: list[str]
     needless: list[str]
     is_again: bool = False
+
+
+class _History(NamedTuple):
+    """A history that is to be cleared: the entries that go, and what is kept of it."""
+
+    cleared: tuple[ChainedEntry, ...]
+    kept: str
 
 
 class Clearing:
@@ -124,8 +142,11 @@ class Clearing:
     async def clear(self, kept: Kept, before_ms: int, now_ms: int, *, limit: int = BATCH) -> Batch:
         """Clears one batch of a kind other than events: what ended before a time; may be repeated.
 
-        Where another process clears the same at this moment, nothing is cleared. Raises StoreError.
+        Where another process clears the same at this moment, nothing is cleared; nor is a history beside processes of
+        another version, for now. Raises StoreError.
         """
+        if await self._must_wait(kept):
+            return Batch(0, is_done=True)
         progress = (await self.progress())[kept]
         if not progress.ran_at_ms:
             await self._database.write(
@@ -140,6 +161,8 @@ class Clearing:
 
     async def retry(self, kept: Kept, before_ms: int, now_ms: int, *, limit: int = BATCH) -> int:
         """Clears what could not be cleared an hour ago; gives how many were cleared. Raises StoreError."""
+        if await self._must_wait(kept):
+            return 0
         parameters = (kept.value, now_ms - TRIED_AGAIN_MS, limit)
         rows = await self._database.read(all_rows(Statement(statements.SKIPPED_OPERATIONS, parameters)))
         if not rows:
@@ -154,6 +177,13 @@ class Clearing:
     async def release_pages(self) -> None:
         """Gives some free pages of an embedded database's file back to the disk. Raises StoreUnavailable."""
         await self._database.write(all_rows(Statement(statements.RELEASE_PAGES, ())))
+
+    async def _must_wait(self, kept: Kept) -> bool:
+        """Tells whether processes of another version are there that may not know closed histories."""
+        if kept is not Kept.HISTORIES:
+            return False
+        [[sessions]] = await self._database.read(all_rows(Statement(OTHER_VERSIONS, ())))
+        return bool(sessions)
 
     async def _clear_operations(self, kept: Kept, reached: str, before_ms: int, now_ms: int, limit: int) -> Batch:
         rows = await self._database.read(all_rows(Statement(statements.PAGE_OF_OPERATIONS, (reached, limit))))
@@ -196,45 +226,41 @@ class Clearing:
         mark = self._seal.seal(CLEARED, answer_context(operation.id))
         return Statement(statements.CLEAR_ANSWER, (operation.id, mark, now_ms))
 
-    async def _with_histories(self, plan: _Plan) -> tuple[_Plan, dict[str, tuple[ChainedEntry, ...]]]:
+    async def _with_histories(self, plan: _Plan) -> tuple[_Plan, dict[str, _History]]:
         """Reads the histories that are to be cleared; those that can't be now go to ``later`` or ``needless``."""
         cleared, later, needless = list[Operation](), [*plan.later], [*plan.needless]
         histories = {}
         anchored_ms = await self._spans.anchored_until_ms()
         for operation in plan.cleared:
             entries = await self._trail.entries_of(operation.id)
-            if len(entries) <= 1 or not _is_chained(entries, operation, self._trail):
+            kept = _kept_of(entries, operation, self._trail) if len(entries) > 1 else None
+            if kept is None:
                 needless.append(operation.id)
                 continue
             times = [entry.link.at_ms for entry in entries]
             if max(times) < anchored_ms and await self._spans.are_right(times[:-1]):
                 cleared.append(operation)
-                histories[operation.id] = entries
+                histories[operation.id] = _History(entries[:-1], kept)
             else:
                 later.append(operation.id)
         return plan._replace(cleared=cleared, later=later, needless=needless), histories
 
-    def _cleared_histories(
-        self, plan: _Plan, histories: dict[str, tuple[ChainedEntry, ...]], before: str, now_ms: int
-    ) -> Unit[int]:
+    def _cleared_histories(self, plan: _Plan, histories: dict[str, _History], before: str, now_ms: int) -> Unit[int]:
         kept = Kept.HISTORIES
         yield from _advanced(kept, before, plan, len(plan.cleared), now_ms)
         if plan.cleared:
-            key = self._trail.key
-            lines = []
             for operation in plan.cleared:
-                last = histories[operation.id][-2]
-                checkpoint = HistoryCheckpoint(operation.id, last.link.version + 1, last.hash, last.link.state)
-                lines.append((*checkpoint, checkpoint.signature(key)))
-            yield Statement(statements.PUT_HISTORY_CHECKPOINTS, (_encode(lines).decode(),))
+                values = (operation.id, operation.chain, histories[operation.id].kept)
+                if not (yield Statement(statements.CLOSE_HISTORY, values)):
+                    raise Outdated("another process has closed the history, or the operation was changed")
             ids = _encode([operation.id for operation in plan.cleared]).decode()
             removed = {(str(id_), version) for id_, version in (yield Statement(statements.CLEAR_ENTRIES, (ids,)))}
             weights: dict[int, list[int]] = {}
-            for entries in histories.values():
-                for entry in entries:
+            for history in histories.values():
+                for entry in history.cleared:
                     if (entry.link.operation_id, entry.link.version) in removed:
                         number = self._spans.number_at(entry.link.at_ms)
-                        weights.setdefault(number, []).append(weight(key, *entry.link[:2], entry.hash))
+                        weights.setdefault(number, []).append(weight(self._trail.key, *entry.link[:2], entry.hash))
             for number in sorted(weights):
                 yield from self._taken_off(number, weights[number])
         yield from _noted(kept, plan, now_ms)
@@ -270,6 +296,17 @@ def _fate(operation: Operation, before_ms: int, now_ms: int) -> _Fate:
     if (operation.claim_ends_at_ms or 0) > now_ms:
         return _Fate.LATER
     return _Fate.CLEARED
+
+
+def _kept_of(entries: tuple[ChainedEntry, ...], operation: Operation, trail: Trail) -> str | None:
+    """Gives what is to be kept of a history; None where it isn't chained, or the row is not as its end left it."""
+    if not _is_chained(entries, operation, trail):
+        return None
+    *_, last, newest = entries
+    checkpoint = HistoryCheckpoint(operation.id, newest.link.version, last.hash, last.link.state)
+    kept = closed_text(checkpoint, newest.link, trail.key)
+    closed = closed_history(kept, columns_of(operation), trail.key)
+    return kept if closed is not None and closed.is_right(trail.key) else None
 
 
 def _is_chained(entries: tuple[ChainedEntry, ...], operation: Operation, trail: Trail) -> bool:

@@ -10,7 +10,9 @@ from payrelay.store.engine.queries import Query, query
 
 _FINAL: Final = ", ".join(f"'{state}'" for state in sorted(FINAL))
 _OPERATIONS: Final = """
-    SELECT id, kind, state, amount_minor, currency, created_at_ms FROM operations
+    SELECT id, kind, state, amount_minor, currency, created_at_ms,
+           CASE WHEN closed_history IS NOT NULL THEN updated_at_ms END AS closed_at_ms
+    FROM operations
     WHERE id >= $1 ORDER BY id DESC LIMIT $2"""
 
 
@@ -56,10 +58,10 @@ def _steps(took: str) -> str:
 PACES_OF: Final = query(
     f"""
     SELECT {_steps("took_ms")} AS pace, count(*) FROM (
-        SELECT (
+        SELECT COALESCE(closed_at_ms, (
             SELECT min(at_ms) FROM history
             WHERE history.operation_id = looked_at.id AND history.state = looked_at.state
-        ) - created_at_ms AS took_ms
+        )) - created_at_ms AS took_ms
         FROM ({_OPERATIONS}) AS looked_at WHERE state IN ({_FINAL})
     ) AS timed GROUP BY 1""",
 )

@@ -7,13 +7,13 @@ from typing import Final
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.payments.operations import CHECKPOINT_OF_OPERATION, OPERATION_COLUMNS
 
-_WITH_SEALED: Final = f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, {CHECKPOINT_OF_OPERATION}"
+_WITH_SEALED: Final = f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, {CHECKPOINT_OF_OPERATION}, closed_history"
 
 AUDIT_ROWS: Final = query(
     f"SELECT {_WITH_SEALED} FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
 )
-"""Reads operations with their sealed values and the checkpoints of their histories, in the order of their ids,
-behind an id."""
+"""Reads operations with their sealed values, the checkpoints of their histories, and what is kept of closed ones, in
+the order of their ids, behind an id."""
 
 FIRST_AUDIT_ROWS: Final = query(
     f"SELECT {_WITH_SEALED} FROM operations WHERE id >= $1 ORDER BY id LIMIT $2",
@@ -21,7 +21,7 @@ FIRST_AUDIT_ROWS: Final = query(
 """Reads the same from an id on: somebody may have written an operation with the empty id, the lowest of all."""
 
 AUDIT_ROW: Final = query(f"SELECT {_WITH_SEALED} FROM operations WHERE id = $1")
-"""Reads one operation with its sealed values and the checkpoint of its history."""
+"""Reads one operation, with the same beside it."""
 
 _ENTRY_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
 
@@ -48,9 +48,16 @@ AUDIT_ENTRIES_BY_TIME: Final = query(
     f"""
     SELECT {_ENTRY_COLUMNS} FROM history
     WHERE at_ms >= $1 AND at_ms < $2 AND (at_ms, operation_id, version) > ($1, $3, $4)
+    UNION ALL
+    SELECT id, version, updated_at_ms, NULL, state, '', '', '', chain FROM operations
+    WHERE closed_history IS NOT NULL
+      AND updated_at_ms >= $1 AND updated_at_ms < $2 AND (updated_at_ms, id, version) > ($1, $3, $4)
     ORDER BY at_ms, operation_id, version LIMIT $5""",
 )
-"""Reads the journal entries of a span of time with their hashes, from one of them on."""
+"""Reads the journal entries of a span of time with their hashes, from one of them on.
+
+Of the newest entry of a closed history it gives what an anchor covers, and not its event, evidence and digests.
+"""
 
 ENTRIES_WITHOUT_HASH: Final = query(
     f"""

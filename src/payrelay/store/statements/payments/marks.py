@@ -7,7 +7,12 @@ from typing import Final
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.payments.operations import HISTORY_CHECKPOINT
 
-ENTRY_HASH: Final = query("SELECT hash FROM history WHERE operation_id = $1 AND version = $2")
+ENTRY_HASH: Final = query(
+    """
+    SELECT hash FROM history WHERE operation_id = $1 AND version = $2
+    UNION ALL
+    SELECT chain FROM operations WHERE id = $1 AND version = $2 AND closed_history IS NOT NULL""",
+)
 """Reads the hash of one journal entry."""
 
 CHECKPOINT: Final = query(f"SELECT {HISTORY_CHECKPOINT} FROM history_checkpoints WHERE operation_id = $1")
@@ -16,5 +21,12 @@ CHECKPOINT: Final = query(f"SELECT {HISTORY_CHECKPOINT} FROM history_checkpoints
 CHECKOUT_VERSION: Final = query("SELECT version FROM checkouts WHERE id = $1")
 """Reads the version of a checkout."""
 
-NEWEST_ENTRY_AT: Final = query("SELECT max(at_ms) FROM history WHERE at_ms <= $1")
+NEWEST_ENTRY_AT: Final = query(
+    """
+    SELECT max(at_ms) FROM (
+      SELECT max(at_ms) AS at_ms FROM history WHERE at_ms <= $1
+      UNION ALL
+      SELECT max(updated_at_ms) FROM operations WHERE closed_history IS NOT NULL AND updated_at_ms <= $1
+    ) AS newest""",
+)
 """Reads the time of the newest journal entry up to a time."""

@@ -19,11 +19,13 @@ OPERATION_COLUMNS: Final = (
     " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
 )
 
-CHAINED_DIGEST: Final = """CASE WHEN operations.chain = (
-        SELECT hash FROM history WHERE operation_id = operations.id ORDER BY version DESC LIMIT 1
+CHAINED_DIGEST: Final = """CASE WHEN operations.chain = COALESCE(
+        (SELECT hash FROM history WHERE operation_id = operations.id ORDER BY version DESC LIMIT 1),
+        CASE WHEN operations.closed_history LIKE '[' || operations.version || ',%' THEN operations.chain END
     ) THEN operations.row_digest ELSE '' END"""
 """The digest of an operation's row, and none where the row is not the one that its newest journal entry left: so a row
-that was put back whole to what it was before has none. Only where one snapshot shows both, as in a plain SELECT."""
+that was put back whole to what it was before has none. Only where one snapshot shows both, as in a plain SELECT. A
+closed history has no entry of its own, and names the version that its newest entry left."""
 
 READ_COLUMNS: Final = f"{OPERATION_COLUMNS}, {CHAINED_DIGEST}"
 """What is read of an operation: nothing is concluded from a row without its digest."""
@@ -181,6 +183,11 @@ for every column that is set. An answered change takes four parameters more, and
 the event's eight. One statement writes both, which costs PostgreSQL no round trip.
 """
 
+CLOSED_HISTORY: Final = query(
+    f"SELECT {OPERATION_COLUMNS}, closed_history FROM operations WHERE id = $1 AND closed_history IS NOT NULL"
+)
+"""Reads what is kept of a cleared history, behind the columns of its operation."""
+
 FIND_CLAIM: Final = batched_query(
     f"SELECT {READ_COLUMNS}, sealed_answer FROM operations WHERE principal = $1 AND claim = $2", "text", "text"
 )
@@ -271,8 +278,8 @@ LIST_OPERATIONS: Final = Listing(
     READ_COLUMNS,
     (
         ListIndex(("id",), is_narrow=True),
-        ListIndex(("payment_id",), is_narrow=True),
-        ListIndex(("order_id",), is_narrow=True),
+        ListIndex(("payment_id",), is_sorted=False, is_narrow=True),
+        ListIndex(("order_id",), is_sorted=False, is_narrow=True),
         ListIndex(("subscription_id",), is_narrow=True),
         ListIndex(("customer_id",), is_narrow=True),
         ListIndex((), _UNDER_WAY, is_sorted=False),

@@ -115,18 +115,34 @@ CHARGEBACKS_OF: Final = query_among(
 )
 """Reads the chargebacks of some payments."""
 
-OPERATIONS_CHANGED: Final = query(
-    f"""
-    SELECT {OPERATION_READ}, changed.changed_at_ms, changed.changed_id
-    FROM (
+_STORED_ENTRIES: Final = """
       SELECT operation_id AS changed_id, version AS changed_version, at_ms AS changed_at_ms FROM history
-      WHERE at_ms >= $2 AND (at_ms, operation_id) > ($2, $3) ORDER BY at_ms, operation_id LIMIT $5
-    ) AS changed LEFT JOIN operations
+      WHERE at_ms >= $2 AND (at_ms, operation_id) > ($2, $3)"""
+_CLOSED_ENTRIES: Final = """
+      SELECT id, version, updated_at_ms FROM operations
+      WHERE closed_history IS NOT NULL AND updated_at_ms >= $2 AND (updated_at_ms, id) > ($2, $3)"""
+_IN_ORDER: Final = "ORDER BY changed_at_ms, changed_id LIMIT $5"
+
+
+def _operations_changed(entries: str) -> str:
+    return f"""
+    SELECT {OPERATION_READ}, changed.changed_at_ms, changed.changed_id
+    FROM ({entries} {_IN_ORDER}) AS changed LEFT JOIN operations
       ON operations.id = CASE WHEN changed.changed_id < $4 THEN changed.changed_id END
-        AND operations.version = changed.changed_version AND operations.merchant = $1 AND operations.{_MOVES_MONEY}""",
+        AND operations.version = changed.changed_version AND operations.merchant = $1 AND operations.{_MOVES_MONEY}"""
+
+
+OPERATIONS_CHANGED: Final = query(
+    _operations_changed(
+        f"""SELECT * FROM ({_STORED_ENTRIES} {_IN_ORDER}) AS stored
+      UNION ALL
+      SELECT * FROM ({_CLOSED_ENTRIES} ORDER BY updated_at_ms, id LIMIT $5) AS closed"""
+    ),
+    sqlite=(_operations_changed(f"{_STORED_ENTRIES} UNION ALL {_CLOSED_ENTRIES}"),),
 )
 """Reads history behind one entry, each row with its operation: of that merchant, below an id, and as it is now.
 
 All rows of the history are given, in any order, also those without an operation: so a page has a bound, whatever else
-is in between.
+is in between. The newest entry of a closed history is in the row of its operation. SQLite merges both as they are;
+PostgreSQL has to be told that it needs no more of each than a page.
 """

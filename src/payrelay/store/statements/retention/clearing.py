@@ -78,32 +78,23 @@ CLEAR_ANSWER: Final = query(
 )
 """Puts a sealed mark in the place of an answer, unless a repeat still gets it."""
 
-PUT_HISTORY_CHECKPOINTS: Final = query(
-    """
-    INSERT INTO history_checkpoints (operation_id, version, previous, state, signature)
-    SELECT value ->> 0, (value ->> 1)::bigint, value ->> 2, value ->> 3, value ->> 4
-    FROM json_array_elements($1::json)
-    ON CONFLICT DO NOTHING""",
-    sqlite=(
-        """
-        INSERT INTO history_checkpoints (operation_id, version, previous, state, signature)
-        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
-               json_extract(value, '$[3]'), json_extract(value, '$[4]')
-        FROM json_each($1) WHERE true
-        ON CONFLICT DO NOTHING""",
-    ),
+CLOSE_HISTORY: Final = query(
+    f"""
+    UPDATE operations SET closed_history = $3
+    WHERE id = $1 AND chain = $2 AND state IN {_STATES} AND closed_history IS NULL
+    RETURNING id""",
 )
-"""Stores the checkpoints of some histories."""
+"""Keeps what is left of a history in the row of its operation, whose newest entry must have the hash $2."""
 
 CLEAR_ENTRIES: Final = query_among(
     """
     DELETE FROM history
-    WHERE operation_id @1 AND version < (
-        SELECT version FROM history_checkpoints WHERE operation_id = history.operation_id
+    WHERE operation_id @1 AND EXISTS (
+        SELECT 1 FROM operations WHERE id = history.operation_id AND closed_history IS NOT NULL
     )
     RETURNING operation_id, version""",
 )
-"""Removes the journal entries of some operations for which a checkpoint stands."""
+"""Removes the journal entries of some operations whose histories are closed."""
 
 ANCHOR_NUMBERED: Final = query(
     "SELECT number, from_ms, until_ms, lines, digest, made_at_ms FROM anchors WHERE number = $1"
