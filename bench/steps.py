@@ -131,6 +131,7 @@ FILES: Final = (
     ("flows/recovery/", MEMORY),
     ("store/recovery/", MEMORY),
     ("store/engine/postgresql/", POSTGRESQL),
+    ("store/engine/rows.py", ROWS),
     ("store/engine/", UNITS),
     ("gateways/http/reply_reader.py", PARSE),
     ("gateways/http/", SEND),
