@@ -1,36 +1,29 @@
-"""Books of any size for ``growth.py``: stored by the journal itself, so that every row has its digests and its history.
+"""Books of any size for ``growth.py``: what operations there are, what becomes of them, and what the worker leaves.
 
 Whatever the size, the newest operations are alike: one every four seconds, of the same kinds. A larger database only
 has more that is older. What waits for somebody is the oldest of each, and as many.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Final, NamedTuple
 
-import asyncpg
 import msgspec
-from tests.databases import sqlite_url
-from tests.flows.console.books import everything
-from tests.flows.console.desk import START_MS, Desk
+from tests.flows.console.desk import START_MS
 from tests.samples import OPERATION
 
 from clearing import ANSWER, CALL, EVIDENCE
 from payrelay.clock import Clock
+from payrelay.core.answers import Answer
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation, Retention, State, advance
 from payrelay.flows.operators.audit import anchor
 from payrelay.flows.relay import Relay
 from payrelay.store import open_database
-from payrelay.store.backup.copy_to_postgresql import copying
 from payrelay.store.engine.database import Database
 from payrelay.store.payments.journal import AcceptedOperation, Journal
 
 BETWEEN_MS: Final = 4_000
-TOGETHER: Final = 500
-"""Operations whose statements go into one transaction while a database is filled."""
 OPEN: Final = 20
 """Of the oldest, those in each of two open states."""
 DAY_MS: Final = 86_400_000
@@ -41,13 +34,14 @@ FIRST_PAYMENT: Final = 320_025_000_000
 
 
 class Books(NamedTuple):
-    """The operations of one database: how many there are, the last of them being the newest."""
+    """The operations of one database: how many there are, the last of them being the newest, and how far apart."""
 
     operations: int
+    between_ms: int = BETWEEN_MS
 
     def at_ms(self, number: int) -> int:
         """Gives when an operation began."""
-        return START_MS - (self.operations - number + 1) * BETWEEN_MS
+        return START_MS - (self.operations - number + 1) * self.between_ms
 
     def order(self, number: int) -> str:
         """Gives the order that an operation is about."""
@@ -112,8 +106,8 @@ async def accepted(journal: Journal, operation: Operation) -> Operation:
     return found.operation
 
 
-async def recorded(journal: Journal, operation: Operation, event: Event, payment_id: str) -> None:
-    """Stores what became of an operation, with the answer where it is final."""
+def changed_by(operation: Operation, event: Event, payment_id: str) -> tuple[Operation, JournalEntry, Answer | None]:
+    """Gives what becomes of an operation by an event: the operation, its entry, and the answer where it is final."""
     changed, entry = advance(
         operation, event, at_ms=operation.created_at_ms + TAKES_MS, retention=RETENTION, evidence=EVIDENCE
     )
@@ -121,27 +115,12 @@ async def recorded(journal: Journal, operation: Operation, event: Event, payment
         changed = msgspec.structs.replace(changed, inquire_at_ms=START_MS + 100 * DAY_MS)
     elif operation.payment_id is None:
         changed = msgspec.structs.replace(changed, payment_id=payment_id)
-    await journal.record(changed, entry, None if event is Event.UNKNOWN else ANSWER)
+    return changed, entry, None if event is Event.UNKNOWN else ANSWER
 
 
-async def fill(path: Path, books: Books, told: Callable[[int], None]) -> None:
-    """Makes an embedded database, and brings it to where a worker leaves it; ``told`` hears how far it has come."""
-    database = await open_database(sqlite_url(path), clock=Clock(), owner=True)
-    desk = Desk(database)
-    journal = desk.relay.journal
-
-    async def one(number: int) -> None:
-        operation = await accepted(journal, books.new(number))
-        await recorded(journal, operation, books.event(number), str(FIRST_PAYMENT + number))
-
-    for first in range(0, books.operations, TOGETHER):
-        behind = min(first + TOGETHER, books.operations)
-        await asyncio.gather(*map(one, range(first, behind)))
-        await finished(desk.relay, books.at_ms(behind))
-        told(behind)
-    await everything(desk)
-    await finished(desk.relay, START_MS)
-    await database.close()
+async def recorded(journal: Journal, operation: Operation, event: Event, payment_id: str) -> None:
+    """Stores what became of an operation, with the answer where it is final."""
+    await journal.record(*changed_by(operation, event, payment_id))
 
 
 async def finished(relay: Relay, now_ms: int) -> None:
@@ -156,20 +135,6 @@ async def finished(relay: Relay, now_ms: int) -> None:
 async def _all(batch: Callable[[], Awaitable[object]]) -> None:
     while await batch():
         pass
-
-
-async def copied(path: Path, server: str, name: str) -> str:
-    """Makes a database of that name on a server, and fills it from an embedded one; gives its address."""
-    connection = await asyncpg.connect(server)
-    await connection.execute(f"CREATE DATABASE {name}")
-    await connection.close()
-    url = f"{server.rpartition('/')[0]}/{name}"
-    async with copying(path, url, Clock()) as under_way:
-        await under_way.copy(lambda *_: None)
-    connection = await asyncpg.connect(url)
-    await connection.execute("VACUUM ANALYZE")  # which the server would do by itself in a while
-    await connection.close()
-    return url
 
 
 async def opened(url: str) -> Database:

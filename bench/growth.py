@@ -2,9 +2,13 @@
 
     PYTHONPATH=. python bench/growth.py [--operations 10000,1000000] [--repeats 2000] [--only sqlite] [--keep-docs]
 
-Each size has a database of its own, filled by the journal itself. All are measured at once: in each turn a thing is
-done once in every size, one after the other, so that whatever else the machine does weighs on all of them. What counts
-is the ratio to the smallest. ``--operations 10000,10000000`` measures ten million, which takes hours to fill.
+Each size has a database of its own, filled in bulk by the journal's own rows (``bulk_books.py``). All are measured at
+once: in each turn a thing is done once in every size, one after the other, so that whatever else the machine does
+weighs on all of them. What counts is the ratio to the smallest. Nothing is cleared meanwhile, however old it is.
+
+    PYTHONPATH=. python bench/growth.py --operations 10000,10000000 --keep-docs
+
+measures ten million. One store is filled, measured and removed after the other. Each needs some 40 GB of disk.
 """
 
 import argparse
@@ -20,12 +24,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import asyncpg
 import uvloop
 from tests.console.browsing import Window, console_on, signed_in
 from tests.databases import sqlite_url
 from tests.flows.console.books import PAYMENT, id_at
 from tests.flows.console.desk import START_MS, Desk
 
+import bulk_books
 import growing_books
 import postgresql
 import programs
@@ -36,7 +42,7 @@ from growing_books import DAY_MS, FIRST_PAYMENT, Books
 from payrelay import worker
 from payrelay.core.console.roles import Role
 from payrelay.core.payments.operation import Event, Operation, OperationFilter, State
-from payrelay.core.retention import Kept
+from payrelay.core.retention import Kept, Periods
 from payrelay.flows.retention.clear import clear_round
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
@@ -54,6 +60,8 @@ OLDEST: Final = 300
 MEDIAN_MAX: Final = 1.3
 P99_MAX: Final = 2.0
 BYTES_MAX: Final = 1_500
+BESIDE: Final = "beside charges"
+"""Ends the names of what is measured right after a charge: its commits empty the cache of SQLite's reader."""
 EMPTY: Final = Books(0)
 """What a database takes without operations isn't theirs."""
 BYTES_HEAD: Final = ["store", "operations", "bytes of each", "once finished", f"finished: at most {BYTES_MAX:,}"]
@@ -94,6 +102,7 @@ class Size:
         self.books = books
         self.database = database
         self.desk = Desk(database)
+        self.desk.relay.clearing.periods = Periods(None, None, None, None)
         self._draw = random.Random(1)  # noqa: S311 - nothing to keep secret
         self._number = books.operations
         self._sending: list[Operation] = []
@@ -113,15 +122,22 @@ class Size:
             "replay, of 30 days": lambda: self._replay(30 * DAY_MS // growing_books.BETWEEN_MS - NEWEST),
             "lookup by order, young": lambda: self._lookup(NEWEST),
             "lookup by order, any": lambda: self._lookup(self.books.operations),
+            f"replay, of 30 days, {BESIDE}": lambda: self._replay(30 * DAY_MS // growing_books.BETWEEN_MS - NEWEST),
+            f"lookup by order, any, {BESIDE}": lambda: self._lookup(self.books.operations),
             "page, newest": lambda: self._page(None),
-            "page, any": lambda: self._page(self.books.id(self._drawn(self.books.operations))),
+            "page, any": lambda: self._page(self.books.id(self.drawn(self.books.operations))),
             "due work: an idle round": self._round,
             "due work: what is stranded": self._stranded,
             "due work: lease": self._lease,
             **{name: partial(self._ask, address) for name, address in PAGES.items()},
         }
 
-    def _drawn(self, newest: int) -> int:
+    async def charge(self) -> None:
+        """Stores a whole charge, in two commits."""
+        await self._accept()
+        await self._record()
+
+    def drawn(self, newest: int) -> int:
         """Draws a charge of the newest operations, or of all but the oldest where there are fewer."""
         count = self.books.operations
         number = count - 1 - self._draw.randrange(min(newest, count - OLDEST))
@@ -137,14 +153,14 @@ class Size:
         await growing_books.recorded(self.desk.relay.journal, operation, Event.SUCCEEDED, payment)
 
     async def _replay(self, newest: int) -> None:
-        number = self._drawn(newest)
+        number = self.drawn(newest)
         claim = f"key/{self.books.key(number)}"
         found = await self.desk.relay.journal.find_claim("shop", claim, now_ms=START_MS)
         assert found is not None
         assert found.answer is not None
 
     async def _lookup(self, newest: int) -> None:
-        filters = OperationFilter(principal="shop", account="gateway", order_id=self.books.order(self._drawn(newest)))
+        filters = OperationFilter(principal="shop", account="gateway", order_id=self.books.order(self.drawn(newest)))
         assert await self.desk.relay.journal.list(filters, before=None, limit=100)
 
     async def _page(self, before: str | None) -> None:
@@ -180,22 +196,13 @@ def main() -> int:
     sizes = [Books(int(each)) for each in wanted.operations.split(",")]
     rows = [HEAD, ["---", "---", *["---:"] * (len(HEAD) - 3), "---"]]
     taken = [BYTES_HEAD, ["---", *["---:"] * (len(BYTES_HEAD) - 2), "---"]]
-    # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
-    with tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o711)  # the database runs as a user of its own when the bench is root
-        paths = {books: folder / f"{books.operations}.db" for books in (EMPTY, *sizes)}
-        for books, path in paths.items():
-            _filled(path, books)
-        with contextlib.ExitStack() as stack:
-            for store in ("postgresql", "sqlite"):  # what is measured in the embedded ones isn't copied
-                if store in wanted.only.split(","):
-                    urls = stack.enter_context(_served(store, paths, folder))
-                    full = uvloop.run(bytes_of(urls))
-                    rows += uvloop.run(measured(store, urls, wanted.repeats))
-                    end = uvloop.run(bytes_in_the_end(urls[sizes[0]], urls[EMPTY]))
-                    taken += [[store, f"{each.operations:,}", f"{full[each]:,}", "-", "-"] for each in sizes]
-                    taken[-len(sizes)][-2:] = [f"{end:,}", "met" if end <= BYTES_MAX else "short"]
+    for store in wanted.only.split(","):
+        with _filled(store, sizes) as urls:
+            full = uvloop.run(bytes_of(urls))
+            rows += uvloop.run(measured(store, urls, wanted.repeats))
+            end = uvloop.run(bytes_in_the_end(urls[sizes[0]], urls[EMPTY]))
+            taken += [[store, f"{each.operations:,}", f"{full[each]:,}", "-", "-"] for each in sizes]
+            taken[-len(sizes)][-2:] = [f"{end:,}", "met" if end <= BYTES_MAX else "short"]
     for row in (*rows, *taken):
         print("   ".join(row))
     if not wanted.keep_docs:
@@ -207,28 +214,41 @@ def _lines(rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
-def _filled(path: Path, books: Books) -> None:
-    began_s = time.monotonic()
-
-    def told(number: int) -> None:
-        if number % 100_000 == 0:
-            print(f"{number:,} of {books.operations:,} after {time.monotonic() - began_s:.0f} s", file=sys.stderr)
-
-    uvloop.run(growing_books.fill(path, books, told))
-
-
 @contextlib.contextmanager
-def _served(store: str, paths: dict[Books, Path], folder: Path) -> Iterator[dict[Books, str]]:
-    """Gives the address of each database while they can be used."""
-    if store == "sqlite":
-        yield {books: sqlite_url(path) for books, path in paths.items()}
-        return
-    cluster = postgresql.Cluster(folder)
-    with cluster.running(programs.cores().load):
-        yield {
-            books: asyncio.run(growing_books.copied(path, cluster.url, f"growth_{books.operations}"))
-            for books, path in paths.items()
-        }
+def _filled(store: str, sizes: list[Books]) -> Iterator[dict[Books, str]]:
+    """Fills a database of each size, and of none, and gives their addresses while they are there: one store a time."""
+    # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
+    with tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp") as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        folder.chmod(0o711)  # the database runs as a user of its own when the bench is root
+        cluster = None
+        if store == "postgresql":
+            cluster = postgresql.Cluster(folder)
+            stack.enter_context(cluster.running(programs.cores().load))
+        urls = {}
+        for books in (EMPTY, *sizes):
+            called = f"growth_{books.operations}"
+            urls[books] = sqlite_url(folder / f"{called}.db") if cluster is None else _made(cluster.url, called)
+            began_s = time.monotonic()
+            uvloop.run(bulk_books.fill(urls[books], books, partial(_tell, books, began_s)))
+        yield urls
+
+
+def _made(server: str, name: str) -> str:
+    """Makes a database on a server; gives its address."""
+
+    async def make() -> None:
+        connection = await asyncpg.connect(server)
+        await connection.execute(f"CREATE DATABASE {name}")
+        await connection.close()
+
+    asyncio.run(make())
+    return f"{server.rpartition('/')[0]}/{name}"
+
+
+def _tell(books: Books, began_s: float, number: int) -> None:
+    if number % 100_000 == 0:
+        print(f"{number:,} of {books.operations:,} after {time.monotonic() - began_s:.0f} s", file=sys.stderr)
 
 
 async def bytes_of(urls: dict[Books, str]) -> dict[Books, int]:
@@ -272,18 +292,27 @@ async def measured(store: str, urls: dict[Books, str], repeats: int) -> list[lis
     acts = [size.acts() for size in sizes]
     for name in acts[0]:
         count = max(repeats // PAGES_EACH, 1) if name.startswith("console") else repeats
-        found = await times_of([each[name] for each in acts], count)
+        befores: list[Act] = [size.charge if name.endswith(BESIDE) else _nothing for size in sizes]
+        found = await times_of([each[name] for each in acts], count, befores)
         rows += _rows(store, name, urls, found)
     for size in sizes:
         await size.database.close()
     return rows
 
 
-async def times_of(acts: list[Act], count: int) -> list[Times]:
-    """Does each of the acts so often, in turn, and measures it; the first tenth warms up and doesn't count."""
+async def _nothing() -> None:
+    """Does nothing before an act."""
+
+
+async def times_of(acts: list[Act], count: int, befores: list[Act]) -> list[Times]:
+    """Does each of the acts so often, in turn, and measures it; the first tenth warms up and doesn't count.
+
+    What comes before an act isn't measured.
+    """
     taken: list[list[float]] = [[] for _ in acts]
     for turn in range(-(count // 10) - 1, count):
-        for act, times in zip(acts, taken, strict=True):
+        for before, act, times in zip(befores, acts, taken, strict=True):
+            await before()
             began_s = time.perf_counter()
             await act()
             if turn >= 0:

@@ -29,7 +29,7 @@ from payrelay.core.recovery.lost_effects import MAKING
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
-from payrelay.flows.backups.copy_database import require_in_place
+from payrelay.flows.backups.in_place import require_in_place
 from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
@@ -41,7 +41,7 @@ from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind, GatewayR
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS, TRIALS
 from payrelay.gateways.sandbox_trial import SandboxTrial
-from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels, AnchorsOutside, Command
+from payrelay.runtime.alert_channels import AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
@@ -113,6 +113,8 @@ from payrelay.tracing.spans import Spans
 CONSOLE: Final = "payrelay.console.opening"
 """Loaded by its name, and only where the console is on: forms, passkeys and templates are a tenth of a start."""
 MakeConsole = Callable[..., ConsolePages]
+ALERT_ADDRESS: Final = "payrelay.runtime.clients.alert_address"
+"""Loaded by its name, and only where alerts go to an address."""
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -370,7 +372,8 @@ def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
     if settings.alert_command is not None:
         channels["command"] = Command(settings.alert_command, child_environment())
     if settings.alert_url is not None:
-        channels["address"] = Address(settings.alert_url.reveal())
+        address: Callable[[str], AlertChannel] = import_module(ALERT_ADDRESS).Address
+        channels["address"] = address(settings.alert_url.reveal())
     return channels
 
 

@@ -2,9 +2,12 @@ import contextlib
 import gc
 import os
 import pwd
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import rich
 from tests.cli.commands import GATEWAY, Run
 
 from payrelay.cli.session import loading, login_name, operator_from, reason_from
@@ -92,3 +95,23 @@ def test_the_collector_works_again_where_loading_failed() -> None:
     with pytest.raises(ImportError), loading():
         raise ImportError
     assert gc.isenabled()
+
+
+@pytest.mark.process
+def test_what_a_service_never_uses_is_there_again_for_whoever_asks() -> None:
+    """The log on a terminal is in colour, and a command shows its tables, also where a service was loaded first."""
+    code = "import sys; from payrelay.cli.session import loading\n"
+    code += "with loading(): import structlog\n"
+    code += "assert 'rich' not in sys.modules\n"
+    code += "import rich.table, payrelay.cli.terminal.text_log"
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+
+def test_what_is_loaded_already_stays_loaded() -> None:
+    """A service that a program starts in its own process takes nothing away from it."""
+    try:
+        with loading():
+            assert sys.modules["rich"] is rich
+        assert sys.modules["rich"] is rich
+    finally:
+        gc.unfreeze()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from payrelay.runtime.alert_channels import Address, AnchorsOutside, Command, NotGivenError
+from payrelay.runtime.alert_channels import AnchorsOutside, Command, NotGivenError
+from payrelay.runtime.clients.alert_address import Address
 
 BODY = b'{"alert":"op_1/2"}'
 ENVIRONMENT = {"PATH": os.environ["PATH"], "COLOUR": "blue"}

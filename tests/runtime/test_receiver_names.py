@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from payrelay.runtime.receiver_names import Found, NameThreads
+from payrelay.runtime.clients.receiver_names import Found, NameThreads
 
 FOUND: Found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.7", 443))]
 

@@ -1,6 +1,7 @@
 """One event to one address: what is called, and what never."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator
 
@@ -13,7 +14,8 @@ from payrelay.core.events.delivery import AttemptResult, Endpoint, EndpointState
 from payrelay.core.events.destinations import AllowedDestinations, allowed_of
 from payrelay.core.events.event import PublishedEvent
 from payrelay.core.secret import Secret
-from payrelay.runtime.webhook_sender import ANSWER_BYTES_MAX, SEND_MAX_S, Secrets, Signer, WebhookSender, host_of
+from payrelay.runtime.clients.webhooks import ANSWER_BYTES_MAX
+from payrelay.runtime.webhook_sender import SEND_MAX_S, Secrets, Signer, WebhookSender, host_of
 
 SIGNER = Signer(Secrets(Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")))
 
@@ -114,6 +116,17 @@ async def test_a_name_that_changes_its_address_is_checked_each_time(receiver: Re
     await sender.close()
 
     assert receiver.received == []
+
+
+async def test_events_that_load_the_client_together_are_sent_by_one(receiver: Receiver) -> None:
+    """After a start several endpoints have events. A second client would be left open when the first is closed."""
+    sender = WebhookSender(LOOPBACK, SetClock())
+    url = f"http://127.0.0.1:{receiver.port}/"
+    tried = await asyncio.gather(*(sender.send(endpoint(url), SIGNER, published()) for _ in range(3)))
+    await sender.close()
+    gc.collect()  # an open client would complain here
+
+    assert all(each.is_delivered for each in tried)
 
 
 async def test_a_name_that_is_allowed_may_lead_anywhere(receiver: Receiver) -> None:

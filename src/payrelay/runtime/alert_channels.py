@@ -10,11 +10,8 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from pathlib import Path
 from typing import BinaryIO, Final
-
-import aiohttp
 
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.schedules import DAY_MS
@@ -22,13 +19,10 @@ from payrelay.store.alerts import Alerts
 
 COMMAND_MAX_S: Final = 30.0
 """How long a command may run; a longer one is killed."""
-ADDRESS_MAX_S: Final = 10.0
-"""How long an address may take, from the look-up of its name to the status of its answer."""
 
 _TAIL_BYTES: Final = 200
 """More than a line of the file of anchors has: a time, a number of up to 18 digits, and a digest of 64."""
 _DATE: Final = slice(len("2026-01-01"))
-_HEADERS: Final = {"Content-Type": "application/json", "User-Agent": "payrelay"}
 
 
 class NotGivenError(Exception):
@@ -130,29 +124,6 @@ class Command:
                 )
             except (OSError, ValueError) as error:
                 raise NotGivenError("the command could not be started") from error
-
-
-class Address:
-    """Posts the alert to an address; any status from 200 to 299 means that the address accepted it."""
-
-    def __init__(self, url: str, *, limit_s: float = ADDRESS_MAX_S) -> None:
-        self._url = url
-        self._limit_s = limit_s
-
-    async def __call__(self, body: bytes) -> None:
-        """Sends an alert; raises NotGivenError where the address did not accept it."""
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._limit_s)) as session,
-                session.post(self._url, data=body, headers=_HEADERS, allow_redirects=False) as response,
-            ):
-                status = response.status
-        except TimeoutError:
-            raise NotGivenError(f"the address had not answered after {self._limit_s:g} s") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise NotGivenError("the address could not be reached") from error
-        if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-            raise NotGivenError(f"the address answered with HTTP {status}")
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

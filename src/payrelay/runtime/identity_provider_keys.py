@@ -131,6 +131,11 @@ class Jwks:
             raise FetchError("the address could not be reached") from error
 
 
+def keys_at(url: str, clock: Clock, log: FilteringBoundLogger) -> IdentityProviderKeys:
+    """Gives the keys that an address publishes."""
+    return IdentityProviderKeys(Jwks(url), clock, log)
+
+
 def _members(body: bytes) -> dict[str, object]:
     members: dict[str, object] = msgspec.json.decode(body, type=dict[str, object])
     return members

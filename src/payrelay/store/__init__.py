@@ -8,7 +8,7 @@ Rules of this layer:
 3. Tokens, card data and answers lie in the database sealed, or not at all.
 """
 
-from payrelay.store.engine.postgresql.database import Connecting
+from payrelay.store.engine.database import Connecting
 from payrelay.store.opening import free_bytes_of, open_database, status_of, watch_server
 
 __all__ = ["Connecting", "free_bytes_of", "open_database", "status_of", "watch_server"]

@@ -3,22 +3,44 @@
 import asyncio
 import contextlib
 from concurrent.futures import Executor, ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from payrelay.clock import Clock
 from payrelay.core.database.database_url import embedded_file
 from payrelay.core.database.schema_changes import ANY, AS_IT_IS, SchemaChanges
 from payrelay.core.database.store_status import StoreStatus
 from payrelay.store.engine import sqlite_file
-from payrelay.store.engine.database import Database, ServerWatcher
+from payrelay.store.engine.database import PATIENT, USUAL, Connecting, Database, ServerWatcher
 from payrelay.store.engine.owner_lock import OwnerLock
-from payrelay.store.engine.postgresql.database import Connecting, Postgresql, open_postgresql
-from payrelay.store.engine.postgresql.sessions import PATIENT_TIMEOUT_S
 from payrelay.store.engine.sqlite import InlineExecutor, Sqlite
 
-USUAL: Final = Connecting()
-PATIENT: Final = Connecting(is_patient=True, list_timeout_s=PATIENT_TIMEOUT_S)
+POSTGRESQL: Final = "payrelay.store.engine.postgresql.database"
+"""Loaded where a database is there: the driver takes megabytes, which a service with an embedded one does without."""
+
+
+@runtime_checkable
+class _Engine(Protocol):
+    """A database that is an engine, and no wrapper of one such as a test's."""
+
+    def status(self) -> StoreStatus:
+        """Gives its state now."""
+
+
+@runtime_checkable
+class _Shared(Protocol):
+    """An engine that has a server."""
+
+    def watch(self, watcher: ServerWatcher) -> None:
+        """Begins to watch which server takes the writes."""
+
+
+class _OpenPostgresql(Protocol):
+    """Opens a PostgreSQL database."""
+
+    async def __call__(self, url: str, *, clock: Clock, changes: SchemaChanges, connecting: Connecting) -> Database:
+        """See ``open_postgresql``."""
 
 
 async def open_database(
@@ -48,6 +70,7 @@ async def open_database(
     """
     name = embedded_file(url)
     if name is None:
+        open_postgresql: _OpenPostgresql = import_module(POSTGRESQL).open_postgresql
         return await open_postgresql(url, clock=clock, changes=changes, connecting=connecting)
     path = Path(name)
     sqlite_file.require_folder(path, may_make=changes.may_make)
@@ -74,13 +97,13 @@ def watch_server(database: Database, watcher: ServerWatcher) -> None:
 
     An embedded database has no server: one process owns the file.
     """
-    if isinstance(database, Postgresql):
+    if isinstance(database, _Shared):
         database.watch(watcher)
 
 
 def status_of(database: Database) -> StoreStatus | None:
     """Gives the state of a database's engine now; None for a database that is no engine, such as a test's."""
-    return database.status() if isinstance(database, Sqlite | Postgresql) else None
+    return database.status() if isinstance(database, _Engine) else None
 
 
 def free_bytes_of(database: Database) -> int | None:

@@ -9,10 +9,12 @@ Rules:
 
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-import aiohttp
 from structlog.typing import FilteringBoundLogger
+
+if TYPE_CHECKING:
+    import aiohttp
 
 T = TypeVar("T")
 
@@ -72,7 +74,7 @@ class Spans(Protocol):
     async def around(self, name: str, work: Awaitable[T]) -> T:
         """Waits for work inside of a span below the current one."""
 
-    def client(self) -> aiohttp.TraceConfig:
+    def client(self) -> "aiohttp.TraceConfig":
         """Makes what records each request of aiohttp's client as a span, and sends ``traceparent`` with it.
 
         The span has no path, which may be a secret of the receiver.

@@ -15,9 +15,8 @@ from payrelay.core.database.schema_changes import ANY, AS_IT_IS, MAKE
 from payrelay.core.payments.operation import Event, Operation
 from payrelay.errors import Outdated, StoreError, StoreUnavailable, StoreUnusable
 from payrelay.store import open_database
-from payrelay.store.engine.database import Database, Statement, Unit, Value
+from payrelay.store.engine.database import POOL_SIZE, Database, Statement, Unit, Value
 from payrelay.store.engine.migrations import shipped
-from payrelay.store.engine.postgresql.database import POOL_SIZE
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.sqlite import BATCH_MAX
 

@@ -10,8 +10,8 @@ from tests.databases import sqlite_url
 from payrelay.clock import Clock
 from payrelay.errors import StoreFault, StoreUnavailable
 from payrelay.store import open_database
-from payrelay.store.engine.database import Database, Statement, all_rows
-from payrelay.store.engine.postgresql.database import LIST_SHARE, Connecting
+from payrelay.store.engine.database import Connecting, Database, Statement, all_rows
+from payrelay.store.engine.postgresql.database import LIST_SHARE
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay.store.opening import status_of

@@ -15,7 +15,7 @@ from tests.databases import sqlite_url
 from payrelay.clock import Clock
 from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store import open_database
-from payrelay.store.engine.sqlite_file import open_file
+from payrelay.store.engine.sqlite_file import Tuning, open_file
 
 OPEN = (
     "import sys; from pathlib import Path; from payrelay.clock import Clock; "
@@ -59,6 +59,38 @@ def test_a_file_is_opened_again(tmp_path: Path) -> None:
     """The second start finds nothing to migrate."""
     close(tmp_path / "payrelay.db")
     close(tmp_path / "payrelay.db")
+
+
+def test_the_pages_that_sqlite_keeps_take_little_memory(tmp_path: Path) -> None:
+    """Each connection fills its cache under load, and three of 32 MB made up half of the service's memory."""
+    connections = open_file(tmp_path / "payrelay.db", clock=Clock())
+    kib = [-connection.execute("PRAGMA cache_size").fetchone()[0] for connection in connections]
+    for connection in reversed(connections):
+        connection.close()
+
+    assert sum(kib) <= 6 * 1024
+
+
+def test_a_batch_that_changes_more_than_is_kept_is_whole_and_one_commit(tmp_path: Path) -> None:
+    """Pages without room are written before the COMMIT; a reader, and a start after a kill, see none of them."""
+    path = tmp_path / "payrelay.db"
+    connections = open_file(path, clock=Clock(), tuning=Tuning(writer_kib=64))
+    writer, reader = connections.writer, connections.reader
+    writer.execute("CREATE TABLE wide (number INTEGER PRIMARY KEY, text BLOB) STRICT")
+    writer.execute("BEGIN IMMEDIATE")
+    writer.executemany("INSERT INTO wide VALUES (?, randomblob(3000))", ((number,) for number in range(200)))
+    log_bytes = path.with_name("payrelay.db-wal").stat().st_size
+    seen = [reader.execute("SELECT count(*) FROM wide").fetchone()[0]]
+    killed = tmp_path / "killed.db"
+    for suffix in ("", "-wal"):
+        shutil.copyfile(f"{path}{suffix}", f"{killed}{suffix}")
+    writer.execute("COMMIT")
+    seen += [reader.execute("SELECT count(*) FROM wide").fetchone()[0]]
+    for connection in reversed(connections):
+        connection.close()
+
+    assert log_bytes > 400_000
+    assert [*seen, *sqlite3.connect(killed).execute("SELECT count(*) FROM wide").fetchone()] == [0, 200, 0]
 
 
 def test_a_name_with_odd_characters_is_only_a_name(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The feed: events in the order in which all can see them, on each engine."""
 
 import asyncio
+import itertools
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.core.payments.operation import Event
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Unit
+from payrelay.store.engine.sqlite import InlineExecutor, Sqlite
+from payrelay.store.engine.sqlite_file import open_file
 from payrelay.store.events import outbox
 from payrelay.store.events.feed import SCANNED_MAX, Feed, Reader
 
@@ -180,6 +184,33 @@ async def test_an_outdated_change_tells_nothing(book: Book) -> None:
     await feed.publish(0)
     assert sum(isinstance(result, Exception) for result in results) == 1
     assert len(await feed.tail(0, 10)) == 1
+
+
+async def test_an_old_event_behind_a_younger_one_is_forgotten(database: Database) -> None:
+    """Positions are given in the order of commits, and processes' clocks differ."""
+    feed = Feed(database)
+    await put(database, event(1, at_ms=2 * DAY_MS), event(2, at_ms=1))
+    await feed.publish(0)
+
+    assert await feed.forget(DAY_MS, 10)
+    assert await numbers(feed) == [1]
+
+
+async def test_a_look_for_old_events_reads_the_oldest_alone(tmp_path: Path) -> None:
+    """It comes every few seconds for as long as the service runs, and hardly ever finds one."""
+    connections = open_file(tmp_path / "payrelay.db", clock=Clock())
+    loop = asyncio.get_running_loop()
+    database = Sqlite(connections, executor=InlineExecutor(), loop=loop, lock=None, busy_s=1, list_timeout_s=None)
+    feed = Feed(database)
+    await asyncio.gather(*(put(database, event(number)) for number in range(400)))
+    while await feed.publish(0):
+        pass
+    steps = itertools.count()
+    connections.writer.set_progress_handler(lambda: next(steps) < 0, 1)
+    assert not await feed.forget(0, 1_000)
+    await database.close()
+
+    assert next(steps) < 500
 
 
 async def test_old_events_are_forgotten(database: Database) -> None:

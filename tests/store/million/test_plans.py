@@ -43,6 +43,7 @@ ALLOWED: Final = {
     "data_keys.OLD_CUSTOMERS": _UPGRADE,
     "events.feed.FORGET_DELIVERIES": "removes what it reads, as many rows as events of one batch have",
     "events.feed.PRUNABLE": "stops at its limit",
+    "events.feed.IS_ANY_PRUNABLE": "stops at its limit",
     "events.feed.READ_BETWEEN": "between two positions that are a batch apart",
     "gateways.budget.BLOCK_ALL_PERMITS": "a recovery, once, before anything is sent",
     "meta.ANY_CHAINED": "once in a store's life",

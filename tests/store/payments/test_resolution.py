@@ -2,6 +2,7 @@ import asyncio
 import itertools
 from typing import Final
 
+import asyncpg
 import msgspec
 import pytest
 from tests.digests import digests_of
@@ -15,8 +16,16 @@ from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.resolution import PAGE, ResolutionStore
+from payrelay.store.statements.payments.resolution import OPEN_OPERATIONS
 
 MERCHANT: Final = "0123456789abcdef"
+MANY_DECLINED: Final = """
+    INSERT INTO operations (id, account, merchant, principal, kind, state, version, subject, fingerprint, request_id,
+                            created_at_ms, updated_at_ms, send_by_ms, sealed_call)
+    SELECT 'op_' || n, 'main', 'm', 'shop', 'charge', CASE WHEN n % 500 = 0 THEN 'needs_attention' ELSE 'declined' END,
+           1, '', '', '', 0, 0, 0, ''
+    FROM generate_series(1, 10000) AS n;
+    ANALYZE operations"""
 
 
 @pytest.fixture
@@ -87,6 +96,22 @@ async def test_operations_in_a_state_are_read_page_by_page(book: Book, resolutio
     assert [row.id for row in await resolution.in_state(State.UNKNOWN, after=rows[1].id)] == [rows[2].id]
     assert await resolution.in_state(State.PENDING) == []
     assert PAGE == 200
+
+
+@pytest.mark.postgresql
+async def test_what_waits_is_planned_once_however_many_were_declined(postgresql_url: str) -> None:
+    """The worker and the queue ask for it all day; to plan it anew takes PostgreSQL longer than to read it."""
+    connection = await asyncpg.connect(postgresql_url)
+    await connection.execute(MANY_DECLINED)
+    statement = await connection.prepare(OPEN_OPERATIONS.postgresql)
+    counts = [len(await statement.fetch(State.NEEDS_ATTENTION, "", PAGE)) for _ in range(12)]
+    custom = await connection.fetchval(
+        "SELECT custom_plans FROM pg_prepared_statements WHERE statement = $1", OPEN_OPERATIONS.postgresql
+    )
+    await connection.close()
+
+    assert counts == [20] * 12
+    assert custom == 5, "PostgreSQL tries five plans of their own, and keeps a general one that is as good"
 
 
 async def test_a_payment_belongs_to_the_operation_that_it_was_found_for(

@@ -1,14 +1,29 @@
 """Makes the reader of an identity provider's tokens from the settings."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from importlib import import_module
+from typing import Final, Protocol, TypeAlias
 
 from structlog.typing import FilteringBoundLogger
 
-from payrelay.api.auth.identity_provider import IdentityTokenReader
+from payrelay.api.auth.identity_provider import IdentityKeySource, IdentityTokenReader
 from payrelay.clock import Clock
 from payrelay.core.access.identity_provider import IdentityProvider
-from payrelay.runtime.identity_provider_keys import IdentityProviderKeys, Jwks
 from payrelay.settings import IdentitySettings
+
+KEYS: Final = "payrelay.runtime.identity_provider_keys"
+"""Loaded by its name, and only where an identity provider is set: its HTTP client takes 11 MB."""
+
+
+class _Keys(IdentityKeySource, Protocol):
+    """Keys that are fetched and cached."""
+
+    async def close(self) -> None:
+        """Ends a fetch that is under way."""
+
+
+_KeysAt: TypeAlias = Callable[[str, Clock, FilteringBoundLogger], _Keys]
 
 
 def identity_token_reader(
@@ -29,6 +44,7 @@ def identity_token_reader(
         scopes=identity.scopes,
         accounts=identity.accounts or None,
     )
-    keys = IdentityProviderKeys(Jwks(identity.jwks_url), clock, log)
+    keys_at: _KeysAt = import_module(KEYS).keys_at
+    keys = keys_at(identity.jwks_url, clock, log)
     stack.push_async_callback(keys.close)
     return IdentityTokenReader(identity_provider, keys, clock)

@@ -16,7 +16,6 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api.http.request_log import describe, json_log
-from payrelay.cli.terminal.text_log import text_log
 from payrelay.clock import Clock
 
 LIBRARY: Final = "library"
@@ -55,6 +54,8 @@ def service_log(*, is_text: bool, level: int) -> Iterator[FilteringBoundLogger]:
     ``level`` is the least level of a line that is written, one of ``logging``.
     """
     if is_text:
+        from payrelay.cli.terminal.text_log import text_log
+
         yield text_log(sys.stdout, Clock(), level)
         return
     log = json_log(sys.stdout.buffer, Clock(), level)

@@ -17,7 +17,7 @@ from payrelay.store.backup.in_transaction import InTransaction, in_postgresql, i
 from payrelay.store.backup.restored_postgresql import connected, require_quiet
 from payrelay.store.backup.tables import copy_tables
 from payrelay.store.engine.owner_lock import OwnerLock
-from payrelay.store.engine.postgresql.database import Connecting, open_postgresql
+from payrelay.store.engine.postgresql.database import open_postgresql
 from payrelay.store.engine.postgresql.faults import translated
 from payrelay.store.engine.postgresql.hosts import name_of
 from payrelay.store.engine.sqlite_file import require_ours, require_there
@@ -63,7 +63,7 @@ async def copying(path: Path, url: str, clock: Clock) -> AsyncIterator[CopyUnder
         target = await stack.enter_async_context(connected(url))
         stack.enter_context(translated())
         await require_quiet(target, name)
-        await (await open_postgresql(url, clock=clock, changes=ANY, connecting=Connecting())).close()
+        await (await open_postgresql(url, clock=clock, changes=ANY)).close()
         await stack.enter_async_context(target.transaction())
         # A service that is started on it meanwhile would begin a store of its own there.
         await target.execute("LOCK TABLE meta IN ACCESS EXCLUSIVE MODE")

@@ -9,8 +9,8 @@ A *unit of work* is a generator. It yields a ``Statement``, gets the rows back, 
 It must do nothing else: no await, no I/O, no clock. Both engines drive it on the event loop.
 """
 
-from collections.abc import Generator, Sequence
-from typing import Final, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -26,6 +26,32 @@ Row: TypeAlias = Sequence[Value]
 
 LIST_TIMEOUT_S: Final = 3.0
 """How long a list may take: one that has an index takes milliseconds."""
+POOL_SIZE: Final = 16
+"""Connections of one process, unless it is set otherwise: more would mostly queue inside the server."""
+PATIENT_TIMEOUT_S: Final = 3600.0
+"""How long a statement may take that reads a whole table, as upgrades and audits do: ten million rows take minutes."""
+
+
+class Connecting(NamedTuple):
+    """How a shared database is opened.
+
+    Attributes:
+        is_patient: whether a statement may take as long as it takes to read a whole table.
+        pool_size: the connections of the pool.
+        wait_s: how long a server is waited for that isn't there yet.
+        told: gets a line for the log each time that the server wasn't there.
+        list_timeout_s: how long a list may take.
+    """
+
+    is_patient: bool = False
+    pool_size: int = POOL_SIZE
+    wait_s: float = 0.0
+    told: Callable[[str], None] = lambda _: None
+    list_timeout_s: float = LIST_TIMEOUT_S
+
+
+USUAL: Final = Connecting()
+PATIENT: Final = Connecting(is_patient=True, list_timeout_s=PATIENT_TIMEOUT_S)
 
 
 class Statement(msgspec.Struct, frozen=True, gc=False):

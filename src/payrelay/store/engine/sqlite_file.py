@@ -25,13 +25,28 @@ _VERSION_MIN: Final = (3, 37, 0)
 """The first SQLite with strict tables."""
 _STATEMENTS_KEPT: Final = 256
 """Prepared statements of one connection; more than we have."""
-_CHECKPOINT_PAGES: Final = 4_000
-"""16 MB of log, after which it is copied into the file: enough that most pages are copied once for many changes."""
-_CACHE_KIB: Final = 32 * 1024
-"""Room for all pages that one batch changes, so that none of them is written before the COMMIT."""
-_LOG_BYTES_KEPT: Final = 64 * 1024 * 1024
-"""The log is cut back to this size after a burst."""
 _FILE_MODE: Final = 0o600
+
+
+class Tuning(NamedTuple):
+    """How much memory SQLite takes, and when it copies its log into the file (see docs/decisions/0093).
+
+    Attributes:
+        writer_kib: pages that the writer's connection keeps.
+        reader_kib: pages that the reader's connection keeps, until the next commit.
+        lists_kib: the same of the connection of lists.
+        checkpoint_pages: pages of log after which it is copied into the file.
+        log_bytes_kept: the log is cut back to this size after a burst.
+    """
+
+    writer_kib: int = 2_048
+    reader_kib: int = 2_048
+    lists_kib: int = 2_048
+    checkpoint_pages: int = 4_000
+    log_bytes_kept: int = 64 * 1024 * 1024
+
+
+TUNING: Final = Tuning()
 
 
 class SqliteConnections(NamedTuple):
@@ -42,7 +57,9 @@ class SqliteConnections(NamedTuple):
     lists: sqlite3.Connection
 
 
-def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, changes: SchemaChanges = ANY) -> SqliteConnections:
+def open_file(
+    path: Path, *, clock: Clock, busy_s: float = BUSY_S, changes: SchemaChanges = ANY, tuning: Tuning = TUNING
+) -> SqliteConnections:
     """Opens the file; makes a missing one, and brings its schema up to date, where ``changes`` allow it.
 
     Raises StoreUnusable where an operator must act, StoreUnavailable while another process keeps it locked.
@@ -52,7 +69,7 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, changes: Sche
     require_folder(path, may_make=changes.may_make)
     writer = None
     try:
-        writer = _connect(path, "rw", busy_s)
+        writer = _connect(path, "rw", busy_s, tuning, tuning.writer_kib)
         if changes.may_make:
             # Only before the first table: later it needs the whole file written anew.
             writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -62,7 +79,10 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S, changes: Sche
         else:
             _require_ready(writer, path)
             _require_log(writer, path)
-        reader, lists = (_connect(path, "ro", min(busy_s, _READ_BUSY_S)) for _ in range(2))
+        read_busy_s = min(busy_s, _READ_BUSY_S)
+        reader, lists = (
+            _connect(path, "ro", read_busy_s, tuning, kib) for kib in (tuning.reader_kib, tuning.lists_kib)
+        )
         for connection in (reader, lists):
             connection.execute("SELECT count(*) FROM schema_version").fetchall()
         writer.execute("PRAGMA busy_timeout = 0")
@@ -105,7 +125,7 @@ def require_there(path: Path) -> None:
         )
 
 
-def _connect(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
+def _connect(path: Path, mode: str, busy_s: float, tuning: Tuning, cache_kib: int) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={mode}",
         uri=True,
@@ -120,9 +140,9 @@ def _connect(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
         "trusted_schema = OFF",
         "secure_delete = ON",
         "temp_store = MEMORY",
-        f"cache_size = {-_CACHE_KIB}",
-        f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
-        f"journal_size_limit = {_LOG_BYTES_KEPT}",
+        f"cache_size = {-cache_kib}",
+        f"wal_autocheckpoint = {tuning.checkpoint_pages}",
+        f"journal_size_limit = {tuning.log_bytes_kept}",
     ):
         connection.execute(f"PRAGMA {pragma}")
     return connection

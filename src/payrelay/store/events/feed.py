@@ -162,6 +162,8 @@ def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int) -
 
 
 def _forget(before_ms: int, limit: int) -> Unit[bool]:
+    if not (yield Statement(statements.IS_ANY_PRUNABLE, (before_ms,))):
+        return False
     [[until]] = yield Statement(statements.PRUNABLE, (before_ms, limit))
     if until is None:
         return False

@@ -21,7 +21,7 @@ from payrelay.store.statements.payments import marks as statements
 KEPT_MS: Final = 300_000
 """The last minutes: longer than a standby is behind, and a failover lasts."""
 COMMITS_MAX: Final = 4_000
-"""Of a busy service these are the last minutes too; each takes about two kilobytes."""
+"""Of a busy service these are the last minutes too; each takes about three kilobytes."""
 ANSWERED: Final = frozenset({State.SUCCEEDED, State.DECLINED, State.REFUSED})
 """The states of an operation that the gateway has answered for good."""
 

@@ -11,23 +11,32 @@ Rules:
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import asyncpg
 
 from payrelay.clock import Clock
 from payrelay.core.database.schema_changes import SchemaChanges
 from payrelay.errors import StoreFault, StoreUnavailable, StoreUnusable
-from payrelay.store.engine.database import LIST_TIMEOUT_S, Row, ServerWatcher, Statement, T, Unit, too_long
+from payrelay.store.engine.database import (
+    PATIENT_TIMEOUT_S,
+    USUAL,
+    Connecting,
+    Row,
+    ServerWatcher,
+    Statement,
+    T,
+    Unit,
+    too_long,
+)
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.postgresql.batches import Batches, UndoneError
 from payrelay.store.engine.postgresql.faults import OtherServerError, first_line, in_doubt, is_of_one_row
 from payrelay.store.engine.postgresql.hosts import name_of, unreadable
 from payrelay.store.engine.postgresql.migrating import SchemaTarget, bring_up_to_date
 from payrelay.store.engine.postgresql.sessions import (
-    PATIENT_TIMEOUT_S,
     STATEMENT_TIMEOUT_S,
     Access,
     require_durable,
@@ -36,8 +45,6 @@ from payrelay.store.engine.postgresql.sessions import (
 from payrelay.store.engine.postgresql.watching import Watching, server_at
 from payrelay.store.engine.status import FailureCount, StoreStatus
 
-POOL_SIZE: Final = 16
-"""Connections of one process, unless it is set otherwise: more would mostly queue inside the server."""
 LIST_SHARE: Final = 4
 """Of so many connections, lists have one: the others are for what charges need."""
 CLEARING_LOCK_TIMEOUT_S: Final = 0.1
@@ -49,24 +56,6 @@ _SMALL: Final = re.compile("data_keys(_[0-9]{2})?")
 """The tables that are written anew. Nobody reads or writes a table meanwhile, so no other may be named here."""
 _MAY_CLEAR: Final = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)"
 """To others than the owner the server only gives a warning, and leaves the table as it is."""
-
-
-class Connecting(NamedTuple):
-    """How a shared database is opened.
-
-    Attributes:
-        is_patient: whether a statement may take as long as it takes to read a whole table.
-        pool_size: the connections of the pool.
-        wait_s: how long a server is waited for that isn't there yet.
-        told: gets a line for the log each time that the server wasn't there.
-        list_timeout_s: how long a list may take.
-    """
-
-    is_patient: bool = False
-    pool_size: int = POOL_SIZE
-    wait_s: float = 0.0
-    told: Callable[[str], None] = lambda _: None
-    list_timeout_s: float = LIST_TIMEOUT_S
 
 
 class Postgresql:
@@ -219,7 +208,9 @@ class Postgresql:
             return await _go_on(connection, unit, statement)
 
 
-async def open_postgresql(url: str, *, clock: Clock, changes: SchemaChanges, connecting: Connecting) -> Postgresql:
+async def open_postgresql(
+    url: str, *, clock: Clock, changes: SchemaChanges, connecting: Connecting = USUAL
+) -> Postgresql:
     """Connects. Makes the schema, and brings it up to date, where ``changes`` allow it; else refuses an old one.
 
     Raises SettingsError for a URL that can't be read. Raises StoreUnusable where the server can't be reached in time,

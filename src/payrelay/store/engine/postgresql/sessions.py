@@ -21,8 +21,6 @@ CONNECT_TIMEOUT_S: Final = 5.0
 """How long a connection may take to be made. Each of several hosts has as much, all at the same time."""
 STATEMENT_TIMEOUT_S: Final = 5.0
 """Our statements take milliseconds. One that takes longer waits for a lock or a failing disk."""
-PATIENT_TIMEOUT_S: Final = 3600.0
-"""How long a statement may take that reads a whole table, as upgrades and audits do: ten million rows take minutes."""
 LOCK_TIMEOUT_S: Final = 2.0
 """Equals the wait of the embedded database for another process."""
 IDLE_IN_TRANSACTION_TIMEOUT_S: Final = 10.0

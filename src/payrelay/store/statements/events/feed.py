@@ -99,6 +99,14 @@ READ_BETWEEN: Final = query(
 )
 """Reads a principal's events between two positions and two times."""
 
+IS_ANY_PRUNABLE: Final = query(
+    """
+    SELECT 1 FROM (SELECT at_ms FROM events ORDER BY position LIMIT 20) AS oldest
+    WHERE at_ms < $1 LIMIT 1""",
+)
+"""Tells whether any of the oldest events is from before a time: a few are looked at, because positions and times differ
+in their order by seconds."""
+
 PRUNABLE: Final = query(
     """
     SELECT max(position) FROM (SELECT position, at_ms FROM events ORDER BY position LIMIT $2) AS oldest

@@ -4,8 +4,9 @@
 
 from typing import Final
 
-from payrelay.core.payments.operation import PAYMENT_KINDS
+from payrelay.core.payments.operation import OPEN_STATES, PAYMENT_KINDS, State
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.pagination import Among
 from payrelay.store.statements.payment_owners import (
     IS_OPEN,
     TOOK_NO_EFFECT,
@@ -34,12 +35,19 @@ POSTPONE: Final = query(
 NEXT_DUE: Final = query("SELECT min(probe_at_ms) FROM operations WHERE probe_at_ms IS NOT NULL")
 """Reads when the next operation is due for a status inquiry."""
 
+_OPEN_OPERATIONS: Final = """
+    SELECT {columns} FROM operations
+    WHERE state = $1 AND {among} AND id > $2 ORDER BY id LIMIT $3"""
+_WAITING: Final = Among.all_but("state", (State.ACCEPTED, State.SENDING), OPEN_STATES)
 OPEN_OPERATIONS: Final = query(
-    f"""
-    SELECT {READ_COLUMNS} FROM operations
-    WHERE state = $1 AND {RARE.text} AND id > $2 ORDER BY id LIMIT $3""",
+    _OPEN_OPERATIONS.format(columns=READ_COLUMNS, among=f"{RARE.text} AND {_WAITING.text}"),
+    sqlite=(_OPEN_OPERATIONS.format(columns=READ_COLUMNS, among=RARE.text),),
 )
-"""Reads the operations in one of the rare states, oldest first, from an id on."""
+"""Reads the operations that wait in one of the open states, oldest first, from an id on.
+
+The other rare states, which grow with the database, are kept out for PostgreSQL's planner. With them it expects many
+rows of a state that it doesn't know yet, and plans the statement anew each time.
+"""
 
 OWNERS_OF_PAYMENT: Final = query(owners_of_payment(asking="operations"))
 """Finds another operation, or a checkout, that a payment belongs to."""

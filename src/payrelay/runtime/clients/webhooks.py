@@ -1,0 +1,124 @@
+"""Posts webhooks over connections that lead to checked addresses only (``runtime.webhook_sender`` has the rules)."""
+
+import asyncio
+import socket
+from typing import Final
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from payrelay.clock import Clock
+from payrelay.core.events.delivery import AttemptResult, judged
+from payrelay.core.events.destinations import AllowedDestinations, may_reach
+from payrelay.runtime.clients.receiver_names import NameThreads
+from payrelay.tracing.spans import Spans
+
+ANSWER_BYTES_MAX: Final = 16_384
+"""Bytes of an answer that are read, so that its connection can be reused; after a longer answer it is closed."""
+ANSWER_READ_MAX_S: Final = 1.0
+"""How long the rest of an answer is read once its status is known."""
+IDLE_S: Final = 15.0
+"""How long an idle connection is kept."""
+_NAMES_KEPT_S: Final = 10
+
+
+class _ForbiddenAddress(OSError):
+    """The name resolves to a forbidden address."""
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves names to allowed addresses: to all addresses of a name, or to none where one is forbidden."""
+
+    def __init__(self, allowed: AllowedDestinations, inner: AbstractResolver) -> None:
+        self._allowed = allowed
+        self._inner = inner
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Returns the addresses of a host; raises OSError where there is none, or one of them is forbidden."""
+        found = await self._inner.resolve(host, port, family)
+        if not all(may_reach(host, result["host"], self._allowed) for result in found):
+            raise _ForbiddenAddress("the name leads to an address that is not public")
+        return found
+
+    async def close(self) -> None:
+        """Closes the inner resolver."""
+        await self._inner.close()
+
+
+class WebhookClient:
+    """Posts webhooks; belongs to the event loop that it was made on.
+
+    Args:
+        allowed: the addresses that may be reached.
+        clock: gives the time, for an answer that says when to come again.
+        limit_s: from the look-up of the name to the end of the answer.
+        resolver: resolves names; None for the system's.
+        spans: records each request, where tracing is on.
+    """
+
+    def __init__(
+        self,
+        allowed: AllowedDestinations,
+        clock: Clock,
+        *,
+        limit_s: float,
+        resolver: AbstractResolver | None,
+        spans: Spans | None,
+    ) -> None:
+        self._clock = clock
+        self._limit_s = limit_s
+        connector = aiohttp.TCPConnector(
+            resolver=GuardedResolver(allowed, resolver or NameThreads()),
+            limit=0,  # the endpoint workers limit themselves; a limit here would let a slow receiver delay others
+            ttl_dns_cache=_NAMES_KEPT_S,
+            keepalive_timeout=IDLE_S,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=limit_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trace_configs=None if spans is None else [spans.client()],
+        )
+
+    async def post(self, url: str, body: bytes, headers: dict[str, str], /) -> AttemptResult:
+        """Posts one webhook, and returns the result; raises nothing but a cancellation."""
+        try:
+            async with self._session.post(url, data=body, headers=headers, allow_redirects=False) as response:
+                result = judged(response.status, response.headers.get("Retry-After"), self._clock.now_ms())
+                await _read_some(response)
+        except TimeoutError:
+            return AttemptResult(failure=f"had not answered after {self._limit_s:g} s")
+        except aiohttp.ClientConnectorDNSError as error:
+            return AttemptResult(failure=_of_resolving(error))
+        except aiohttp.ClientSSLError:
+            return AttemptResult(failure="has no certificate that is trusted")
+        except (aiohttp.ClientError, OSError, ValueError):
+            return AttemptResult(failure="could not be reached")
+        return result
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._session.close()
+
+
+async def _read_some(response: aiohttp.ClientResponse) -> None:
+    """Reads a short answer to its end; closes the connection of a longer or a slower one."""
+    try:
+        left = ANSWER_BYTES_MAX
+        async with asyncio.timeout(ANSWER_READ_MAX_S):
+            while left > 0 and (piece := await response.content.read(left)):
+                left -= len(piece)
+        if left <= 0:
+            response.close()
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        # Only the status counts, and it is known.
+        response.close()
+
+
+def _of_resolving(error: aiohttp.ClientConnectorDNSError) -> str:
+    if isinstance(error.os_error, _ForbiddenAddress):
+        return "has a name that leads to an address that is not public"
+    return "has a name that leads nowhere"
