@@ -27,7 +27,7 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
-	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth bench-many work-budget soak lock clean
+	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth bench-many bench-profile work-budget soak lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -174,6 +174,10 @@ bench-many: $(VENV)/.bench ## measure starts, 1,000 accounts, up to 4 processes 
 	@PYTHONPATH=. $(BIN)/python bench/many.py
 	@PYTHONPATH=. $(BIN)/python bench/accounts.py
 	@$(BIN)/python bench/followers.py
+
+bench-profile: $(VENV)/.bench ## say where each microsecond of a request goes, and measure what each promise costs
+	@bench/install.sh
+	@$(BIN)/python bench/profiling.py
 
 MINUTES ?= 60
 RATE ?= 25

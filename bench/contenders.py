@@ -5,7 +5,7 @@ import contextlib
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -139,7 +139,7 @@ class Usual:
         """Runs it."""
         uvicorn = [sys.executable, "-m", "uvicorn", "usual_relay:app", "--app-dir", str(HERE)]
         uvicorn += ["--no-access-log", "--log-level", "warning", "--host", programs.HOST, "--port"]
-        with _relay_served(self._setting, "usual", uvicorn) as served:
+        with relay_served(self._setting, "usual", uvicorn) as served:
             yield served
 
 
@@ -157,13 +157,13 @@ class Bare:
     def served(self) -> Iterator[Served]:
         """Runs it."""
         bare = [sys.executable, str(HERE / "bare_relay.py"), programs.HOST]
-        with _relay_served(self._setting, "bare", bare) as served:
+        with relay_served(self._setting, "bare", bare) as served:
             yield served
 
 
 @contextlib.contextmanager
-def _relay_served(setting: Setting, name: str, arguments: list[str]) -> Iterator[Served]:
-    """Runs a relay beside ours; its last argument is the port, and its settings begin with its name."""
+def relay_served(setting: Setting, name: str, arguments: list[str]) -> Iterator[Served]:
+    """Runs a program beside ours; its last argument is the port, and its settings begin with its name."""
     port, prefix = programs.free_port(), name.upper()
     environment = {
         f"{prefix}_BASE_URL": setting.gateway.url,
@@ -205,13 +205,14 @@ class _Payrelay:
     kinds = (Kind.READ, Kind.CHARGE, Kind.REPLAY)
     is_loaded = True
 
-    def __init__(self, setting: Setting, name: str) -> None:
+    def __init__(self, setting: Setting, name: str, program: Sequence[str]) -> None:
         self._setting = setting
         self._folder = setting.folder / name
         self._folder.mkdir()
-        self._program = str(Path(sys.executable).parent / "payrelay")
-        if not Path(self._program).exists():
-            raise programs.ProgramError(f"{self._program} is missing: run make")
+        installed = str(Path(sys.executable).parent / "payrelay")
+        if not Path(installed).exists():
+            raise programs.ProgramError(f"{installed} is missing: run make")
+        self._program = program or [installed]
         self._encryption_key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
         self._key: str | None = None
 
@@ -223,7 +224,7 @@ class _Payrelay:
         port = programs.free_port()
         launch = programs.Launch(
             name="payrelay",
-            arguments=[self._program, "serve", "--host", programs.HOST, "--port", str(port)],
+            arguments=[*self._program, "serve", "--host", programs.HOST, "--port", str(port)],
             core=self._setting.cores.server,
             folder=self._folder,
             environment=environment,
@@ -248,12 +249,12 @@ class _Payrelay:
 
 
 class PayrelaySqlite(_Payrelay):
-    """Payrelay on its embedded database."""
+    """Payrelay on its embedded database; ``program`` starts it in another way than its command does."""
 
     name = SQLITE
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, "sqlite")
+    def __init__(self, setting: Setting, program: Sequence[str] = ()) -> None:
+        super().__init__(setting, "sqlite", program)
 
     def served(self) -> contextlib.AbstractContextManager[Served]:
         """Runs it on the database file of this run, which grows from round to round."""
@@ -261,20 +262,31 @@ class PayrelaySqlite(_Payrelay):
 
 
 class PayrelayPostgresql(_Payrelay):
-    """Payrelay on PostgreSQL, which runs on the other core, as it would on a machine of its own; its work is shown."""
+    """Payrelay on PostgreSQL, which runs on the other core, as it would on a machine of its own; its work is shown.
+
+    Several may have a cluster in common, each with a database of its own name in it.
+    """
 
     name = POSTGRESQL
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting, "payrelay_postgresql")
-        self._cluster = postgresql.Cluster(setting.folder)
+    def __init__(
+        self,
+        setting: Setting,
+        program: Sequence[str] = (),
+        *,
+        cluster: postgresql.Cluster | None = None,
+        database: str = postgresql.ROLE,
+    ) -> None:
+        super().__init__(setting, "payrelay_postgresql", program)
+        self._cluster = cluster or postgresql.Cluster(setting.folder)
+        self._database = database
 
     @contextlib.contextmanager
     def served(self) -> Iterator[Served]:
         """Runs the database and then the service."""
         with (
-            self._cluster.running(self._setting.cores.load) as database_pid,
-            self._served(self._cluster.url, database_pid) as served,
+            self._cluster.running(self._setting.cores.load, self._database) as database_pid,
+            self._served(self._cluster.url_of(self._database), database_pid) as served,
         ):
             yield served
 

@@ -17,7 +17,7 @@ USER_FOR_ROOT = "postgres"
 
 
 class Cluster:
-    """A data folder with a database in it; ``running`` serves it."""
+    """A data folder with a database in it, or several; ``running`` serves it."""
 
     def __init__(self, folder: Path) -> None:
         found = _programs()
@@ -31,16 +31,23 @@ class Cluster:
         if self._user is not None:
             shutil.chown(self._folder, self._user)
         self._run("initdb", "-D", str(self._data), "-U", ROLE, "-A", "trust", "-E", "UTF8", "--locale=C")
-        self._has_database = False
+        self._databases: set[str] = set()
 
     @property
     def url(self) -> str:
-        """Where the database is, for a client."""
-        return f"postgresql://{ROLE}@{programs.HOST}:{self._port}/{ROLE}"
+        """Where the usual database is, for a client."""
+        return self.url_of(ROLE)
+
+    def url_of(self, database: str) -> str:
+        """Where a database is, for a client."""
+        return f"postgresql://{ROLE}@{programs.HOST}:{self._port}/{database}"
 
     @contextlib.contextmanager
-    def running(self, core: int) -> Iterator[int]:
-        """Serves the database on one core with the settings that initdb wrote, and gives the server's process id."""
+    def running(self, core: int, database: str = ROLE) -> Iterator[int]:
+        """Serves a database on one core with the settings that initdb wrote, and gives the server's process id.
+
+        Makes the database where it isn't there yet.
+        """
         arguments = [str(self._programs / "postgres"), "-D", str(self._data), "-p", str(self._port)]
         arguments += ["-c", f"listen_addresses={programs.HOST}", "-c", f"unix_socket_directories={self._folder}"]
         launch = programs.Launch(
@@ -53,9 +60,9 @@ class Cluster:
         )
         with programs.running(launch) as process:
             self._wait(launch)
-            if not self._has_database:
-                self._run("createdb", "-h", programs.HOST, "-p", str(self._port), "-U", ROLE, ROLE)
-                self._has_database = True
+            if database not in self._databases:
+                self._run("createdb", "-h", programs.HOST, "-p", str(self._port), "-U", ROLE, database)
+                self._databases.add(database)
             yield process.pid
 
     @property

@@ -95,7 +95,7 @@ def _measure(arguments: Arguments, console: Console) -> Run:
     if arguments.rounds:
         plan = msgspec.structs.replace(plan, rounds=arguments.rounds)
     started_at = dt.datetime.now(dt.UTC)
-    with _stage() as setting:
+    with stage() as setting:
         field, absent = _field(setting, arguments.only.split(","))
         facts = machine.describe(setting.folder, postgresql.version())
         bench = _Bench(setting, plan, console)
@@ -116,7 +116,7 @@ def _measure(arguments: Arguments, console: Console) -> Run:
 
 
 @contextlib.contextmanager
-def _stage() -> Iterator[Setting]:
+def stage() -> Iterator[Setting]:
     """Gives a folder on a real disk with the gateway running in it."""
     # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
     with tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp", ignore_cleanup_errors=True) as name:

@@ -106,9 +106,9 @@ async def test_no_plan_of_postgresql_reads_what_grows(postgresql_schemas: Schema
 
 
 async def _slow_pages(connection: asyncpg.Connection) -> AsyncIterator[str]:
-    for words, (query, parameters, *_) in offered():
-        text = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {query.postgresql}"
-        plan = json.loads(await connection.fetchval(text, *parameters))[0]["Plan"]
+    for words, statement in offered():
+        text = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement.query.postgresql}"
+        plan = json.loads(await connection.fetchval(text, *statement.parameters))[0]["Plan"]
         if rows_read(plan) > ROWS_MAX:
             yield f"{words}: {rows_read(plan)} rows"
 
@@ -125,10 +125,10 @@ def test_no_page_of_a_list_takes_long_on_sqlite(file: sqlite3.Connection) -> Non
     looks = []
     file.set_progress_handler(lambda: looks.append(1), 1_000)
     slow, pages = [], 0
-    for words, (query, parameters, *_) in offered():
+    for words, statement in offered():
         looks.clear()
-        [step] = query.sqlite
-        rows = file.execute(step.text, step.pick(parameters)).fetchall()
+        [step] = statement.query.sqlite
+        rows = file.execute(step.text, step.pick(statement.parameters)).fetchall()
         assert len(rows) <= LIMIT
         pages += 1
         if len(looks) * 1_000 > STEPS_MAX:

@@ -1,7 +1,9 @@
 """One connection of a caller: whose it is, what is under way on it, and what of its answers was not read yet."""
 
 import ipaddress
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+import msgspec
 
 Peer: TypeAlias = tuple[str, int]
 """The address and the port at the other end, which name a connection while it is open."""
@@ -10,7 +12,7 @@ WRITTEN_AFTER_S: Final = 0.2
 """The server writes an answer to the socket in another thread. An empty socket proves nothing until this is over."""
 
 
-class ConnectionOwner(NamedTuple):
+class ConnectionOwner(msgspec.Struct, frozen=True):
     """Whom a connection counts for: a principal, or an address on which no valid credential was seen."""
 
     name: str

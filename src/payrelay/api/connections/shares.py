@@ -4,7 +4,9 @@ The keys of a principal have one share. Its client tokens together have another,
 or each order that is nobody's, has a small one, however many tokens were issued for it.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from payrelay.core.access.credential import Credential
 
@@ -13,7 +15,7 @@ APP_REQUESTS_MAX: Final = 16
 calls beside them."""
 
 
-class Share(NamedTuple):
+class Share(msgspec.Struct, frozen=True):
     """Some requests at once; the one who has them is ``whose``, in the words of a refusal."""
 
     name: str

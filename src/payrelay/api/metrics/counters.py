@@ -165,10 +165,15 @@ class Metrics:
         return durations
 
 
+_BAD_REQUEST: Final = HTTPStatus.BAD_REQUEST.value
+_SERVER_ERROR: Final = HTTPStatus.INTERNAL_SERVER_ERROR.value
+"""Plain numbers: to look a status up among its kind takes longer than the rest of ``_result_of``."""
+
+
 def _result_of(status: int) -> str:
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status >= _SERVER_ERROR:
         return "failed"
-    return "refused" if status >= HTTPStatus.BAD_REQUEST else "answered"
+    return "refused" if status >= _BAD_REQUEST else "answered"
 
 
 class _Build(Collector):

@@ -37,11 +37,11 @@ class Kind(StrEnum):
     @property
     def stored(self) -> str:
         """The word for this kind in rows and hashes. It never changes: rows of every version stay readable."""
-        return _STORED_KINDS.get(self, self.value)
+        return _STORED_KINDS[self]
 
 
-_STORED_KINDS: Final = {Kind.VOID: "release"}
-"""Kinds whose stored word differs from the public one: the first version called a void a release."""
+_STORED_KINDS: Final = {kind: kind.value for kind in Kind} | {Kind.VOID: "release"}
+"""The stored word differs from the public one where the first version called a void a release."""
 
 
 class State(StrEnum):

@@ -54,7 +54,7 @@ class Confirmations:
 
     async def end(self, ended: Confirmation) -> bool:
         """Stores what came of it; False where that is stored already. Raises StoreError."""
-        statement = self._put(statements.CHANGE_CONFIRMATION, ended)._replace(is_whole=True)
+        statement = msgspec.structs.replace(self._put(statements.CHANGE_CONFIRMATION, ended), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     def _added(self, confirmation: Confirmation) -> Unit[None]:

@@ -12,6 +12,8 @@ It must do nothing else: no await, no I/O, no clock. Both engines drive it on th
 from collections.abc import Callable, Generator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
+import msgspec
+
 from payrelay.errors import StoreFault, StoreUnavailable
 from payrelay.store.engine.queries import Query
 
@@ -52,7 +54,7 @@ USUAL: Final = Connecting()
 PATIENT: Final = Connecting(is_patient=True, list_timeout_s=PATIENT_TIMEOUT_S)
 
 
-class Statement(NamedTuple):
+class Statement(msgspec.Struct, frozen=True, gc=False):
     """A query of ``statements/`` and its parameters, in the order of their numbers.
 
     ``begins_effect`` is set on the first statement of a unit that stores what is about to be sent to a gateway. It is
@@ -61,6 +63,8 @@ class Statement(NamedTuple):
     ``is_whole`` may be set on the first statement of a unit where it writes everything that the unit writes. Where it
     gives no rows, it must have written nothing. Such a statement needs no transaction around it, which saves PostgreSQL
     two round trips.
+
+    A charge makes ten. So it is a struct: to make a named tuple takes six times as long, and to change one ten times.
     """
 
     query: Query

@@ -20,6 +20,8 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 
+import msgspec
+
 from payrelay.errors import Outdated, StoreError, StoreFault, StoreUnavailable
 from payrelay.store.engine import sqlite_file
 from payrelay.store.engine.database import LIST_TIMEOUT_S, Row, Statement, T, Unit
@@ -79,14 +81,14 @@ class InlineExecutor(Executor):
         return future
 
 
-class _Job(NamedTuple, Generic[T]):
+class _Job(msgspec.Struct, Generic[T], frozen=True):
     """A unit of work, and the future of its caller."""
 
     unit: Unit[T]
     waiter: "asyncio.Future[T]"
 
 
-class _Outcome(NamedTuple, Generic[T]):
+class _Outcome(msgspec.Struct, Generic[T], frozen=True):
     """The outcome of a job: a value, unless there is an error."""
 
     waiter: "asyncio.Future[T]"
@@ -371,13 +373,14 @@ class Sqlite:
 
     def _deliver(self, outcomes: list[_Outcome[Any]]) -> None:
         """Gives each caller the outcome of its unit, and goes on with the next batch; skips cancelled callers."""
-        for waiter, value, error in outcomes:
+        for outcome in outcomes:
+            waiter = outcome.waiter
             if waiter.done():
                 continue
-            if error is None:
-                waiter.set_result(value)
+            if outcome.error is None:
+                waiter.set_result(outcome.value)
             else:
-                waiter.set_exception(error)
+                waiter.set_exception(outcome.error)
         # Soon, not now: callers with a result may write again, and those writes join the next batch.
         self._loop.call_soon(self._begin)
 

@@ -185,7 +185,9 @@ class Journal:
         def adopted() -> Unit[Row | None]:
             holder = yield from _accept(chained, entry, parameters, None, now_ms, beside=(), condition=condition)
             if holder is None:
-                yield from _record(statement._replace(is_whole=False), stored, change, self._consequences)
+                yield from _record(
+                    msgspec.structs.replace(statement, is_whole=False), stored, change, self._consequences
+                )
             return holder
 
         holder = await self._database.write(adopted())
@@ -205,7 +207,7 @@ class Journal:
         version and the chain before; OperationForged where the stored row or its history was forged.
         """
         chained, statement = self._entries.changed(operation, entry, answer)
-        statement = statement._replace(begins_effect=entry.event in _SENDING_LATER)
+        statement = msgspec.structs.replace(statement, begins_effect=entry.event in _SENDING_LATER)
         try:
             await self._database.write(_record(statement, chained, entry, self._consequences))
         except Outdated:
@@ -391,7 +393,9 @@ def _guard_of(operation: Operation, guard: str | None) -> Statement:
 
 def _record(statement: Statement, operation: Operation, entry: JournalEntry, consequences: Consequences) -> Unit[None]:
     has_consequences, invalidates = consequences.may_follow(operation), _invalidates_reads(operation)
-    changed = yield statement._replace(is_whole=False) if has_consequences or invalidates else statement
+    if has_consequences or invalidates:
+        statement = msgspec.structs.replace(statement, is_whole=False)
+    changed = yield statement
     if not changed:
         raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
     if has_consequences:
@@ -419,7 +423,7 @@ def _recorded_again(
 ) -> Unit[bool]:
     """Stores a change as it was, with its event; gives False where the version before isn't there."""
     try:
-        again = statement._replace(is_whole=False, begins_effect=False)
+        again = msgspec.structs.replace(statement, is_whole=False, begins_effect=False)
         yield from _record(again, operation, entry, consequences)
     except Outdated:
         return False

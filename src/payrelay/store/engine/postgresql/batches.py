@@ -16,7 +16,9 @@ Rules, each with a test that tries to break it:
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+import msgspec
 
 from payrelay.errors import StoreFault, StoreUnavailable
 from payrelay.store.engine.database import Row, Statement
@@ -39,7 +41,7 @@ class UndoneError(Exception):
     """A batch was undone because of one of its rows; nothing of it is stored."""
 
 
-class _Job(NamedTuple):
+class _Job(msgspec.Struct, frozen=True):
     """A statement that waits, and the future of its caller."""
 
     statement: Statement
