@@ -133,8 +133,9 @@ async def told_by_the_newest_entries(book: Book) -> list[Any]:
     operations = [await book.journal.get(operation_of(book, number).id) for number in range(1, 6)]
     marked = (MarkedOperation(each.id, each.version, each.chain, each.updated_at_ms) for each in operations)
     mark = Mark(database="one", incarnation=1, written_at_ms=1_000, operations=tuple(marked))
+    changed = [each async for page in books.changed(operations[0].merchant, NOW_MS, 0) for each in page]
     return [
-        [each async for page in books.changed(operations[0].merchant, NOW_MS, 0) for each in page],
+        sorted(changed, key=lambda entry: entry.id),  # a page may give them in any order
         await MarkedRows(database, trail_of(book)).missing(mark),
         await MarkedRows(database, trail_of(book)).newest_entry_ms(NOW_MS),
         (await Trends(database).operations(TrendWindow(0, 4, 1_000))).paces,
