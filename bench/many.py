@@ -248,15 +248,9 @@ def process_rows(folder: Path, seconds: int) -> list[list[str]]:
 
 def _place(cluster: postgresql.Cluster, number: int, gateway: str, folder: Path) -> Place:
     """Makes a database with a key, and with the charges that a replay repeats."""
-    url = cluster.url if number == 0 else f"{cluster.url}_{number}"
-
-    async def make() -> None:
-        server = await asyncpg.connect(cluster.url)
-        await server.execute(f"CREATE DATABASE {url.rpartition('/')[2]}")
-        await server.close()
-
-    if number:
-        asyncio.run(make())
+    database = f"{postgresql.ROLE}_{number}" if number else postgresql.ROLE
+    cluster.make(database)
+    url = cluster.url_of(database)
     environment = _one_account(gateway) | store_at(url)
     place = Place(url, environment, made_key(environment, folder), load.new_replay_prefix())
     with served(folder, environment, "prepare") as (pid, port, _):

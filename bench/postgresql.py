@@ -60,10 +60,14 @@ class Cluster:
         )
         with programs.running(launch) as process:
             self._wait(launch)
-            if database not in self._databases:
-                self._run("createdb", "-h", programs.HOST, "-p", str(self._port), "-U", ROLE, database)
-                self._databases.add(database)
+            self.make(database)
             yield process.pid
+
+    def make(self, database: str) -> None:
+        """Makes a database where it isn't there yet; the server must run. Raises ProgramError."""
+        if database not in self._databases:
+            self._run("createdb", "-h", programs.HOST, "-p", str(self._port), "-U", ROLE, database)
+            self._databases.add(database)
 
     @property
     def _data(self) -> Path:
