@@ -12,7 +12,6 @@ measures ten million. One store is filled, measured and removed after the other.
 """
 
 import argparse
-import asyncio
 import contextlib
 import random
 import statistics
@@ -24,7 +23,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import asyncpg
 import uvloop
 from tests.console.browsing import Window, console_on, signed_in
 from tests.databases import sqlite_url
@@ -228,22 +226,10 @@ def _filled(store: str, sizes: list[Books]) -> Iterator[dict[Books, str]]:
         urls = {}
         for books in (EMPTY, *sizes):
             called = f"growth_{books.operations}"
-            urls[books] = sqlite_url(folder / f"{called}.db") if cluster is None else _made(cluster.url, called)
+            urls[books] = sqlite_url(folder / f"{called}.db") if cluster is None else cluster.make(called)
             began_s = time.monotonic()
             uvloop.run(bulk_books.fill(urls[books], books, partial(_tell, books, began_s)))
         yield urls
-
-
-def _made(server: str, name: str) -> str:
-    """Makes a database on a server; gives its address."""
-
-    async def make() -> None:
-        connection = await asyncpg.connect(server)
-        await connection.execute(f"CREATE DATABASE {name}")
-        await connection.close()
-
-    asyncio.run(make())
-    return f"{server.rpartition('/')[0]}/{name}"
 
 
 def _tell(books: Books, began_s: float, number: int) -> None:

@@ -248,9 +248,7 @@ def process_rows(folder: Path, seconds: int) -> list[list[str]]:
 
 def _place(cluster: postgresql.Cluster, number: int, gateway: str, folder: Path) -> Place:
     """Makes a database with a key, and with the charges that a replay repeats."""
-    database = f"{postgresql.ROLE}_{number}" if number else postgresql.ROLE
-    cluster.make(database)
-    url = cluster.url_of(database)
+    url = cluster.make(f"{postgresql.ROLE}_{number}" if number else postgresql.ROLE)
     environment = _one_account(gateway) | store_at(url)
     place = Place(url, environment, made_key(environment, folder), load.new_replay_prefix())
     with served(folder, environment, "prepare") as (pid, port, _):

@@ -63,11 +63,12 @@ class Cluster:
             self.make(database)
             yield process.pid
 
-    def make(self, database: str) -> None:
-        """Makes a database where it isn't there yet; the server must run. Raises ProgramError."""
+    def make(self, database: str) -> str:
+        """Makes a database unless it is there, and gives its address; the server must run. Raises ProgramError."""
         if database not in self._databases:
             self._run("createdb", "-h", programs.HOST, "-p", str(self._port), "-U", ROLE, database)
             self._databases.add(database)
+        return self.url_of(database)
 
     @property
     def _data(self) -> Path:
