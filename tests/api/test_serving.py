@@ -1,11 +1,16 @@
 import asyncio
+import errno
 import os
+import platform
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.api.fakes import KEY
@@ -250,6 +255,38 @@ def test_a_choice_of_whoever_starts_the_process_stands(policy: int, of_new: int)
 
     _ended(begin)
     assert seen == [of_new, policy]
+
+
+FILTERED: Final = """
+import ctypes, struct, sys
+from payrelay.api.serving import patient_threads
+
+number, refused = int(sys.argv[1]), [int(each) for each in sys.argv[2:]]
+rules = [(0x20, 0, 0, 0)]  # loads the number of the system call
+rules += [rule for each in refused for rule in ((0x15, 0, 1, each), (0x06, 0, 0, 0x50000 | number))]
+code = b"".join(struct.pack("HBBI", *rule) for rule in [*rules, (0x06, 0, 0, 0x7FFF0000)])
+kept = ctypes.create_string_buffer(code)
+program = ctypes.create_string_buffer(struct.pack("H6xP", len(code) // 8, ctypes.addressof(kept)))
+prctl = ctypes.CDLL(None, use_errno=True).prctl
+assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+assert prctl(22, 2, program, 0, 0) == 0  # PR_SET_SECCOMP with a filter
+with patient_threads():
+    print("began")
+"""
+SET_POLICY, GET_POLICY = 144, 145
+"""The numbers of the system calls on x86-64."""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="system calls have other numbers here")
+@pytest.mark.parametrize("refused", [(SET_POLICY,), (GET_POLICY,)], ids=["set", "get"])
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EINVAL, errno.ENOSYS])
+def test_a_system_that_schedules_in_one_way_only_is_served_all_the_same(number: int, refused: tuple[int, ...]) -> None:
+    """Sandboxes of containers refuse these calls, each with an error of its own. The service must start there."""
+    given = [sys.executable, "-c", FILTERED, str(number), *map(str, refused)]
+    told = subprocess.run(given, check=True, capture_output=True, text=True, timeout=60)
+
+    assert told.stdout.split() == ["began"]
 
 
 def _ended(function: Callable[[], None]) -> None:

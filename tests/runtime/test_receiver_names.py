@@ -2,8 +2,11 @@
 
 import asyncio
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
@@ -74,3 +77,32 @@ async def test_a_slot_is_free_when_its_thread_has_ended(gate: threading.Event) -
     gate.set()
     async with asyncio.timeout(10):
         assert (await second)[0]["host"] == "192.0.2.7"
+
+
+ONE_SLOT: Final = """
+import asyncio, resource, socket
+from payrelay.runtime.clients.receiver_names import NameThreads
+
+async def main():
+    names = NameThreads(lambda *_, **__: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.7", 443))], limit=1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (0, hard))  # no memory for the stack of another thread
+    try:
+        await names.resolve("name.example", 443)
+    except OSError:
+        print("refused")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    async with asyncio.timeout(20):
+        print((await names.resolve("name.example", 443))[0]["host"])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.process
+def test_a_process_that_may_begin_no_thread_gets_its_slot_back() -> None:
+    """Else no event would ever be sent again, once that had happened often enough."""
+    told = subprocess.run([sys.executable, "-c", ONE_SLOT], check=True, capture_output=True, text=True, timeout=60)
+
+    assert told.stdout.split() == ["refused", "192.0.2.7"]

@@ -56,16 +56,25 @@ def patient_threads() -> Iterator[None]:
     as others. Does nothing where whoever started the process has chosen how it is scheduled, and where the system can't
     do it or forbids it.
     """
-    if not hasattr(os, "SCHED_BATCH") or os.sched_getscheduler(0) != os.SCHED_OTHER:
+    if not _is_usual():
         yield
         return
-    with suppress(PermissionError):  # a filter of system calls may forbid it
+    # A filter of system calls may forbid it, and gVisor, for one, knows the policy's name but not the policy.
+    with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     try:
         yield
     finally:
-        with suppress(PermissionError):
+        with suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def _is_usual() -> bool:
+    """True where this thread is scheduled as the system does by itself, and the system tells how."""
+    try:
+        return hasattr(os, "SCHED_BATCH") and os.sched_getscheduler(0) == os.SCHED_OTHER
+    except OSError:
+        return False
 
 
 class _Server(Server):

@@ -189,6 +189,23 @@ async def test_an_anchor_over_kept_entries_alone_is_as_it_was(book: Book) -> Non
     assert await trail_of(book).anchor_checkpoint(second.number) is None
 
 
+async def test_a_batch_may_have_more_anchors_than_are_remembered(book: Book) -> None:
+    """An operation that was open for days has entries under many. What comes behind it would never be cleared."""
+    for number in (1, 2):
+        accepted = await book.accept(operation_of(book, number))
+        operation = accepted.operation
+        for hour, event in enumerate((Event.UNKNOWN, Event.INQUIRED_ABOUT, Event.PROVED), 1):
+            changed, entry = advance(
+                operation, event, at_ms=hour * ANCHOR_EVERY_MS, retention=RETENTION, evidence=Evidence()
+            )
+            operation = await book.journal.record(changed, entry, ANSWER)
+    await anchor(trail_of(book), 4 * LATER_MS)
+    clearing = Clearing(book.database, SEAL, digests_of(book.database), trail_of(book), spans_kept_max=1)
+
+    assert (await clearing.clear(Kept.HISTORIES, NOW_MS, NOW_MS, limit=2)).cleared == 2
+    assert await findings(book) == []
+
+
 async def test_nothing_is_cleared_twice(filled: Book) -> None:
     """The audit would miss an entry that was taken off its anchor twice."""
     await cleared(filled)

@@ -41,7 +41,11 @@ class NameThreads(AbstractResolver):
             with suppress(RuntimeError):  # the process has ended meanwhile
                 loop.call_soon_threadsafe(self._finish, answer, found, error)
 
-        threading.Thread(target=look_up, name="payrelay-name", daemon=True).start()
+        try:
+            threading.Thread(target=look_up, name="payrelay-name", daemon=True).start()
+        except RuntimeError as error:  # the system lets the process begin no further thread
+            self._slots.release()
+            raise OSError(f"the name can't be looked up: {error}") from error
         return [
             ResolveResult(
                 hostname=host,

@@ -10,18 +10,29 @@ from payrelay.store.payments.audit import Anchor, Trail
 from payrelay.store.statements.retention import clearing as statements
 
 SPANS_KEPT_MAX: Final = 1_000
-"""Spans that are remembered: the clearing goes through them in their order."""
+"""Spans that are remembered from one batch to the next: the clearing goes through them in their order."""
 
 
 class AnchoredSpans:
-    """Finds the anchor of each time, and compares an anchor with its span before anything of it is cleared."""
+    """Finds the anchor of each time, and compares an anchor with its span before anything of it is cleared.
 
-    def __init__(self, database: Database, trail: Trail) -> None:
+    It remembers what it found until ``begin_batch``: all spans of a batch, however many they are.
+    """
+
+    def __init__(self, database: Database, trail: Trail, *, kept_max: int = SPANS_KEPT_MAX) -> None:
         self._database = database
         self._trail = trail
+        self._kept_max = kept_max
         self._spans: dict[int, Anchor] = {}
         self._order: list[tuple[int, int]] = []
         self._first: dict[int, AnchorCheckpoint | None] = {}
+
+    def begin_batch(self) -> None:
+        """Forgets the spans of earlier batches where they have become many."""
+        if len(self._spans) >= self._kept_max:
+            self._spans.clear()
+            self._order.clear()
+            self._first.clear()
 
     async def anchored_until_ms(self) -> int:
         """Gives up to when journal entries are anchored; 0 where none are. Raises StoreUnavailable."""
@@ -44,7 +55,7 @@ class AnchoredSpans:
         return True
 
     def number_at(self, at_ms: int) -> int:
-        """Gives the number of the anchor of a time for which ``are_right`` was true."""
+        """Gives the number of the anchor of a time for which ``are_right`` was true in this batch."""
         return self._known(at_ms) or 0
 
     def first_checkpoint(self, number: int) -> AnchorCheckpoint:
@@ -89,10 +100,6 @@ class AnchoredSpans:
         return Anchor(*rows[0]) if rows else None  # type: ignore[arg-type] # columns have their types by the schema
 
     def _remember(self, anchor: Anchor) -> None:
-        if len(self._spans) >= SPANS_KEPT_MAX:
-            self._spans.clear()
-            self._order.clear()
-            self._first.clear()
         self._spans[anchor.number] = anchor
         self._order = sorted((each.from_ms, each.number) for each in self._spans.values())
 

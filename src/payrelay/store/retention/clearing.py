@@ -37,7 +37,7 @@ from payrelay.store.payments.operation_rows import (
     columns_of,
     operation_of,
 )
-from payrelay.store.retention.anchored import AnchoredSpans
+from payrelay.store.retention.anchored import SPANS_KEPT_MAX, AnchoredSpans
 from payrelay.store.statements.meta import OTHER_VERSIONS
 from payrelay.store.statements.retention import clearing as statements
 
@@ -102,7 +102,14 @@ class Clearing:
     """
 
     def __init__(
-        self, database: Database, seal: Seal, rows: RowDigests, trail: Trail, *, periods: Periods = DEFAULT_PERIODS
+        self,
+        database: Database,
+        seal: Seal,
+        rows: RowDigests,
+        trail: Trail,
+        *,
+        periods: Periods = DEFAULT_PERIODS,
+        spans_kept_max: int = SPANS_KEPT_MAX,
     ) -> None:
         self.periods = periods
         self.idle_until_s: dict[Kept, float] = {}
@@ -110,7 +117,7 @@ class Clearing:
         self._seal = seal
         self._rows = rows
         self._trail = trail
-        self._spans = AnchoredSpans(database, trail)
+        self._spans = AnchoredSpans(database, trail, kept_max=spans_kept_max)
 
     async def progress(self) -> dict[Kept, Progress]:
         """Reads how far the clearing of each kind has come. Raises StoreUnavailable."""
@@ -230,6 +237,7 @@ class Clearing:
         """Reads the histories that are to be cleared; those that can't be now go to ``later`` or ``needless``."""
         cleared, later, needless = list[Operation](), [*plan.later], [*plan.needless]
         histories = {}
+        self._spans.begin_batch()
         anchored_ms = await self._spans.anchored_until_ms()
         for operation in plan.cleared:
             entries = await self._trail.entries_of(operation.id)

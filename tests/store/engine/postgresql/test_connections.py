@@ -4,18 +4,20 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
+from urllib.parse import quote
 
 import asyncpg
 import pytest
 
 from payrelay.clock import Clock
 from payrelay.core.database.schema_changes import AS_IT_IS
-from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.errors import StoreDoubtful, StoreUnavailable, StoreUnusable
 from payrelay.store import Connecting, open_database, watch_server
 from payrelay.store.engine.database import Database, Statement, Unit, Value
 from payrelay.store.engine.postgresql.connections import Connections
-from payrelay.store.engine.postgresql.faults import OtherServerError
+from payrelay.store.engine.postgresql.faults import OtherServerError, in_doubt
 from payrelay.store.engine.postgresql.hosts import hosts_of
 from payrelay.store.engine.postgresql.servers import Sighting
 from payrelay.store.engine.postgresql.sessions import Access, require_durable, transaction
@@ -184,6 +186,79 @@ async def test_a_statement_of_a_caller_that_goes_away_disturbs_nobody(connection
     async with asyncio.timeout(20), connections.one() as one, connections.one() as other:
         assert [await each.fetchval("SELECT 1") for each in (one, other)] == [1, 1]
     assert connections.usage.used == 0
+
+
+class Wire:
+    """Stands between a process and its server, and passes everything on until it falls silent."""
+
+    def __init__(self, folder: Path, server: Path) -> None:
+        self.folder = folder
+        self._server = server
+        self._may_pass = asyncio.Event()
+        self._may_pass.set()
+        self._passing: set[asyncio.Task[None]] = set()
+        self._ends: list[asyncio.StreamWriter] = []
+
+    def fall_silent(self) -> None:
+        """Passes nothing on any more, and closes nothing: as a server that hangs, or a network that drops all."""
+        self._may_pass.clear()
+
+    @asynccontextmanager
+    async def laid(self) -> AsyncIterator["Wire"]:
+        """Takes connections meanwhile, and cuts them off in the end."""
+        server = await asyncio.start_unix_server(self._connected, self.folder / self._server.name)
+        yield self
+        server.close()
+        for passing in self._passing:
+            passing.cancel()
+        await asyncio.gather(*self._passing, return_exceptions=True)
+        for end in self._ends:
+            end.transport.abort()
+        await asyncio.gather(*[end.wait_closed() for end in self._ends], return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_server, to_server = await asyncio.open_unix_connection(self._server)
+        self._ends += [writer, to_server]
+        for source, sink in ((reader, to_server), (from_server, writer)):
+            self._passing.add(asyncio.create_task(self._pass_on(source, sink)))
+
+    async def _pass_on(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while piece := await source.read(65_536):
+            await self._may_pass.wait()
+            sink.write(piece)
+        sink.close()
+
+
+@pytest.fixture
+async def wire(postgresql_server: PostgresqlServer) -> AsyncIterator[Wire]:
+    """Lays a wire to the server."""
+    with TemporaryDirectory(prefix="payrelay-wire-") as folder:  # the path of a socket has 107 bytes at most
+        async with Wire(Path(folder), Path(postgresql_server.folder) / ".s.PGSQL.5432").laid() as laid:
+            yield laid
+
+
+@pytest.fixture
+async def only_one(wire: Wire, postgresql_url: str, postgresql_server: PostgresqlServer) -> AsyncIterator[Connections]:
+    """Opens one connection through the wire, which gives up soon."""
+    folders = [quote(str(each)) for each in (postgresql_server.folder, wire.folder)]
+    access = Access(postgresql_url.replace(*folders), 5.0)
+    opened = Connections(access, await access.look(hosts_of(access.url)[0]), size=1, queue_s=0.1)
+    await opened.open()
+    yield opened
+    opened.cut_off()
+
+
+async def test_a_doubt_stays_one_where_the_server_hangs(wire: Wire, only_one: Connections) -> None:
+    """The connection can't be given back then. Who heard that nothing is stored would do it again."""
+
+    async def write() -> None:
+        async with only_one.one() as connection:
+            with in_doubt():
+                wire.fall_silent()
+                await connection.execute("SELECT 1", timeout=0.1)
+
+    with pytest.raises(StoreDoubtful):
+        await write()
 
 
 async def test_who_waits_gets_the_connection_that_is_given_back(connections: Connections) -> None:

@@ -109,8 +109,16 @@ class Connections:
         return True
 
     async def release(self, connection: Any) -> None:  # noqa: ANN401 - asyncpg is shipped without types
-        """Gives a connection back to the pool, in whatever state it is."""
-        await self._pool.release(connection)
+        """Gives a connection back to the pool, in whatever state it is.
+
+        Where that fails, the pool has closed the connection, and makes another one. The outcome of the unit doesn't
+        depend on it: what was stored is stored, and a doubt stays a doubt.
+        """
+        try:
+            await self._pool.release(connection)
+        except Exception as error:
+            if translation_of(error) is None:
+                raise
 
     async def _acquired(self) -> Any:  # noqa: ANN401 - asyncpg is shipped without types
         loop = asyncio.get_running_loop()
@@ -198,8 +206,7 @@ class _Loan:
     ) -> None:
         if error is None and self._connections.keep(self._connection):
             return
-        with translated():
-            await self._connections.release(self._connection)
+        await self._connections.release(self._connection)
         if error is not None and (ours := translation_of(error)) is not None:
             raise ours from error
 
