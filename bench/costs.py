@@ -227,24 +227,27 @@ def _cost(costs: Costs, column: Column, name: str) -> str:
 
 
 def _verdict(costs: Costs, column: Column, wanted: list[str]) -> str:
-    """Says of a floor whether it is kept, and without what it would be; costs are added up as they were measured."""
+    """Says of a floor whether it is kept, and without what it would be.
+
+    Costs that were measured singly add up to more than they cost together. So what is left without all is said too.
+    A cost counts where every round had it: others are as small as the rounds differ.
+    """
     whole, floor = costs.times_nginx(column), _floor(column)
     if whole <= floor:
         return f"- {column.head}: {whole:.1f} x, within its floor of {floor:g} x."
     each_costs = {
         name: statistics.median(saved) / costs.nginx_us(column.kind)
         for name in wanted
-        if name != PART_OF_OWNERS and (saved := costs.saved_us(column, name))
+        if name != PART_OF_OWNERS and (saved := costs.saved_us(column, name)) and saved[0] > 0
     }
     left, given_up = whole, list[str]()
     for name in sorted(each_costs, key=lambda name: -each_costs[name]):
-        if left > floor and each_costs[name] > 0:
+        if left > floor:
             left -= each_costs[name]
             given_up.append(name)
-    if left <= floor:
-        return f"- {column.head}: {whole:.1f} x, and the floor is {floor:g} x. Given up: {', '.join(given_up)}."
-    without = costs.times_nginx(column, ALL)
-    return f"- {column.head}: {whole:.1f} x, and the floor is {floor:g} x. Without all of these it is {without:.1f} x."
+    without = f"Without all of these it is {costs.times_nginx(column, ALL):.1f} x."
+    told = f"- {column.head}: {whole:.1f} x, and the floor is {floor:g} x. {without}"
+    return f"{told} Added up, {', '.join(given_up)} would be enough." if left <= floor else told
 
 
 def _floor(column: Column) -> float:

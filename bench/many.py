@@ -302,16 +302,21 @@ def _measured(loaded: _Loaded, kind: Kind, seconds: int, database_pid: int) -> T
 def _process_row(kind: Kind, layout: Layout, taken: dict[tuple[Kind, Layout], list[Taken]]) -> list[str]:
     own = taken[kind, layout]
 
-    def times(other: Layout) -> float:
-        return statistics.median(each.us / its.us for each, its in zip(own, taken[kind, other], strict=True))
+    def times(other: Layout) -> list[float]:
+        return sorted(each.us / its.us for each, its in zip(own, taken[kind, other], strict=True))
 
     service_us, database_us = (statistics.median(each) for each in zip(*own, strict=True))
     row = [kind.value, *map(str, layout), f"{service_us:,.0f} µs", f"{database_us:,.0f} µs"]
-    times_one = f"{times(Layout(1, 1)):.2f}" if layout.processes > 1 else "-"
+    times_one = _range(times(Layout(1, 1))) if layout.processes > 1 else "-"
     if layout.databases > 1 or layout.processes == 1:
         return [*row, "-", times_one, "-"]
     times_apart = times(Layout(layout.processes, layout.processes))
-    return [*row, f"{times_apart:.2f}", times_one, "met" if times_apart <= TIMES_MAX else "short"]
+    return [*row, _range(times_apart), times_one, "met" if statistics.median(times_apart) <= TIMES_MAX else "short"]
+
+
+def _range(times: list[float]) -> str:
+    """Shows the median of the rounds, and between which they lay: times of one round are of the same minutes."""
+    return f"{statistics.median(times):.2f} ({times[0]:.2f} to {times[-1]:.2f})"
 
 
 if __name__ == "__main__":

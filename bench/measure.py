@@ -137,7 +137,7 @@ def clocks(served: Served, gateway: Gateway) -> Clocks:
     children, own = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
     return Clocks(
         wall_s=time.monotonic(),
-        machine_s=_machine_busy_s(),
+        machine_s=machine_busy_s(),
         server_s=tree_cpu_s(served.pid),
         database_s=tree_cpu_s(served.database_pid),
         gateway_s=tree_cpu_s(gateway.pid),
@@ -154,7 +154,7 @@ def foreign_share(before: Clocks, after: Clocks) -> float:
     return float(max(0.0, busy - ours) / (2 * (after.wall_s - before.wall_s)))
 
 
-def _machine_busy_s() -> float:
+def machine_busy_s() -> float:
     """Gives the time that all cores have been busy, time taken by the host included."""
     user, nice, system, _idle, _wait, irq, softirq, steal = map(
         int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]

@@ -66,6 +66,8 @@ HERE: Final = Path(__file__).parent
 PARTS: Final = ("profile", "promises", "doors")
 NAMES: Final = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
 CONNECTIONS: Final = 64
+ROUNDS_MIN: Final = 3
+"""Of what the docs tell."""
 WARM_UP_S: Final = 1
 REST_S: Final = 0.3
 """After it a service waits for requests again, and each of its threads for what it usually waits for."""
@@ -150,6 +152,8 @@ def _end(part: str, bench: "Bench", lines: list[str], arguments: Arguments) -> N
         return
     if foreign > CALM_SHARE:
         print("docs/ is left as it was: the machine was busy with other work")
+    elif bench.rounds < ROUNDS_MIN:
+        print(f"docs/ is left as it was: {ROUNDS_MIN} rounds show how far they differ, and fewer don't")
     else:
         section.write(part, lines, program="profiling")
 

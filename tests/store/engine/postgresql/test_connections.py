@@ -240,8 +240,8 @@ async def wire(postgresql_server: PostgresqlServer) -> AsyncIterator[Wire]:
 @pytest.fixture
 async def only_one(wire: Wire, postgresql_url: str, postgresql_server: PostgresqlServer) -> AsyncIterator[Connections]:
     """Opens one connection through the wire, which gives up soon."""
-    folders = [quote(str(each)) for each in (postgresql_server.folder, wire.folder)]
-    access = Access(postgresql_url.replace(*folders), 5.0)
+    url = postgresql_url.replace(quote(str(postgresql_server.folder)), quote(str(wire.folder)))
+    access = Access(url, 5.0)
     opened = Connections(access, await access.look(hosts_of(access.url)[0]), size=1, queue_s=0.1)
     await opened.open()
     yield opened

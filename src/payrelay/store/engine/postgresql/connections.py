@@ -7,6 +7,7 @@ it waits for a cancellation, ends a transaction, replaces what is broken.
 """
 
 import asyncio
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +24,8 @@ QUEUE_S: Final = 5.0
 """How long a unit waits for a connection. A request that may be sent within 10 s of its intent has time for that."""
 _AGAIN_AFTER_S: Final = 0.05
 """The pause before a server is asked again that takes no more connections; one of ours may be free by then."""
+_FAULTS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""What the driver raises; a TimeoutError is an OSError."""
 _CLOSE_TIMEOUT_S: Final = 10.0
 TRIM_S: Final = 60.0
 """How often idle connections go back to the pool, which closes those that nobody needs, or that were used a lot."""
@@ -114,11 +117,8 @@ class Connections:
         Where that fails, the pool has closed the connection, and makes another one. The outcome of the unit doesn't
         depend on it: what was stored is stored, and a doubt stays a doubt.
         """
-        try:
+        with suppress(*_FAULTS):
             await self._pool.release(connection)
-        except Exception as error:
-            if translation_of(error) is None:
-                raise
 
     async def _acquired(self) -> Any:  # noqa: ANN401 - asyncpg is shipped without types
         loop = asyncio.get_running_loop()
@@ -154,7 +154,7 @@ class Connections:
         try:
             await self._return_idle()
             await asyncio.wait_for(self._pool.close(), _CLOSE_TIMEOUT_S)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):  # a TimeoutError is an OSError
+        except _FAULTS:
             self._pool.terminate()
 
     def cut_off(self) -> None:
