@@ -23,7 +23,7 @@ async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
     Raises Refusal (forbidden) over the credential's largest amount.
     """
     require_amount(request.credential, call.amount_minor)
-    of_checkout = await authorization_of_checkout(relay, request, call.authorization_token)
+    of_checkout = await authorization_of_checkout(relay, request, call)
     if of_checkout is not None:
         call = msgspec.structs.replace(call, authorization_token=of_checkout.token)
     token_hash = secret_hash(call.authorization_token)

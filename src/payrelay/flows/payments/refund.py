@@ -27,7 +27,7 @@ async def refund(relay: Relay, request: Request, call: Refund | Void) -> Answer:
     if isinstance(call, Refund) or call.amount_minor is not None:
         require_amount(request.credential, call.amount_minor)
     if isinstance(call, Void):
-        of_checkout = await authorization_of_checkout(relay, request, call.authorization_token)
+        of_checkout = await authorization_of_checkout(relay, request, call)
         call = call if of_checkout is None else msgspec.structs.replace(call, authorization_token=of_checkout.token)
         intent = await _with_authorization(relay, request, call, of_checkout)
     else:
