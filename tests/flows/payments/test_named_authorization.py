@@ -14,6 +14,7 @@ from payrelay.core.answers import REPLAYED, Answer
 from payrelay.core.calls import Capture, Void
 from payrelay.core.checkouts.checkout import CheckoutKind
 from payrelay.errors import Code, Refusal
+from payrelay.flows.notifications.replay_notification import accept
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.refund import refund
 
@@ -51,6 +52,18 @@ async def test_a_repeat_is_answered_though_the_checkout_is_foreign_by_now(
 
     assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
     assert len(world.account.ledger) == 1
+
+
+async def test_a_repeat_is_answered_though_the_checkout_has_another_token_by_now(world: InboxWorld) -> None:
+    """An operator accepted another notification after the capture. The same request still gets the same answer."""
+    part = msgspec.structs.replace(CAPTURE, amount_minor=1_000)
+    first = await by_support(world, part, "k-1")
+    other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
+    await accept(world.relay, other.id, operator="Nimal", reason="as in the portal")
+    await world.finish()
+    repeat = await by_support(world, part, "k-1")
+
+    assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
 
 
 @pytest.mark.parametrize("key", ["k-1", "k-2", None])
