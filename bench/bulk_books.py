@@ -35,6 +35,7 @@ from growing_books import DAY_MS, FIRST_PAYMENT, Books, changed_by, entry_of, fi
 from payrelay.core.events.event import of_operation
 from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey
 from payrelay.flows.operators.audit import ANCHOR_EVERY_MS, FINAL_AFTER_MS
+from payrelay.store.digests.rows import EVENTS, RowKey
 from payrelay.store.engine.database import Value
 from payrelay.store.events import outbox
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, columns_of
@@ -49,7 +50,7 @@ COMMIT_EVERY: Final = 50
 TABLES: Final = {
     "operations": f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, row_digest",
     "history": "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash",
-    "events": "position, id, type, account, merchant, principal, subject, at_ms, data",
+    "events": "position, id, type, account, merchant, principal, subject, at_ms, data, row_digest",
     "anchors": "number, from_ms, until_ms, lines, digest, made_at_ms",
 }
 """The tables that are filled, with their columns in the order of the rows."""
@@ -86,7 +87,7 @@ def made(books: Books, first: int, behind: int) -> bytes:
 
     A claim that has lapsed is given back, and an event that is too old is forgotten.
     """
-    rows = OperationRows(SEAL, CHAIN_KEY)
+    rows, key = OperationRows(SEAL, CHAIN_KEY), RowKey(CHAIN_KEY)
     chunk = Chunk([], [], [])
     for number in range(first, behind):
         new = books.new(number)
@@ -106,7 +107,8 @@ def made(books: Books, first: int, behind: int) -> bytes:
         chunk.operations.append([*columns, sealed_call, sealed_answer, digest])
         told = of_operation(stored, entry)
         if told is not None:
-            chunk.events.append(list(outbox.parameters_of(told)) if told.at_ms >= EVENTS_SINCE_MS else None)
+            unpublished = outbox.parameters_of(told, key)[:-1]  # its digest has the position, which isn't known here
+            chunk.events.append(list(unpublished) if told.at_ms >= EVENTS_SINCE_MS else None)
     return _encode(chunk)
 
 
@@ -158,10 +160,11 @@ async def fill(url: str, books: Books, told: Callable[[int], None] = lambda _: N
     async with _sink(url) as sink:
         anchoring, position, is_indexed = Anchoring(books.at_ms(0)), 0, False
         async for behind, chunk in _chunks(books):
-            events: Rows = []
+            events, key = Rows(), RowKey(CHAIN_KEY)
             for position, event in enumerate(chunk.events, position + 1):  # noqa: B020 - it goes on
                 if event is not None:
-                    events.append([position, *event])
+                    published = (position, *event)
+                    events.append([*published, key.of(EVENTS, published)])
             anchors = anchoring.of(chunk.history)
             rows = {"operations": chunk.operations, "history": chunk.history, "events": events, "anchors": anchors}
             await sink.put(rows)

@@ -25,7 +25,7 @@ import asyncpg
 import structlog
 import uvloop
 from aiohttp import web
-from tests.digests import digests_of
+from tests.digests import CHAIN_KEY, digests_of
 
 import postgresql
 import programs
@@ -38,6 +38,7 @@ from payrelay.runtime.event_delivery import WIDE, Dispatch, publish_events
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.webhook_sender import Secrets, Signer, WebhookSender, body_of
 from payrelay.store import open_database
+from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Database, Unit
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -163,7 +164,7 @@ async def send_bare(url: str, signer: Signer, events: list[Any]) -> float:
 @contextlib.asynccontextmanager
 async def opened(database: Database) -> AsyncIterator[Dispatch]:
     """Gives what one worker sends with."""
-    clock, feed = Clock(), Feed(database)
+    clock, feed = Clock(), Feed(database, digests_of(database))
     dispatch = Dispatch(
         feed=feed,
         endpoints=Endpoints(database, Seal((b"k" * 32,)), digests_of(database)),
@@ -207,7 +208,7 @@ def event(number: int) -> OutgoingEvent:
 def put_all(events: list[OutgoingEvent]) -> Unit[None]:
     """Writes some events."""
     for one in events:
-        yield from outbox.put(one)
+        yield from outbox.put(one, RowKey(CHAIN_KEY))
 
 
 @contextlib.contextmanager

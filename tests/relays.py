@@ -75,7 +75,7 @@ def relay_over(
     lost_commits = LostCommits(_first_identity, clock, log)
     trail = Trail(database, SEAL, ChainKey(CHAIN_KEY))
     marks = Marks(MarkFiles(None, CHAIN_KEY), MarkedRows(database, trail), lost_commits, clock, log)
-    feed, subscriptions = Feed(database), Subscriptions(database, ids, rows)
+    feed, subscriptions = Feed(database, rows), Subscriptions(database, ids, rows)
     return Relay(
         journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY, acknowledged=marks.note_operation),
         resolution=ResolutionStore(database, rows),
@@ -102,7 +102,7 @@ def relay_over(
         ),
         order_searches=OrderSearches(database, CHAIN_KEY),
         inbox=Inbox(database, SEAL, rows),
-        chargebacks=Chargebacks(database),
+        chargebacks=Chargebacks(database, rows),
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL, rows, acknowledged=marks.note_checkout),

@@ -295,7 +295,7 @@ async def opened_relay(
             ),
             order_searches=OrderSearches(database, chain_secret),
             inbox=Inbox(database, seal, rows),
-            chargebacks=Chargebacks(database),
+            chargebacks=Chargebacks(database, rows),
             subscriptions=subscriptions,
             background=background,
             hooks=hooks.also_on_change(held_responses.notify).also_on_change(lambda _: dispatch.wake()),
@@ -346,7 +346,7 @@ async def opened_dispatch(
     lost_commits: LostCommits,
 ) -> AsyncIterator[Dispatch]:
     """Makes what publishes and sends events; at the end, waits for attempts under way."""
-    feed = Feed(shared.database)
+    feed = Feed(shared.database, shared.rows)
     dispatch = Dispatch(
         feed=feed,
         endpoints=Endpoints(shared.database, shared.seal, shared.rows),

@@ -230,6 +230,8 @@ def test_an_older_database_is_restored_and_then_upgraded(run: Run, backup: Path,
         copy.execute("DELETE FROM schema_version WHERE number = (SELECT max(number) FROM schema_version)")
         for kind, name in re.findall(r"CREATE (TABLE|INDEX) (\w+)", shipped("sqlite")[-1].text):
             copy.execute(f"DROP {kind} IF EXISTS {name}")
+        for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", shipped("sqlite")[-1].text):
+            copy.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         copy.commit()
     retold(backup, manifest)
     ran = in_place(run)

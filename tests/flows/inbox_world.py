@@ -229,7 +229,7 @@ class InboxWorld:
         self.account.begin()
         self.account.payments = self.payments
         self.inbox = Inbox(self.database, seal, digests_of(self.database))
-        self.chargebacks = Chargebacks(self.database)
+        self.chargebacks = Chargebacks(self.database, digests_of(self.database))
         self.checkouts = Checkouts(self.database, seal, digests_of(self.database))
         self.customers = Customers(self.database, seal, digests_of(self.database), chain_key=b"c" * 32)
         self.subscriptions = Subscriptions(self.database, world.relay.new_id, digests_of(self.database))

@@ -11,7 +11,7 @@ import msgspec
 import structlog
 from aiohttp import web
 from aiohttp.abc import AbstractResolver
-from tests.digests import digests_of
+from tests.digests import CHAIN_KEY, digests_of
 
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
@@ -20,6 +20,7 @@ from payrelay.flows.events.manage_endpoints import IssuedEndpoint, NewEndpoint, 
 from payrelay.runtime.event_delivery import Dispatch, publish_events
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.webhook_sender import WebhookSender
+from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -126,7 +127,7 @@ def dispatch_on(
     resolver: AbstractResolver | None = None,
 ) -> Dispatch:
     """Gives what one process sends with; no jitter."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     return Dispatch(
         feed=feed,
         endpoints=Endpoints(database, Seal((b"k" * 32,)), digests_of(database)),
@@ -161,7 +162,7 @@ def event(number: int, **members: object) -> OutgoingEvent:
 async def put(database: Database, *events: OutgoingEvent) -> None:
     """Writes events, each in a unit of its own."""
     for one in events:
-        await database.write(outbox.put(one))
+        await database.write(outbox.put(one, RowKey(CHAIN_KEY)))
 
 
 async def register(dispatch: Dispatch, url: str, *types: str) -> IssuedEndpoint:

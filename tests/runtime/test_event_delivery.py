@@ -1,3 +1,5 @@
+# ruff: noqa: S608 - what is put into the texts are ids that are made here
+
 """Events on their way: what receivers may do, and what may happen to us."""
 
 import asyncio
@@ -11,6 +13,7 @@ from aiohttp import web
 from standardwebhooks import Webhook
 from structlog.typing import EventDict
 from tests.databases import sqlite_url
+from tests.digests import digests_of
 from tests.runtime.receivers import (
     LOOPBACK,
     OWNER,
@@ -40,6 +43,7 @@ from payrelay.core.events.delivery import (
 )
 from payrelay.core.events.event import PublishedEvent
 from payrelay.core.payments.schedules import DAY_MS
+from payrelay.errors import Refusal
 from payrelay.flows.events.manage_endpoints import (
     Changes,
     DeliveryView,
@@ -55,7 +59,8 @@ from payrelay.runtime.event_delivery import LEASE_MS, DeliveryOutcome, Dispatch,
 from payrelay.runtime.webhook_sender import Signer, WebhookSender
 from payrelay.store import open_database
 from payrelay.store.alerts import Alerts, AlertSubject
-from payrelay.store.engine.database import Database
+from payrelay.store.engine.database import Database, Statement, all_rows
+from payrelay.store.engine.queries import query
 from payrelay.store.events.feed import PUBLISHED_MAX, Feed
 
 ENGINES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
@@ -356,7 +361,7 @@ class HeldFeed(Feed):
     """A feed in which another process gives positions until it is let go."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database)
+        super().__init__(database, digests_of(database))
         self.begun = 0
         self.free = asyncio.Event()
 
@@ -624,3 +629,60 @@ async def test_many_processes_share_the_work(url: str, database: Database, clock
     for subject in range(subjects):
         of_one = [number for number in came if number % subjects == subject]
         assert of_one == sorted(of_one)
+
+
+async def forge(database: Database, sql: str) -> None:
+    """Writes to the database as somebody does who has no key."""
+    await database.write(all_rows(Statement(query(sql), ())))
+
+
+async def test_an_event_that_was_changed_while_it_waited_is_never_sent(
+    dispatch: Dispatch, database: Database, receiver: Receiver
+) -> None:
+    """The signature would say that it comes from here. It is given up, and what comes after it goes its way."""
+    issued = await register(dispatch, receiver.url)
+    await put(database, event(1), event(2, subject=event(1).subject))
+    await dispatch.feed.publish(dispatch.clock.now_ms())
+    await forge(database, "UPDATE events SET data = '{\"number\":7}' WHERE position = 1")
+    await deliver(dispatch)
+
+    assert numbers(receiver) == [2]
+    assert [one.state for one in await deliveries(dispatch, issued.id)] == [
+        DeliveryState.DELIVERED,
+        DeliveryState.GIVEN_UP,
+    ]
+    assert await dispatch.deliveries.waiting() == (0, None)
+    assert (await show_endpoint(dispatch, OWNER, issued.id)).failing_since is None
+
+
+async def test_an_event_of_another_principal_is_not_sent(
+    dispatch: Dispatch, database: Database, receiver: Receiver
+) -> None:
+    """A delivery that somebody wrote into the database names it: an endpoint gets what its own owner may read."""
+    issued = await register(dispatch, receiver.url)
+    await put(database, event(1, principal="kiosk"), event(2))
+    await dispatch.feed.publish(dispatch.clock.now_ms())
+    await forge(
+        database,
+        "INSERT INTO deliveries (endpoint_id, position, event_id, subject, state, attempts, queued_at_ms,"
+        f" next_try_at_ms) SELECT '{issued.id}', position, id, subject, 'waiting', 0, 1, 1 FROM events"
+        " WHERE position = 1",
+    )
+    await deliver(dispatch)
+
+    assert numbers(receiver) == [2]
+    assert await dispatch.deliveries.waiting() == (0, None)
+
+
+async def test_a_forged_event_is_not_replayed(dispatch: Dispatch, database: Database, receiver: Receiver) -> None:
+    """Its id names nothing, and a span leaves it out."""
+    issued = await register(dispatch, receiver.url)
+    await put(database, event(1), event(2))
+    await deliver(dispatch)
+    await forge(database, "UPDATE events SET data = '{\"number\":7}' WHERE position = 1")
+    with pytest.raises(Refusal):
+        await replay_events(dispatch, OWNER, issued.id, ReplayedEvents(ids=(event(1).id,)))
+    await replay_events(dispatch, OWNER, issued.id, ReplayedEvents(from_ms=0, until_ms=2**60))
+    await deliver(dispatch)
+
+    assert numbers(receiver) == [1, 2, 2]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.databases import sqlite_url
+from tests.digests import digests_of
 from tests.runtime.receivers import OWNER, event, put
 
 from payrelay.clock import Clock
@@ -49,7 +50,7 @@ async def never() -> None:
 
 async def test_a_follower_gets_its_own_events_about_its_subject(database: Database) -> None:
     """A subject's events to those who follow that, all of a reader's to those who follow all."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     followers = Followers(feed)
     await put(database, event(0))
     await feed.publish(0)
@@ -81,7 +82,7 @@ async def test_a_follower_gets_its_own_events_about_its_subject(database: Databa
 
 async def test_the_last_one_may_leave_while_the_feed_is_read(database: Database) -> None:
     """An app hangs up while an event is on its way to it: what sends events to endpoints goes on all the same."""
-    feed = LeavingFeed(database)
+    feed = LeavingFeed(database, digests_of(database))
     followers = Followers(feed)
     feed.follower = await followers.slot(SHOP, None, holder=KEY)
     feed.followers = followers
@@ -104,7 +105,7 @@ async def test_the_last_one_may_leave_while_the_feed_is_read(database: Database)
 
 async def test_there_is_room_for_so_many_and_none_at_the_end(database: Database) -> None:
     """A stop ends those who follow."""
-    followers = Followers(Feed(database), limit=1)
+    followers = Followers(Feed(database, digests_of(database)), limit=1)
     follower = await followers.slot(SHOP, None, holder=KEY)
     assert follower is not None
     assert await followers.slot(SHOP, None, holder=KEY) is None
@@ -117,7 +118,7 @@ async def test_there_is_room_for_so_many_and_none_at_the_end(database: Database)
 
 async def test_one_credential_does_not_take_everybodys_room(database: Database) -> None:
     """An app that opens stream after stream keeps only itself from following; a slot given back is free."""
-    followers, phone = Followers(Feed(database)), Holder("ct_1", 2)
+    followers, phone = Followers(Feed(database, digests_of(database))), Holder("ct_1", 2)
     held = [await followers.slot(SHOP, None, holder=phone) for _ in range(2)]
     with pytest.raises(Refusal) as refused:
         await followers.slot(SHOP, None, holder=phone)
@@ -131,12 +132,12 @@ async def test_one_credential_does_not_take_everybodys_room(database: Database) 
 
 async def test_who_takes_nothing_is_let_go(database: Database) -> None:
     """Its connection hangs; it resumes where it was when it comes again."""
-    followers = Followers(Feed(database))
+    followers = Followers(Feed(database, digests_of(database)))
     follower = await followers.slot(SHOP, None, holder=KEY)
     assert follower is not None
     await put(database, event(1))
-    await Feed(database).publish(0)
-    [published] = await Feed(database).tail(0, 1)
+    await Feed(database, digests_of(database)).publish(0)
+    [published] = await Feed(database, digests_of(database)).tail(0, 1)
     for _ in range(WAITING_MAX):
         follower.put(published)
     assert follower.is_over
@@ -144,7 +145,7 @@ async def test_who_takes_nothing_is_let_go(database: Database) -> None:
 
 async def test_a_wait_ends_with_an_event_with_time_and_with_the_client(database: Database) -> None:
     """Only the first of them counts."""
-    followers = Followers(Feed(database))
+    followers = Followers(Feed(database, digests_of(database)))
     follower = await followers.slot(SHOP, None, holder=KEY)
     assert follower is not None
 
@@ -154,6 +155,6 @@ async def test_a_wait_ends_with_an_event_with_time_and_with_the_client(database:
     assert not await wait_for(follower, 5, gone)
     assert not await wait_for(follower, 0.001, never)
     await put(database, event(1))
-    await Feed(database).publish(0)
+    await Feed(database, digests_of(database)).publish(0)
     await followers.poll()
     assert await wait_for(follower, 5, never)

@@ -26,6 +26,7 @@ from payrelay.core.customers.customer import CustomerFilter
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import StoreUnusable
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
+from payrelay.runtime.event_delivery import publish_events
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.digests.rows import DIGESTED
 from payrelay.store.engine.sealing import FORMAT, Seal
@@ -215,6 +216,89 @@ async def test_a_checkout_is_not_paid_by_hand(
         assert await status(program, books.keys["shop"], f"checkouts/{checkout_id}") == 404
     assert f"checkouts/{checkout_id}: its digest is missing or wrong" in (await audited()).out
     assert (await audited()).code == FINDINGS
+
+
+async def events_of(program: Opened, key: str, subject: str) -> list[str]:
+    """Gives the types of the events about a subject that a shop reads, once all are published."""
+    await publish_events(program.relay.dispatch)
+    path = f"/gateway/api/events?limit=1000&subject={subject.replace(':', '%3A')}"
+    reply = await program.call("GET", path, headers={"Authorization": f"Bearer {key}"})
+    return [each["type"] for each in reply.json["data"]["events"]]
+
+
+EVENT_COLUMNS: Final = "id, type, account, merchant, principal, subject, at_ms, data"
+
+
+async def test_a_shop_is_not_told_of_a_payment_by_hand(file: Path, start: Open, books: Books, audited: Audited) -> None:
+    """It hands over its goods on ``checkout.completed``: one that nobody paid is told by no feed, and found."""
+    checkout_id = next(each.id for each in books.checkouts if each.state == "open")
+    subject = f"checkout:{checkout_id}"
+    forge(
+        file,
+        f"INSERT INTO outbox ({EVENT_COLUMNS}) SELECT 'evt_0', 'checkout.completed', account, merchant, principal,"
+        f" '{subject}', 1700000000000, ? FROM checkouts WHERE id = '{checkout_id}'",
+        json.dumps({"checkout_id": checkout_id, "state": "completed"}),
+    )
+    async with start() as program:
+        told = await events_of(program, books.keys["shop"], subject)
+        [named] = await alerted(program)
+
+    assert "checkout.completed" not in told
+    assert named.startswith("events/")
+    assert f"{named}: its digest is missing or wrong" in (await audited()).out
+    assert (await audited()).code == FINDINGS
+
+
+async def test_an_event_of_before_is_told_as_it_was_or_not_at_all(
+    file: Path, start: Open, books: Books, audited: Audited
+) -> None:
+    """The upgrade covers what an earlier version has published: a failure doesn't become a success afterwards."""
+    with closing(sqlite3.connect(file)) as rows:
+        found = rows.execute(
+            "SELECT position, subject FROM events WHERE type = 'operation.failed' AND principal = 'shop'"
+        )
+        position, subject = found.fetchall()[-1]
+    async with start() as program:
+        before = await events_of(program, books.keys["shop"], subject)
+    forge(file, f"UPDATE events SET type = 'operation.succeeded' WHERE position = {position}")
+    async with start() as program:
+        after = await events_of(program, books.keys["shop"], subject)
+
+    assert "operation.failed" in before
+    assert after == [each for each in before if each != "operation.failed"]
+    assert f"events/{position}: its digest is missing or wrong" in (await audited()).out
+
+
+async def test_a_plan_is_not_set_going_by_hand(file: Path, start: Open, books: Books, audited: Audited) -> None:
+    """A shop delivers under a plan that is active: one that says so although nobody reported it is as none."""
+    forge(file, "UPDATE subscriptions SET seen_state = 'active', seen_at_ms = 9000000000000")
+    async with start() as program:
+        assert await status(program, books.keys["shop"], "subscription-states/420075044317") == 404
+    assert "/420075044317: its digest is missing or wrong" in (await audited()).out
+    assert (await audited()).code == FINDINGS
+
+
+async def test_a_chargeback_is_not_written_by_hand(file: Path, start: Open, books: Books, audited: Audited) -> None:
+    """A shop that sees one takes back what it handed over, and blocks its customer."""
+    with closing(sqlite3.connect(file)) as rows:
+        found = rows.execute(
+            "SELECT id FROM operations WHERE kind = 'charge' AND state = 'succeeded' AND principal = 'shop'"
+            " AND payment_id IS NOT NULL"
+        )
+        (operation_id,) = found.fetchall()[0]
+    forge(
+        file,
+        "INSERT INTO chargebacks (merchant, payment_id, order_id, account, principal, operation_id, currency,"
+        " notification_id, noted_at_ms) SELECT merchant, payment_id, order_id, account, principal, id, currency, 'ntf',"
+        f" 1 FROM operations WHERE id = '{operation_id}'",
+    )
+    async with start() as program:
+        path = f"/gateway/api/operations/{operation_id}"
+        reply = await program.call("GET", path, headers={"Authorization": f"Bearer {books.keys['shop']}"})
+
+    assert reply.json["data"]["id"] == operation_id
+    assert reply.json["data"]["chargebacks"] == []
+    assert "chargebacks/" in (await audited()).out
 
 
 async def test_a_checkout_that_lost_its_order_is_found(file: Path, audited: Audited) -> None:

@@ -329,7 +329,7 @@ class Talkative(Chargebacks):
         """Tells of it although it is kept already."""
         is_new = await super().keep(chargeback, event)
         if not is_new:
-            await self._database.write(outbox.put(event))
+            await self._database.write(outbox.put(event, self._rows.key))
         return is_new
 
 
@@ -353,7 +353,7 @@ class Twofold(Checkouts):
         """Changes first, and tells then."""
         await super().change(checkout, has_event=False, is_paid=is_paid)
         if has_event:
-            await self._database.write(outbox.put(event_of(checkout)))
+            await self._database.write(outbox.put(event_of(checkout), self.rows.key))
 
 
 class Believing(Checkouts):
@@ -524,7 +524,7 @@ def _accusing(relay: Relay, _: Database) -> Relay:
 
 
 def _talkative(relay: Relay, database: Database) -> Relay:
-    return replace(relay, chargebacks=Talkative(database))
+    return replace(relay, chargebacks=Talkative(database, relay.checkouts.rows))
 
 
 def _recounting(relay: Relay, database: Database) -> Relay:

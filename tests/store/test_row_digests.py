@@ -10,6 +10,8 @@ from tests.samples import IMPORTED, OPERATION, PAYMENT
 from tests.store.access.test_principals import put_pair
 from tests.store.conftest import Book, Tamper
 from tests.store.console.samples import CONFIRMATION, confirmations_of, operators_of, with_everything
+from tests.store.test_chargebacks import CHARGEBACK
+from tests.store.test_chargebacks import EVENT as TOLD
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 from tests.store.test_customers import APPROVAL, CUSTOMER
 from tests.store.test_inbox import NOTIFICATION
@@ -28,6 +30,7 @@ from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.principals import Principals
 from payrelay.store.alerts import Alerts, AlertSubject
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.digests.rows import (
@@ -37,22 +40,28 @@ from payrelay.store.digests.rows import (
     DIGESTED,
     GRANDFATHERED,
     IMPORTED_PAYMENTS,
+    INSTALLMENTS,
     OF_CONSOLE,
+    SUBSCRIPTIONS,
     UNDIGESTED,
     RowDigests,
+    without,
 )
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.endpoints import Endpoints
+from payrelay.store.events.feed import Feed
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.signed_texts import SignedTexts
+from payrelay.store.statements.digests.rows import page_of
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
 from payrelay.store.upgrades.cover_more_rows import cover_more_rows
+from payrelay.store.upgrades.cover_told_rows import cover_told_rows
 
 SEAL: Final = Seal((b"k" * 32,))
 KEY: Final = Credential(
@@ -137,6 +146,8 @@ async def filled(database: Database) -> Database:
     await database.write(rows.add_missing(GRANDFATHERED))
     await with_everything(operators_of(database, SEAL))
     await confirmations_of(database).add(CONFIRMATION)
+    await Chargebacks(database, rows).keep(CHARGEBACK, TOLD)
+    await Feed(database, rows).publish(0, limit=1)  # the others are in the outbox
     return database
 
 
@@ -325,8 +336,43 @@ async def test_the_upgrade_trusts_rows_as_they_stand_and_only_those_without_a_di
     await put_first_check(filled, SEAL)
     await cover_earlier_rows(filled, SEAL, CHAIN_KEY, at_ms=1)
     await cover_more_rows(filled, SEAL, CHAIN_KEY)
+    await cover_told_rows(filled, SEAL, CHAIN_KEY)
 
     assert await wrong_in(filled) == ["credentials"]
+
+
+@pytest.mark.parametrize(
+    ("forgery", "wrong"),
+    [
+        ("", []),
+        ("UPDATE subscriptions SET principal = 'other'", ["subscriptions"]),
+        ("UPDATE subscriptions SET row_digest = ''", ["subscriptions"]),
+        ("UPDATE installments SET is_paid = 0", ["installments"]),
+    ],
+)
+async def test_the_upgrade_widens_the_digests_of_plans(
+    filled: Database, tamper: Tamper, forgery: str, wrong: list[str]
+) -> None:
+    """Those of the version before leave states and amounts out: such a row goes on counting, and a forged one doesn't.
+
+    Later no narrow digest counts any more: whoever kept one can't change a state beside it.
+    """
+    rows = digests_of(filled)
+    for table, covered in (
+        (SUBSCRIPTIONS, ("merchant", "subscription_id", "principal", "order_id")),
+        (INSTALLMENTS, ("merchant", "subscription_id", "payment", "is_paid")),
+    ):
+        [row] = await filled.read(all_rows(Statement(page_of(table.name, table.read, table.keys, is_first=True), (2,))))
+        narrow = rows.of(table, without(table, row, *(name for name in table.read if name not in covered)))
+        await tamper(f"UPDATE {table.name} SET row_digest = '{narrow}'")
+    assert await wrong_in(filled) == ["subscriptions", "installments"]
+    if forgery:
+        await tamper(forgery)
+    await put_first_check(filled, SEAL)
+    for _ in range(2):
+        await cover_told_rows(filled, SEAL, CHAIN_KEY)
+
+    assert await wrong_in(filled) == wrong
 
 
 async def test_the_upgrade_gives_no_digest_to_what_has_ended(filled: Database, tamper: Tamper) -> None:

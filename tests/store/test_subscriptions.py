@@ -1,3 +1,5 @@
+# ruff: noqa: S608 - what is put into the texts are the columns that are named here
+
 """What is known of subscriptions is merged in the store, and has one event, on each engine."""
 
 import asyncio
@@ -5,12 +7,13 @@ import asyncio
 import msgspec
 import pytest
 from tests.digests import digests_of
+from tests.store.conftest import Tamper
 
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.runtime.ids import new_id
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
-from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
+from payrelay.store.subscriptions import SubscriptionFilter, SubscriptionOwner, Subscriptions
 
 OWNER = SubscriptionOwner(account="gateway", merchant="0123456789abcdef", principal="shop")
 EVENTS = query("SELECT type FROM outbox ORDER BY seq")
@@ -150,3 +153,66 @@ async def test_a_page_can_be_of_some_principals_alone(subscriptions: Subscriptio
     assert await listed(frozenset({"shop", "kiosk"})) == ["1", "2", "3"]
     assert await listed(frozenset({"nobody"})) == ["3"]
     assert await listed(None) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "seen_state = 'stopped', seen_at_ms = 9000",
+        "told_state = 'completed'",
+        "told_paid = 9",
+        "told_next_on = '2030-01-01'",
+        "amount_minor = 1",
+        "currency = 'USD'",
+        "principal = 'kiosk'",
+        "version = version + 1",
+    ],
+)
+async def test_a_state_that_somebody_wrote_is_told_to_nobody(
+    subscriptions: Subscriptions, database: Database, tamper: Tamper, change: str
+) -> None:
+    """A shop would go on delivering under a plan that was stopped: such a row is as none, and ends no list.
+
+    Reports that come later are no event either: it would carry on what was forged.
+    """
+    others = [msgspec.structs.replace(paid(7), subscription_id=id_, payment=None) for id_ in ("1", "9")]
+    await subscriptions.note(OWNER, [paid(1), *others], now_ms=5_000)
+    before = await event_types(database)
+    await tamper(f"UPDATE subscriptions SET {change} WHERE subscription_id = '420075044317'")
+    await subscriptions.note(OWNER, [paid(2)], now_ms=6_000)
+
+    assert await subscriptions.summary(OWNER.merchant, "420075044317") is None
+    assert await subscriptions.of_id("420075044317") == []
+    lists = [
+        await subscriptions.list(OWNER.merchant, after="", limit=2),
+        await subscriptions.list(OWNER.merchant, after="", limit=2, principals=frozenset({"shop", "kiosk"})),
+        await subscriptions.list_for_operator(SubscriptionFilter(), after=("", ""), limit=2),
+    ]
+    assert [[each.subscription.subscription_id for each in page] for page in lists] == [["1", "9"]] * 3
+    assert await event_types(database) == before
+
+
+async def test_an_installment_that_somebody_wrote_counts_for_nothing(
+    subscriptions: Subscriptions, tamper: Tamper
+) -> None:
+    """A month that nobody paid is delivered otherwise, or one of another amount is booked."""
+    await subscriptions.note(OWNER, [msgspec.structs.replace(paid(1), paid=None)], now_ms=5_000)
+    for payment, is_paid in (("320025000008", 0), ("320025000009", 1)):
+        await tamper(
+            "INSERT INTO installments (merchant, subscription_id, payment, is_paid, amount_minor, at_ms)"
+            f" SELECT merchant, subscription_id, '{payment}', {is_paid}, amount_minor, at_ms FROM installments"
+            " WHERE payment = '320025000001'"
+        )
+
+    summary = await subscriptions.summary(OWNER.merchant, "420075044317")
+    assert summary is not None
+    assert summary.paid == 1
+    assert summary.last_paid is not None
+    assert (summary.last_paid.payment_id, summary.last_failure) == ("320025000001", None)
+    assert not await subscriptions.is_paid(OWNER.merchant, "420075044317", "320025000009")
+    assert await subscriptions.is_paid(OWNER.merchant, "420075044317", "320025000001")
+
+    await tamper("UPDATE installments SET amount_minor = 1")
+    summary = await subscriptions.summary(OWNER.merchant, "420075044317")
+    assert summary is not None
+    assert (summary.paid, summary.last_paid) == (0, None)

@@ -9,6 +9,7 @@ import pytest
 from tests.digests import digests_of, put_first_check
 from tests.samples import CHECKOUT, OPERATION
 from tests.store.conftest import CHAIN_KEY, Book
+from tests.store.test_chargebacks import EVENT as TOLD
 from tests.store.test_row_digests import KEY
 
 from payrelay.clock import Clock
@@ -20,11 +21,13 @@ from payrelay.store.data_keys.keys import DataKeys, stored
 from payrelay.store.engine.database import Database, Statement, T, Unit, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import KEY_CHECK, Seal
+from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.statements.meta import ADD_META
 from payrelay.store.upgrades.begin import begin_store
 from payrelay.store.upgrades.cover_earlier_rows import ROW_DIGESTS
 from payrelay.store.upgrades.cover_more_rows import MORE_ROW_DIGESTS
+from payrelay.store.upgrades.cover_told_rows import TOLD_ROW_DIGESTS
 from payrelay.store.upgrades.run import STEPS, UpgradeContext, UpgradeStep, upgrade
 from payrelay.store.upgrades.told_database import TOLD_EVERY, ToldDatabase
 
@@ -171,7 +174,29 @@ async def test_a_check_from_before_a_later_step_makes_it_run_no_second_time(data
         await upgrade(await _begun(database, seal))
 
 
-@pytest.mark.parametrize(("name", "table"), [(ROW_DIGESTS, "credentials"), (MORE_ROW_DIGESTS, "signed_texts")])
+async def test_a_check_from_before_events_had_digests_makes_no_event_trusted(database: Database) -> None:
+    """Somebody plants an event without one, and has the upgrade give it one: a digest of any other event tells."""
+    seal, rows = Seal((FIRST,)), digests_of(database)
+    await _begun(database, seal)
+    await Endpoints(database, seal, rows).put(TOLD)
+    await database.write(
+        _run(
+            "INSERT INTO chargebacks (merchant, payment_id, order_id, account, principal, currency,"
+            " notification_id, noted_at_ms) VALUES ('m', '1', 'A-1', 'gateway', 'shop', 'LKR', 'ntf_1', 1)"
+        )
+    )
+    older = meta.sealed_check(seal, (step.name for step in STEPS if step.name != TOLD_ROW_DIGESTS))
+    await database.write(_run("DELETE FROM meta WHERE name = 'key_check'"))
+    await database.write(all_rows(Statement(ADD_META, (KEY_CHECK, older))))
+
+    with pytest.raises(StoreUnusable, match="'told row digests' was finished before"):
+        await upgrade(await _begun(database, seal))
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [(ROW_DIGESTS, "credentials"), (MORE_ROW_DIGESTS, "signed_texts"), (TOLD_ROW_DIGESTS, "outbox")],
+)
 async def test_rows_are_covered_wholly_or_not_at_all(database: Database, name: str, table: str) -> None:
     """An upgrade that was cut off leaves no row with a digest: the next one tells it from one that was finished."""
     context = await _of_first_version(database)
@@ -179,7 +204,8 @@ async def test_rows_are_covered_wholly_or_not_at_all(database: Database, name: s
     digests = Statement(query(f"SELECT row_digest FROM {table}"), ())
     await Credentials(database, rows).add(KEY)
     await SignedTexts(database, rows, secret=context.secret).keep_form(CHECKOUT, [TEXT], at_ms=1)
-    for each in ("credentials", "signed_texts"):
+    await Endpoints(database, context.seal, rows).put(TOLD)
+    for each in ("credentials", "signed_texts", "outbox"):
         await database.write(_run(f"UPDATE {each} SET row_digest = ''"))
     with pytest.raises(StoreUnavailable):
         await upgrade(context._replace(database=_CutOff(database)), covering)

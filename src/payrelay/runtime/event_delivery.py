@@ -22,7 +22,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
-from payrelay.core.events.delivery import AttemptResult, deferred_until_ms, is_to_be_stopped, next_try_ms
+from payrelay.core.events.delivery import AttemptResult, Endpoint, deferred_until_ms, is_to_be_stopped, next_try_ms
 from payrelay.core.events.delivery import EndpointState as Is
 from payrelay.core.events.event import PublishedEvent
 from payrelay.core.payments.schedules import DAY_MS
@@ -62,6 +62,7 @@ FORGOTTEN_MAX: Final = 1_000
 FINISH_S: Final = 3.0
 """How long a stop waits for attempts under way."""
 _GONE: Final = "it answered with HTTP 410, which ends its deliveries"
+_UNSENDABLE: Final = "there is no such event of this endpoint's owner"
 _TOO_LONG: Final = "it accepted no event for three days"
 
 
@@ -269,7 +270,7 @@ class _EndpointWorker:
             sender = asyncio.get_running_loop().create_task(self._send())
             self._senders.add(sender)
             sender.add_done_callback(self._sent)
-        return bool(self._senders or self._attempted or self._ready)
+        return bool(self._senders or self._attempted or self._ready or self._changed.is_set())
 
     async def _lease(self) -> None:
         """Leases more where few deliveries are ready; ends the leases of those that are late or may not be sent now."""
@@ -299,10 +300,21 @@ class _EndpointWorker:
         leases = await self._dispatch.deliveries.lease_due(self._id, now_ms, leased_until_ms=until_ms, limit=limit)
         self._dispatch.passed(FlowPoint.LEASED, self._id)
         events = await self._dispatch.feed.at([lease.position for lease in leases]) if leases else []
-        by_position = {event.position: event for event in events}
-        self._ready += [
-            _LeasedEvent(lease, by_position[lease.position]) for lease in leases if lease.position in by_position
-        ]
+        own = {event.position: event for event in events if _is_for(target.endpoint, event)}
+        self._ready += [_LeasedEvent(lease, own[lease.position]) for lease in leases if lease.position in own]
+        if unsendable := [lease for lease in leases if lease.position not in own]:
+            await self._give_up(unsendable, now_ms)
+
+    async def _give_up(self, leases: list[LeasedDelivery], now_ms: int) -> None:
+        """Gives up what can never be sent, and looks at once for what waited behind it.
+
+        Left waiting, it would be leased again and again, and the others about its subject would wait for it.
+        """
+        await self._dispatch.deliveries.give_up(self._id, leases, _UNSENDABLE, now_ms=now_ms)
+        for lease in leases:
+            self._dispatch.counted(DeliveryOutcome.GIVEN_UP)
+            _log_failure(self._dispatch, lease, _UNSENDABLE, is_given_up=True)
+        self._changed.set()
 
     async def _give_back(self, now_ms: int) -> None:
         leases, self._ready = [ready.lease for ready in self._ready], deque()
@@ -361,18 +373,22 @@ async def _record_failure(dispatch: Dispatch, attempted: _AttemptedDelivery, now
         failure, now_ms=now_ms, deferred_until_ms=deferred_until_ms(now_ms, result)
     )
     dispatch.counted(DeliveryOutcome.FAILED if again_ms is not None else DeliveryOutcome.GIVEN_UP)
+    _log_failure(dispatch, lease, words, is_given_up=again_ms is None)
+    if result.is_gone:
+        await stop_endpoint(dispatch, lease.endpoint_id, _GONE, url=attempted.url)
+    elif is_to_be_stopped(since_ms, now_ms):
+        await stop_endpoint(dispatch, lease.endpoint_id, _TOO_LONG, url=attempted.url)
+
+
+def _log_failure(dispatch: Dispatch, lease: LeasedDelivery, words: str, *, is_given_up: bool) -> None:
     dispatch.log.warning(
         "event_not_delivered",
         endpoint_id=lease.endpoint_id,
         subject=lease.subject,
         attempts=lease.attempts,
         failure=words,
-        is_given_up=again_ms is None,
+        is_given_up=is_given_up,
     )
-    if result.is_gone:
-        await stop_endpoint(dispatch, lease.endpoint_id, _GONE, url=attempted.url)
-    elif is_to_be_stopped(since_ms, now_ms):
-        await stop_endpoint(dispatch, lease.endpoint_id, _TOO_LONG, url=attempted.url)
 
 
 async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str, *, url: str | None = None) -> None:
@@ -394,6 +410,11 @@ async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str, *, ur
         reason=reason,
     )
     dispatch.wake()
+
+
+def _is_for(endpoint: Endpoint, event: PublishedEvent) -> bool:
+    """Whether an event is the endpoint's owner's: somebody may have written the delivery into the database."""
+    return (event.merchant, event.principal) == (endpoint.merchant, endpoint.principal)
 
 
 def _signer(target: Target, now_ms: int) -> Signer:

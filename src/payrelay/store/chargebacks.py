@@ -5,7 +5,8 @@ from typing import Final
 import msgspec
 
 from payrelay.core.events.event import OutgoingEvent
-from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
+from payrelay.store.digests.rows import CHARGEBACKS, RowDigests, RowKey
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.statements import chargebacks as statements
@@ -41,28 +42,38 @@ class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chargebacks:
-    """Stores chargebacks in a database."""
+    """Stores chargebacks in a database. A row whose digest is wrong counts as not existing."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
 
     async def keep(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
         """Stores a chargeback with its event; False, and nothing is stored, where the payment has one already."""
-        return await self._database.write(_keep(chargeback, event))
+        return await self._database.write(_keep(chargeback, event, self._rows.key))
 
     async def of_operation(self, operation_id: str) -> list[Chargeback]:
         """Reads the chargebacks of an operation's payments."""
         statement = Statement(statements.CHARGEBACKS_OF_OPERATION, (operation_id, CHARGEBACKS_MAX))
-        return [struct_of(row, Chargeback) for row in await self._database.read(all_rows(statement))]
+        return await self._many(statement)
 
     async def of_payment(self, merchant: str, payment_id: str) -> Chargeback | None:
         """Reads the chargeback of a payment."""
-        row = await self._database.read(first_row(Statement(statements.CHARGEBACK_OF_PAYMENT, (merchant, payment_id))))
-        return None if row is None else struct_of(row, Chargeback)
+        found = await self._many(Statement(statements.CHARGEBACK_OF_PAYMENT, (merchant, payment_id)))
+        return found[0] if found else None
+
+    async def _many(self, statement: Statement) -> list[Chargeback]:
+        rows = await self._database.read(all_rows(statement))
+        return [struct_of(row, Chargeback) for row in await self._rows.trusted(CHARGEBACKS, rows)]
 
 
-def _keep(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]:
-    if not (yield Statement(statements.ADD_CHARGEBACK, msgspec.structs.astuple(chargeback))):
-        return False
-    yield from put_event(event)
+def _keep(chargeback: Chargeback, event: OutgoingEvent, key: RowKey) -> Unit[bool]:
+    columns = msgspec.structs.astuple(chargeback)
+    added = (*columns, key.of(CHARGEBACKS, columns))
+    if not (yield Statement(statements.ADD_CHARGEBACK, added)):
+        of_payment = yield Statement(statements.CHARGEBACK_OF_PAYMENT, (chargeback.merchant, chargeback.payment_id))
+        wrong = [row[-1] for row in of_payment if not key.fits(CHARGEBACKS, row)]
+        if not wrong or not (yield Statement(statements.REPLACE_CHARGEBACK, (*added, wrong[0]))):
+            return False
+    yield from put_event(event, key)
     return True

@@ -132,7 +132,7 @@ class Checkouts:
         now. A checkout whose order another one holds by now is stored without a guard.
         """
         digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
-        await self._database.write(_change(checkout, digest, has_event=has_event, is_paid=is_paid))
+        await self._database.write(_change(checkout, digest, self.rows.key, has_event=has_event, is_paid=is_paid))
         self._acknowledged(checkout)
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
@@ -231,7 +231,7 @@ def _add(statement: Statement, checkout_id: str, condition: Condition | None) ->
     return is_added
 
 
-def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) -> Unit[None]:
+def _change(checkout: Checkout, digest: str, key: RowKey, *, has_event: bool, is_paid: bool) -> Unit[None]:
     if is_paid:
         # Two checkouts of an order may be about to claim one payment: the second one finds it owned.
         yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
@@ -243,7 +243,7 @@ def _change(checkout: Checkout, digest: str, *, has_event: bool, is_paid: bool) 
     if checkout.state is CheckoutState.COMPLETED:
         yield Statement(statements.LEARN, (checkout.merchant, checkout.id, checkout.updated_at_ms))
     if has_event:
-        yield from outbox.put(event_of(checkout))
+        yield from outbox.put(event_of(checkout), key)
 
 
 def _forget_order(order: tuple[str, str, str], key: RowKey) -> Unit[int]:

@@ -34,7 +34,7 @@ from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
 from payrelay.store.data_keys.residues import KeyResidues
-from payrelay.store.digests.rows import CUSTOMERS, RowDigests
+from payrelay.store.digests.rows import CUSTOMERS, RowDigests, RowKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -100,7 +100,7 @@ class Customers:
             own.key.seal(token.encode(), token_context(customer.id)),
             self._digest(customer),
         )
-        return await self._database.write(_add(customer, parameters, own))
+        return await self._database.write(_add(customer, parameters, own, self._rows.key))
 
     async def change(self, customer: Customer, event: CustomerEvent, *, card_holder: str | None = None) -> None:
         """Stores a changed customer, and its event. A ``card_holder`` replaces the one before.
@@ -122,7 +122,8 @@ class Customers:
             _sealed_holder(card_holder, own),
             self._digest(customer),
         )
-        await self._database.write(_change(customer, parameters, event, None if own is known else own))
+        new_key = None if own is known else own
+        await self._database.write(_change(customer, parameters, event, new_key, self._rows.key))
 
     async def get(self, customer_id: str) -> Customer | None:
         """Reads one customer of any principal. Raises StoreUnavailable."""
@@ -255,16 +256,16 @@ def _sealed_holder(card_holder: str | None, own: OwnKey) -> bytes | None:
     return None if not card_holder else own.key.seal(card_holder.encode(), holder_context(own.owner))
 
 
-def _add(customer: Customer, parameters: tuple[Value, ...], own: OwnKey) -> Unit[bool]:
+def _add(customer: Customer, parameters: tuple[Value, ...], own: OwnKey, key: RowKey) -> Unit[bool]:
     if not (yield Statement(statements.ADD_CUSTOMER, parameters)):
         return False
     yield stored(own)
-    yield from outbox.put(event_of_customer(customer, None))
+    yield from outbox.put(event_of_customer(customer, None), key)
     return True
 
 
 def _change(
-    customer: Customer, parameters: tuple[Value, ...], event: CustomerEvent, new_key: OwnKey | None
+    customer: Customer, parameters: tuple[Value, ...], event: CustomerEvent, new_key: OwnKey | None, key: RowKey
 ) -> Unit[None]:
     if not (yield Statement(statements.CHANGE_CUSTOMER, parameters)):
         raise Outdated(f"the customer {customer.id!r} was changed since it was read")
@@ -272,4 +273,4 @@ def _change(
         yield from destroyed_on_request((customer.id,))
     elif new_key is not None:
         yield from replaced(new_key)
-    yield from outbox.put(event_of_customer(customer, event))
+    yield from outbox.put(event_of_customer(customer, event), key)

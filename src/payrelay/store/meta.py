@@ -190,6 +190,12 @@ async def schema_version(database: Database) -> int:
     return await database.read(_schema_version())
 
 
+async def sessions_of_other_versions(database: Database) -> int:
+    """Counts the sessions that other versions of Payrelay have on the database. Raises StoreUnavailable."""
+    [[sessions]] = await database.read(all_rows(Statement(statements.OTHER_VERSIONS, ())))
+    return int(sessions or 0)
+
+
 def _meta_of(name: str) -> Unit[bytes | None]:
     rows = yield Statement(statements.GET_META, (name,))
     return blob_of(rows[0][0]) if rows else None

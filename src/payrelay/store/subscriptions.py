@@ -1,15 +1,16 @@
 """Subscriptions in the store: each fact is merged with the known ones, in the unit of work that writes its events."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, kind_of_payment, merged
 from payrelay.errors import Outdated
-from payrelay.store.digests.rows import INSTALLMENTS, SUBSCRIPTIONS, RowDigests
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
+from payrelay.store.digests.rows import INSTALLMENTS, SUBSCRIPTIONS, RowDigests, RowSieve
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.imports.payments import is_imported
@@ -24,6 +25,10 @@ FAILED_MAX: Final = 3
 """Failed installments of one subscription that are stored in a day. The gateway tries a card once a day. No record
 shows a failure, and nobody signs the number of its payment: whoever has one notification may post any number of others.
 """
+FAILED_READ: Final = 3
+"""Failed installments that are read for the last one: somebody may have written others into the database."""
+_PAYMENT: Final = INSTALLMENTS.read.index("payment")
+_IS_PAID: Final = INSTALLMENTS.read.index("is_paid")
 _ATTEMPTS_MAX: Final = 5
 """Each further attempt needs another process that noted a fact of the subscription in between."""
 
@@ -66,10 +71,11 @@ class SubscriptionOwner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Subscriptions:
-    """Stores the known facts of subscriptions in a database."""
+    """Stores the known facts of subscriptions in a database. A row whose digest is wrong counts as not existing."""
 
     def __init__(self, database: Database, new_id: NewId, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
         self._key = rows.key
         self._new_id = new_id
 
@@ -80,21 +86,26 @@ class Subscriptions:
         that was imported is never news. May be repeated: a known fact changes nothing, and its event is written once.
         Raises StoreError.
         """
-        for _ in range(_ATTEMPTS_MAX - 1):
+        sieve = self._rows.sieve()
+        for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                return await self._database.write(self._note(owner, facts, now_ms, is_news=is_news))
-            except Outdated:
-                continue  # another process was quicker with this subscription; merge with its result
-        return await self._database.write(self._note(owner, facts, now_ms, is_news=is_news))
+                await self._database.write(self._note(owner, facts, now_ms, sieve, is_news=is_news))
+                break
+            except Outdated:  # another process was quicker with this subscription; merge with its result
+                if attempt == _ATTEMPTS_MAX:
+                    raise
+        await self._rows.report_all(sieve.wrong)
 
     async def summary(self, merchant: str, subscription_id: str) -> SubscriptionSummary | None:
         """Reads the summary of a subscription; None where nothing is known of it."""
-        return await self._database.read(_summary(merchant, subscription_id))
+        found = await self._sifted(lambda sieve: _summary(merchant, subscription_id, sieve))
+        return found[0] if found else None
 
     async def is_paid(self, merchant: str, subscription_id: str, payment: str) -> bool:
         """Tells whether a payment is among the paid installments of a subscription."""
         key = (merchant, subscription_id, payment)
-        return bool(await self._database.read(all_rows(Statement(statements.IS_PAID, key))))
+        rows = await self._database.read(all_rows(Statement(statements.INSTALLMENT, key)))
+        return any(row[_IS_PAID] for row in await self._rows.trusted(INSTALLMENTS, rows))
 
     async def list(
         self, merchant: str, *, after: str, limit: int, principals: frozenset[str] | None = None
@@ -103,43 +114,53 @@ class Subscriptions:
 
         With ``principals``, only those whose principal is one of them or isn't known.
         """
-        limit = min(limit, PAGE_MAX)
-        pages = [Statement(statements.LIST_SUBSCRIPTIONS, (merchant, after, limit))]
+        limit, begin = min(limit, PAGE_MAX), (merchant, after)
+        lists = [_List(statements.LIST_SUBSCRIPTIONS, begin)]
         if principals is not None:
-            place = pages[0].parameters
-            pages = [Statement(statements.LIST_OF_PRINCIPAL, (*place, principal)) for principal in sorted(principals)]
-            pages.append(Statement(statements.LIST_OF_NOBODY, place))
-        return await self._database.read_page(_first_of(pages, limit))
+            lists = [_List(statements.LIST_OF_PRINCIPAL, begin, (principal,)) for principal in sorted(principals)]
+            lists.append(_List(statements.LIST_OF_NOBODY, begin))
+        return await self._sifted(lambda sieve: _first_of(lists, limit, sieve), is_page=True)
 
     async def list_for_operator(self, filters: SubscriptionFilter, *, after: tuple[str, str], limit: int) -> _Summaries:
         """Reads one page of all merchants' known subscriptions, by their ids and merchants above ``after``."""
         equal = columns_of(filters)
-        page = statements.LIST_FOR_OPERATOR[tuple(equal)]
-        return await self._database.read_page(_page(Statement(page, (*after, min(limit, PAGE_MAX), *equal.values()))))
+        listed = _List(statements.LIST_FOR_OPERATOR[tuple(equal)], after, tuple(equal.values()), is_of_merchant=False)
+        return await self._sifted(lambda sieve: _page(listed, min(limit, PAGE_MAX), sieve), is_page=True)
 
     async def of_id(self, subscription_id: str) -> _Summaries:
         """Reads what is known of a subscription, whatever its merchant."""
-        return await self._database.read(_page(Statement(statements.OF_ID, (subscription_id,))))
+        return await self._sifted(lambda sieve: _of_id(subscription_id, sieve))
 
-    def _note(self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int, *, is_news: bool) -> Unit[None]:
+    async def _sifted(self, unit: Callable[[RowSieve], Unit[_Summaries]], *, is_page: bool = False) -> _Summaries:
+        sieve = self._rows.sieve()
+        found = await (self._database.read_page if is_page else self._database.read)(unit(sieve))
+        await self._rows.report_all(sieve.wrong)
+        return found
+
+    def _note(
+        self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int, sieve: RowSieve, *, is_news: bool
+    ) -> Unit[None]:
         # Always in one order: otherwise two units that note equal subscriptions at once would wait for each other.
         for fact in sorted(facts[:FACTS_MAX], key=lambda each: (each.subscription_id, each.payment or "")):
-            yield from self._note_one(owner, fact, now_ms, is_news=is_news)
+            yield from self._note_one(owner, fact, now_ms, sieve, is_news=is_news)
 
-    def _note_one(self, owner: SubscriptionOwner, fact: Fact, now_ms: int, *, is_news: bool) -> Unit[None]:
+    def _note_one(
+        self, owner: SubscriptionOwner, fact: Fact, now_ms: int, sieve: RowSieve, *, is_news: bool
+    ) -> Unit[None]:
         key = (owner.merchant, fact.subscription_id)
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
         before = struct_of(rows[0][:-1], Subscription) if rows else _unknown(owner, fact)
-        # Reports go on being merged with a forged row, which gets no digest: so nobody comes to own the subscription.
-        is_right = not rows or self._key.fits(SUBSCRIPTIONS, (*_owned(before), rows[0][-1]))
+        # Reports go on being merged with a forged row, which gets no digest: so nobody comes to own the subscription,
+        # and nobody is told of it.
+        is_right = not rows or bool(sieve.right(SUBSCRIPTIONS, rows))
         after = merged(before, fact, principal=owner.principal)
         is_first_owned = before.principal is None and after.principal is not None
-        earlier = (yield from _known_installments(before)) if rows and is_first_owned else []
+        earlier = (yield from _known_installments(before, sieve)) if rows and is_first_owned else []
         is_new_payment = False
         if fact.payment is not None:
             at_ms = fact.payment_at_ms if fact.payment_at_ms is not None else fact.at_ms
-            covered = (*key, fact.payment, int(fact.is_paid))
-            installment = (*covered, fact.payment_minor, at_ms, self._key.of(INSTALLMENTS, covered))
+            columns = (*key, fact.payment, int(fact.is_paid), fact.payment_minor, at_ms)
+            installment = (*columns, self._key.of(INSTALLMENTS, columns))
             of_day = (at_ms - DAY_MS, FAILED_MAX)
             is_new_payment = bool((yield Statement(statements.ADD_INSTALLMENT, (*installment, *of_day))))
             if is_new_payment and fact.is_paid:
@@ -149,12 +170,13 @@ class Subscriptions:
             return
         after = msgspec.structs.replace(after, version=before.version + 1)
         change = statements.CHANGE_SUBSCRIPTION if rows else statements.ADD_SUBSCRIPTION
-        digest = self._key.of(SUBSCRIPTIONS, _owned(after)) if is_right else ""
-        if not (yield Statement(change, (*msgspec.structs.astuple(after), digest))):
+        columns = msgspec.structs.astuple(after)
+        digest = self._key.of(SUBSCRIPTIONS, columns) if is_right else ""
+        if not (yield Statement(change, (*columns, digest))):
             raise Outdated(f"the subscription {fact.subscription_id!r} was changed since it was read")
-        if after.principal is None:
+        if after.principal is None or not is_right:
             return
-        paid = yield from _paid(after)
+        paid = _paid(after, (yield from _paid_installments(after, sieve)))
         # Installments that were noted before the owner was known had no events.
         unpublished = [
             (kind_of_payment(tried), tried)
@@ -167,7 +189,8 @@ class Subscriptions:
             news = events_of(before, after, fact, is_new_payment=is_told)
         for kind, subject_fact in (*unpublished, *news):
             event_id = self._new_id("evt", now_ms)
-            yield from put_event(event_of(after, kind, event_id, at_ms=now_ms, paid=paid, fact=subject_fact))
+            event = event_of(after, kind, event_id, at_ms=now_ms, paid=paid, fact=subject_fact)
+            yield from put_event(event, self._key)
 
 
 def _not_imported(merchant: str, facts: Sequence[Fact]) -> Unit[list[Fact]]:
@@ -179,71 +202,105 @@ def _not_imported(merchant: str, facts: Sequence[Fact]) -> Unit[list[Fact]]:
     return news
 
 
-def _owned(subscription: Subscription) -> tuple[str | None, ...]:
-    """Gives what says who owns a subscription, as its digest covers it."""
-    return (subscription.merchant, subscription.subscription_id, subscription.principal, subscription.order_id)
-
-
 def _unknown(owner: SubscriptionOwner, fact: Fact) -> Subscription:
     return Subscription(merchant=owner.merchant, subscription_id=fact.subscription_id, account=owner.account)
 
 
-def _paid(subscription: Subscription) -> Unit[int]:
+def _paid(subscription: Subscription, installments: Sequence[Row]) -> int:
     """Counts the paid installments: the notified number, or the number of known payments, whichever is more."""
+    return max(subscription.notified_paid or 0, len(installments))
+
+
+def _paid_installments(subscription: Subscription, sieve: RowSieve) -> Unit[Sequence[Row]]:
+    """Reads the paid installments, the last one first."""
     key = (subscription.merchant, subscription.subscription_id)
-    rows = yield Statement(statements.COUNT_PAID, key)
-    counted = rows[0][0]
-    return max(subscription.notified_paid or 0, counted if isinstance(counted, int) else 0)
+    rows = yield Statement(statements.PAID_INSTALLMENTS, key)
+    return sieve.right(INSTALLMENTS, rows)
 
 
-def _known_installments(subscription: Subscription) -> Unit[list[Fact]]:
+def _known_installments(subscription: Subscription, sieve: RowSieve) -> Unit[list[Fact]]:
     """Reads the known installments as facts; the oldest first, at most FACTS_MAX."""
     key = (subscription.merchant, subscription.subscription_id, FACTS_MAX)
     rows = yield Statement(statements.LIST_INSTALLMENTS, key)
     names = ("payment", "is_paid", "payment_minor", "at_ms")
     known = {"subscription_id": subscription.subscription_id, "is_seen": True}
-    return [msgspec.convert({**known, **dict(zip(names, row, strict=True))}, Fact, strict=False) for row in rows]
+    installments = [dict(zip(names, row[_PAYMENT:], strict=True)) for row in sieve.right(INSTALLMENTS, rows)]
+    return [msgspec.convert({**known, **members}, Fact, strict=False) for members in installments]
 
 
-def _summary(merchant: str, subscription_id: str) -> Unit[SubscriptionSummary | None]:
+def _summary(merchant: str, subscription_id: str, sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
     rows = yield Statement(statements.GET_SUBSCRIPTION, (merchant, subscription_id))
-    if not rows:
-        return None
-    return (yield from _summary_of(struct_of(rows[0][:-1], Subscription)))
+    return (yield from _summaries(_subscriptions(rows, sieve), sieve))
 
 
-def _summary_of(subscription: Subscription) -> Unit[SubscriptionSummary]:
-    paid = yield from _paid(subscription)
-    last_paid = yield from _last(subscription, is_paid=True)
-    last_failure = yield from _last(subscription, is_paid=False)
-    return SubscriptionSummary(subscription=subscription, paid=paid, last_paid=last_paid, last_failure=last_failure)
+def _of_id(subscription_id: str, sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
+    rows = yield Statement(statements.OF_ID, (subscription_id,))
+    return (yield from _summaries(_subscriptions(rows, sieve), sieve))
 
 
-def _page(page: Statement) -> "Unit[list[SubscriptionSummary]]":
-    rows = yield page
-    found = []
-    for row in rows:
-        found.append((yield from _summary_of(struct_of(row, Subscription))))  # noqa: PERF401, a comprehension can't yield
+def _page(listed: "_List", limit: int, sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
+    found = yield from _first_rows(listed, limit, sieve)
+    return (yield from _summaries(found, sieve))
+
+
+def _first_of(lists: Sequence["_List"], limit: int, sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
+    """Reads several lists of one merchant's subscriptions, and gives the first of all by their ids."""
+    found: list[Subscription] = []
+    for listed in lists:
+        found += yield from _first_rows(listed, limit, sieve)
+    found.sort(key=lambda each: each.subscription_id)
+    return (yield from _summaries(found[:limit], sieve))
+
+
+class _List(NamedTuple):
+    """A list of subscriptions: its query, the key behind which it begins, and what its rows are equal in.
+
+    ``is_of_merchant``: the key's first part is the merchant of all rows; else the key is an id and its merchant.
+    """
+
+    query: Query
+    after: tuple[str, str]
+    equal: tuple[Value, ...] = ()
+    is_of_merchant: bool = True
+
+
+def _first_rows(listed: _List, limit: int, sieve: RowSieve) -> Unit[list[Subscription]]:
+    """Reads ``limit`` subscriptions whose rows are right, or as many as there are."""
+    found: list[Subscription] = []
+    after = listed.after
+    while (left := limit - len(found)) > 0:
+        rows = yield Statement(listed.query, (*after, left, *listed.equal))
+        found += _subscriptions(rows, sieve)
+        if len(rows) < left:
+            break
+        merchant, subscription_id = str(rows[-1][0]), str(rows[-1][1])  # wrong rows must not end the list
+        after = (merchant, subscription_id) if listed.is_of_merchant else (subscription_id, merchant)
     return found
 
 
-def _first_of(pages: Sequence[Statement], limit: int) -> "Unit[list[SubscriptionSummary]]":
-    """Reads several pages of one merchant's subscriptions, and gives the first of all by their ids."""
-    rows: list[Row] = []
-    for page in pages:
-        rows += yield page
-    found = sorted((struct_of(row, Subscription) for row in rows), key=lambda each: each.subscription_id)
-    summaries = []
-    for subscription in found[:limit]:
-        summaries.append((yield from _summary_of(subscription)))  # noqa: PERF401, a comprehension can't yield
-    return summaries
+def _subscriptions(rows: Sequence[Row], sieve: RowSieve) -> list[Subscription]:
+    return [struct_of(row, Subscription) for row in sieve.right(SUBSCRIPTIONS, rows)]
 
 
-def _last(subscription: Subscription, *, is_paid: bool) -> Unit[Installment | None]:
-    key = (subscription.merchant, subscription.subscription_id, int(is_paid))
-    rows = yield Statement(statements.LAST_INSTALLMENT, key)
-    if not rows:
+def _summaries(subscriptions: Sequence[Subscription], sieve: RowSieve) -> Unit[list[SubscriptionSummary]]:
+    found = []
+    for subscription in subscriptions:
+        paid = yield from _paid_installments(subscription, sieve)
+        key = (subscription.merchant, subscription.subscription_id, FAILED_READ)
+        rows = yield Statement(statements.FAILED_INSTALLMENTS, key)
+        summary = SubscriptionSummary(
+            subscription=subscription,
+            paid=_paid(subscription, paid),
+            last_paid=_first(paid),
+            last_failure=_first(sieve.right(INSTALLMENTS, rows)),
+        )
+        found.append(summary)
+    return found
+
+
+def _first(installments: Sequence[Row]) -> Installment | None:
+    if not installments:
         return None
-    payment, amount_minor, at_ms = rows[0]
+    payment, _, amount_minor, at_ms = installments[0][_PAYMENT:]
     named = str(payment) if str(payment).isdigit() else None
     return msgspec.convert({"payment_id": named, "amount_minor": amount_minor, "at_ms": at_ms}, Installment)

@@ -111,7 +111,7 @@ async def test_every_row_of_every_table_is_copied_as_it_is(source: sqlite3.Conne
 
 async def test_events_go_on_behind_the_copied_ones(source: sqlite3.Connection, postgresql_url: str) -> None:
     """A number that is given out twice would be an event that no reader of the feed ever gets."""
-    source.execute("INSERT INTO outbox VALUES (41, 'e', 't', 'a', 'm', 'p', 's', 0, '{}')")
+    source.execute("INSERT INTO outbox VALUES (41, 'e', 't', 'a', 'm', 'p', 's', 0, '{}', '')")
     async with target_at(postgresql_url) as target:
         await copy_tables(source, target, lambda *_: None)
         number = await target.fetchval(

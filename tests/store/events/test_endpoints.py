@@ -5,12 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 from tests.databases import PassingDatabase
-from tests.digests import digests_of
+from tests.digests import CHAIN_KEY, digests_of
 
 from payrelay.core.events.delivery import DeliveryState, Endpoint, EndpointState
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.core.secret import Secret
 from payrelay.errors import StoreUnusable
+from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Database, Statement, T, Unit, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
@@ -66,8 +67,8 @@ async def queued(database: Database, *subjects: str) -> Deliveries:
             at_ms=number,
             data={},
         )
-        await database.write(outbox.put(one))
-    await Feed(database).publish(0)
+        await database.write(outbox.put(one, RowKey(CHAIN_KEY)))
+    await Feed(database, digests_of(database)).publish(0)
     return Deliveries(database)
 
 
@@ -143,8 +144,8 @@ async def test_a_change_and_a_stop_are_stored(endpoints: Endpoints, database: Da
     assert delivery.last_failure == "the endpoint was stopped"
     assert await endpoints.change(endpoint(2), was=EndpointState.ACTIVE) is None
     assert await endpoints.change(endpoint(1), was=EndpointState.PAUSED) is None
-    await Feed(database).publish(0)
-    assert [one.type for one in await Feed(database).tail(1, 9)] == ["endpoint.stopped"]
+    await Feed(database, digests_of(database)).publish(0)
+    assert [one.type for one in await Feed(database, digests_of(database)).tail(1, 9)] == ["endpoint.stopped"]
 
 
 async def test_a_removed_endpoint_leaves_nothing(endpoints: Endpoints, database: Database) -> None:

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.digests import CHAIN_KEY, digests_of
 
 from payrelay.clock import Clock
 from payrelay.core.events.delivery import pattern_of
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.core.payments.operation import Event
 from payrelay.store import open_database
+from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Database, Unit
 from payrelay.store.engine.sqlite import InlineExecutor, Sqlite
 from payrelay.store.engine.sqlite_file import open_file
@@ -41,7 +43,7 @@ def event(number: int, **members: object) -> OutgoingEvent:
 async def put(database: Database, *events: OutgoingEvent) -> None:
     """Writes events, each in a unit of its own."""
     for one in events:
-        await database.write(outbox.put(one))
+        await database.write(outbox.put(one, RowKey(CHAIN_KEY)))
 
 
 async def numbers(feed: Feed, after: int = 0, limit: int = 1_000, reader: Reader = SHOP) -> list[object]:
@@ -51,7 +53,7 @@ async def numbers(feed: Feed, after: int = 0, limit: int = 1_000, reader: Reader
 
 async def test_an_event_is_in_the_feed_once_it_is_published(database: Database) -> None:
     """What is read has its position for good."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await put(database, event(1), event(2))
     assert await numbers(feed) == []
 
@@ -67,7 +69,7 @@ async def test_an_event_is_in_the_feed_once_it_is_published(database: Database) 
 
 async def test_a_feed_is_read_page_by_page(database: Database) -> None:
     """Whoever goes on behind the last position sees each event once."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await put(database, *(event(number) for number in range(5)))
     await feed.publish(0, limit=3)
     await feed.publish(0, limit=3)
@@ -79,7 +81,7 @@ async def test_a_feed_is_read_page_by_page(database: Database) -> None:
 
 async def test_a_reader_sees_its_own_events_alone(database: Database) -> None:
     """Another principal's payments are nobody's business, nor the same one's on another merchant account."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await put(database, event(1), event(2, principal="other"), event(3, merchant="n"))
     await feed.publish(0)
 
@@ -91,7 +93,7 @@ async def test_a_reader_sees_its_own_events_alone(database: Database) -> None:
 
 async def test_events_about_a_subject_are_found(database: Database) -> None:
     """An app that waits for one payment reads no others."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await put(database, event(1), event(2), event(3, subject="customer:cus_1"), event(4, subject="customer:cus_1"))
     await put(database, event(5, subject="customer:cus_1", principal="other"))
     await feed.publish(0)
@@ -106,7 +108,7 @@ async def test_events_about_a_subject_are_found(database: Database) -> None:
 )
 async def test_events_of_a_type_are_found(database: Database, pattern: str, found: list[int]) -> None:
     """A type is compared whole: customer.created is not customer.created_again, were there such a type."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     types = ("customer.created", "customer.created_again", "checkout.completed")
     await put(database, *(event(number, type=type_) for number, type_ in enumerate(types, 1)))
     await feed.publish(0)
@@ -118,7 +120,7 @@ async def test_events_of_a_type_are_found(database: Database, pattern: str, foun
 
 async def test_a_page_of_a_type_goes_on_where_it_ended(database: Database) -> None:
     """A full page ends at its last event, an unfinished one at the last that was scanned."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await put(
         database, *(event(number, type=f"customer.{'created' if number % 2 else 'updated'}") for number in range(8))
     )
@@ -137,17 +139,17 @@ async def test_what_a_unit_undid_was_never_published(database: Database) -> None
     """An event without its change would be a lie."""
 
     def fails() -> Unit[None]:
-        yield from outbox.put(event(1))
+        yield from outbox.put(event(1), RowKey(CHAIN_KEY))
         raise LookupError("undone")
 
     with pytest.raises(LookupError):
         await database.write(fails())
-    assert await Feed(database).publish(0) == 0
+    assert await Feed(database, digests_of(database)).publish(0) == 0
 
 
 async def test_an_event_that_is_written_twice_is_published_once(database: Database) -> None:
     """Whoever can't know whether a commit came through may do it again."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await put(database, event(1), event(1), event(2))
     await feed.publish(0)
     await put(database, event(1), event(3))
@@ -158,7 +160,7 @@ async def test_an_event_that_is_written_twice_is_published_once(database: Databa
 
 async def test_a_change_of_an_operation_is_stored_with_its_event(book: Book) -> None:
     """The event and the change are one unit of work, and a change without an event has none."""
-    feed = Feed(book.database)
+    feed = Feed(book.database, digests_of(book.database))
     await book.accept(book.new(1))
     unknown = await book.advance(book.new(1), Event.UNKNOWN)
     looked = await book.advance(unknown, Event.INQUIRED_ABOUT)
@@ -174,7 +176,7 @@ async def test_a_change_of_an_operation_is_stored_with_its_event(book: Book) -> 
 
 async def test_an_outdated_change_tells_nothing(book: Book) -> None:
     """Of two that decided on the same version one is right, and one event is published."""
-    feed = Feed(book.database)
+    feed = Feed(book.database, digests_of(book.database))
     await book.accept(book.new(1))
     stored = book.stored(book.new(1))
     results = await asyncio.gather(
@@ -188,7 +190,7 @@ async def test_an_outdated_change_tells_nothing(book: Book) -> None:
 
 async def test_an_old_event_behind_a_younger_one_is_forgotten(database: Database) -> None:
     """Positions are given in the order of commits, and processes' clocks differ."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await put(database, event(1, at_ms=2 * DAY_MS), event(2, at_ms=1))
     await feed.publish(0)
 
@@ -201,7 +203,7 @@ async def test_a_look_for_old_events_reads_the_oldest_alone(tmp_path: Path) -> N
     connections = open_file(tmp_path / "payrelay.db", clock=Clock())
     loop = asyncio.get_running_loop()
     database = Sqlite(connections, executor=InlineExecutor(), loop=loop, lock=None, busy_s=1, list_timeout_s=None)
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await asyncio.gather(*(put(database, event(number)) for number in range(400)))
     while await feed.publish(0):
         pass
@@ -215,7 +217,7 @@ async def test_a_look_for_old_events_reads_the_oldest_alone(tmp_path: Path) -> N
 
 async def test_old_events_are_forgotten(database: Database) -> None:
     """The feed keeps some weeks, and no position is given again."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await put(database, event(1, at_ms=1), event(2, at_ms=2), event(3, at_ms=2 * DAY_MS))
     await feed.publish(0)
 
@@ -231,7 +233,7 @@ async def test_old_events_are_forgotten(database: Database) -> None:
 
 async def test_what_waits_to_be_published_is_counted(database: Database) -> None:
     """A number that grows says that nobody publishes."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     assert await feed.unpublished() == (0, None)
     await put(database, event(2), event(1))
     assert await feed.unpublished() == (2, 1_001)
@@ -249,14 +251,14 @@ async def test_no_reader_ever_finds_a_lower_position_later(engine: str, url: str
 
     async def publish(own: Database) -> None:
         while not is_over.is_set():
-            await Feed(own).publish(0, limit=7)
+            await Feed(own, digests_of(own)).publish(0, limit=7)
             await asyncio.sleep(0)
 
     async def follow(own: Database) -> list[tuple[object, object]]:
         seen: list[tuple[object, object]] = []
         position = 0
         while len(seen) < 6 * 25:
-            page = await Feed(own).read(SHOP, after=position, limit=11)
+            page = await Feed(own, digests_of(own)).read(SHOP, after=position, limit=11)
             assert [one.position for one in page.events] == list(range(position + 1, page.next + 1))
             seen += [(one.data["chain"], one.data["number"]) for one in page.events]
             position = page.next
@@ -293,7 +295,7 @@ def _chain(chain: int) -> list[OutgoingEvent]:
 
 async def test_each_incarnation_has_positions_of_its_own_above_all_before(database: Database) -> None:
     """The lost events had the next positions: given again, a reader would take other events for those it knows."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     await put(database, event(1), event(2))
     await feed.publish(0)
     await put(database, event(3))
@@ -308,7 +310,7 @@ async def test_each_incarnation_has_positions_of_its_own_above_all_before(databa
 
 async def test_the_last_kept_position_is_of_the_last_event_from_before_the_loss(database: Database) -> None:
     """What was published after a restore, before anybody knew of it, has positions that lost events had too."""
-    feed = Feed(database)
+    feed = Feed(database, digests_of(database))
     assert await feed.last_kept(1, 2_000) == 0
     await put(database, event(1), event(2), event(3, at_ms=5_000))
     await feed.publish(0)

@@ -67,7 +67,7 @@ async def store(book: Book, number: int) -> None:
 
 async def clear(book: Book) -> None:
     """Does what a worker does of old data, until there is none."""
-    feed = Feed(book.database)
+    feed = Feed(book.database, digests_of(book.database))
     while await feed.publish(10 * DAY_MS):
         pass
     while await feed.forget(20 * DAY_MS, TOGETHER):

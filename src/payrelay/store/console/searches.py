@@ -117,12 +117,11 @@ class Searches:
         """Reads the newest installments of a subscription, the newest first."""
         rows = await self._read(statements.INSTALLMENTS_OF, merchant, subscription_id, FOUND_MAX)
         found = []
-        for *covered, digest, amount_minor, at_ms in rows:
-            if await self._rows.is_right(INSTALLMENTS, (*covered, digest)):
-                payment, is_paid = str(covered[-2]), bool(covered[-1])
-                members: dict[str, Value] = {"payment_id": payment if payment.isdigit() else None, "is_paid": is_paid}
-                members |= {"amount_minor": amount_minor, "at_ms": at_ms}
-                found.append(msgspec.convert(members, KnownInstallment))
+        for _, _, payment, is_paid, amount_minor, at_ms in await self._rows.trusted(INSTALLMENTS, rows):
+            named = str(payment) if str(payment).isdigit() else None
+            members: dict[str, Value] = {"payment_id": named, "is_paid": bool(is_paid)}
+            members |= {"amount_minor": amount_minor, "at_ms": at_ms}
+            found.append(msgspec.convert(members, KnownInstallment))
         return found
 
     async def _look(self, listing: Listing, narrowing: Narrowing, within: ListWindow, limit: int) -> WindowPage:

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.events.event import PublishedEvent
+from payrelay.store.digests.rows import EVENTS, RowDigests, RowSieve
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.deliveries import Delivery
@@ -39,18 +40,23 @@ class Told(msgspec.Struct, frozen=True):
 class ToldEvents:
     """Reads events and their deliveries, whoever gets them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
 
     async def about(self, merchant: str, subjects: Sequence[str]) -> Told:
         """Reads the events about these subjects. Raises StoreUnavailable, also where it takes too long."""
-        return await self._database.read_page(_about(merchant, subjects[:SUBJECTS_MAX]))
+        sieve = self._rows.sieve()
+        told = await self._database.read_page(_about(merchant, subjects[:SUBJECTS_MAX], sieve))
+        await self._rows.report_all(sieve.wrong)
+        return told
 
 
-def _about(merchant: str, subjects: Sequence[str]) -> Unit[Told]:
+def _about(merchant: str, subjects: Sequence[str], sieve: RowSieve) -> Unit[Told]:
     found: dict[int, PublishedEvent] = {}
     for subject in subjects:
-        for row in (yield Statement(statements.EVENTS_ABOUT, (subject, merchant, EVENTS_MAX))):
+        rows = yield Statement(statements.EVENTS_ABOUT, (subject, merchant, EVENTS_MAX))
+        for row in sieve.right(EVENTS, rows):
             event = event_of(row)
             found[event.position] = event
     events = [found[position] for position in sorted(found)]

@@ -132,19 +132,11 @@ GRANDFATHERED: Final = DigestedTable("grandfathered")
 
 ACCEPTED_TOKENS: Final = DigestedTable("accepted_tokens", {"sealed_token": _SEALED}, keys=3)
 PAYMENTS_SEEN: Final = DigestedTable("payments_seen", keys=2)
-SUBSCRIPTIONS: Final = DigestedTable(
-    "subscriptions",
-    {
-        **dict.fromkeys(("account", "currency", "amount_minor"), "it shows what was reported"),
-        **dict.fromkeys(("told_state", "told_paid", "told_next_on", "told_at_ms"), "it shows what was reported"),
-        **dict.fromkeys(("seen_state", "seen_at_ms"), "it shows what the gateway showed, and moves no money"),
-        "version": "it counts the changes of all that",
-    },
-    keys=2,
-)
-INSTALLMENTS: Final = DigestedTable(
-    "installments", dict.fromkeys(("amount_minor", "at_ms"), "it shows what was reported, and moves no money"), keys=3
-)
+SUBSCRIPTIONS: Final = DigestedTable("subscriptions", keys=2)
+INSTALLMENTS: Final = DigestedTable("installments", keys=3)
+CHARGEBACKS: Final = DigestedTable("chargebacks", keys=2)
+OUTBOX: Final = DigestedTable("outbox", {"seq": "it says which event is published first, and nothing else"})
+EVENTS: Final = DigestedTable("events")
 IMPORTED_PAYMENTS: Final = DigestedTable("imported_payments", keys=2)
 SIGNED_TEXTS: Final = DigestedTable("signed_texts", {"at_ms": "it says when the text was stored"}, keys=3)
 
@@ -178,8 +170,10 @@ TRUSTED_AT_UPGRADE: Final = (
     *TRUSTED_LATER,
 )
 """The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
+TRUSTED_LAST: Final = (OUTBOX, EVENTS, CHARGEBACKS)
+"""Those whose rows had no digests yet when the steps of the others were made."""
 OF_CONSOLE: Final = (OPERATORS, OPERATOR_INVITATIONS, OPERATOR_PASSKEYS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS)
-DIGESTED: Final = (*TRUSTED_AT_UPGRADE, IMPORTED_PAYMENTS, SIGNED_TEXTS, OPERATIONS, *OF_CONSOLE)
+DIGESTED: Final = (*TRUSTED_AT_UPGRADE, *TRUSTED_LAST, IMPORTED_PAYMENTS, SIGNED_TEXTS, OPERATIONS, *OF_CONSOLE)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
@@ -206,11 +200,8 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "order_searches": "its readings have digests of their own, see store.payments.order_searches",
     "places": "it is the budget of calls, which the gateway keeps too",
     "bumps": "it counts what makes readings outdated",
-    "chargebacks": "it shows a chargeback beside a payment, and moves no money",
-    "outbox": "an event says what to look at; what it tells is read from the row that it names",
-    "events": "an event says what to look at; what it tells is read from the row that it names",
     "feed": "it is the last position that an event was given",
-    "deliveries": "it says which events an endpoint still gets; where to is the endpoint's row",
+    "deliveries": "it says what was tried, and what is still to be sent; only a right event of the endpoint's owner is",
     "operator_acts": "each line is chained to the one before, see store.console.acts",
     "operator_act_subjects": "it finds lines about a thing; the lines themselves are chained",
     "sign_in_tries": "it counts tries; who writes there may guess more often, and still has to guess",
@@ -275,6 +266,28 @@ class RowKey:
         return _has_ended(table, values) or self._key.fits(str(row[-1]), *_packed(table, values))
 
 
+class RowSieve:
+    """Picks the rows with right digests within a unit of work, where nobody can be told yet.
+
+    Attributes:
+        wrong: the names of the others, to be reported once the unit has ended (``RowDigests.report_all``).
+    """
+
+    def __init__(self, key: RowKey) -> None:
+        self._key = key
+        self.wrong: list[str] = []
+
+    def right(self, table: DigestedTable, rows: Sequence[Row]) -> list[Row]:
+        """Gives the rows whose digest is right, without it; it is the last column, behind the columns ``read``."""
+        found = []
+        for row in rows:
+            if self._key.fits(table, row):
+                found.append(row[:-1])
+            else:
+                self.wrong.append(_name(table, row))
+        return found
+
+
 def unpacked(value: Value) -> PackedRow:
     """Gives the row that a statement gave as one value."""
     name, *row = msgspec.json.decode(str(value))
@@ -334,6 +347,15 @@ class RowDigests:
         if len(self._reported) < REPORTED_MAX:
             self._reported.add(name)
 
+    def sieve(self) -> RowSieve:
+        """Gives what picks the right rows within a unit of work."""
+        return RowSieve(self.key)
+
+    async def report_all(self, names: Sequence[str]) -> None:
+        """Reports each of some wrong rows, as ``report`` does. Raises StoreUnavailable."""
+        for name in names:
+            await self.report(name)
+
     async def check(self, table: DigestedTable) -> AsyncIterator[CheckedRow]:
         """Reads all rows of a table, in the order of their keys, and tells of each whether its digest is right.
 
@@ -366,10 +388,9 @@ class RowDigests:
         return found
 
 
-def without(table: DigestedTable, values: Sequence[Value], column: str) -> list[Value]:
-    """Gives the columns ``read`` of a row with a null for one of them, as a digest that doesn't cover it has them."""
-    index = table.read.index(column)
-    return [*values[:index], None, *values[index + 1 : len(table.read)]]
+def without(table: DigestedTable, values: Sequence[Value], *columns: str) -> list[Value]:
+    """Gives the columns ``read`` of a row with nulls for some of them, as a digest that doesn't cover them has them."""
+    return [None if name in columns else value for name, value in zip(table.read, values, strict=False)]
 
 
 class NewDigest(NamedTuple):

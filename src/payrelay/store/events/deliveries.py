@@ -113,6 +113,11 @@ class Deliveries:
         if leases:
             await self._database.write(_delivered(endpoint_id, leases, status, now_ms))
 
+    async def give_up(self, endpoint_id: str, leases: _Leases, words: str, *, now_ms: int) -> None:
+        """Gives leased deliveries up that can never be sent. What waited for them is due."""
+        if leases:
+            await self._database.write(_given_up(endpoint_id, leases, words, now_ms))
+
     async def end_leases(self, endpoint_id: str, leases: _Leases, *, now_ms: int) -> None:
         """Ends the leases of deliveries that were not attempted after all: they are due for any process."""
         until: dict[int, list[int]] = {}
@@ -188,6 +193,13 @@ def _delivered(endpoint_id: str, leases: _Leases, status: int, now_ms: int) -> U
         if delivery.attempts > 1:
             yield Statement(statements.FREE_SUBJECT, (endpoint_id, delivery.subject, now_ms))
     yield Statement(endpoint_statements.NOTE_SUCCESS, (endpoint_id,))
+
+
+def _given_up(endpoint_id: str, leases: _Leases, words: str, now_ms: int) -> Unit[None]:
+    for lease in leases:
+        which = (endpoint_id, lease.position, lease.leased_until_ms)
+        if (yield Statement(statements.GIVE_UP, (*which, None, words))):
+            yield Statement(statements.FREE_SUBJECT, (endpoint_id, lease.subject, now_ms))
 
 
 def _failed(failure: FailedDelivery, now_ms: int, deferred_until_ms: int) -> Unit[int]:

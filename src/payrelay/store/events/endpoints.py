@@ -10,7 +10,7 @@ import msgspec
 from payrelay.core.events.delivery import Endpoint, EndpointState
 from payrelay.core.events.event import STOPPED, OutgoingEvent, PublishedEvent, event_id
 from payrelay.core.secret import Secret
-from payrelay.store.digests.rows import ENDPOINTS, RowDigests
+from payrelay.store.digests.rows import ENDPOINTS, RowDigests, RowKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -99,7 +99,7 @@ class Endpoints:
 
         None too where it no longer has the address ``url``, which caused the stop.
         """
-        return await self._database.write(_stop(endpoint_id, reason, now_ms, url))
+        return await self._database.write(_stop(endpoint_id, reason, now_ms, url, self._rows.key))
 
     async def remove(self, endpoint_id: str) -> bool:
         """Removes an endpoint, then its deliveries; gives False where there was none.
@@ -117,7 +117,7 @@ class Endpoints:
 
     async def put(self, event: OutgoingEvent) -> None:
         """Writes an event that stands for no change, such as a test."""
-        await self._database.write(outbox.put(event))
+        await self._database.write(outbox.put(event, self._rows.key))
 
     async def queue_again(self, endpoint_id: str, events: _Events, now_ms: int) -> None:
         """Queues events for an endpoint, whatever became of them before. A waiting delivery stays as it is."""
@@ -181,13 +181,15 @@ def _change(endpoint: Endpoint, was: EndpointState, digest: str) -> Unit[Endpoin
     return endpoint_of(rows[0]) if rows else None
 
 
-def _stop(endpoint_id: str, reason: str, now_ms: int, url: str | None) -> Unit[Endpoint | None]:
+def _stop(endpoint_id: str, reason: str, now_ms: int, url: str | None, key: RowKey) -> Unit[Endpoint | None]:
     rows = yield Statement(statements.STOP_ENDPOINT, (endpoint_id, reason, now_ms, url))
     if not rows:
         return None
-    endpoint = endpoint_of(rows[0])
+    endpoint = endpoint_of(rows[0][:-1])
     yield Statement(delivery_statements.GIVE_ALL_UP, (endpoint_id, "the endpoint was stopped"))
     yield Statement(alert_statements.ADD_ENDPOINT_ALERT, (endpoint_id, now_ms, now_ms, now_ms))
+    if not key.fits(ENDPOINTS, rows[0]):
+        return endpoint  # whose it is, nobody can tell
     yield from outbox.put(
         OutgoingEvent(
             id=event_id(now_ms, f"{endpoint_id}/stopped/{now_ms}"),
@@ -198,7 +200,8 @@ def _stop(endpoint_id: str, reason: str, now_ms: int, url: str | None) -> Unit[E
             subject=f"endpoint:{endpoint_id}",
             at_ms=now_ms,
             data={"endpoint_id": endpoint_id, "reason": reason},
-        )
+        ),
+        key,
     )
     return endpoint
 

@@ -6,9 +6,13 @@ Rules:
    all before it. So a reader that has read up to a position never finds a new event below it.
 2. Of two events of which one caused the other, the effect has the higher position.
 3. The deliveries of an event are written with its position; neither is stored without the other.
+4. Nobody is told of an event whose digest is wrong, and no page ends before the others because of it. Publishing
+   gives each event a digest that covers its position too, so that nobody moves it or puts it into the outbox again. An
+   event that comes out of the outbox with a wrong digest gets a position and no digest: it is out of the way, and lies
+   where the audit finds it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -16,6 +20,7 @@ import msgspec
 from payrelay.core.events.delivery import Pattern
 from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.recovery.positions import before_first
+from payrelay.store.digests.rows import EVENTS, OUTBOX, RowDigests, RowKey, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.events import deliveries
 from payrelay.store.events.outbox import TRACEPARENT
@@ -28,6 +33,8 @@ PAGE_MAX: Final = 1_000
 """Events of one page, whatever the caller asks for."""
 SCANNED_MAX: Final = 10_000
 """Events that are scanned for one page of certain types; more are left for the next page."""
+
+_NO_DIGEST: Final = ""
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode_data: Final = msgspec.json.Decoder(dict[str, Plain]).decode
@@ -51,10 +58,11 @@ _Events: TypeAlias = list[PublishedEvent]
 
 
 class Feed:
-    """Publishes events, and reads them."""
+    """Publishes events, and reads them. An event whose digest is wrong counts as not existing."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rows: RowDigests) -> None:
         self._database = database
+        self._rows = rows
 
     async def has_unpublished(self) -> bool:
         """Tells whether an event waits to be published; raises StoreUnavailable."""
@@ -66,7 +74,11 @@ class Feed:
         The positions are of the incarnation's range, or of a higher one that another process knows of already.
         Other processes wait meanwhile. May be repeated; raises StoreUnavailable.
         """
-        return await self._database.write(_publish(now_ms, limit, before_first(incarnation)), is_patient=True)
+        wrong: list[str] = []
+        unit = _publish(now_ms, limit, before_first(incarnation), self._rows.key, wrong)
+        count = await self._database.write(unit, is_patient=True)
+        await self._rows.report_all(wrong)
+        return count
 
     async def last_position(self) -> int:
         """Gives the last position that was given; 0 before the first one."""
@@ -81,38 +93,46 @@ class Feed:
 
     async def tail(self, after: int, limit: int) -> _Events:
         """Reads the events of all principals behind a position, in their order."""
-        return _events(await self._database.read(all_rows(Statement(statements.TAIL, (after, limit)))))
+        return await self._behind(after, limit, lambda last, left: Statement(statements.TAIL, (last, left)))
 
     async def read(self, reader: Reader, *, after: int, limit: int) -> FeedPage:
         """Reads a reader's events behind a position, in their order."""
-        parameters = (reader.merchant, reader.principal, after, min(limit, PAGE_MAX))
-        return _page(await self._database.read(all_rows(Statement(statements.READ_FEED, parameters))), after)
+        owner = (reader.merchant, reader.principal)
+        found = await self._behind(
+            after, min(limit, PAGE_MAX), lambda last, left: Statement(statements.READ_FEED, (*owner, last, left))
+        )
+        return _page(found, after)
 
     async def read_about(self, reader: Reader, subject: str, *, after: int, limit: int) -> FeedPage:
         """Reads a reader's events about one subject behind a position, in their order."""
-        parameters = (reader.merchant, reader.principal, after, min(limit, PAGE_MAX), subject)
-        return _page(await self._database.read(all_rows(Statement(statements.READ_ABOUT, parameters))), after)
+        owner = (reader.merchant, reader.principal)
+        found = await self._behind(
+            after,
+            min(limit, PAGE_MAX),
+            lambda last, left: Statement(statements.READ_ABOUT, (*owner, last, left, subject)),
+        )
+        return _page(found, after)
 
     async def read_types(self, reader: Reader, pattern: Pattern, *, after: int, limit: int) -> FeedPage:
         """Reads a reader's events of certain types. A page may be short without being the last one."""
-        return await self._database.read(_types(reader, pattern, after, min(limit, PAGE_MAX)))
+        return await self._sifted(lambda sieve: _types(reader, pattern, after, min(limit, PAGE_MAX), sieve))
 
     async def of_ids(self, reader: Reader, ids: tuple[str, ...]) -> _Events:
         """Reads a reader's events by their ids, in the order of the feed; unknown ids are left out."""
         parameters = (reader.merchant, reader.principal, _encode(ids).decode())
-        return _events(await self._database.read(all_rows(Statement(statements.EVENTS_OF_IDS, parameters))))
+        return await self._right(await self._database.read(all_rows(Statement(statements.EVENTS_OF_IDS, parameters))))
 
     async def between(self, reader: Reader, from_ms: int, until_ms: int, *, after: int, limit: int) -> FeedPage:
         """Scans ``limit`` of a reader's events behind a position, and gives those between two times.
 
         The page's end is the position from which to go on; it is ``after`` where no event is behind it.
         """
-        return await self._database.read(_between(reader, (from_ms, until_ms), after, limit))
+        return await self._sifted(lambda sieve: _between(reader, (from_ms, until_ms), after, limit, sieve))
 
     async def at(self, positions: list[int]) -> _Events:
         """Reads the events at some positions, in their order; forgotten events are left out."""
         rows = await self._database.read(all_rows(Statement(statements.EVENTS_AT, (_encode(positions).decode(),))))
-        return sorted(_events(rows), key=lambda event: event.position)
+        return sorted(await self._right(rows), key=lambda event: event.position)
 
     async def forget(self, before_ms: int, limit: int) -> bool:
         """Forgets at most ``limit`` events from before a time, with their deliveries; tells whether it forgot any."""
@@ -123,42 +143,77 @@ class Feed:
         [[count, oldest_ms]] = await self._database.read(all_rows(Statement(statements.OUTBOX_WAITING, ())))
         return msgspec.convert((count, oldest_ms), tuple[int, int | None])
 
+    async def _behind(self, after: int, limit: int, page: Callable[[int, int], Statement]) -> _Events:
+        """Reads ``limit`` right events behind a position, or as many as there are."""
+        found: _Events = []
+        while (left := limit - len(found)) > 0:
+            rows = await self._database.read(all_rows(page(after, left)))
+            found += await self._right(rows)
+            if len(rows) < left:
+                break
+            after = int(rows[-1][0] or 0)  # events that don't count must not end the page before the others
+        return found
 
-def _publish(now_ms: int, limit: int, range_begins_at: int) -> Unit[int]:
+    async def _right(self, rows: Sequence[Row]) -> _Events:
+        return _events(await self._rows.trusted(EVENTS, rows))
+
+    async def _sifted(self, unit: Callable[[RowSieve], Unit[FeedPage]]) -> FeedPage:
+        sieve = self._rows.sieve()
+        page = await self._database.read(unit(sieve))
+        await self._rows.report_all(sieve.wrong)
+        return page
+
+
+def _publish(now_ms: int, limit: int, range_begins_at: int, key: RowKey, wrong: list[str]) -> Unit[int]:
+    """Gives the number of events that were taken out; adds the names of those whose digest is wrong to ``wrong``."""
     locked = yield Statement(statements.LOCK_FEED, ())
     last = max(int(locked[0][0] or 0), range_begins_at)
     # A statement of its own: it sees all that was committed before the feed was locked, and no other process takes any.
     unpublished = yield Statement(outbox_statements.TAKE_UNPUBLISHED, (limit,))
     if not unpublished:
         return 0
-    in_order = sorted(tuple(row) for row in unpublished)
-    columns = [(last + number, *row[1:]) for number, row in enumerate(in_order, 1)]
-    rows = yield Statement(statements.PUBLISH, (_encode(columns).decode(),))
-    yield Statement(statements.MOVE_FEED, (last + len(columns),))
+    published: list[Row] = []
+    right: list[Row] = []
+    for position, row in enumerate(sorted(tuple(row) for row in unpublished), last + 1):
+        event = (position, *row[1:-1])
+        if key.fits(OUTBOX, row):
+            right.append(event)
+            published.append((*event, key.of(EVENTS, event)))
+        else:
+            wrong.append(f"{EVENTS.name}/{position}")
+            published.append((*event, _NO_DIGEST))
+    rows = yield Statement(statements.PUBLISH, (_encode(published).decode(),))
+    yield Statement(statements.MOVE_FEED, (last + len(published),))
     # An event that was published before keeps its position. A delivery at the new one could never be sent, and later
     # deliveries would wait for it.
     added = {row[0] for row in rows}
-    yield from deliveries.queue([event for event in _events(columns) if event.position in added], now_ms)
-    return len(columns)
+    yield from deliveries.queue([event for event in _events(right) if event.position in added], now_ms)
+    return len(published)
 
 
-def _types(reader: Reader, pattern: Pattern, after: int, limit: int) -> Unit[FeedPage]:
+def _types(reader: Reader, pattern: Pattern, after: int, limit: int, sieve: RowSieve) -> Unit[FeedPage]:
     owner = (reader.merchant, reader.principal, after)
     [[until]] = yield Statement(statements.SCAN, (*owner, SCANNED_MAX))
     if until is None:
         return FeedPage([], after)
-    parameters = (*owner, until, pattern.compared, pattern.beginning, limit)
-    rows = yield Statement(statements.READ_TYPES, parameters)
-    return _page(rows, after) if len(rows) == limit else FeedPage(_events(rows), int(until))
+    found: _Events = []
+    while (left := limit - len(found)) > 0:
+        parameters = (*owner[:2], after, until, pattern.compared, pattern.beginning, left)
+        rows = yield Statement(statements.READ_TYPES, parameters)
+        found += _events(sieve.right(EVENTS, rows))
+        if len(rows) < left:
+            return FeedPage(found, int(until))
+        after = int(rows[-1][0] or 0)
+    return _page(found, after)
 
 
-def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int) -> Unit[FeedPage]:
+def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int, sieve: RowSieve) -> Unit[FeedPage]:
     owner = (reader.merchant, reader.principal, after)
     [[until]] = yield Statement(statements.SCAN, (*owner, limit))
     if until is None:
         return FeedPage([], after)
     rows = yield Statement(statements.READ_BETWEEN, (*owner, until, *moments))
-    return FeedPage(_events(rows), int(until))
+    return FeedPage(_events(sieve.right(EVENTS, rows)), int(until))
 
 
 def _forget(before_ms: int, limit: int) -> Unit[bool]:
@@ -172,8 +227,7 @@ def _forget(before_ms: int, limit: int) -> Unit[bool]:
     return True
 
 
-def _page(rows: list[Row], after: int) -> FeedPage:
-    events = _events(rows)
+def _page(events: _Events, after: int) -> FeedPage:
     return FeedPage(events, events[-1].position if events else after)
 
 

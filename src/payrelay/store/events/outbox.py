@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.events.event import OutgoingEvent
+from payrelay.store.digests.rows import OUTBOX, RowKey
 from payrelay.store.engine.database import Statement, Unit, Value
 from payrelay.store.statements.events import outbox as statements
 
@@ -14,17 +15,18 @@ TRACEPARENT: Final = "traceparent"
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def put(event: OutgoingEvent) -> Unit[None]:
-    """Adds an event; a part of another unit of work (``yield from``)."""
-    yield Statement(statements.ADD_EVENT, parameters_of(event))
+def put(event: OutgoingEvent, key: RowKey) -> Unit[None]:
+    """Adds an event, with its digest under ``key``; a part of another unit of work (``yield from``)."""
+    yield Statement(statements.ADD_EVENT, parameters_of(event, key))
 
 
-def parameters_of(event: OutgoingEvent) -> tuple[Value, ...]:
-    """Gives an event's columns in their order, for a statement that writes it beside the change.
+def parameters_of(event: OutgoingEvent, key: RowKey) -> tuple[Value, ...]:
+    """Gives an event's columns in their order and its digest, for a statement that writes it beside the change.
 
     The trace context lies among the data, under a name that no data have.
     """
     *members, data, traceparent = msgspec.structs.astuple(event)
     if traceparent is not None:
         data = {**data, TRACEPARENT: traceparent}
-    return (*members, _encode(data).decode())
+    columns = (*members, _encode(data).decode())
+    return (*columns, key.of(OUTBOX, (None, *columns)))

@@ -20,7 +20,7 @@ from payrelay.store.statements.alerts import ADD_HELD_ALERT, ADD_OPERATION_ALERT
 
 
 class Consequences:
-    """Stores what follows from a change; ``chain_key`` is the key of the digests of checkouts."""
+    """Stores what follows from a change; ``chain_key`` is the key of the digests of checkouts and events."""
 
     def __init__(self, chain_key: bytes) -> None:
         self._rows = RowKey(chain_key)
@@ -29,24 +29,23 @@ class Consequences:
         """Tells whether more than the changed operation may have to be stored."""
         return operation.state is State.NEEDS_ATTENTION or _may_complete_checkout(operation)
 
+    def of_new_operation(self, operation: Operation, entry: JournalEntry) -> Unit[None]:
+        """Stores what follows from a new operation: the alert and the event of a held one.
+
+        After a recovery there may be thousands of them: an alert is given for the first within an hour.
+        """
+        event = of_operation(operation, entry)
+        if event is not None:
+            since_ms = operation.created_at_ms - HOUR_MS
+            yield Statement(ADD_HELD_ALERT, (operation.id, operation.version, operation.created_at_ms, since_ms))
+            yield from outbox.put(event, self._rows)
+
     def store(self, operation: Operation, entry: JournalEntry) -> Unit[None]:
         """Stores what follows from the change of an operation; ``entry`` is its journal entry."""
         if operation.state is State.NEEDS_ATTENTION:
             yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
         if _may_complete_checkout(operation):
             yield from _complete_checkout(operation, entry, self._rows)
-
-
-def of_new_operation(operation: Operation, entry: JournalEntry) -> Unit[None]:
-    """Stores what follows from a new operation: the alert and the event of a held one.
-
-    After a recovery there may be thousands of them: an alert is given for the first within an hour.
-    """
-    event = of_operation(operation, entry)
-    if event is not None:
-        since_ms = operation.created_at_ms - HOUR_MS
-        yield Statement(ADD_HELD_ALERT, (operation.id, operation.version, operation.created_at_ms, since_ms))
-        yield from outbox.put(event)
 
 
 def _may_complete_checkout(operation: Operation) -> bool:
@@ -65,4 +64,4 @@ def _complete_checkout(capture: Operation, entry: JournalEntry, key: RowKey) -> 
         if completed is not None and is_authorized_by(checkout, capture, entry):
             digest = key.of(CHECKOUTS, msgspec.structs.astuple(completed))
             yield Statement(statements.CHANGE, statements.change_parameters(completed, digest))
-            yield from outbox.put(event_of(completed))
+            yield from outbox.put(event_of(completed), key)

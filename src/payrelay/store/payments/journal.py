@@ -15,7 +15,7 @@ Rules:
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -36,7 +36,7 @@ from payrelay.store.digests.rows import OPERATIONS, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
-from payrelay.store.payments.consequences import Consequences, of_new_operation
+from payrelay.store.payments.consequences import Consequences
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, operation_of
 from payrelay.store.payments.remembered import RememberedCommit, RememberedCommits
 from payrelay.store.statements.payments import operations as statements
@@ -82,6 +82,14 @@ _Entries: TypeAlias = list[JournalEntry]
 Acceptance: TypeAlias = AcceptedOperation | ClaimedOperation | GuardedOperation
 Condition: TypeAlias = Callable[[str], Unit[None]]
 """Makes the unit that is carried out with the storing of an operation, of its id; what it raises undoes the storing."""
+
+
+class _NewOperation(NamedTuple):
+    """An operation with its first journal entry, and the parameters that store both."""
+
+    operation: Operation
+    entry: JournalEntry
+    parameters: tuple[Value, ...]
 
 
 class _Conflict(Exception):
@@ -150,7 +158,8 @@ class Journal:
         ``beside`` is what else is stored with an accepted operation, or not at all, such as its signed texts.
         """
         chained, parameters = self._entries.accepted(operation, entry, call)
-        unit = _accept(chained, entry, parameters, conflicts_with, now_ms, beside=beside, condition=condition)
+        new = _NewOperation(chained, entry, parameters)
+        unit = _accept(new, conflicts_with, now_ms, self._consequences, beside=beside, condition=condition)
         try:
             holder = await self._database.write(unit)
         except _Conflict as conflict:
@@ -180,10 +189,10 @@ class Journal:
         chained, parameters = self._entries.accepted(operation, entry, call)
         changed = msgspec.structs.replace(changed, chain=chained.chain)
         stored, statement = self._entries.changed(changed, change, answer)
-        now_ms = change.at_ms
+        now_ms, new = change.at_ms, _NewOperation(chained, entry, parameters)
 
         def adopted() -> Unit[Row | None]:
-            holder = yield from _accept(chained, entry, parameters, None, now_ms, beside=(), condition=condition)
+            holder = yield from _accept(new, None, now_ms, self._consequences, beside=(), condition=condition)
             if holder is None:
                 yield from _record(
                     msgspec.structs.replace(statement, is_whole=False), stored, change, self._consequences
@@ -345,16 +354,16 @@ class Journal:
 
 
 def _accept(
-    operation: Operation,
-    entry: JournalEntry,
-    parameters: tuple[Value, ...],
+    new: _NewOperation,
     conflicts_with: str | None,
     now_ms: int,
+    consequences: Consequences,
     *,
     beside: Sequence[Statement],
     condition: Condition | None,
 ) -> Unit[Row | None]:
     """Gives None where the operation is accepted, else the row of the one that holds the claim or the guard."""
+    operation, entry, parameters = new
     # The insert comes first: it nearly always succeeds, and only the indexes can tell for certain. A conflicting guard
     # is searched for after it, in a statement of its own: by then the holder of an equal guard has committed.
     invalidates = _invalidates_reads(operation)
@@ -373,7 +382,7 @@ def _accept(
             for each in beside:  # noqa: UP028, a tuple takes no result
                 yield each
             if is_held:
-                yield from of_new_operation(operation, entry)
+                yield from consequences.of_new_operation(operation, entry)
             return None
         claimed = yield Statement(statements.FIND_CLAIM, (operation.principal, operation.claim))
         if claimed and not _has_lapsed(claimed[0], now_ms):

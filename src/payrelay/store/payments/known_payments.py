@@ -6,14 +6,16 @@ import msgspec
 
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentStatus, status_of
-from payrelay.store.digests.rows import RowDigests, unpacked
+from payrelay.store.digests.rows import CHARGEBACKS, RowDigests, RowSieve, unpacked
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
-from payrelay.store.engine.rows import moment_in, struct_of
+from payrelay.store.engine.rows import struct_of
+from payrelay.store.statements.chargebacks import CHARGEBACK_OF_PAYMENT
 from payrelay.store.statements.pagination import columns_of
 from payrelay.store.statements.payments import known_payments as statements
 
 PAYMENTS_MAX: Final = 1_000
 """Payments that are listed."""
+_NOTED_AT: Final = CHARGEBACKS.read.index("noted_at_ms")
 
 
 class KnownPayment(NamedTuple):
@@ -121,13 +123,16 @@ class KnownPayments:
 
     async def list(self, filters: PaymentFilter, *, limit: int) -> "list[PaymentSummary]":
         """Reads at most ``limit`` payments, newest first; for operators."""
-        return await self._database.read_page(_list(filters, min(limit, PAYMENTS_MAX)))
+        sieve = self._rows.sieve()
+        found = await self._database.read_page(_list(filters, min(limit, PAYMENTS_MAX), sieve))
+        await self._rows.report_all(sieve.wrong)
+        return found
 
 
-def _list(filters: PaymentFilter, limit: int) -> Unit[list[PaymentSummary]]:
+def _list(filters: PaymentFilter, limit: int, sieve: RowSieve) -> Unit[list[PaymentSummary]]:
     summaries = []
     for merchant, payment_id in (yield from _newest(filters, limit)):
-        summaries.append((yield from _summary(merchant, payment_id)))
+        summaries.append((yield from _summary(merchant, payment_id, sieve)))
     return summaries
 
 
@@ -149,17 +154,18 @@ def _newest(filters: PaymentFilter, limit: int) -> Unit[list[tuple[str, str]]]:
     return by_id[:limit]
 
 
-def _summary(merchant: str, payment_id: str) -> Unit[PaymentSummary]:
+def _summary(merchant: str, payment_id: str, sieve: RowSieve) -> Unit[PaymentSummary]:
     key = (merchant, payment_id)
     seen = yield Statement(statements.PAYMENT_SEEN, key)
     owners = yield Statement(statements.OWNERS_OF, key)
     refunds = yield Statement(statements.REFUNDS_OF, key)
-    taken_back_ms = yield from moment_in(Statement(statements.CHARGED_BACK_AT, key))
+    chargebacks = sieve.right(CHARGEBACKS, (yield Statement(CHARGEBACK_OF_PAYMENT, key)))
+    noted = [moment for row in chargebacks if isinstance(moment := row[_NOTED_AT], int)]
     return PaymentSummary(
         merchant=merchant,
         payment_id=payment_id,
         seen=struct_of(seen[0], SeenPayment) if seen else None,
         owners=[struct_of(row, PaymentOwner) for row in owners],
         refunds=[struct_of(row, PaymentRefund) for row in refunds],
-        charged_back_at_ms=taken_back_ms,
+        charged_back_at_ms=max(noted, default=None),
     )

@@ -10,7 +10,7 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
-from payrelay.core.events.event import OutgoingEvent, of_operation
+from payrelay.core.events.event import of_operation
 from payrelay.core.payments.audit_chain import ChainKey, HistoryCheckpoint, Link, closed_history, row_digest
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation
 from payrelay.errors import CallCleared, StoreUnusable
@@ -67,7 +67,9 @@ class OperationRows:
         link = _link(operation, entry, digest)
         chained = msgspec.structs.replace(operation, chain=self.key.entry(operation.chain, link))
         before_and_after = operation.chain, self._digests.of(OPERATIONS, columns_of(chained))
-        return chained, _record_statement(chained, link, sealed, before_and_after, of_operation(operation, entry))
+        event = of_operation(operation, entry)
+        told = () if event is None else outbox.parameters_of(event, self._digests)
+        return chained, _record_statement(chained, link, sealed, before_and_after, told)
 
     def are_chained(self, rows: Sequence[Row], *, is_whole: bool) -> bool:
         """Tells whether the hashes of a history follow on each other, up to the one that its operation has.
@@ -157,9 +159,12 @@ def _record_statement(
     link: Link,
     sealed: bytes | None,
     before_and_after: tuple[str, str],
-    event: OutgoingEvent | None,
+    told: tuple[Value, ...],
 ) -> Statement:
-    """Gives the statement of a change; ``before_and_after`` are the hash before it and the row's digest after it."""
+    """Gives the statement of a change; ``before_and_after`` are the hash before it and the row's digest after it.
+
+    ``told`` are the parameters of the event, where the change has one.
+    """
     parameters: tuple[Value, ...] = (
         operation.id,
         operation.state,
@@ -183,10 +188,8 @@ def _record_statement(
     is_answered = operation.kind not in _CHARGES
     if is_answered:
         parameters += (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
-    if event is not None:
-        parameters += outbox.parameters_of(event)
-    choice = statements.RecordStatement(is_answered, operation.claim is None, event is not None)
-    return Statement(statements.RECORDS[choice], parameters, is_whole=True)
+    choice = statements.RecordStatement(is_answered, operation.claim is None, bool(told))
+    return Statement(statements.RECORDS[choice], parameters + told, is_whole=True)
 
 
 def operation_of(row: Row) -> Operation:

@@ -17,7 +17,15 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState
 from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
 from payrelay.core.reconciliation.entries import TOLERANCE_MS, BooksEntry, EntryStanding, Movement
-from payrelay.store.digests.rows import CHECKOUTS, IMPORTED_PAYMENTS, INSTALLMENTS, OPERATIONS, RowDigests
+from payrelay.store.digests.rows import (
+    CHARGEBACKS,
+    CHECKOUTS,
+    IMPORTED_PAYMENTS,
+    INSTALLMENTS,
+    OPERATIONS,
+    SUBSCRIPTIONS,
+    RowDigests,
+)
 from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
@@ -38,6 +46,9 @@ INSTALLMENTS_BACK_MS: Final = 35 * 86_400_000
 _ID_BYTES: Final = 6
 _FIRST_PAYMENT: Final = "9" * 20
 _INSTALLMENT: Final = installment_subject("", "")[:-1]
+_PLAN_BEGINS: Final = len(INSTALLMENTS.read) + 1
+_ORDER: Final = SUBSCRIPTIONS.read.index("order_id")
+_CURRENCY: Final = SUBSCRIPTIONS.read.index("currency")
 
 
 class Books:
@@ -90,7 +101,7 @@ class Books:
         entries += await self._of_checkouts(await self._page(statements.CHECKOUTS_OF, both))
         entries += await self._of_installments(await self._page(statements.INSTALLMENTS_OF, both))
         entries += await self._of_imported(await self._page(statements.IMPORTED_OF, (merchant, payment_ids)))
-        entries += map(_of_chargeback, await self._page(statements.CHARGEBACKS_OF, (merchant, payment_ids)))
+        entries += await self._of_chargebacks(await self._page(statements.CHARGEBACKS_OF, (merchant, payment_ids)))
         return entries
 
     async def _operations(self, merchant: str, from_ms: int, until_ms: int) -> AsyncIterator[list[BooksEntry]]:
@@ -118,7 +129,7 @@ class Books:
         last = ""
         while rows := await self._page(statements.CHARGEBACKS_AFTER, (merchant, last, self._size)):
             last = str(rows[-1][1])
-            yield [each for each in map(_of_chargeback, rows) if from_ms <= each.until_ms < until_ms]
+            yield [each for each in await self._of_chargebacks(rows) if from_ms <= each.until_ms < until_ms]
 
     async def _named(self, merchant: str, subjects: set[str]) -> list[BooksEntry]:
         """Gives the paid pages and installments that are called so."""
@@ -143,8 +154,19 @@ class Books:
         ]
 
     async def _of_installments(self, rows: Sequence[Row]) -> list[BooksEntry]:
-        digested = len(INSTALLMENTS.read) + 1
-        return [_of_installment(row) for row in rows if await self._rows.is_right(INSTALLMENTS, row[:digested])]
+        found = []
+        for row in rows:
+            installment, plan, learnt_at_ms = row[:_PLAN_BEGINS], row[_PLAN_BEGINS:-1], row[-1]
+            if not await self._rows.is_right(INSTALLMENTS, installment):
+                continue
+            # Nothing is taken of a plan that is unknown, or that somebody has changed.
+            is_known = plan[0] is not None and await self._rows.is_right(SUBSCRIPTIONS, plan)
+            of_plan = (plan[_ORDER], plan[_CURRENCY]) if is_known else (None, None)
+            found.append(_of_installment((*installment[:-1], *of_plan, learnt_at_ms)))
+        return found
+
+    async def _of_chargebacks(self, rows: Sequence[Row]) -> list[BooksEntry]:
+        return [_of_chargeback(row) for row in await self._rows.trusted(CHARGEBACKS, rows)]
 
     async def _of_imported(self, rows: Sequence[Row]) -> list[BooksEntry]:
         trusted = await self._rows.trusted(IMPORTED_PAYMENTS, rows)
@@ -214,7 +236,7 @@ def _of_checkout(checkout: Checkout, learnt_at_ms: int | None) -> BooksEntry:
 
 
 def _of_installment(row: Row) -> BooksEntry:
-    subscription_id, payment, amount_minor, at_ms, order_id, currency, learnt_at_ms = row[1], row[2], *row[5:]
+    subscription_id, payment, amount_minor, at_ms, order_id, currency, learnt_at_ms = row[1], row[2], *row[4:]
     at = int(at_ms or 0)
     return BooksEntry(
         id=installment_subject(str(subscription_id), str(payment)),

@@ -13,18 +13,30 @@ CHARGEBACK_COLUMNS: Final = (
 
 ADD_CHARGEBACK: Final = query(
     f"""
-    INSERT INTO chargebacks ({CHARGEBACK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    INSERT INTO chargebacks ({CHARGEBACK_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
     ON CONFLICT (merchant, payment_id) DO NOTHING
     RETURNING payment_id""",
 )
 """Stores a chargeback; gives no row where the payment has one already."""
 
-CHARGEBACKS_OF_OPERATION: Final = query(
-    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE operation_id = $1 ORDER BY payment_id LIMIT $2",
+REPLACE_CHARGEBACK: Final = query(
+    """
+    UPDATE chargebacks
+    SET order_id = $3, account = $4, principal = $5, operation_id = $6, amount_minor = $7, currency = $8,
+        notification_id = $9, noted_at_ms = $10, row_digest = $11
+    WHERE merchant = $1 AND payment_id = $2 AND row_digest = $12
+    RETURNING payment_id""",
 )
-"""Reads the chargebacks of an operation's payments."""
+"""Stores a chargeback in the place of one that somebody else has written, whose digest is $12."""
+
+READ_COLUMNS: Final = f"{CHARGEBACK_COLUMNS}, row_digest"
+
+CHARGEBACKS_OF_OPERATION: Final = query(
+    f"SELECT {READ_COLUMNS} FROM chargebacks WHERE operation_id = $1 ORDER BY payment_id LIMIT $2",
+)
+"""Reads the chargebacks of an operation's payments, with their digests."""
 
 CHARGEBACK_OF_PAYMENT: Final = query(
-    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id = $2",
+    f"SELECT {READ_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id = $2",
 )
-"""Reads the chargeback of a payment."""
+"""Reads the chargeback of a payment, with its digest."""

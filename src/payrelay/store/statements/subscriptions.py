@@ -11,13 +11,11 @@ SUBSCRIPTION_COLUMNS: Final = (
     " told_next_on, told_at_ms, seen_state, seen_at_ms, version"
 )
 
-OWNED_COLUMNS: Final = "merchant, subscription_id, principal, order_id"
-"""What says who owns a subscription."""
-INSTALLMENT_COLUMNS: Final = "merchant, subscription_id, payment, is_paid"
-"""What says that a payment is of a subscription."""
+READ_COLUMNS: Final = f"{SUBSCRIPTION_COLUMNS}, row_digest"
+INSTALLMENT_COLUMNS: Final = "merchant, subscription_id, payment, is_paid, amount_minor, at_ms"
 
 GET_SUBSCRIPTION: Final = query(
-    f"SELECT {SUBSCRIPTION_COLUMNS}, row_digest FROM subscriptions WHERE merchant = $1 AND subscription_id = $2",
+    f"SELECT {READ_COLUMNS} FROM subscriptions WHERE merchant = $1 AND subscription_id = $2",
 )
 """Reads the known facts of one subscription, and the digest of its row."""
 
@@ -43,7 +41,7 @@ CHANGE_SUBSCRIPTION: Final = query(
 
 ADD_INSTALLMENT: Final = query(
     f"""
-    INSERT INTO installments ({INSTALLMENT_COLUMNS}, amount_minor, at_ms, row_digest)
+    INSERT INTO installments ({INSTALLMENT_COLUMNS}, row_digest)
     SELECT $1::text, $2::text, $3::text, $4::bigint, $5::bigint, $6::bigint, $7::text
     WHERE $4::bigint = 1 OR (
         SELECT count(*) FROM installments
@@ -51,49 +49,40 @@ ADD_INSTALLMENT: Final = query(
           AND at_ms <= $6::bigint
     ) < $9
     ON CONFLICT (merchant, subscription_id, payment) DO UPDATE
-    SET is_paid = excluded.is_paid, at_ms = excluded.at_ms, row_digest = excluded.row_digest
+    SET is_paid = excluded.is_paid, amount_minor = excluded.amount_minor, at_ms = excluded.at_ms,
+        row_digest = excluded.row_digest
     WHERE installments.is_paid < excluded.is_paid
     RETURNING payment""",
 )
 """Stores an installment; gives no row where it is there already, or where it failed and $8 others did so since $7. A
 failed one that was paid after all becomes paid."""
 
-LIST_INSTALLMENTS: Final = query(
-    """
-    SELECT payment, is_paid, amount_minor, at_ms FROM installments WHERE merchant = $1 AND subscription_id = $2
-    ORDER BY at_ms, payment LIMIT $3""",
-)
+_INSTALLMENTS: Final = f"""
+    SELECT {INSTALLMENT_COLUMNS}, row_digest FROM installments WHERE merchant = $1 AND subscription_id = $2"""
+_NEWEST_FIRST: Final = "ORDER BY CASE WHEN payment LIKE 'ntf:%' THEN 0 ELSE length(payment) END DESC, payment DESC"
+
+LIST_INSTALLMENTS: Final = query(f"{_INSTALLMENTS} ORDER BY at_ms, payment LIMIT $3")
 """Reads the installments of a subscription, the oldest first."""
 
-COUNT_PAID: Final = query(
-    "SELECT count(*) FROM installments WHERE merchant = $1 AND subscription_id = $2 AND is_paid = 1",
-)
-"""Counts the paid installments of a subscription."""
+PAID_INSTALLMENTS: Final = query(f"{_INSTALLMENTS} AND is_paid = 1 {_NEWEST_FIRST}")
+"""Reads the paid installments of a subscription, the last one first. Ids grow; payments without one sort before all
+others."""
 
-IS_PAID: Final = query(
-    """
-    SELECT payment FROM installments
-    WHERE merchant = $1 AND subscription_id = $2 AND payment = $3 AND is_paid = 1""",
-)
-"""Tells whether an installment is among the paid ones."""
+FAILED_INSTALLMENTS: Final = query(f"{_INSTALLMENTS} AND is_paid = 0 {_NEWEST_FIRST} LIMIT $3")
+"""Reads the last failed installments of a subscription."""
 
-LAST_INSTALLMENT: Final = query(
-    """
-    SELECT payment, amount_minor, at_ms FROM installments
-    WHERE merchant = $1 AND subscription_id = $2 AND is_paid = $3
-    ORDER BY CASE WHEN payment LIKE 'ntf:%' THEN 0 ELSE length(payment) END DESC, payment DESC LIMIT 1""",
-)
-"""Reads the last installment that was paid, or that failed. Ids grow; payments without one sort before all others."""
+INSTALLMENT: Final = query(f"{_INSTALLMENTS} AND payment = $3")
+"""Reads one installment."""
 
 LIST_OF_PRINCIPAL: Final = query(
     f"""
-    SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
+    SELECT {READ_COLUMNS} FROM subscriptions
     WHERE merchant = $1 AND principal = $4 AND subscription_id > $2 ORDER BY subscription_id LIMIT $3""",
 )
 """Reads one page of the known facts of a principal's subscriptions."""
 
 _OF_NOBODY: Final = f"""
-    SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions{{index}}
+    SELECT {READ_COLUMNS} FROM subscriptions{{index}}
     WHERE merchant = $1 AND principal IS NULL AND subscription_id > $2 ORDER BY subscription_id LIMIT $3"""
 
 LIST_OF_NOBODY: Final = query(
@@ -107,7 +96,7 @@ def _for_operator(*clauses: str) -> Query:
     where = " AND ".join(("(subscription_id, merchant) > ($1, $2)", *clauses))
     return query(
         f"""
-        SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
+        SELECT {READ_COLUMNS} FROM subscriptions
         WHERE {where} ORDER BY subscription_id, merchant LIMIT $3""",
     )
 
@@ -121,12 +110,12 @@ LIST_FOR_OPERATOR: Final = {
 """Reads one page of the known facts of all merchants' subscriptions, equal in some columns, behind an id and merchant.
 """
 
-OF_ID: Final = query(f"SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE subscription_id = $1 ORDER BY merchant")
+OF_ID: Final = query(f"SELECT {READ_COLUMNS} FROM subscriptions WHERE subscription_id = $1 ORDER BY merchant")
 """Reads the known facts of the subscriptions that have an id; each gateway gives its ids once."""
 
 LIST_SUBSCRIPTIONS: Final = query(
     f"""
-    SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
+    SELECT {READ_COLUMNS} FROM subscriptions
     WHERE merchant = $1 AND subscription_id > $2 ORDER BY subscription_id LIMIT $3""",
 )
 """Reads one page of the known facts of a merchant account's subscriptions."""

@@ -22,13 +22,13 @@ from typing import Final, NamedTuple
 
 from payrelay.core.database.schema_changes import Tell, tell_nobody
 from payrelay.errors import DatabaseNotReady, StoreUnusable
-from payrelay.store.engine.database import Database, Statement, all_rows
+from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.meta import finished_upgrades, note_upgrade
+from payrelay.store.meta import finished_upgrades, note_upgrade, sessions_of_other_versions
 from payrelay.store.recovery.identity import IDENTITY_STEP, IdentityStore
-from payrelay.store.statements.meta import OTHER_VERSIONS
 from payrelay.store.upgrades.cover_earlier_rows import ROW_DIGESTS, cover_earlier_rows, has_covered_rows
 from payrelay.store.upgrades.cover_more_rows import MORE_ROW_DIGESTS, cover_more_rows, has_covered_more_rows
+from payrelay.store.upgrades.cover_told_rows import TOLD_ROW_DIGESTS, cover_told_rows, has_covered_told_rows
 from payrelay.store.upgrades.data_keys import seal_with_data_keys
 from payrelay.store.upgrades.signed_texts import fill_signed_texts
 from payrelay.store.upgrades.told_database import ToldDatabase
@@ -87,6 +87,15 @@ async def _has_covered_more_rows(context: UpgradeContext) -> bool:
     return await has_covered_more_rows(context.database)
 
 
+async def _cover_told_rows(context: UpgradeContext) -> None:
+    """Covers what shops are told; an event that a process of the version before writes later is told to nobody."""
+    await cover_told_rows(context.database, context.seal, context.secret)
+
+
+async def _has_covered_told_rows(context: UpgradeContext) -> bool:
+    return await has_covered_told_rows(context.database)
+
+
 async def _fill_signed_texts(context: UpgradeContext) -> None:
     """Fills in the signed texts; what a process of the version before stores meanwhile counts with every amount."""
     await fill_signed_texts(context.database, context.secret, at_ms=context.now_ms)
@@ -107,6 +116,7 @@ STEPS: Final[tuple[UpgradeStep, ...]] = (
     UpgradeStep("data keys", _seal_with_data_keys),
     UpgradeStep(MORE_ROW_DIGESTS, _cover_more_rows, _has_covered_more_rows),
     UpgradeStep(IDENTITY_STEP, _give_identity, runs_beside_others=True),
+    UpgradeStep(TOLD_ROW_DIGESTS, _cover_told_rows, _has_covered_told_rows),
 )
 """All steps, in the order in which they run. ``data keys`` comes behind ``row digests``, and changes nothing that a
 digest covers: so a database that has data keys has had its digests. A later step writes digests itself, or covers what
@@ -153,9 +163,9 @@ async def _require_first_run(context: UpgradeContext, step: UpgradeStep) -> None
 
 
 async def _require_no_other_version(context: UpgradeContext) -> None:
-    [[sessions]] = await context.database.read(all_rows(Statement(OTHER_VERSIONS, ())))
+    sessions = await sessions_of_other_versions(context.database)
     if sessions:
         raise StoreUnusable(
-            f"another version of Payrelay has {sessions!s} sessions on this database, and can't use it afterwards:"
+            f"another version of Payrelay has {sessions} sessions on this database, and can't use it afterwards:"
             " stop its processes, and begin again"
         )

@@ -7,7 +7,7 @@ from typing import Final
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_COLUMNS
 from payrelay.store.statements.events.deliveries import DELIVERY_COLUMNS
-from payrelay.store.statements.events.feed import EVENT_COLUMNS
+from payrelay.store.statements.events.feed import READ_COLUMNS as EVENT_READ_COLUMNS
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_COLUMNS
 from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS
 
@@ -46,13 +46,13 @@ PLANS_OF_PAYMENT: Final = query(
 
 INSTALLMENTS_OF: Final = query(
     f"""
-    SELECT {INSTALLMENT_COLUMNS}, row_digest, amount_minor, at_ms FROM installments
+    SELECT {INSTALLMENT_COLUMNS}, row_digest FROM installments
     WHERE merchant = $1 AND subscription_id = $2 ORDER BY at_ms DESC LIMIT $3""",
 )
 """Reads the installments of a subscription with their digests, the newest first."""
 
 EVENTS_ABOUT: Final = query(
-    f"SELECT {EVENT_COLUMNS} FROM events WHERE subject = $1 AND merchant = $2 ORDER BY position LIMIT $3",
+    f"SELECT {EVENT_READ_COLUMNS} FROM events WHERE subject = $1 AND merchant = $2 ORDER BY position LIMIT $3",
 )
 """Reads the events about one subject, whoever gets them, the oldest first."""
 

@@ -4,8 +4,10 @@ from typing import Final
 
 from payrelay.store.statements import checkouts, customers, inbox, subscriptions
 from payrelay.store.statements.access import client_tokens, credentials, principals
+from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
 from payrelay.store.statements.console import operators
-from payrelay.store.statements.events import endpoints
+from payrelay.store.statements.events import endpoints, outbox
+from payrelay.store.statements.events.feed import EVENT_COLUMNS
 from payrelay.store.statements.gateways import readings
 from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
@@ -23,8 +25,11 @@ READ: Final = {
     "grandfathered": principals.PAIR_COLUMNS,
     "accepted_tokens": inbox.ACCEPTED_COLUMNS,
     "payments_seen": readings.SEEN_COLUMNS,
-    "subscriptions": subscriptions.OWNED_COLUMNS,
+    "subscriptions": subscriptions.SUBSCRIPTION_COLUMNS,
     "installments": subscriptions.INSTALLMENT_COLUMNS,
+    "chargebacks": CHARGEBACK_COLUMNS,
+    "outbox": outbox.OUTBOX_COLUMNS,
+    "events": EVENT_COLUMNS,
     "imported_payments": IMPORTED_COLUMNS,
     "signed_texts": SIGNED_COLUMNS,
     "operations": OPERATION_COLUMNS,

@@ -7,8 +7,12 @@ The names of tables and columns come from ``store.digests``, never from a reques
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Final
 
 from payrelay.store.engine.queries import Query, query
+
+_NUMBERS: Final = frozenset({"seq", "position"})
+"""Keys that are numbers; all others are texts."""
 
 
 @cache
@@ -46,7 +50,7 @@ def put_digests(table: str, keys: Sequence[str]) -> Query:
     names = [*keys, "was"]
     in_postgresql = wanted.replace("{given}", "given.{}").format(*names)
     in_sqlite = wanted.replace("{given}", "json_extract(given.value, '$.{}')").format(*names)
-    columns = ", ".join(f"{name} text" for name in (*names, "new_digest"))
+    columns = ", ".join(f"{name} {'bigint' if name in _NUMBERS else 'text'}" for name in (*names, "new_digest"))
     return query(
         f"""
         UPDATE {table} SET row_digest = given.new_digest

@@ -62,9 +62,10 @@ STOP_ENDPOINT: Final = query(
     f"""
     UPDATE endpoints SET state = 'stopped', reason = $2, updated_at_ms = $3
     WHERE id = $1 AND state <> 'stopped' AND ($4::text IS NULL OR url = $4::text)
-    RETURNING {ENDPOINT_COLUMNS}""",
+    RETURNING {ENDPOINT_COLUMNS}, row_digest""",
 )
-"""Stops an endpoint; gives no row where it is stopped already, or has another address than $4."""
+"""Stops an endpoint, and gives it with its digest; gives no row where it is stopped already, or has another address
+than $4."""
 
 REMOVE_ENDPOINT: Final = query("DELETE FROM endpoints WHERE id = $1 RETURNING id")
 """Removes an endpoint."""

@@ -7,6 +7,8 @@ from typing import Final
 from payrelay.store.engine.queries import distinct, query, query_among
 
 EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
+READ_COLUMNS: Final = f"{EVENT_COLUMNS}, row_digest"
+"""What is read of an event: nobody is told of one without its digest."""
 
 LOCK_FEED: Final = query("SELECT position FROM feed WHERE one = 1 FOR UPDATE")
 """Reads the last position, and keeps others from giving one until the unit's end."""
@@ -22,38 +24,38 @@ LAST_KEPT: Final = query("SELECT max(position) FROM events WHERE position > $1 A
 
 PUBLISH: Final = query(
     f"""
-    INSERT INTO events ({EVENT_COLUMNS})
+    INSERT INTO events ({READ_COLUMNS})
     SELECT (event ->> 0)::bigint, event ->> 1, event ->> 2, event ->> 3, event ->> 4, event ->> 5, event ->> 6,
-           (event ->> 7)::bigint, event ->> 8
+           (event ->> 7)::bigint, event ->> 8, event ->> 9
     FROM json_array_elements($1::json) AS event
     ON CONFLICT DO NOTHING
     RETURNING position""",
     sqlite=(
         f"""
-        INSERT INTO events ({EVENT_COLUMNS})
+        INSERT INTO events ({READ_COLUMNS})
         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
-               value ->> 8
+               value ->> 8, value ->> 9
         FROM json_each($1) WHERE true
         ON CONFLICT DO NOTHING
         RETURNING position""",
     ),
 )
-"""Adds events to the feed: a JSON list of the columns of each. An event that is there already stays at its position.
-Gives the positions of the others."""
+"""Adds events to the feed: a JSON list of the columns of each, its digest last. An event that is there already stays at
+its position. Gives the positions of the others."""
 
-TAIL: Final = query(f"SELECT {EVENT_COLUMNS} FROM events WHERE position > $1 ORDER BY position LIMIT $2")
+TAIL: Final = query(f"SELECT {READ_COLUMNS} FROM events WHERE position > $1 ORDER BY position LIMIT $2")
 """Reads the events of all principals behind a position."""
 
 READ_FEED: Final = query(
     f"""
-    SELECT {EVENT_COLUMNS} FROM events
+    SELECT {READ_COLUMNS} FROM events
     WHERE merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4""",
 )
 """Reads one page of a principal's events behind a position."""
 
 READ_ABOUT: Final = query(
     f"""
-    SELECT {EVENT_COLUMNS} FROM events
+    SELECT {READ_COLUMNS} FROM events
     WHERE subject = $5 AND merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4""",
 )
 """Reads one page of a principal's events about one subject behind a position."""
@@ -69,7 +71,7 @@ SCAN: Final = query(
 
 READ_TYPES: Final = query(
     f"""
-    SELECT {EVENT_COLUMNS} FROM events
+    SELECT {READ_COLUMNS} FROM events
     WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND substr(type, 1, $5::int) = $6
     ORDER BY position LIMIT $7""",
 )
@@ -77,15 +79,15 @@ READ_TYPES: Final = query(
 
 EVENTS_AT: Final = query(
     f"""
-    SELECT {EVENT_COLUMNS} FROM events
+    SELECT {READ_COLUMNS} FROM events
     WHERE position = ANY (ARRAY(SELECT wanted::bigint FROM json_array_elements_text($1::json) AS wanted))""",
-    sqlite=(f"SELECT {EVENT_COLUMNS} FROM events WHERE position IN (SELECT value FROM json_each($1))",),
+    sqlite=(f"SELECT {READ_COLUMNS} FROM events WHERE position IN (SELECT value FROM json_each($1))",),
 )
 """Reads the events at some positions: a JSON list of them."""
 
 EVENTS_OF_IDS: Final = query_among(
     f"""
-    SELECT {EVENT_COLUMNS} FROM events
+    SELECT {READ_COLUMNS} FROM events
     WHERE merchant = $1 AND principal = $2 AND id @3
     ORDER BY position""",
 )
@@ -93,7 +95,7 @@ EVENTS_OF_IDS: Final = query_among(
 
 READ_BETWEEN: Final = query(
     f"""
-    SELECT {EVENT_COLUMNS} FROM events
+    SELECT {READ_COLUMNS} FROM events
     WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND at_ms >= $5 AND at_ms < $6
     ORDER BY position""",
 )

@@ -1,22 +1,26 @@
 """The outbox: events that are not published yet."""
 
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
+
 from typing import Final
 
 from payrelay.store.engine.queries import query
 
-ADD_EVENT: Final = query(
-    """
-    INSERT INTO outbox (id, type, account, merchant, principal, subject, at_ms, data)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
-)
+_MEMBERS: Final = "id, type, account, merchant, principal, subject, at_ms, data"
+OUTBOX_COLUMNS: Final = f"seq, {_MEMBERS}"
+
+PUT_EVENT: Final = f"INSERT INTO outbox ({_MEMBERS}, row_digest)"
+"""Begins each statement that writes an event beside its change."""
+
+ADD_EVENT: Final = query(f"{PUT_EVENT} VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)")
 """Adds an event, which has no position in the feed yet."""
 
 HAS_UNPUBLISHED: Final = query("SELECT seq FROM outbox LIMIT 1")
 """Tells whether an event waits to be published."""
 
 TAKE_UNPUBLISHED: Final = query(
-    """
+    f"""
     DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox ORDER BY seq LIMIT $1)
-    RETURNING seq, id, type, account, merchant, principal, subject, at_ms, data""",
+    RETURNING {OUTBOX_COLUMNS}, row_digest""",
 )
-"""Takes the oldest events out of the outbox; the rows come in any order."""
+"""Takes the oldest events out of the outbox, with their digests; the rows come in any order."""

@@ -157,9 +157,6 @@ OWNERS_OF: Final = query(
 )
 """Finds the operations, checkouts, subscriptions and the import that a payment belongs to, as far as is known here."""
 
-CHARGED_BACK_AT: Final = query("SELECT max(noted_at_ms) FROM chargebacks WHERE merchant = $1 AND payment_id = $2")
-"""Tells when a payment's chargeback was stored; null where it has none."""
-
 REFUNDS_OF: Final = query(
     """
     SELECT id, state, amount_minor FROM operations WHERE merchant = $1 AND payment_id = $2 AND kind = 'refund'

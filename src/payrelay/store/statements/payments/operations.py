@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from payrelay.core.payments.operation import Kind, OperationFilter, State
 from payrelay.store.engine.database import Database, Row
 from payrelay.store.engine.queries import Query, asked, batched_query, in_batch, packed, query
+from payrelay.store.statements.events.outbox import PUT_EVENT
 from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 
 OPERATION_COLUMNS: Final = (
@@ -57,7 +58,7 @@ _RECORDED_TYPES: Final = (
     *("bigint", "text", "text", "bigint", "text", "text", "text", "text", "text"),
 )
 _ANSWERED_TYPES: Final = ("text", "text", "bigint", "text")
-_EVENT_TYPES: Final = ("text", "text", "text", "text", "text", "text", "bigint", "text")
+_EVENT_TYPES: Final = ("text", "text", "text", "text", "text", "text", "bigint", "text", "text")
 
 _INSERTED: Final = f"INSERT INTO operations ({OPERATION_COLUMNS}, sealed_call, row_digest)"
 _INSERT_OPERATION: Final = f"""
@@ -108,9 +109,6 @@ _ANSWERED: Final = ", order_id = $20, subscription_id = $21, amount_minor = $22,
 _CLAIM_GIVEN_BACK: Final = ", claim = NULL"
 
 
-_PUT_EVENT: Final = "INSERT INTO outbox (id, type, account, merchant, principal, subject, at_ms, data)"
-
-
 class RecordStatement(NamedTuple):
     """Selects one of the statements that change an operation.
 
@@ -135,10 +133,9 @@ def _record(choice: RecordStatement) -> Query:
         *(_EVENT_TYPES if choice.has_event else ()),
     )
     first = 24 if choice.is_answered else 20
-    numbers = [f"${number}" for number in range(first, first + 8)]
-    *texts, at_ms, data = numbers
-    typed = ", ".join([*(f"{number}::text" for number in texts), f"{at_ms}::bigint", f"{data}::text"])
-    event_part = f", told AS ({_PUT_EVENT} SELECT {typed} FROM changed{{join}})" if choice.has_event else ""
+    numbers = [f"${number}" for number in range(first, first + len(_EVENT_TYPES))]
+    typed = ", ".join(f"{number}::{kind}" for number, kind in zip(numbers, _EVENT_TYPES, strict=True))
+    event_part = f", told AS ({PUT_EVENT} SELECT {typed} FROM changed{{join}})" if choice.has_event else ""
     follows = f"""
         line AS (
             INSERT INTO history (
@@ -162,7 +159,7 @@ def _record(choice: RecordStatement) -> Query:
                    operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash
                )
                VALUES ($1, $3, $11, $12, $2, $13, $16, $17, $15)""",
-            *([f"{_PUT_EVENT} VALUES ({', '.join(numbers)})"] if choice.has_event else ()),
+            *([f"{PUT_EVENT} VALUES ({', '.join(numbers)})"] if choice.has_event else ()),
         ),
     )
 
@@ -180,7 +177,7 @@ another hash: somebody put the row back to what it was before then, or took entr
 The claim stays as it is unless it is given back. So a claim that has lapsed, and that another operation took over, is
 not taken back. The order and amount of a charge stay too. Its reply can't change them, and a database rewrites an index
 for every column that is set. An answered change takes four parameters more, and after them a change with an event takes
-the event's eight. One statement writes both, which costs PostgreSQL no round trip.
+the event's nine. One statement writes both, which costs PostgreSQL no round trip.
 """
 
 CLOSED_HISTORY: Final = query(

@@ -8,11 +8,11 @@ from payrelay.store.statements.gateways.readings import SEEN_COLUMNS
 from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
 from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
 from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
-from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, OWNED_COLUMNS
+from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, SUBSCRIPTION_COLUMNS
 
 OPERATION: Final = packed("operations", OPERATION_COLUMNS, CHAINED_DIGEST)
 CHECKOUT: Final = packed("checkouts", CHECKOUT_COLUMNS)
-SUBSCRIPTION: Final = packed("subscriptions", OWNED_COLUMNS)
+SUBSCRIPTION: Final = packed("subscriptions", SUBSCRIPTION_COLUMNS)
 INSTALLMENT: Final = packed("installments", INSTALLMENT_COLUMNS)
 ACCEPTED_TOKEN: Final = packed("accepted_tokens", ACCEPTED_COLUMNS)
 IMPORTED_PAYMENT: Final = packed("imported_payments", IMPORTED_COLUMNS)

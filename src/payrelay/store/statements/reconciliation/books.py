@@ -6,19 +6,19 @@ from typing import Final
 
 from payrelay.core.payments.operation import Kind
 from payrelay.store.engine.queries import query, query_among
-from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
+from payrelay.store.statements.chargebacks import READ_COLUMNS as CHARGEBACK_READ
 from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_COLUMNS
 from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
 from payrelay.store.statements.payment_owners import OF_CHECKOUT, OF_INSTALLMENT, listed
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_READ
-from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS
+from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, SUBSCRIPTION_COLUMNS
 
 _MOVES_MONEY: Final = f"kind IN {listed((Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.REFUND))}"
 _PAYS: Final = "(kind IN ('payment', 'recurring') OR (kind = 'preapproval' AND amount_minor IS NOT NULL))"
 _INSTALLMENT: Final = ", ".join(f"installments.{name}" for name in INSTALLMENT_COLUMNS.split(", "))
+_PLAN_READ: Final = ", ".join(f"subscriptions.{name}" for name in SUBSCRIPTION_COLUMNS.split(", "))
 _INSTALLMENT_READ: Final = (
-    f"{_INSTALLMENT}, installments.row_digest, installments.amount_minor, installments.at_ms,"
-    f" subscriptions.order_id, subscriptions.currency, {OF_INSTALLMENT}"
+    f"{_INSTALLMENT}, installments.row_digest, {_PLAN_READ}, subscriptions.row_digest, {OF_INSTALLMENT}"
 )
 _CHECKOUT_READ: Final = f"{OF_CHECKOUT}, {CHECKOUT_COLUMNS}"
 _PLAN: Final = (
@@ -58,7 +58,7 @@ INSTALLMENTS_BEFORE: Final = query(
 
 CHARGEBACKS_AFTER: Final = query(
     f"""
-    SELECT {CHARGEBACK_COLUMNS} FROM chargebacks
+    SELECT {CHARGEBACK_READ} FROM chargebacks
     WHERE merchant = $1 AND payment_id > $2 ORDER BY payment_id LIMIT $3""",
 )
 """Reads a merchant's chargebacks behind a payment."""
@@ -111,7 +111,7 @@ INSTALLMENTS_NAMED: Final = query_among(
 """Reads the paid installments of some payments."""
 
 CHARGEBACKS_OF: Final = query_among(
-    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id @2",
+    f"SELECT {CHARGEBACK_READ} FROM chargebacks WHERE merchant = $1 AND payment_id @2",
 )
 """Reads the chargebacks of some payments."""
 
