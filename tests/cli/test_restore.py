@@ -228,7 +228,7 @@ def test_an_older_database_is_restored_and_then_upgraded(run: Run, backup: Path,
     manifest = json.loads((backup / "manifest.json").read_text())
     with closing(sqlite3.connect(backup / "payrelay.db")) as copy:
         copy.execute("DELETE FROM schema_version WHERE number = (SELECT max(number) FROM schema_version)")
-        for kind, name in re.findall(r"CREATE (TABLE|INDEX) (\w+)", shipped("sqlite")[-1].text):
+        for kind, name in re.findall(r"CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)", shipped("sqlite")[-1].text):
             copy.execute(f"DROP {kind} IF EXISTS {name}")
         for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", shipped("sqlite")[-1].text):
             copy.execute(f"ALTER TABLE {table} DROP COLUMN {column}")

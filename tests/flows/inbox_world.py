@@ -295,9 +295,9 @@ class InboxWorld:
             first_minor=AMOUNT_MINOR,
             currency="LKR",
             secret_hash="0" * 64,
-            idempotency_key=None,
+            key_hash=None,
             request_id="req_1",
-            customer_reference="person-7",
+            reference_hash=self.checkouts.reference_hash("person-7"),
             bound_customer_id=None,
             payment_id=None,
             subscription_id=None,
@@ -321,7 +321,8 @@ class InboxWorld:
             person=person,
             plan=plan,
         )
-        assert await self.checkouts.add(checkout, Details(secret="s", asked=hosted))
+        details = Details(secret="s", asked=hosted)
+        assert await self.checkouts.add(checkout, details, reference="person-7")
         await self.give_out_form(checkout, hosted)
         return checkout
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from tests.scenarios.program import surroundings
 
-BEFORE: Final = "ad1fffbb4cf0802a7b7a0182751b547f00e1919c"
+BEFORE: Final = "bef3b6f3b37c7ff9568e189e9c7736d27ab37ee2"
 """The version before: the newest commit of it. After a release this is the release's commit. A migration that this
 commit can't work with, because it doesn't know what a name with ``since`` means, needs a newer one here."""
 ROOT: Final = Path(__file__).parents[2]

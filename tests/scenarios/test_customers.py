@@ -149,7 +149,8 @@ def _left_of(folder: Path, customer_id: str, order_id: str) -> dict[str, object]
         )
         bodies = connection.execute("SELECT sealed_body FROM notifications WHERE order_id = ?", (order_id,)).fetchall()
         [checkout] = connection.execute(
-            "SELECT sealed, customer_reference FROM checkouts WHERE order_id = ?", (order_id,)
+            "SELECT sealed, sealed_reference, reference_hash, customer_reference FROM checkouts WHERE order_id = ?",
+            (order_id,),
         )
         read_cache = connection.execute("SELECT count(*) FROM readings WHERE subject = ?", (f"order/{order_id}",))
         return {"customer": row, "bodies": bodies, "checkout": checkout, "readings": read_cache.fetchone()[0]}
@@ -172,7 +173,7 @@ def test_an_erased_person_is_gone_from_every_table(scene: Scene) -> None:
     assert _left_of(folder, customer_id, order_id) == {
         "customer": (None, None, None, None),
         "bodies": [(None,)],
-        "checkout": (None, None),
+        "checkout": (None, None, None, None),
         "readings": 0,
     }
 

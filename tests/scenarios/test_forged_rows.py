@@ -201,7 +201,7 @@ async def test_an_endpoint_with_another_address_gets_nothing(file: Path, start: 
 
 @pytest.mark.parametrize(
     "change",
-    ["state = 'completed'", "amount_minor = 1", "customer_reference = 'attacker'"],
+    ["state = 'completed'", "amount_minor = 1", "reference_hash = 'attacker'"],
 )
 async def test_a_checkout_is_not_paid_by_hand(
     file: Path, start: Open, books: Books, audited: Audited, change: str

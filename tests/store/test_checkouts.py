@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from tests.digests import digests_of
+from tests.digests import CHAIN_KEY, digests_of
 from tests.samples import ASKED, PAYMENT
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import Book
@@ -24,12 +24,17 @@ from payrelay.core.payments.operation import Event
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.checkouts import Checkouts, CheckoutsOfCustomer
+from payrelay.store.digests.lookups import Lookups
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.resolution import ResolutionStore
 
-CHECKOUT: Final = msgspec.structs.replace(PLAIN_CHECKOUT, idempotency_key="k-1", customer_reference="user-1")
+LOOKUPS: Final = Lookups(CHAIN_KEY)
+REFERENCE: Final = "CANARY-user"
+CHECKOUT: Final = msgspec.structs.replace(
+    PLAIN_CHECKOUT, key_hash=LOOKUPS.key("k-1"), reference_hash=LOOKUPS.reference(REFERENCE)
+)
 DETAILS: Final = Details(
     secret="CANARY-secret",
     asked=msgspec.structs.replace(
@@ -64,7 +69,7 @@ def other(number: int, **members: object) -> Checkout:
         "id": f"chk_{number:026d}",
         "order_id": f"A-{number}",
         "guard": f"A-{number}",
-        "idempotency_key": f"k-{number}",
+        "key_hash": LOOKUPS.key(f"k-{number}"),
     }
     return msgspec.structs.replace(CHECKOUT, **(own | members))
 
@@ -126,12 +131,12 @@ async def test_what_is_sealed_is_bound_to_its_row(checkouts: Checkouts, database
 
 async def test_an_order_and_a_key_have_one(checkouts: Checkouts) -> None:
     """Of many that try at once, one is stored."""
-    rows = [other(number, guard="A-1", order_id="A-1", idempotency_key=None) for number in range(1, 6)]
+    rows = [other(number, guard="A-1", order_id="A-1", key_hash=None) for number in range(1, 6)]
 
     assert sum(await asyncio.gather(*(checkouts.add(row, DETAILS) for row in rows))) == 1
-    assert await checkouts.add(other(6, idempotency_key="k-1"), DETAILS)
-    assert not await checkouts.add(other(7, idempotency_key="k-1"), DETAILS)
-    assert await checkouts.add(other(8, idempotency_key="k-1", principal="other"), DETAILS)
+    assert await checkouts.add(other(6, key_hash=CHECKOUT.key_hash), DETAILS)
+    assert not await checkouts.add(other(7, key_hash=CHECKOUT.key_hash), DETAILS)
+    assert await checkouts.add(other(8, key_hash=CHECKOUT.key_hash, principal="other"), DETAILS)
     assert await checkouts.add(other(9, guard="A-1", order_id="A-1", merchant="f" * 16), DETAILS)
 
 
@@ -252,7 +257,7 @@ async def test_a_customers_data_is_forgotten_on_request(checkouts: Checkouts) ->
     assert await checkouts.forget_order(CHECKOUT.merchant, "shop", "A-1") == 1
     left = await checkouts.get(CHECKOUT.id)
     assert left is not None
-    assert (left.customer_reference, left.idempotency_key, left.order_id) == (None, None, "A-1")
+    assert (left.reference_hash, left.key_hash, left.order_id) == (None, None, "A-1")
     assert await checkouts.details_of(CHECKOUT.id) is None
     assert await checkouts.details_of(other(2).id) == DETAILS
 
@@ -354,7 +359,7 @@ async def test_a_payment_is_claimed_by_one_checkout_alone(checkouts: Checkouts) 
     await checkouts.add(CHECKOUT, DETAILS)
     cancelled = after(CHECKOUT, CheckoutEvent.ABANDONED)
     await checkouts.change(cancelled, has_event=True)
-    second = msgspec.structs.replace(CHECKOUT, id="chk_0002", idempotency_key="k-2")
+    second = msgspec.structs.replace(CHECKOUT, id="chk_0002", key_hash=LOOKUPS.key("k-2"))
     assert await checkouts.add(second, DETAILS)
     paid_by_page = Result(payment_id="320025000001")
     await checkouts.change(after(second, CheckoutEvent.COMPLETED, result=paid_by_page), has_event=True, is_paid=True)
@@ -407,14 +412,14 @@ async def test_a_customer_is_found_by_everything_that_names_it(checkouts: Checko
     named: list[dict[str, str | None]] = [
         {"customer_id": "cus_1"},
         {"bound_customer_id": "cus_1"},
-        {"customer_reference": "person-7"},
-        {"customer_reference": "person-7", "principal": "other"},
-        {"customer_reference": "person-7", "merchant": "f" * 16},
+        {"reference_hash": LOOKUPS.reference("person-7")},
+        {"reference_hash": LOOKUPS.reference("person-7"), "principal": "other"},
+        {"reference_hash": LOOKUPS.reference("person-7"), "merchant": "f" * 16},
         {"customer_id": "cus_2"},
     ]
     for number, members in enumerate(named):
-        own = {"id": f"chk_{number}", "order_id": f"A-{number}", "guard": None, "idempotency_key": None}
-        checkout = msgspec.structs.replace(CHECKOUT, **own, **{"customer_reference": None, **members})
+        own = {"id": f"chk_{number}", "order_id": f"A-{number}", "guard": None, "key_hash": None}
+        checkout = msgspec.structs.replace(CHECKOUT, **own, **{"reference_hash": None, **members})
         assert await checkouts.add(checkout, DETAILS)
     customer = CheckoutsOfCustomer(
         customer_id="cus_1", merchant=CHECKOUT.merchant, principal="shop", reference="person-7"

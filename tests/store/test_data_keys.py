@@ -9,7 +9,7 @@ import pytest
 from tests.databases import PassingDatabase, sqlite_url
 from tests.digests import digests_of, put_first_check
 from tests.draws import drawing
-from tests.store.test_checkouts import CHECKOUT, DETAILS
+from tests.store.test_checkouts import CHECKOUT, DETAILS, REFERENCE
 from tests.store.test_customers import APPROVAL, CHAIN_KEY, CUSTOMER, TOKEN
 from tests.store.test_inbox import BODY, NOTIFICATION
 
@@ -33,7 +33,9 @@ from payrelay.store.meta import chain_key, finished_upgrades
 from payrelay.store.seals import SEALED
 from payrelay.store.statements.data_keys import KEY_OF
 from payrelay.store.upgrades.data_keys import PAGE, seal_with_data_keys
-from payrelay.store.upgrades.run import UpgradeContext, upgrade
+from payrelay.store.upgrades.run import upgrade
+from payrelay.store.upgrades.sealed_references import seal_references
+from payrelay.store.upgrades.steps import UpgradeContext
 
 SEAL: Final = Seal((b"k" * 32,))
 ORDER: Final = PaymentsOfOrder(order_id="A-1")
@@ -68,7 +70,7 @@ async def _key_of(database: Database, owner: str) -> Value:
 async def _fill(database: Database) -> None:
     """Stores one of each noun that has a data key."""
     await Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY).add(CUSTOMER, APPROVAL)
-    await Checkouts(database, SEAL, digests_of(database)).add(CHECKOUT, DETAILS)
+    await Checkouts(database, SEAL, digests_of(database)).add(CHECKOUT, DETAILS, reference=REFERENCE)
     await Inbox(database, SEAL, digests_of(database)).put(NOTIFICATION, BODY)
     await ReadingStore(database, SEAL, digests_of(database)).keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=1)
 
@@ -80,13 +82,15 @@ async def _owners(database: Database) -> list[str]:
 
 
 READING_OWNER: Final = f"reading/{CUSTOMER.merchant}/order/A-1"
+REFERENCE_OWNER: Final = f"{CHECKOUT.id}/reference"
+OWNERS: Final = (CUSTOMER.id, CHECKOUT.id, REFERENCE_OWNER, NOTIFICATION.id, READING_OWNER)
 
 
 async def test_each_noun_has_a_key_of_its_own(database: Database) -> None:
     """One that several shared could not be destroyed for one of them."""
     await _fill(database)
 
-    assert await _owners(database) == sorted([CUSTOMER.id, CHECKOUT.id, NOTIFICATION.id, READING_OWNER])
+    assert await _owners(database) == sorted(OWNERS)
 
 
 async def test_what_is_forgotten_by_its_age_takes_its_key_along(database: Database) -> None:
@@ -103,7 +107,8 @@ async def test_what_is_forgotten_by_its_age_takes_its_key_along(database: Databa
     assert await inbox.forget_bodies(later, 10) == 1
     assert await ReadingStore(database, SEAL, digests_of(database)).prune(later, 10) == 1
 
-    assert await _owners(database) == [CUSTOMER.id]
+    assert await _owners(database) == sorted([CUSTOMER.id, REFERENCE_OWNER])
+    assert await checkouts.reference_of(CHECKOUT) == REFERENCE
     assert await database.read(_rows(RESIDUES)) == []
 
 
@@ -232,7 +237,11 @@ OLD_CUSTOMER: Final = query(
     UPDATE customers SET sealed_token = $2, sealed_holder = $3, sealed_names = $4, method = 'VISA',
         card_no_masked = '************1292', card_expiry = '0129' WHERE id = $1""",
 )
-OLD_CHECKOUT: Final = query("UPDATE checkouts SET sealed = $2 WHERE id = $1")
+OLD_CHECKOUT: Final = query(
+    """
+    UPDATE checkouts SET sealed = $2, customer_reference = $3, idempotency_key = 'k-1', key_hash = NULL,
+        reference_hash = NULL, sealed_reference = NULL WHERE id = $1""",
+)
 OLD_NOTIFICATION: Final = query("UPDATE notifications SET sealed_body = $2 WHERE id = $1")
 OLD_READING: Final = query("UPDATE readings SET sealed = $2 WHERE merchant = $1")
 DROP_KEYS: Final = query("DELETE FROM data_keys WHERE owner <> $1")
@@ -251,7 +260,7 @@ async def _age(database: Database) -> list[bytes]:
     details = msgspec.msgpack.encode(DETAILS)
     rows: tuple[tuple[Query, tuple[Value, ...]], ...] = (
         (OLD_CUSTOMER, _old_customer(CUSTOMER.id, TOKEN)),
-        (OLD_CHECKOUT, (CHECKOUT.id, SEAL.seal(details, f"checkout/{CHECKOUT.id}".encode()))),
+        (OLD_CHECKOUT, (CHECKOUT.id, SEAL.seal(details, f"checkout/{CHECKOUT.id}".encode()), REFERENCE)),
         (OLD_NOTIFICATION, (NOTIFICATION.id, SEAL.seal(BODY, f"notification/{NOTIFICATION.id}".encode()))),
         (OLD_READING, (CUSTOMER.merchant, SEAL.seal(reading, READING_OWNER.encode()))),
     )
@@ -283,9 +292,10 @@ async def test_what_the_version_before_has_sealed_is_read_and_sealed_anew(databa
     await _age(database)
     assert await _everything(database) == EVERYTHING
     await seal_with_data_keys(database, SEAL)
+    await seal_references(database, SEAL, CHAIN_KEY)
 
     assert await _everything(database) == EVERYTHING
-    assert await _owners(database) == sorted([CUSTOMER.id, CHECKOUT.id, NOTIFICATION.id, READING_OWNER])
+    assert await _owners(database) == sorted(OWNERS)
     for column in ERASABLE:
         rows = await database.read(_rows(query(f"SELECT {column.column} FROM {column.table}")))  # noqa: S608
         assert [bytes(value)[:1] for (value,) in rows] == [DATA_KEY_FORMAT]  # type: ignore[arg-type]
@@ -363,10 +373,11 @@ async def test_the_upgrade_leaves_none_of_the_old_bytes_in_the_file(tmp_path: Pa
     for table in ("customers", "checkouts", "notifications"):
         await database.write(_rows(query(f"UPDATE {table} SET row_digest = ''")))  # noqa: S608, our own names
     await upgrade(UpgradeContext(database, SEAL, chain.secret, 1))
+    checkout = await Checkouts(database, SEAL, digests_of(database, chain.secret)).of_key("shop", "k-1")
     files = _bytes_in(tmp_path)
     steps = await finished_upgrades(database, SEAL)
     await database.close()
 
-    assert [value for value in old if value in files] == []
+    assert [value for value in [*old, REFERENCE.encode()] if value in files] == []
     assert b"************1292" not in files.replace(b'"card_no_masked":"************1292"', b"")
-    assert "data keys" in steps
+    assert (checkout is not None, {"data keys", "sealed references"} <= steps) == (True, True)

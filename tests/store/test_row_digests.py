@@ -12,7 +12,7 @@ from tests.store.conftest import Book, Tamper
 from tests.store.console.samples import CONFIRMATION, confirmations_of, operators_of, with_everything
 from tests.store.test_chargebacks import CHARGEBACK
 from tests.store.test_chargebacks import EVENT as TOLD
-from tests.store.test_checkouts import CHECKOUT, DETAILS
+from tests.store.test_checkouts import CHECKOUT, DETAILS, REFERENCE
 from tests.store.test_customers import APPROVAL, CUSTOMER
 from tests.store.test_inbox import NOTIFICATION
 from tests.store.test_seals import ENDPOINT
@@ -62,6 +62,7 @@ from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
 from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 from payrelay.store.upgrades.cover_told_rows import cover_told_rows
+from payrelay.store.upgrades.sealed_references import seal_references
 
 SEAL: Final = Seal((b"k" * 32,))
 KEY: Final = Credential(
@@ -288,16 +289,20 @@ async def test_the_upgrade_covers_the_customers_name_in_a_checkout(
     filled: Database, tamper: Tamper, wrong: list[str]
 ) -> None:
     """Digests of the version before leave it out: such a row goes on counting, and a forged one doesn't."""
-    unnamed = msgspec.structs.astuple(msgspec.structs.replace(CHECKOUT, customer_reference=None))
-    await tamper(f"UPDATE checkouts SET row_digest = '{digests_of(filled).of(CHECKOUTS, unnamed)}'")
-    assert await wrong_in(filled) == ["checkouts"]
+    unnamed = msgspec.structs.astuple(msgspec.structs.replace(CHECKOUT, reference_hash=None))
+    clear = f"customer_reference = '{REFERENCE}', reference_hash = NULL"
+    await tamper(f"UPDATE checkouts SET {clear}, row_digest = '{digests_of(filled).of(CHECKOUTS, unnamed)}'")
+    assert await wrong_in(filled) == []
     if wrong:
         await tamper("UPDATE checkouts SET principal = 'other'")
     await put_first_check(filled, SEAL)
     for _ in range(2):
         await cover_more_rows(filled, SEAL, CHAIN_KEY)
+        await seal_references(filled, SEAL, CHAIN_KEY)
 
     assert await wrong_in(filled) == wrong
+    named = await Checkouts(filled, SEAL, digests_of(filled)).get(CHECKOUT.id)
+    assert wrong or named == CHECKOUT
 
 
 @pytest.mark.parametrize(

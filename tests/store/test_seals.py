@@ -9,7 +9,7 @@ from tests.databases import PassingDatabase
 from tests.digests import digests_of, put_first_check
 from tests.store.conftest import Book
 from tests.store.console.samples import operators_of, with_everything
-from tests.store.test_checkouts import CHECKOUT, DETAILS
+from tests.store.test_checkouts import CHECKOUT, DETAILS, REFERENCE
 from tests.store.test_customers import APPROVAL, CUSTOMER, TOKEN
 from tests.store.test_inbox import BODY, NOTIFICATION
 
@@ -67,8 +67,9 @@ SEALED_KEY: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
 STORED: Final = tuple(column for column in SEALED if column.owner is None)
 """The columns whose values are sealed with the store's key."""
 ERASABLE: Final = tuple(column for column in SEALED if column.owner is not None)
-VALUES: Final = len(STORED) + 4 + 3
-"""The values in them: meta has five, and a customer, a checkout, a notification and a reading have a data key each."""
+VALUES: Final = len(STORED) + 4 + 4
+"""The values in them: meta has five, and a customer, a checkout, its reference, a notification and a reading have a
+data key each."""
 
 
 def _rows(statement: Statement) -> Unit[list[Row]]:
@@ -86,7 +87,7 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     await book.accept(book.new(1))
     await book.advance(book.new(1), Event.SUCCEEDED, answer)
     await Customers(database, seal, digests_of(database), chain_key=start.secret).add(CUSTOMER, APPROVAL)
-    await Checkouts(database, seal, digests_of(database)).add(CHECKOUT, DETAILS)
+    await Checkouts(database, seal, digests_of(database)).add(CHECKOUT, DETAILS, reference=REFERENCE)
     inbox = Inbox(database, seal, digests_of(database))
     await inbox.put(NOTIFICATION, BODY)
     await inbox.accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, TOKEN, at_ms=1)
@@ -123,12 +124,12 @@ async def others(database: Database) -> dict[str, int]:
 def test_every_sealed_column_is_named() -> None:
     """What is forgotten here can't be read any more once the old key is gone."""
     columns = {
-        line.split()[0]
+        line.partition(" BLOB")[0].split()[-1]
         for file in (resources.files(migrations) / "sqlite").iterdir()
         for line in file.read_text().splitlines()
         if " BLOB" in line.partition("--")[0]
     }
-    assert {column.column for column in SEALED} == columns - {"key_hash", "ADD"} - hashes(columns)
+    assert {column.column for column in SEALED} == columns - hashes(columns)
 
 
 def hashes(columns: set[str]) -> set[str]:
@@ -163,7 +164,9 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     assert (await journal.call_of(operation)).customer_token == TOKEN  # type: ignore[union-attr]
     customers = Customers(filled, seal, digests_of(filled), chain_key=start.secret)
     assert (await customers.get(CUSTOMER.id), await customers.token_of(CUSTOMER.id)) == (CUSTOMER, Secret(TOKEN))
-    assert await Checkouts(filled, seal, digests_of(filled)).details_of(CHECKOUT.id) == DETAILS
+    checkouts = Checkouts(filled, seal, digests_of(filled))
+    assert await checkouts.details_of(CHECKOUT.id) == DETAILS
+    assert await checkouts.reference_of(CHECKOUT) == REFERENCE
     inbox = Inbox(filled, seal, digests_of(filled))
     assert await inbox.body_of(NOTIFICATION.id) == BODY
     assert await inbox.accepted_token(MERCHANT, "A-1", NotificationKind.AUTHORIZATION) == Secret(TOKEN)

@@ -32,7 +32,7 @@ MERCHANT: Final = "0123456789abcdef"
 TEXT: Final = SignedText(order_id="A1", amount_minor=251_000, currency="LKR")
 SPLIT: Final = SignedText(order_id="A125", amount_minor=1_000, currency="LKR")
 OTHER: Final = SignedText(order_id="A1", amount_minor=251_001, currency="LKR")
-CHECKOUT: Final = msgspec.structs.replace(PLAIN_CHECKOUT, id="chk_1", order_id="A1", guard=None, idempotency_key=None)
+CHECKOUT: Final = msgspec.structs.replace(PLAIN_CHECKOUT, id="chk_1", order_id="A1", guard=None, key_hash=None)
 HOLD: Final = msgspec.structs.replace(CHARGE, authorize=True, order_id="A1", amount_minor=251_000)
 ALL: Final = query("SELECT digest, subject, kind, at_ms FROM signed_texts ORDER BY subject, digest")
 

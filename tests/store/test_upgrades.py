@@ -28,7 +28,8 @@ from payrelay.store.upgrades.begin import begin_store
 from payrelay.store.upgrades.cover_earlier_rows import ROW_DIGESTS
 from payrelay.store.upgrades.cover_more_rows import MORE_ROW_DIGESTS
 from payrelay.store.upgrades.cover_told_rows import TOLD_ROW_DIGESTS
-from payrelay.store.upgrades.run import STEPS, UpgradeContext, UpgradeStep, upgrade
+from payrelay.store.upgrades.run import upgrade
+from payrelay.store.upgrades.steps import STEPS, UpgradeContext, UpgradeStep
 from payrelay.store.upgrades.told_database import TOLD_EVERY, ToldDatabase
 
 FIRST: Final = b"1" * 32

@@ -7,19 +7,23 @@ Rules:
 3. The sealed data is forgotten when a checkout has had its outcome for a long time, and with it goes the data key
    under which it is sealed.
 4. A row whose digest is wrong counts as not existing, so that nobody who lacks the key tells an outcome.
+5. The customer's reference has a data key of its own, because it stays when the details are forgotten by their age. An
+   erasure destroys both keys. No personal text is in a plain column: pages and indexes keep copies of what was deleted.
+6. A reference and an Idempotency-Key are found by keyed hashes (``store.digests.lookups``). Nobody needs the key again.
 """
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from contextlib import suppress
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, CheckoutState, Details, event_of
 from payrelay.core.payments.payment import Payment
-from payrelay.errors import Outdated
-from payrelay.store.data_keys.keys import DataKeys, destroyed_on_request, forgotten
+from payrelay.errors import Outdated, StoreUnusable
+from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, forgotten
 from payrelay.store.digests.rows import CHECKOUTS, RowDigests, RowKey, unpacked, without
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -75,16 +79,32 @@ class Checkouts:
         self._data_keys = DataKeys(seal)
         self._acknowledged = acknowledged
 
-    async def add(self, checkout: Checkout, details: Details, condition: Condition | None = None) -> bool:
+    def reference_hash(self, reference: str) -> str:
+        """Gives the hash by which a client's own name for a customer is stored and found."""
+        return self.rows.lookups.reference(reference)
+
+    def key_hash(self, idempotency_key: str) -> str:
+        """Gives the hash by which an Idempotency-Key is stored and found."""
+        return self.rows.lookups.key(idempotency_key)
+
+    async def add(
+        self, checkout: Checkout, details: Details, condition: Condition | None = None, *, reference: str | None = None
+    ) -> bool:
         """Stores a new checkout; False where another one holds its order or has its idempotency key.
 
-        What ``condition`` raises comes out here, and nothing is stored.
+        ``reference`` is the text that ``checkout.reference_hash`` is of. What ``condition`` raises comes out here, and
+        nothing is stored.
         """
         own = self._data_keys.new(checkout.id)
         sealed = own.key.seal(_encode(details), context_of(checkout.id))
+        named = None if reference is None else sealed_reference(self._data_keys, checkout.id, reference)
         members = msgspec.structs.astuple(checkout)
-        parameters = (*members, sealed, self.rows.of(CHECKOUTS, members), own.sealed)
-        statement = Statement(statements.ADD, parameters, is_whole=condition is None, begins_effect=True)
+        parameters: tuple[Value, ...] = (
+            *(*members, sealed, None if named is None else named.value, self.rows.of(CHECKOUTS, members), own.sealed),
+            *(() if named is None else (named.own.owner, named.own.sealed)),
+        )
+        adding = statements.ADD if named is None else statements.ADD_NAMED
+        statement = Statement(adding, parameters, is_whole=condition is None, begins_effect=True)
         is_added = await self._database.write(_add(statement, checkout.id, condition))
         if is_added:
             self._acknowledged(checkout)
@@ -101,9 +121,29 @@ class Checkouts:
         plain = self._data_keys.open(sealed, context_of(checkout_id), checkout_id, sealed_key)
         return None if plain is None else _decode(plain)
 
+    async def reference_of(self, checkout: Checkout) -> str | None:
+        """Reads the client's own name for the customer of a checkout; None where it has none, or was erased meanwhile.
+
+        None also where it is missing or can't be opened, because its data key was lost: the checkout is an alert then,
+        and can be read and erased all the same. Raises StoreUnavailable.
+        """
+        if checkout.reference_hash is None:
+            return None
+        owner = reference_owner(checkout.id)
+        row = await self._database.read(first_row(Statement(statements.SEALED_REFERENCE, (checkout.id, owner))))
+        if row is None:
+            return None
+        plain = None
+        with suppress(StoreUnusable):
+            plain = self._data_keys.open(row[0], reference_context(checkout.id), owner, row[1])
+        if plain is None:
+            await self.rows.report(f"{CHECKOUTS.name}/{checkout.id}")
+            return None
+        return plain.decode()
+
     async def of_key(self, principal: str, idempotency_key: str) -> Checkout | None:
         """Finds the checkout that a principal opened under an Idempotency-Key."""
-        return await self._one(Statement(statements.OF_KEY, (principal, idempotency_key)))
+        return await self._one(Statement(statements.OF_KEY, (principal, self.key_hash(idempotency_key))))
 
     async def holder_of(self, merchant: str, order_id: str) -> Checkout | None:
         """Finds the checkout that holds an order."""
@@ -173,8 +213,9 @@ class Checkouts:
 
     async def of_customer(self, customer: CheckoutsOfCustomer, *, after: str, limit: int) -> _Checkouts:
         """Reads one page of a customer's checkouts, by their ids above ``after``."""
-        parameters = (*msgspec.structs.astuple(customer), after, min(limit, OF_CUSTOMER_MAX))
-        return await self._many(Statement(statements.OF_CUSTOMER, parameters))
+        reference_hash = None if customer.reference is None else self.reference_hash(customer.reference)
+        named = (customer.customer_id, customer.merchant, customer.principal, reference_hash)
+        return await self._many(Statement(statements.OF_CUSTOMER, (*named, after, min(limit, OF_CUSTOMER_MAX))))
 
     async def unowned(self, checkout: Checkout, payments: tuple[Payment, ...]) -> tuple[Payment, ...]:
         """Gives the payments that belong to no operation and no other checkout.
@@ -224,6 +265,29 @@ def context_of(checkout_id: str) -> bytes:
     return f"checkout/{checkout_id}".encode()
 
 
+def reference_context(checkout_id: str) -> bytes:
+    """Gives the seal context of a checkout's reference."""
+    return f"checkout/{checkout_id}/reference".encode()
+
+
+def reference_owner(checkout_id: str) -> str:
+    """Names the owner of the data key of a checkout's reference."""
+    return f"{checkout_id}/reference"
+
+
+class SealedReference(NamedTuple):
+    """A reference that was sealed with a data key of its own."""
+
+    value: bytes
+    own: OwnKey
+
+
+def sealed_reference(data_keys: DataKeys, checkout_id: str, reference: str) -> SealedReference:
+    """Seals the reference of a checkout with a new data key, which is to be stored with it."""
+    own = data_keys.new(reference_owner(checkout_id))
+    return SealedReference(own.key.seal(reference.encode(), reference_context(checkout_id)), own)
+
+
 def _add(statement: Statement, checkout_id: str, condition: Condition | None) -> Unit[bool]:
     is_added = bool((yield statement))
     if is_added and condition is not None:
@@ -251,9 +315,10 @@ def _forget_order(order: tuple[str, str, str], key: RowKey) -> Unit[int]:
     for row in rows:
         # A forged row stays one: it gets no digest, and its customer is forgotten all the same.
         is_right = key.fits(CHECKOUTS, row)
-        digest = key.of(CHECKOUTS, without(CHECKOUTS, row, "customer_reference")) if is_right else ""
+        digest = key.of(CHECKOUTS, without(CHECKOUTS, row, "reference_hash")) if is_right else ""
         yield Statement(statements.FORGET_CUSTOMER, (row[0], digest))
-    yield from destroyed_on_request(row[0] for row in rows)
+    ids = [str(row[0]) for row in rows]
+    yield from destroyed_on_request([*ids, *map(reference_owner, ids)])
     return len(rows)
 
 

@@ -86,6 +86,7 @@ SEALED: Final[tuple[SealedColumn, ...]] = (
     SealedColumn("customers", "sealed_holder", ("id",), customers.holder_context, str),
     SealedColumn("customers", "sealed_names", ("id",), customers.names_context, str),
     SealedColumn("checkouts", "sealed", ("id",), checkouts.context_of, str),
+    SealedColumn("checkouts", "sealed_reference", ("id",), checkouts.reference_context, checkouts.reference_owner),
     SealedColumn("notifications", "sealed_body", ("id",), inbox.body_context, str),
     SealedColumn("accepted_tokens", "sealed_token", ("merchant", "order_id", "kind"), _accepted_token_context),
     SealedColumn("endpoints", "sealed_secret", ("id",), endpoints.secret_context),

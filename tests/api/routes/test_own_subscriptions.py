@@ -54,8 +54,8 @@ async def begin(relay: Relay, number: int, *, principal: str | None = "shop", **
         "kind": CheckoutKind.RECURRING,
         "order_id": order_id,
         "guard": order_id,
-        "idempotency_key": None,
-        "customer_reference": None,
+        "key_hash": None,
+        "reference_hash": None,
         "subscription_id": subscription_id,
     }
     assert await relay.checkouts.add(msgspec.structs.replace(CHECKOUT, **(own | members)), DETAILS)
@@ -106,7 +106,7 @@ async def test_it_belongs_to_who_opened_the_checkout(relay: Relay) -> None:
 
 async def test_it_belongs_to_the_person_that_the_checkout_names(relay: Relay) -> None:
     """By the shop's own name for the customer, which a stored customer has too."""
-    mine = await begin(relay, 1, customer_reference="user-1")
+    mine = await begin(relay, 1, reference_hash=relay.checkouts.reference_hash("user-1"))
     customer = await approve(
         relay,
         Approval(
@@ -140,8 +140,8 @@ async def try_to_begin(relay: Relay, name: str, customer_id: str | None, **membe
         "kind": CheckoutKind.RECURRING,
         "order_id": "Plan-1",
         "guard": None,
-        "idempotency_key": None,
-        "customer_reference": None,
+        "key_hash": None,
+        "reference_hash": None,
         "bound_customer_id": customer_id,
     }
     assert await relay.checkouts.add(msgspec.structs.replace(CHECKOUT, **(own | members)), DETAILS)

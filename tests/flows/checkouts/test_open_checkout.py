@@ -289,7 +289,7 @@ async def test_a_checkout_opened_with_a_client_token_belongs_to_its_customer(wor
     data = data_of(await open_checkout(relay, asked(bound=bound), new()))
 
     checkout = await current(relay, data["id"])
-    assert (checkout.bound_customer_id, checkout.customer_reference) == ("cus_1", "user-1")
+    assert (checkout.bound_customer_id, await relay.checkouts.reference_of(checkout)) == ("cus_1", "user-1")
 
 
 @pytest.mark.parametrize(

@@ -78,13 +78,13 @@ async def _page(desk: Desk, order_id: str, text: str) -> None:
         id=id_at("chk", at),
         order_id=order_id,
         guard=order_id,
-        idempotency_key=f"page {text}",
-        customer_reference=f"person {text}",
+        key_hash=relay.checkouts.key_hash(f"page {text}"),
+        reference_hash=relay.checkouts.reference_hash(f"person {text}"),
         request_id="req_page",
         created_at_ms=at,
         updated_at_ms=at,
     )
-    assert await relay.checkouts.add(checkout, Details(asked=ASKED, secret="s"))
+    assert await relay.checkouts.add(checkout, Details(asked=ASKED, secret="s"), reference=f"person {text}")
     assert await relay.checkouts.mark_opened(checkout.id, at + 1_000, left_open_ms=0)
     completed = msgspec.structs.replace(
         checkout,

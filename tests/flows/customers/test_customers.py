@@ -329,7 +329,7 @@ async def test_erasure_reaches_every_checkout_of_the_customer(world: World) -> N
     for number in (1, 2, 3):
         (checkout,) = await checkouts.of_order(MERCHANT, f"APPROVED-{number}")
         states.append(checkout.state)
-        assert (checkout.customer_reference, checkout.idempotency_key) == (None, None)
+        assert (checkout.reference_hash, checkout.key_hash) == (None, None)
         assert await checkouts.details_of(checkout.id) is None
         assert await inbox.body_of(f"ntf_000{number}") is None
 

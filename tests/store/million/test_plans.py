@@ -38,6 +38,7 @@ ALLOWED: Final = {
     "access.principals.ADD_ACTED": _UPGRADE,
     "access.principals.ADD_UNSEEN": _UPGRADE,
     "access.principals.FORGET_UNSEEN": _UPGRADE,
+    "checkouts.CLEAR_CHECKOUTS": _UPGRADE,
     "data_keys.ANY_ERASABLE": _FIRST,
     "data_keys.ANY_KEY": _FIRST,
     "data_keys.OLD_CUSTOMERS": _UPGRADE,

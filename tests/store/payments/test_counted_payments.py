@@ -69,7 +69,7 @@ def page(number: int, operation: Operation, **members: object) -> Checkout:
         "principal": operation.principal,
         "order_id": operation.order_id,
         "guard": operation.order_id,
-        "idempotency_key": f"page-{number}",
+        "key_hash": f"page-{number}",
         "kind": CheckoutKind.PAYMENT,
         "amount_minor": 100,
     }

@@ -143,7 +143,10 @@ async def _began(relay: Relay, parsed: ParsedRequest, bound: Bound, subscription
     plans = [each for each in checkouts if each.kind is CheckoutKind.RECURRING]
     began = [each for each in plans if each.subscription_id == subscription.subscription_id]
     candidates = began or [each for each in plans if each.subscription_id is None]
-    return bool(candidates) and all(each.principal == principal and is_within(each, bound) for each in candidates)
+    hash_of = relay.checkouts.reference_hash
+    return bool(candidates) and all(
+        each.principal == principal and is_within(each, bound, hash_of) for each in candidates
+    )
 
 
 def _require_amount_named(bound: Bound) -> None:

@@ -38,10 +38,11 @@ async def list_checkouts(
     wanted = CheckoutFilter(account=account, order_id=order, state=state)
     async with session(read_settings()) as relay:
         checkouts = await relay.checkouts.list(wanted, before=None, limit=limit)
+        shown = [await view(relay, each) for each in checkouts] if as_json else []
     empty = "Nothing here: there is no such checkout."
     titles = ("checkout", "asked for", "state")
     page = table(titles, map(_row, checkouts), ids="checkout", empty=empty, leading=1)
-    return show_result({"checkouts": [*map(view, checkouts)]}, page, as_json=as_json)
+    return show_result({"checkouts": shown}, page, as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay checkouts show ID", "payrelay checkouts show ID --json"))
@@ -53,7 +54,7 @@ async def show_checkout(checkout_id: CheckoutId, *, as_json: Json = False) -> in
 
     async with session(read_settings()) as relay:
         checkout = require_found(await relay.checkouts.get(checkout_id), "checkout", checkout_id)
-    shown = view(checkout)
+        shown = await view(relay, checkout)
     members = msgspec.structs.asdict(shown) | {"amount": _amount(checkout), "principal": checkout.principal}
     data = {"checkout": shown, "principal": checkout.principal}
     return show_result(data, facts(named_facts(members)), as_json=as_json)

@@ -15,7 +15,7 @@ To be changed together: ``TRANSITIONS``, the partial indexes of the table ``chec
 ``docs/checkouts.md``, which a test compares with this table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from enum import StrEnum
 from typing import Final
@@ -143,9 +143,10 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         amount_minor, currency: as requested; the amount is None for a preapproval that charges nothing now.
         first_minor: the amount of the first installment of a recurring payment; else the amount.
         secret_hash: SHA-256 of the secret in the addresses of its pages, in hex digits.
-        idempotency_key: as the client gave it; None where it gave none.
+        key_hash: the keyed hash of the client's Idempotency-Key; None where it gave none.
         request_id: of the request that opened it.
-        customer_reference: the client's own name for the customer; None where it gave none.
+        reference_hash: the keyed hash of the client's own name for the customer, which lies sealed beside the row; None
+            where it gave none.
         bound_customer_id: the customer whose client token opened it; None where a backend's key did.
         payment_id, subscription_id, customer_id: its results.
         created_at_ms, updated_at_ms: milliseconds since 1970, UTC.
@@ -168,9 +169,9 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     first_minor: int | None
     currency: str
     secret_hash: str
-    idempotency_key: str | None
+    key_hash: str | None
     request_id: str
-    customer_reference: str | None
+    reference_hash: str | None
     bound_customer_id: str | None
     payment_id: str | None
     subscription_id: str | None
@@ -371,11 +372,11 @@ def is_inquired(checkout: Checkout, now_ms: int) -> bool:
     )
 
 
-def is_within(checkout: Checkout, bound: Bound | None) -> bool:
+def is_within(checkout: Checkout, bound: Bound | None, hash_of: Callable[[str], str]) -> bool:
     """Tells whether a credential may see a checkout of its principal; an unbound credential (None) may see all.
 
     Order and customer must both fit, where a credential is bound to both. A checkout that a backend opened may have no
-    customer yet. Then the order alone decides.
+    customer yet. Then the order alone decides. ``hash_of`` gives the hash by which a reference is stored.
     """
     if bound is None:
         return True
@@ -387,6 +388,6 @@ def is_within(checkout: Checkout, bound: Bound | None) -> bool:
         checkout.bound_customer_id,
         checkout.customer_id,
     }
-    is_of_reference = bound.reference is not None and bound.reference == checkout.customer_reference
-    has_no_customer = checkout.bound_customer_id is None and checkout.customer_reference is None
+    is_of_reference = bound.reference is not None and hash_of(bound.reference) == checkout.reference_hash
+    has_no_customer = checkout.bound_customer_id is None and checkout.reference_hash is None
     return is_of_customer or is_of_reference or (has_no_customer and bound.order_id is not None)

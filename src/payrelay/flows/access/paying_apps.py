@@ -113,7 +113,7 @@ async def _by_checkout(relay: Relay, request: Request, payment: CountedPayment) 
     is_own = (
         checkout is not None
         and checkout.principal == request.principal
-        and is_within(checkout, request.credential.bound)
+        and is_within(checkout, request.credential.bound, relay.checkouts.reference_hash)
     )
     name = f"the checkout {payment.id}" if is_own else "a checkout"
     if payment.is_made:

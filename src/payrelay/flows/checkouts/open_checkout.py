@@ -83,7 +83,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         details = Details(secret=secret, asked=new.payment, return_to=new.return_to, cancel_to=new.cancel_to)
         with relay.hooks.passing(FlowPoint.OPENING, FlowPoint.OPENED, checkout.id):
             async with refusing_one_too_many(relay, request):
-                is_added = await relay.checkouts.add(checkout, details, condition)
+                is_added = await relay.checkouts.add(checkout, details, condition, reference=new.customer_reference)
         if is_added and was_free and await is_shared_order(relay, request, new.payment.order_id):
             # Another principal has charged the order since its owner was asked for.
             await expire(relay, checkout)
@@ -153,9 +153,13 @@ async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewC
         details is not None
         and earlier.account == request.account
         and _is_life_of(earlier, request, new)
-        and earlier.customer_reference == new.customer_reference
+        and earlier.reference_hash == _reference_hash(relay, new)
         and (details.asked, details.return_to, details.cancel_to) == (new.payment, new.return_to, new.cancel_to)
     )
+
+
+def _reference_hash(relay: Relay, new: NewCheckout) -> str | None:
+    return None if new.customer_reference is None else relay.checkouts.reference_hash(new.customer_reference)
 
 
 def _life_ms(request: Request, new: NewCheckout, now_ms: int) -> int:
@@ -195,7 +199,9 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
         holder = await end_overdue(relay, holder)
         if holder.guard is None:
             return None
-    is_mine = holder.principal == request.principal and is_within(holder, request.credential.bound)
+    is_mine = holder.principal == request.principal and is_within(
+        holder, request.credential.bound, relay.checkouts.reference_hash
+    )
     is_recent = now_ms - holder.created_at_ms < relay.retention.unkeyed_ms
     is_repeat = is_mine and is_recent and request.idempotency_key is None
     if is_repeat and await _is_equal(relay, holder, request, new):
@@ -207,7 +213,7 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
 
 def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, secret_hash: str) -> Checkout:
     now_ms = relay.clock.now_ms()
-    payment, bound = new.payment, request.credential.bound
+    payment, bound, key = new.payment, request.credential.bound, request.idempotency_key
     expires_at_ms = now_ms + _life_ms(request, new, now_ms)
     return Checkout(
         id=relay.new_id("chk", now_ms),
@@ -223,9 +229,9 @@ def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, sec
         first_minor=payment.first_minor,
         currency=payment.currency,
         secret_hash=secret_hash,
-        idempotency_key=request.idempotency_key,
+        key_hash=None if key is None else relay.checkouts.key_hash(key),
         request_id=request.request_id,
-        customer_reference=new.customer_reference,
+        reference_hash=_reference_hash(relay, new),
         bound_customer_id=None if bound is None else bound.customer_id,
         payment_id=None,
         subscription_id=None,

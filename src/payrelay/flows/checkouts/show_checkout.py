@@ -60,7 +60,7 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
         checkout is not None
         and checkout.account == request.account
         and checkout.principal == request.principal
-        and is_within(checkout, request.credential.bound)
+        and is_within(checkout, request.credential.bound, relay.checkouts.reference_hash)
     )
     if checkout is None or not is_visible:
         await relay.lost_commits.require_known(checkout_id, "checkout")
@@ -69,10 +69,14 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
         checkout = await look_after_loss(relay, checkout)
     else:
         checkout = await inquire(relay, checkout)
-    return found(view(checkout, is_in_doubt=await is_in_doubt(relay, checkout)))
+    return found(await view(relay, checkout, is_in_doubt=await is_in_doubt(relay, checkout)))
 
 
-def view(checkout: Checkout, *, is_in_doubt: bool = False) -> CheckoutView:
-    """Returns a checkout as a client sees it; ``is_in_doubt`` where commits were lost since it was opened."""
+async def view(relay: Relay, checkout: Checkout, *, is_in_doubt: bool = False) -> CheckoutView:
+    """Returns a checkout as a client sees it; ``is_in_doubt`` where commits were lost since it was opened.
+
+    Raises StoreError.
+    """
     sentence = DOUBT_SENTENCE if checkout.is_open and is_in_doubt else STATE_SENTENCES[checkout.state]
-    return view_of(checkout, CheckoutView, explanation=sentence)
+    reference = await relay.checkouts.reference_of(checkout)
+    return view_of(checkout, CheckoutView, explanation=sentence, customer_reference=reference)

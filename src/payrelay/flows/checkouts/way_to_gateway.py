@@ -82,5 +82,5 @@ async def opened_view(relay: Relay, checkout: Checkout) -> OpenedCheckout:
         url = page_address(relay, checkout, details.secret)
         link = await link_to_gateway(relay, checkout, details)
         form = link if isinstance(link, CheckoutForm) else None
-    shown = view(checkout, is_in_doubt=await is_in_doubt(relay, checkout))
+    shown = await view(relay, checkout, is_in_doubt=await is_in_doubt(relay, checkout))
     return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=form)

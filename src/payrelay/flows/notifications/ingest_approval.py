@@ -43,7 +43,7 @@ async def ingest_approval(context: NotificationContext, checkout: Checkout) -> N
             account=context.account.name,
             merchant=context.account.merchant,
             principal=checkout.principal,
-            reference=checkout.customer_reference,
+            reference=await context.relay.checkouts.reference_of(checkout),
             token=Secret(content.customer_token),
             method=content.method,
             card_no_masked=content.card_no_masked,

@@ -83,5 +83,6 @@ async def _of_other_customers(relay: Relay, request: Request, order_id: str, bou
         if each.customer_id is not None and not has_customer(bound, each.customer_id)
     }
     checkouts = await relay.checkouts.of_order(relay.account(request.account).merchant, order_id)
-    of_checkouts = {each.payment_id for each in checkouts if not is_within(each, bound)}
+    hash_of = relay.checkouts.reference_hash
+    of_checkouts = {each.payment_id for each in checkouts if not is_within(each, bound, hash_of)}
     return frozenset(payment_id for payment_id in of_operations | of_checkouts if payment_id is not None)

@@ -104,6 +104,14 @@ class Searches:
         parameters = (idempotency_key, claim_of_key(idempotency_key), FOUND_MAX)
         return await self._operations(await self._read(statements.OPERATIONS_OF_KEY, *parameters))
 
+    async def checkouts_of_key(self, idempotency_key: str) -> _Checkouts:
+        """Finds the checkouts of all principals under an Idempotency-Key."""
+        return await self.checkouts_of("key_hash", self._rows.lookups.key(idempotency_key))
+
+    async def checkouts_of_reference(self, reference: str) -> _Checkouts:
+        """Finds the checkouts of all principals with a client's own name for the customer."""
+        return await self.checkouts_of("reference_hash", self._rows.lookups.reference(reference))
+
     async def checkouts_of(self, column: str, value: str) -> _Checkouts:
         """Finds the checkouts that have a value in one of the columns of ``CHECKOUTS_OF``."""
         return await self._checkouts(await self._read(statements.CHECKOUTS_OF[column], value, FOUND_MAX))

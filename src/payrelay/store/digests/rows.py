@@ -24,6 +24,7 @@ import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
+from payrelay.store.digests.lookups import Lookups
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.statements import alerts
@@ -52,17 +53,19 @@ class DigestedTable(NamedTuple):
         uncovered: those columns of the table that the digest leaves out, each with the reason.
         ended_by: the column that is set once a row grants nothing any more; None where rows don't end.
         keys: how many columns the key has; most tables have an id.
+        earlier: names the columns that an earlier version read of it, and covered; None for those of this version.
     """
 
     name: str
     uncovered: Mapping[str, str] = _NOTHING
     ended_by: str | None = None
     keys: int = 1
+    earlier: str | None = None
 
     @property
     def read(self) -> tuple[str, ...]:
         """The columns that the store reads, in their order; the first ones are the key."""
-        return _READ[self.name]
+        return _READ[self.earlier or self.name]
 
 
 _SEALED: Final = "it is sealed, and bound to its row"
@@ -109,13 +112,21 @@ CHECKOUTS: Final = DigestedTable(
     "checkouts",
     {
         "guard": "it is the order, or nothing where another checkout holds the order; the audit compares it",
-        "idempotency_key": "it is forgotten without a change of the checkout",
+        "key_hash": "it is forgotten without a change of the checkout",
         "opened_at_ms": "it says when the page was first shown",
         "ends_at_ms": _TIMING,
         "look_at_ms": _TIMING,
         "sealed": _SEALED,
+        "sealed_reference": _SEALED,
+        **dict.fromkeys(("idempotency_key", "customer_reference"), "it is empty; a hash of it is beside it"),
     },
 )
+CHECKOUTS_IN_CLEAR: Final = DigestedTable(
+    "checkouts",
+    {name: why for name, why in CHECKOUTS.uncovered.items() if name != "customer_reference"},
+    earlier="checkouts in clear",
+)
+"""Checkouts as an earlier version had them, with the customer's reference in clear; an upgrade alone reads them."""
 NOTIFICATIONS: Final = DigestedTable(
     "notifications",
     {
@@ -177,7 +188,8 @@ DIGESTED: Final = (*TRUSTED_AT_UPGRADE, *TRUSTED_LAST, IMPORTED_PAYMENTS, SIGNED
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
-    table.name: tuple(None if name in table.uncovered else name for name in table.read) for table in DIGESTED
+    table.earlier or table.name: tuple(None if name in table.uncovered else name for name in table.read)
+    for table in (*DIGESTED, CHECKOUTS_IN_CLEAR)
 }
 """The names of the columns that are read, and None for one that isn't covered."""
 
@@ -297,12 +309,14 @@ def unpacked(value: Value) -> PackedRow:
 class RowDigests:
     """Makes and checks the digests of rows; reports wrong ones.
 
-    ``secret`` is the key of the audit chain, and ``clock`` dates the reports.
+    ``secret`` is the key of the audit chain, and ``clock`` dates the reports. ``lookups`` makes hashes by which rows
+    are found.
     """
 
     def __init__(self, database: Database, secret: bytes, clock: Clock) -> None:
         self._database = database
         self.key = RowKey(secret)
+        self.lookups = Lookups(secret)
         self._clock = clock
         self._reported: set[str] = set()
         self._tell: Callable[[str], None] = _tell_nobody
@@ -437,7 +451,7 @@ def _packed(table: DigestedTable, values: Sequence[Value]) -> list[Value]:
     """Gives the table, and the name and value of each covered column that isn't null."""
     # Once for each row that is read or written: a list of pairs that is flattened takes twice the time.
     packed: list[Value] = [table.name]
-    for name, value in zip(_COVERED[table.name], values, strict=False):
+    for name, value in zip(_COVERED[table.earlier or table.name], values, strict=False):
         if value is not None and name is not None:
             packed += name, value
     return packed

@@ -7,7 +7,7 @@ from typing import Final
 from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, CheckoutState
 from payrelay.store.engine.database import Database, Row, Value
 from payrelay.store.engine.queries import packed, query
-from payrelay.store.statements.data_keys import key_of, put_key_after
+from payrelay.store.statements.data_keys import key_of, put_key_after, put_keys
 from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
 from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
@@ -15,19 +15,29 @@ from payrelay.store.statements.payment_owners import LEARN as LEARN_PAID
 
 COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, order_id, guard, amount_minor, first_minor, currency,"
-    " secret_hash, idempotency_key, request_id, customer_reference, bound_customer_id, payment_id,"
+    " secret_hash, key_hash, request_id, reference_hash, bound_customer_id, payment_id,"
     " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms"
 )
+EARLIER_COLUMNS: Final = COLUMNS.replace("key_hash", "idempotency_key").replace("reference_hash", "customer_reference")
+"""Those of an earlier version, which had the Idempotency-Key and the customer's reference in clear."""
 READ_COLUMNS: Final = f"{COLUMNS}, row_digest"
-_SEALED_KEY: Final = COLUMNS.count(",") + 4
-_PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, _SEALED_KEY))
+_ADDED: Final = f"{COLUMNS}, sealed, sealed_reference, row_digest"
+_KEY: Final = _ADDED.count(",") + 2
+_PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, _KEY))
 
-_ADD_ROW: Final = f"INSERT INTO checkouts ({COLUMNS}, sealed, row_digest) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING"
-_ADD_BOTH, _ADD_KEY = put_key_after(_ADD_ROW, owner="$1", sealed_key=f"${_SEALED_KEY}")
+_ADD_ROW: Final = f"INSERT INTO checkouts ({_ADDED}) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING"
+_ADD_BOTH, _ADD_KEY = put_key_after(_ADD_ROW, owner="$1", sealed_key=f"${_KEY}")
+_OTHER_KEY: Final = f"SELECT ${_KEY + 1}::text, ${_KEY + 2}::bytea"
+_ADD_ALL, _ = put_key_after(
+    _ADD_ROW, owner="$1", sealed_key=f"${_KEY}", beside=(put_keys(f"{_OTHER_KEY} FROM changed WHERE true"),)
+)
 
 ADD: Final = query(_ADD_BOTH, sqlite=(_ADD_ROW, _ADD_KEY))
-"""Stores a new checkout, and the data key of its details; gives no row where its order is held or its idempotency key
-exists."""
+"""Stores a new checkout without a reference, and the data key of its details. Gives no row where its order is held or
+its idempotency key exists."""
+
+ADD_NAMED: Final = query(_ADD_ALL, sqlite=(_ADD_ROW, _ADD_KEY, put_keys(f"{_OTHER_KEY} WHERE true")))
+"""Stores a new checkout as ADD does, with a reference, and the owner and the data key of that."""
 
 GET: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE id = $1")
 """Reads one checkout."""
@@ -35,8 +45,13 @@ GET: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE id = $1")
 SEALED: Final = query(f"SELECT sealed, {key_of('checkouts.id')} FROM checkouts WHERE id = $1")
 """Reads the sealed details of a checkout, null once they were forgotten, and their key."""
 
-OF_KEY: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE principal = $1 AND idempotency_key = $2")
-"""Finds the checkout that a principal opened under an Idempotency-Key."""
+SEALED_REFERENCE: Final = query(
+    f"SELECT sealed_reference, {key_of('$2')} FROM checkouts WHERE id = $1 AND reference_hash IS NOT NULL"
+)
+"""Reads the sealed reference of a checkout, and the key of the owner $2; gives no row once the reference was erased."""
+
+OF_KEY: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE key_hash = $2 AND principal = $1")
+"""Finds the checkout that a principal opened under the Idempotency-Key with the hash $2."""
 
 HOLDER: Final = query(f"SELECT {READ_COLUMNS} FROM checkouts WHERE merchant = $1 AND guard = $2")
 """Finds the checkout that holds an order."""
@@ -66,7 +81,7 @@ CHANGE: Final = query(
         ) THEN NULL
         ELSE $4::text
       END
-    WHERE id = $1 AND version = $2::bigint AND COALESCE(customer_reference, '') = COALESCE($10::text, '')
+    WHERE id = $1 AND version = $2::bigint AND COALESCE(reference_hash, '') = COALESCE($10::text, '')
     RETURNING id""",
 )
 """Changes a checkout that still has version $2; gives no row where it has another version, or where its customer was
@@ -87,7 +102,7 @@ def change_parameters(checkout: Checkout, digest: str) -> tuple[Value, ...]:
         checkout.customer_id,
         checkout.updated_at_ms,
         digest,
-        checkout.customer_reference,
+        checkout.reference_hash,
     )
 
 
@@ -164,7 +179,7 @@ ANY_ENDING: Final = query("SELECT id FROM checkouts WHERE state = 'open' AND end
 
 FORGET: Final = query(
     """
-    UPDATE checkouts SET sealed = NULL, idempotency_key = NULL
+    UPDATE checkouts SET sealed = NULL, key_hash = NULL
     WHERE id IN (
       SELECT id FROM checkouts WHERE sealed IS NOT NULL AND state <> 'open' AND updated_at_ms < $1
       ORDER BY updated_at_ms LIMIT $2
@@ -182,12 +197,30 @@ FINISHED_OF_ORDER: Final = query(
 
 FORGET_CUSTOMER: Final = query(
     """
-    UPDATE checkouts SET sealed = NULL, customer_reference = NULL, idempotency_key = NULL, row_digest = $2
+    UPDATE checkouts
+    SET sealed = NULL, sealed_reference = NULL, reference_hash = NULL, key_hash = NULL, row_digest = $2
     WHERE id = $1
     RETURNING id""",
 )
 """Forgets the customer in a checkout, and its key, which may contain a name; the row gets the digest that it has then.
 """
+
+CLEAR_CHECKOUTS: Final = query(
+    f"""
+    SELECT {EARLIER_COLUMNS}, row_digest, reference_hash FROM checkouts
+    WHERE id >= $1 AND (customer_reference IS NOT NULL OR idempotency_key IS NOT NULL)
+    ORDER BY id LIMIT $2 FOR UPDATE""",
+)
+"""Reads and locks one page of the checkouts of an earlier version, which have a reference or a key in clear."""
+
+SEAL_REFERENCE: Final = query(
+    """
+    UPDATE checkouts
+    SET customer_reference = NULL, idempotency_key = NULL, key_hash = COALESCE(key_hash, $2::text),
+        reference_hash = $3, sealed_reference = COALESCE(sealed_reference, $4::bytea), row_digest = $5
+    WHERE id = $1""",
+)
+"""Puts hashes and the sealed reference into the place of what lay in clear."""
 
 OF_CUSTOMER: Final = query(
     f"""
@@ -197,12 +230,13 @@ OF_CUSTOMER: Final = query(
       UNION
       SELECT id FROM checkouts WHERE bound_customer_id = $1
       UNION
-      SELECT id FROM checkouts WHERE merchant = $2 AND principal = $3 AND customer_reference = $4::text
+      SELECT id FROM checkouts WHERE reference_hash = $4::text AND merchant = $2 AND principal = $3
     ) AND id > $5
     ORDER BY id LIMIT $6""",
 )
 """Reads one page of a customer's checkouts, by their ids. They are those that made the customer, those that the
-customer's app opened, and those with the customer's reference, where there is one."""
+customer's app opened, and those with the hash of the customer's reference, where there
+is one."""
 
 PAYMENT_IS_OWNED: Final = query(owners_of_payment(asking="checkouts"))
 """Tells whether a payment belongs to an operation or to another checkout."""

@@ -7,7 +7,7 @@ from payrelay.store.engine.sealing import KEY_CHECK, Seal
 from payrelay.store.meta import CHAIN_KEY, begin, new_chain, sealed_chain_key, sealed_check
 from payrelay.store.payments.audit import EARLIER, nothing_earlier, sealed_earlier
 from payrelay.store.recovery.identity import DATABASE_IDENTITY, new_identity
-from payrelay.store.upgrades.run import STEPS
+from payrelay.store.upgrades.steps import STEPS
 
 
 async def begin_store(database: Database, seal: Seal, clock: Clock) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.payments.audit_chain import HASHED, ChainKey, digest_of_values
 from payrelay.store.digests.rows import (
-    CHECKOUTS,
+    CHECKOUTS_IN_CLEAR,
     OPERATIONS,
     SIGNED_TEXTS,
     TRUSTED_LATER,
@@ -77,15 +77,18 @@ def _for_each_page(page: Callable[[Row], Unit[Row | None]]) -> Unit[None]:
 
 
 def _references(key: RowKey, after: Row) -> Unit[Row | None]:
-    """Covers the customers' names in checkouts, where the digest without them is right; gives where to go on."""
-    rows = yield locked_page(CHECKOUTS, after)
+    """Covers the customers' names in checkouts, where the digest without them is right; gives where to go on.
+
+    They lie in clear as yet: a later step hides them.
+    """
+    rows = yield locked_page(CHECKOUTS_IN_CLEAR, after)
     added = []
     for *values, digest in rows:
-        unnamed = without(CHECKOUTS, values, "customer_reference")
-        if unnamed != values and key.fits(CHECKOUTS, (*unnamed, digest)):
-            added.append(NewDigest(tuple(values), key.of(CHECKOUTS, values), was=str(digest)))
+        unnamed = without(CHECKOUTS_IN_CLEAR, values, "customer_reference")
+        if unnamed != values and key.fits(CHECKOUTS_IN_CLEAR, (*unnamed, digest)):
+            added.append(NewDigest(tuple(values), key.of(CHECKOUTS_IN_CLEAR, values), was=str(digest)))
     if added:
-        yield put_digests(CHECKOUTS, added)
+        yield put_digests(CHECKOUTS_IN_CLEAR, added)
     return rows[-1][:1] if rows else None
 
 

@@ -151,8 +151,9 @@ async def _of_clients(parts: CaseParts, text: str, findings: Findings) -> None:
     """Finds by what a client chose, which may have a customer's name in it."""
     operations = await parts.searches.operations_of_key(text)
     findings.add(hits.of_operation(each, "idempotency key") for each in operations)
-    for column, found_by in (("idempotency_key", "idempotency key"), ("customer_reference", "customer's reference")):
-        checkouts = await parts.searches.checkouts_of(column, text)
+    of_key, of_reference = parts.searches.checkouts_of_key, parts.searches.checkouts_of_reference
+    for found_in, found_by in ((of_key, "idempotency key"), (of_reference, "customer's reference")):
+        checkouts = await found_in(text)
         findings.add(hits.of_checkout(each, found_by) for each in checkouts)
 
 

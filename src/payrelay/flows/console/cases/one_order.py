@@ -237,6 +237,6 @@ async def _customers(parts: CaseParts, rows: _Rows) -> list[KnownCustomer]:
                 ("Card ends", customer.card_expiry),
             )
             known.append(KnownCustomer(rows=tuple((name, str(value)) for name, value in shown if value is not None)))
-    references = {each.customer_reference for each in rows.checkouts if each.customer_reference is not None}
-    known += [KnownCustomer(rows=(("Reference of the checkout", each),)) for each in sorted(references)]
+    references = {await parts.relay.checkouts.reference_of(each) for each in rows.checkouts} - {None}
+    known += [KnownCustomer(rows=(("Reference of the checkout", str(each)),)) for each in sorted(map(str, references))]
     return known

@@ -33,7 +33,7 @@ def _checkouts_of(column: str) -> Query:
 CHECKOUTS_OF: Final = {
     column: _checkouts_of(column)
     for column in (
-        *("request_id", "idempotency_key", "customer_reference", "payment_id", "subscription_id"),
+        *("request_id", "key_hash", "reference_hash", "payment_id", "subscription_id"),
         *("customer_id", "bound_customer_id"),
     )
 }

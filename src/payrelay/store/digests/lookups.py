@@ -1,0 +1,27 @@
+"""Keyed hashes by which rows are found: who reads the database can neither read nor guess what was hashed.
+
+A reference may be an e-mail address, and a plain hash of one could be guessed. Whoever has the store's secret can still
+compare a guess with a hash that lies somewhere.
+"""
+
+from typing import Final
+
+from payrelay.core.keyed_digest import DigestKey
+
+PURPOSE: Final = "lookup in checkouts"
+"""Of the keyed hashes; never changed."""
+
+
+class Lookups:
+    """Makes the hashes by which checkouts are found. ``secret`` is the key of the audit chain."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._key = DigestKey(secret, PURPOSE)
+
+    def reference(self, text: str) -> str:
+        """Gives the hash of a client's own name for a customer."""
+        return self._key.digest("reference", text)
+
+    def key(self, text: str) -> str:
+        """Gives the hash of an Idempotency-Key."""
+        return self._key.digest("key", text)
