@@ -3,7 +3,7 @@ import pickle
 import pytest
 
 from payrelay.core.outcomes import Facts
-from payrelay.core.secret import Secret
+from payrelay.core.secret import Secret, exact_hash, secret_hash
 
 
 def test_a_secret_prints_as_stars() -> None:
@@ -62,3 +62,17 @@ def test_why_a_secret_is_not_pickled_is_said() -> None:
     with pytest.raises(TypeError) as caught:
         pickle.dumps(Secret("s"))
     assert str(caught.value) == "a secret is not pickled"
+
+
+UUID = "e34f3059-7b7d-4b62-a57c-784beaa169f4"
+
+
+def test_letters_of_either_case_spell_one_uuid() -> None:
+    """A gateway may read both as one authorization, which then must have one owner and be captured once."""
+    assert secret_hash(UUID.upper()) == secret_hash(UUID) == exact_hash(UUID)
+
+
+@pytest.mark.parametrize("token", ["Hold-Token", "59AFEE022CC69CA39D325E1B59130862", f"x{UUID.upper()}"])
+def test_the_letters_of_any_other_token_tell_it(token: str) -> None:
+    """Its hash stays what earlier versions stored, by which its authorization is found."""
+    assert secret_hash(token) == exact_hash(token) != secret_hash(token.swapcase())

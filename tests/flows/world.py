@@ -368,15 +368,18 @@ class World:
         """Gives a charge of another order."""
         return msgspec.structs.replace(CHARGE, order_id=f"A-{number}")
 
-    async def resolve(self, kind: OutcomeKind, row: Operation | None = None) -> None:
-        """Resolves an operation, as another process or an operator would: the newest, unless one is given."""
+    async def resolve(self, kind: OutcomeKind, row: Operation | None = None, **members: object) -> None:
+        """Resolves an operation, as another process or an operator would: the newest, unless one is given.
+
+        ``members`` are what becomes known of it.
+        """
         row = row or await self.operation()
         event = EVENT_OF_OUTCOME[kind]
         resolved, entry = advance(
             row, event, at_ms=self.clock.now_ms(), retention=self.relay.retention, evidence=Evidence(cause="resolved")
         )
         answer = of_outcome(outcome_of(kind), Trace(request_id="req_9", operation_id=row.id))
-        await self.journal.record(resolved, entry, answer)
+        await self.journal.record(msgspec.structs.replace(resolved, **members), entry, answer)
 
     async def journal_resending(self) -> None:
         """Journals that the newest operation is about to be resent, as the resolution does."""

@@ -79,7 +79,7 @@ def test_a_charge_refuses_empty_text(scene: Scene, member: str) -> None:
 )
 def test_a_charge_takes_text_up_to_its_length(scene: Scene, member: str, length_max: int) -> None:
     """The longest text is taken whole and one more character is refused; characters count, not bytes."""
-    for letter in ("x", "ක"):
+    for letter in "x" if member == "customer_token" else "xක":
         longest = (fresh("long") + letter * length_max)[:length_max]
         reply = scene.client.charge(charge_body(**{member: longest}))
         assert reply.status == 200, str(reply)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.draws import drawn_uuid
 from tests.scenarios import gateway_double as payhere
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.http_client import Client, Raw, Reply
@@ -173,7 +174,7 @@ def test_another_principals_authorization_is_neither_captured_nor_voided(scene: 
 
 def test_another_principals_hosted_authorization_is_neither_captured_nor_voided(scene: Scene, other: Client) -> None:
     """Neither by the token, which the notification brought, nor by the checkout's id."""
-    order_id, token = fresh("order"), fresh("")[-36:]
+    order_id, token = fresh("order"), str(drawn_uuid())
     checkout_id = open_checkout(scene, order_id, type="authorization", amount=Raw(text="345.67"))
     notified = signed(order_id, "3", authorization_token=token, payment_id=fresh_number())
     assert post(scene.client, notified).status == 200

@@ -33,8 +33,6 @@ PERSON: Final = {
 }
 PAUSES_S: Final = (0.0, 2.0, 2.0, 40.0, 600.0, 2_500.0, 9_000.0)
 """Between two things that a person does; the last two are longer than most pages are open."""
-EDITED_SHARE: Final = 0.2
-"""Of the forms for a subscription, those whose schedule the person edits: it is in no signed text."""
 PAGES: Final[dict[str, Page]] = {"checkout": "checkout", "preapprove": "preapprove", "authorize": "authorize"}
 TAKING: Final = frozenset({"charge", "authorization", "installment"})
 
@@ -81,9 +79,17 @@ class Buyer(Client):
     """A shop that opens checkouts, and whoever stands before them."""
 
     def __init__(
-        self, number: int, street: Street, random: Random, *, is_narrow: bool, orders: tuple[str, ...]
+        self,
+        number: int,
+        street: Street,
+        random: Random,
+        *,
+        is_narrow: bool,
+        orders: tuple[str, ...],
+        edited_share: float = 0.0,
     ) -> None:
         super().__init__(number, street, random, is_narrow=is_narrow)
+        self._edited_share = edited_share
         self._street = street
         self._orders = orders
         self._payer = Payer(street.gateway.world)
@@ -141,7 +147,7 @@ class Buyer(Client):
             await self._street.browse(page)
             return
         form = msgspec.convert(opened["form"], Form)
-        if kind == "recurring" and self._random.random() < EDITED_SHARE:
+        if kind == "recurring" and self._random.random() < self._edited_share:
             form = msgspec.structs.replace(form, fields=form.fields | {"recurrence": "2 Month"})
         if self._random.random() < 0.1:
             return

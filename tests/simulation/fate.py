@@ -67,6 +67,7 @@ class PageFate:
         endpoint_fault_share: of the sendings of events that fail.
         are_orders_shared: whether charges and checkouts meet on the same orders.
         chargeback_share: of the payments that the payers' banks take back.
+        edited_share: of the forms for a subscription whose schedule the person edits: it is in no signed text.
     """
 
     buyers: int
@@ -80,6 +81,7 @@ class PageFate:
     endpoint_fault_share: float
     are_orders_shared: bool
     chargeback_share: float
+    edited_share: float = 0.2
 
     @classmethod
     def of(cls, draw: Random) -> "PageFate":

@@ -14,6 +14,10 @@ from tests.simulation.mistakes_of_recovery import MISTAKES_OF_RECOVERY
 from tests.simulation.network import OPERATION, SimulatedNetwork
 from tests.simulation.process import ACCOUNT, SEAL, Parts
 
+from payrelay.api.requests.route import ParsedRequest
+from payrelay.api.routes.policies import own_charge
+from payrelay.api.routes.table import ROUTES
+from payrelay.core.access.credential import Bound
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, event_of
@@ -380,6 +384,15 @@ class Undemanding(Checkouts):
         await super().change(asked, has_event=has_event, is_paid=is_paid)
 
 
+class Timeless(GatewayFacade):
+    """Takes a plan for the one that was asked for, whenever and however long it charges."""
+
+    def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
+        """Leaves out what the gateway shows of its schedule."""
+        shown = super().subscriptions_in(raw_data, seen_at_ms=seen_at_ms, order_id=order_id)
+        return tuple(msgspec.structs.replace(each, schedule=None) for each in shown)
+
+
 class Unaware(SignedTexts):
     """Takes a signature for that of what the notification says."""
 
@@ -424,6 +437,23 @@ class Ownerless(Owners):
     ) -> frozenset[str]:
         """Finds nobody."""
         return frozenset()
+
+
+async def _own_charge_of_any_amount(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:
+    """Lets a phone choose what it pays, whatever its token says."""
+    parsed = await own_charge(relay, parsed, bound)
+    if bound.allowance is None:
+        return parsed
+    allowance = msgspec.structs.replace(bound.allowance, amount_minor=None, is_open=True)
+    credential = msgspec.structs.replace(
+        parsed.request.credential, bound=msgspec.structs.replace(bound, allowance=allowance)
+    )
+    return msgspec.structs.replace(parsed, request=msgspec.structs.replace(parsed.request, credential=credential))
+
+
+def _generous() -> Parts:
+    routes = (replace(each, bound=_own_charge_of_any_amount) if each.bound is own_charge else each for each in ROUTES)
+    return Parts(routes=tuple(routes))
 
 
 async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
@@ -477,6 +507,10 @@ def _undemanding(relay: Relay, database: Database) -> Relay:
     return replace(relay, checkouts=Undemanding(database, SEAL, relay.checkouts.rows))
 
 
+def _timeless(relay: Relay, _: Database) -> Relay:
+    return replace(relay, accounts={ACCOUNT: Timeless(relay.accounts[ACCOUNT])})
+
+
 def _unaware(relay: Relay, database: Database) -> Relay:
     return replace(relay, signed_texts=Unaware(database, relay.checkouts.rows, secret=b"u" * 32))
 
@@ -517,6 +551,7 @@ def _ownerless(relay: Relay, database: Database) -> Relay:
 MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "no guard": lambda: with_journal(Guardless),
     "phones' payments are not counted": lambda: with_journal(Uncounting),
+    "a phone's amount is not compared": _generous,
     "no claim": lambda: with_journal(Claimless),
     "sent before it is stored": lambda: with_journal(Hasty),
     "second sending not journaled": lambda: with_journal(Unjournaled),
@@ -534,6 +569,7 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "nobody owns anything": lambda: Parts(change=_ownerless),
     "a reported authorization is believed": lambda: Parts(change=_believing),
     "a first payment is not compared": lambda: Parts(change=_undemanding),
+    "a schedule is not compared": lambda: Parts(change=_timeless),
     "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
     "a chargeback needs no record": lambda: Parts(change=_accusing),
     "a chargeback is told again": lambda: Parts(change=_talkative),

@@ -28,6 +28,8 @@ from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
+from payrelay.api.requests.route import Route
+from payrelay.api.routes.table import ROUTES
 from payrelay.app import begin_remembering, opened_relay, resources_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect
@@ -151,6 +153,7 @@ class Parts:
     network: type[SimulatedNetwork] = SimulatedNetwork
     recover: Callable[..., Awaitable[int]] = recover
     change: Callable[[Relay, Database], Relay] = unchanged
+    routes: tuple[Route, ...] = ROUTES
 
 
 class Process:
@@ -282,6 +285,7 @@ class Process:
             exposition=Exposition(metrics, Counts(database), relay, sources_of(heartbeat)),
             log=self._log,
             environments={ACCOUNT: "sandbox"},
+            routes=self._around.parts.routes,
         )
 
     def _reached(self, crash_point: OperationPoint, operation_id: str) -> None:

@@ -17,6 +17,7 @@ SEEDS_MAX: Final = 300
 SIGNS: Final = {
     "no guard": "while",
     "phones' payments are not counted": "phones paid",
+    "a phone's amount is not compared": "and may pay",
     "no claim": "times",
     "sent before it is stored": "is sent while its row says",
     "second sending not journaled": "is sent while its row says",
@@ -34,6 +35,7 @@ SIGNS: Final = {
     "nobody owns anything": "of another principal was answered",
     "a reported authorization is believed": "nobody captured its authorization",
     "a first payment is not compared": "is completed, and the ledger has nothing like it",
+    "a schedule is not compared": "is on another schedule than was asked, and no operator is called",
     "an unsigned chargeback is believed": "a notification of forger",
     "a chargeback needs no record": "kept as charged back, and no",
     "a chargeback is told again": "kept as charged back is",
@@ -65,6 +67,7 @@ LOST: Final = LossFate(copied_s=3.0, lost_s=60.0, begins_after_s=0.0, outside="k
 BUSY: Final = {"fault_share": 0.1, "clients": 4, "pages": None, "hostile": None}
 BENT: Final[dict[str, dict[str, Any]]] = {
     "phones' payments are not counted": {"hostile": HostileFate(phone_orders=1)},
+    "a phone's amount is not compared": {"hostile": HostileFate(phone_orders=1)},
     "another's payment is proof": {"is_narrow": True, "fault_share": 0.5, "spares_reads": True, "clients": 4},
     "nothing found is proof": {
         "blind_s": (50.0, 864_000.0),
@@ -81,6 +84,7 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "nobody owns anything": {"hostile": HostileFate(meddlers=1)},
     "a reported authorization is believed": {"pages": FALSE_NEWS},
     "a first payment is not compared": {"pages": NEWS, "hostile": HostileFate(customers=1)},
+    "a schedule is not compared": {**BUSY, "clients": 1, "pages": replace(NEWS, edited_share=1.0)},
     "an unsigned chargeback is believed": {"pages": FALSE_NEWS},
     "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},

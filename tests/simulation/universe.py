@@ -389,7 +389,12 @@ class Universe:
         orders = (*OWN_ORDERS, *ORDERS[:1]) if pages.are_orders_shared else OWN_ORDERS
         stories = [
             Buyer(
-                100 + number, self, self.fate.chance(f"buyer {number}"), is_narrow=self.fate.is_narrow, orders=orders
+                100 + number,
+                self,
+                self.fate.chance(f"buyer {number}"),
+                is_narrow=self.fate.is_narrow,
+                orders=orders,
+                edited_share=pages.edited_share,
             ).live()
             for number in range(pages.buyers)
         ]

@@ -2,12 +2,15 @@
 
 import hashlib
 import hmac
+import re
 from typing import Final, NoReturn
 
 import msgspec
 
 STARS: Final = "********"
 """What is printed in place of a secret."""
+
+_is_uuid: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}").fullmatch
 
 SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token", "card_holder"})
 
@@ -73,6 +76,13 @@ def secret_of(value: object) -> Secret:
 def secret_hash(token: str) -> str:
     """Gives the hash of a gateway's token, 64 hex digits, for use where the token itself must not be stored in clear.
 
-    The gateway's tokens are random and over 120 bits long, so nobody can guess one from its plain hash.
+    The gateway's tokens are random and over 120 bits long, so nobody can guess one from its plain hash. Capital and
+    small letters spell one and the same UUID, which is what an authorization's token is: both have one hash. Any other
+    token is told by its letters.
     """
+    return exact_hash(token.lower() if _is_uuid(token) else token)
+
+
+def exact_hash(token: str) -> str:
+    """Gives the hash of a token as it is spelt: all hashes were made so before the letters of a UUID were equal."""
     return hashlib.sha256(b"payrelay token\0" + token.encode()).hexdigest()

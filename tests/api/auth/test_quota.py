@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from tests.api.fakes import MovableClock
 
 from payrelay.api.auth.quota import CALLERS_MAX, MARKS_MAX, Quota
-from payrelay.core.access.client_token import TOKENS_TOGETHER, shared_among_tokens
-from payrelay.core.access.credential import DEFAULT_SCOPES, Bound, Credential, Rate
+from payrelay.core.access.client_token import RATE, TOKENS_TOGETHER, shared_among_tokens
+from payrelay.core.access.credential import DEFAULT_SCOPES, Bound, Credential, Rate, SharedRate
 from payrelay.errors import Code, Refusal
 
 
@@ -120,16 +120,79 @@ def takes(quota: Quota, credential: Credential) -> bool:
 def test_tokens_together_have_a_limit_beside_their_keys(clock: MovableClock) -> None:
     """However many tokens somebody got hold of: the key goes on, and so do another key's tokens."""
     quota, rate = Quota(clock), Rate(count=2, window_s=60)
-    taken = sum(takes(quota, token(number, rate)) for number in range(2 * TOKENS_TOGETHER) for _ in range(2))
+    shared = shared_among_tokens("abcdefghijkl", rate)
+    taken = sum(takes(quota, token(number, rate)) for number in range(2 * shared.whole_count) for _ in range(2))
 
-    assert taken == rate.count * TOKENS_TOGETHER
-    with pytest.raises(Refusal, match="tokens of its key together") as refused:
+    assert taken == shared.whole_count
+    with pytest.raises(Refusal, match=r"tokens of its key together may make 400 requests in 60 s$") as refused:
         quota.take(token(9_999, rate))
     assert ("RateLimit", '"client-tokens";r=0;t=60') in refused.value.headers
     assert [takes(quota, limited(2, 60)) for _ in range(3)] == [True, True, False]
     assert takes(quota, token(9_999, rate, parent="another00000"))
     clock.at_s += 60
     assert takes(quota, token(9_999, rate))
+
+
+def test_a_hundred_orders_of_one_person_keep_no_other_phone_out(clock: MovableClock) -> None:
+    """A shop that sells to guests can't tell them from a hundred customers. Every other phone still pays and looks."""
+    quota = Quota(clock)
+    assert all(takes(quota, token(number, RATE)) for number in range(100) for _ in range(RATE.count))
+    clock.at_s += 20
+    others = [[takes(quota, token(number, RATE)) for _ in range(13)] for number in range(100, 1_100)]
+
+    assert others == [[*([True] * 12), False]] * 1_000
+
+
+def test_the_announced_wait_is_enough_where_the_phones_have_used_up_what_they_share(clock: MovableClock) -> None:
+    """A phone in the middle of a payment goes on as soon as its first requests of the last minute are over."""
+    quota, rate = Quota(clock), Rate(count=20, window_s=60)
+    phone = token(999, rate)
+    assert [takes(quota, phone) for _ in range(2)] == [True, True]
+    clock.at_s += 40
+    assert all(takes(quota, token(number, rate)) for number in range(100) for _ in range(19))
+    assert all(takes(quota, token(number, rate)) for number in range(98))
+    with pytest.raises(
+        Refusal, match=r"may make 2000 requests in 60 s, and beyond that each customer its first 2$"
+    ) as refused:
+        quota.take(phone)
+
+    assert refused.value.retry_after_s == 20
+    clock.at_s += 20
+    assert takes(quota, phone)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=120),
+    st.integers(1, 8),
+    st.integers(1, 4),
+    st.integers(0, 8),
+)
+def test_first_requests_are_refused_only_where_many_others_made_theirs(
+    asked: list[tuple[int, int]], shared_count: int, first_count: int, more_count: int
+) -> None:
+    """The law of what phones share: all together have a limit, and only many can keep one from its first requests."""
+    clock, rate = MovableClock(), Rate(count=6, window_s=10)
+    whole_count = shared_count + more_count
+    shared = SharedRate(
+        name="tokens/k",
+        rate=Rate(count=shared_count, window_s=rate.window_s),
+        first_count=first_count,
+        whole_count=whole_count,
+    )
+    quota, admitted = Quota(clock), list[tuple[float, int]]()
+    for wait_s, number in asked:
+        clock.at_s += wait_s
+        last = [subject for at_s, subject in admitted if at_s > clock.at_s - rate.window_s]
+        own = last.count(number)
+        if takes(quota, msgspec.structs.replace(token(number, rate), shared_rate=shared)):
+            assert len(last) < (whole_count if own < first_count else shared_count)
+            assert own < rate.count
+            admitted.append((clock.at_s, number))
+        elif own < min(first_count, rate.count):
+            assert len(last) == whole_count
+            assert len(set(last)) >= more_count / first_count
+        else:
+            assert own == rate.count or len(last) >= shared_count
 
 
 def test_a_hundred_tokens_of_one_order_are_as_one(clock: MovableClock) -> None:
@@ -146,9 +209,7 @@ def test_one_token_takes_its_own_rate_and_no_more_from_the_others(clock: Movable
     quota, rate = Quota(clock), Rate(count=2, window_s=60)
     assert [takes(quota, token(1, rate)) for _ in range(10 * TOKENS_TOGETHER)].count(True) == 2
 
-    assert sum(takes(quota, token(number, rate)) for number in range(2, 2 * TOKENS_TOGETHER) for _ in range(2)) == (
-        rate.count * (TOKENS_TOGETHER - 1)
-    )
+    assert all(takes(quota, token(number, rate)) for number in range(2, TOKENS_TOGETHER + 1) for _ in range(2))
 
 
 def test_tokens_make_no_key_forgotten(clock: MovableClock) -> None:

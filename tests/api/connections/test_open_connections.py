@@ -1,11 +1,17 @@
+from collections import Counter
+
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.api.fakes import MovableClock
 
 from payrelay.api.connections.connection import Peer, owner_at
 from payrelay.api.connections.limits import ClosingReason, ConnectionLimits
 from payrelay.api.connections.open_connections import OpenConnections
-from payrelay.api.connections.shares import Share
+from payrelay.api.connections.shares import Share, shares_of
 from payrelay.api.connections.sockets import SocketState
+from payrelay.core.access.credential import Bound, Credential
 from payrelay.errors import Code, Refusal
 
 PROXY = "10.0.0.1"
@@ -49,6 +55,56 @@ def test_a_request_too_many_of_a_principal_waits(connections: OpenConnections) -
     connections.end(third, 0, SHOP)
     assert (refused.value.code, refused.value.retry_after_s) == (Code.RATE_LIMITED, 1)
     connections.admit(connections.begin(("192.0.2.1", 4), "192.0.2.1"), ANOTHER)
+
+
+def is_admitted(connections: OpenConnections, credential: Credential, order: int) -> bool:
+    """Has the app of an order begin a request, and tells whether it goes on; whatever is refused has ended."""
+    shares = shares_of(msgspec.structs.replace(credential, bound=Bound(order_id=f"A-{order}")), 64)
+    connection = connections.begin(("192.0.2.1", order), "192.0.2.1")
+    try:
+        connections.admit(connection, shares)
+    except Refusal:
+        connections.end(connection, 0, shares)
+        return False
+    return True
+
+
+def test_a_few_orders_of_one_person_keep_no_other_phone_out(
+    connections: OpenConnections, credential: Credential
+) -> None:
+    """Two orders of a guest hold all that the phones of a small shop share; others still wait for their payments."""
+    held = [is_admitted(connections, credential, order) for order in (1, 2) for _ in range(17)]
+    others = [[is_admitted(connections, credential, order) for _ in range(3)] for order in range(3, 19)]
+
+    assert held.count(True) == 32
+    assert others == [[True, True, False]] * 16
+    assert not is_admitted(connections, credential, 19)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=150))
+def test_the_first_requests_of_a_phone_wait_only_for_those_of_many_others(acts: list[tuple[int, bool]]) -> None:
+    """The law of what phones share at one moment: however requests begin and end, only many can fill all of it."""
+    whole, part, own_max, first = 10, 6, 4, 2
+    limits = ConnectionLimits(address_connections_max=1, principal_connections_max=2, address_unread_max=1_000)
+    connections, under_way = OpenConnections(limits, MovableClock(), lambda _: True), Counter[int]()
+    apps = Share("apps", part, "the apps", first_max=first, whole_max=whole)
+    for person, begins in acts:
+        shares = (apps, Share(f"apps for {person}", own_max, "this customer"))
+        connection = connections.begin(("192.0.2.1", person), "192.0.2.1")
+        if not begins:
+            connections.end(connection, 0, shares if under_way[person] else ())
+            under_way[person] -= under_way[person] > 0
+            continue
+        own, total = under_way[person], under_way.total()
+        try:
+            connections.admit(connection, shares)
+        except Refusal:
+            connections.end(connection, 0, shares)
+            assert own >= own_max or total >= (whole if own < first else part)
+            assert own >= first or sum(each > 0 for each in under_way.values()) >= (whole - part) / first
+        else:
+            assert total < (whole if own < first else part)
+            under_way[person] += 1
 
 
 def test_a_proxys_connection_is_its_callers_while_it_calls(connections: OpenConnections, clock: MovableClock) -> None:

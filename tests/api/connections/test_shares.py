@@ -20,6 +20,7 @@ def test_a_phone_takes_nothing_from_its_shop(credential: Credential) -> None:
 
     assert set(names(phone)) & set(names(credential)) == set()
     assert [share.requests_max for share in shares_of(phone, 512)] == [256, APP_REQUESTS_MAX]
+    assert shares_of(phone, 512)[0].whole_max == 512
 
 
 def test_many_tokens_of_one_person_are_one(credential: Credential) -> None:

@@ -5,7 +5,7 @@ Rules:
 1. A connection counts for its address until a request on it has a valid credential, and for that principal from then
    on. A trusted proxy's connection counts for whoever makes the request that is under way on it.
 2. Of one principal, and of each customer's apps, only so many requests are under way at once (``shares``): 429 for one
-   more, before its body is read.
+   more, before its body is read. Of the shares that a request counts in, the last one is its caller's own.
 """
 
 import asyncio
@@ -68,9 +68,11 @@ class OpenConnections:
         connection.owner = ConnectionOwner(shares[0].name, is_principal=True)
         for share in shares:
             self._under_way[share.name] += 1
+        own = self._under_way[shares[-1].name]
         for share in shares:
-            if self._under_way[share.name] > share.requests_max:
-                msg = f"{share.requests_max} requests of {share.whose} are under way already"
+            most = share.most_beside(own)
+            if self._under_way[share.name] > most:
+                msg = f"{most} requests of {share.whose} are under way already"
                 raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=RETRY_AFTER_S, headers=CLOSE)
 
     def end(self, connection: Connection, size: int, shares: tuple[Share, ...]) -> None:

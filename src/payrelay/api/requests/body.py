@@ -19,6 +19,7 @@ TEXT_LENGTH_MAX: Final = 255
 """The limit of every text; the gateway documents none, and this one is usual in databases and card networks."""
 NO_NUL: Final = r"^[^\x00]*$"
 """The pattern of JSON Schema that forbids NUL in a text."""
+_VISIBLE: Final = "^[!-~]+$"
 
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_LENGTH_MAX, extra_json_schema={"pattern": NO_NUL})]
 
@@ -57,6 +58,20 @@ def matching(pattern: str, words: str, longest: int = TEXT_LENGTH_MAX) -> Check:
     return check
 
 
+def text_check(is_right: Callable[[str], object], words: str) -> Check:
+    """Makes the check of a text of 1 to TEXT_LENGTH_MAX characters; ``words`` say what one that isn't right must be."""
+
+    def check(value: object) -> str:
+        if not isinstance(value, str):
+            raise ValueError("must be a string")  # noqa: TRY004 - what is wrong with a value is a ValueError here
+        problem = _length_problem(value, 1, TEXT_LENGTH_MAX)
+        if problem is not None or not is_right(value):
+            raise ValueError(problem or words)
+        return value
+
+    return check
+
+
 class MatchingText(CheckedValue, str, check=str, schema={}):
     """The base of texts that match a regular expression, each declared with that and with words for any other value."""
 
@@ -65,6 +80,17 @@ class MatchingText(CheckedValue, str, check=str, schema={}):
     def __init_subclass__(cls, *, pattern: str, words: str, longest: int = TEXT_LENGTH_MAX, **schema: object) -> None:
         bounds = {"type": "string", "minLength": 1, "maxLength": longest, "pattern": pattern}
         super().__init_subclass__(check=matching(pattern, words, longest), schema={**bounds, **schema})
+
+
+class VisibleText(
+    CheckedValue,
+    str,
+    check=text_check(re.compile(_VISIBLE).fullmatch, "must be visible ASCII characters without spaces"),
+    schema={"type": "string", "minLength": 1, "maxLength": TEXT_LENGTH_MAX, "pattern": _VISIBLE},
+):
+    """A text of visible characters, as the gateway's tokens and our handles are."""
+
+    __slots__ = ()
 
 
 class Body(MaskedRepr, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -224,6 +250,10 @@ def _text_problem(value: object, kind: msgspec.inspect.StrType) -> str | None:
     shortest, longest = kind.min_length or 0, kind.max_length or TEXT_LENGTH_MAX
     if kind.pattern is not None:
         return None if len(value) == longest and re.search(kind.pattern, value) else "must be three capital letters"
+    return _length_problem(value, shortest, longest)
+
+
+def _length_problem(value: str, shortest: int, longest: int) -> str | None:
     if shortest <= len(value) <= longest:
         return None
     return "must not be empty" if not value else f"must have at most {longest} characters"

@@ -15,7 +15,8 @@ from payrelay.api.requests.amounts import (
     UnitAmount,
     positive_minor,
 )
-from payrelay.api.requests.body import NO_NUL, TEXT_LENGTH_MAX, Body, CheckedValue, Text
+from payrelay.api.requests.body import NO_NUL, TEXT_LENGTH_MAX, Body, CheckedValue, Text, VisibleText
+from payrelay.api.requests.tokens import AuthorizationToken
 from payrelay.core.calls import Capture, Charge, Item, Refund, Void
 from payrelay.core.money import minor_units
 
@@ -126,7 +127,7 @@ class ChargeBody(Body, frozen=True, kw_only=True):
     items: Annotated[Title, Meta(description="Item title or order number.")]
     currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
     amount: Amount
-    customer_token: Annotated[Text, Meta(description="Id of a stored customer, or the gateway's token.")]
+    customer_token: Annotated[VisibleText, Meta(description="Id of a stored customer, or the gateway's token.")]
     custom_1: Annotated[Custom | None, Meta(description="Custom parameter 1; an empty one counts as none.")] = None
     custom_2: Annotated[Custom | None, Meta(description="Custom parameter 2; an empty one counts as none.")] = None
     notify_url: WebAddress | UnsetType = UNSET
@@ -142,7 +143,7 @@ class ChargeBody(Body, frozen=True, kw_only=True):
             items=self.items,
             currency=self.currency,
             amount_minor=int(self.amount),
-            customer_token=self.customer_token,
+            customer_token=str(self.customer_token),
             custom_1=self.custom_1 or None,
             custom_2=self.custom_2 or None,
             notify_url=None if self.notify_url is UNSET else str(self.notify_url),
@@ -156,7 +157,8 @@ class CaptureBody(Body, frozen=True, kw_only=True):
     needs_one_of = ("description", "deduction_details")
 
     authorization_token: Annotated[
-        Text, Meta(description="Token of the authorization, from an AUTHORIZE charge, or the checkout's id.")
+        AuthorizationToken,
+        Meta(description="Token of the authorization, from an AUTHORIZE charge, or the checkout's id."),
     ]
     amount: Amount
     description: Annotated[Text, Meta(description="Details about the capture.")] | UnsetType = UNSET
@@ -168,7 +170,7 @@ class CaptureBody(Body, frozen=True, kw_only=True):
         """Gives the capture that this body describes."""
         details = self.deduction_details or self.description
         return Capture(
-            authorization_token=self.authorization_token,
+            authorization_token=str(self.authorization_token),
             amount_minor=int(self.amount),
             description="" if details is UNSET else details,
         )
@@ -183,7 +185,8 @@ class RefundBody(Body, frozen=True, kw_only=True):
     description: Annotated[Text, Meta(description="The reason of the refund or the void.")]
     payment_id: PaymentId | UnsetType = UNSET
     authorization_token: (
-        Annotated[Text, Meta(description="Token of the authorization to void, or the checkout's id.")] | UnsetType
+        Annotated[AuthorizationToken, Meta(description="Token of the authorization to void, or the checkout's id.")]
+        | UnsetType
     ) = UNSET
     amount: RefundAmount | UnsetType = UNSET
 
@@ -194,7 +197,7 @@ class RefundBody(Body, frozen=True, kw_only=True):
             payment_id = "" if self.payment_id is UNSET else str(self.payment_id)
             return Refund(payment_id=payment_id, description=self.description, amount_minor=amount_minor)
         return Void(
-            authorization_token=self.authorization_token, description=self.description, amount_minor=amount_minor
+            authorization_token=str(self.authorization_token), description=self.description, amount_minor=amount_minor
         )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.body import NO_NUL, CheckedValue, RedactedBody, Text, matching
+from payrelay.api.requests.body import NO_NUL, CheckedValue, RedactedBody, Text, VisibleText, matching
 from payrelay.api.requests.parameters import LIMIT, choice, own_cursor, own_id, page_of, text
 from payrelay.api.requests.route import EmptyBody, Route, only_own, refused
 from payrelay.core.access.credential import Scope
@@ -64,7 +64,7 @@ _Label = Annotated[Text, Meta(description="A name for people to read.")]
 class CustomerBody(RedactedBody, frozen=True, kw_only=True):
     """The body that imports a customer by the gateway's token."""
 
-    customer_token: Annotated[Text, Meta(description="The gateway's token, as its notification had it.")]
+    customer_token: Annotated[VisibleText, Meta(description="The gateway's token, as its notification had it.")]
     reference: _Reference | None = None
     label: _Label | None = None
     method: (
@@ -83,7 +83,7 @@ class CustomerBody(RedactedBody, frozen=True, kw_only=True):
     def call(self) -> ExistingApproval:
         """Gives the approval that this body describes."""
         return ExistingApproval(
-            token=Secret(self.customer_token),
+            token=Secret(str(self.customer_token)),
             reference=self.reference,
             label=self.label,
             method=self.method,

@@ -32,6 +32,12 @@ RATE: Final = Rate(count=120, window_s=60)
 TOKENS_TOGETHER: Final = 100
 """All tokens of one key together may make so many times the requests of one of them. The key's own quota is beside
 that, so that no number of apps uses it up; and one app alone uses up a hundredth of what the apps share."""
+FIRST_PART: Final = 10
+"""One part in so many of an app's own rate, and one request at least, is let through although the apps have used up
+what they share. A payment takes a few requests, and then one each five seconds."""
+FIRST_TOGETHER: Final = 100
+"""All first requests together may come to so many times the requests of one app, beyond what the apps share. Only a
+thousand apps can make as many, if each has its tenth, and nobody can tell them from customers."""
 
 CLIENT_SCOPES: Final = frozenset(
     {
@@ -254,7 +260,13 @@ def narrowed(parent: Credential, token: ClientToken) -> Credential:
 
 def shared_among_tokens(issuer: str, rate: Rate) -> SharedRate:
     """Gives the rate that all tokens of an issuer share, each of which has ``rate`` to itself."""
-    return SharedRate(name=f"tokens/{issuer}", rate=Rate(count=rate.count * TOKENS_TOGETHER, window_s=rate.window_s))
+    count = rate.count * TOKENS_TOGETHER
+    return SharedRate(
+        name=f"tokens/{issuer}",
+        rate=Rate(count=count, window_s=rate.window_s),
+        first_count=max(1, rate.count // FIRST_PART),
+        whole_count=count + rate.count * FIRST_TOGETHER,
+    )
 
 
 def _least(one: int | None, other: int | None) -> int | None:

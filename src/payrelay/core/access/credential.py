@@ -80,10 +80,19 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedRate(msgspec.Struct, frozen=True, kw_only=True):
-    """A rate that several credentials share, each beside its own; those of one ``name`` count together."""
+    """A rate that several credentials share, each beside its own; those of one ``name`` count together.
+
+    Attributes:
+        name: the name of what is shared.
+        rate: what they may make together, as long as each makes what it likes.
+        first_count: the first requests of each one in a window, which are let through although the rate is used up.
+        whole_count: what all of them may make in a window at the most, with such first requests.
+    """
 
     name: str
     rate: Rate
+    first_count: int
+    whole_count: int
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,15 +1,12 @@
 """Captures an authorization in whole or in part, and only once: the gateway releases the remainder."""
 
-import msgspec
-
 from payrelay.core.access.credential import require_amount
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture
 from payrelay.core.payments.operation import Kind, captured_guard
-from payrelay.core.secret import secret_hash
 from payrelay.flows.operations.intent import Intent
-from payrelay.flows.payments.authorization_of_checkout import authorization_of_checkout
 from payrelay.flows.payments.carry_out import carry_out
+from payrelay.flows.payments.named_authorization import named_authorization
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import ExpectedReply
 
@@ -23,21 +20,15 @@ async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
     Raises Refusal (forbidden) over the credential's largest amount.
     """
     require_amount(request.credential, call.amount_minor)
-    of_checkout = await authorization_of_checkout(relay, request, call.authorization_token)
-    if of_checkout is not None:
-        call = msgspec.structs.replace(call, authorization_token=of_checkout.token)
-    token_hash = secret_hash(call.authorization_token)
-    subject = f"authorization/{token_hash}"
-    merchant = relay.account(request.account).merchant
-    authorization = await relay.journal.authorization_of(token_hash, merchant)
-    made_by = authorization if of_checkout is None else of_checkout.checkout
+    named = await named_authorization(relay, request, call)
+    made_by = named.made_by
     order_id, currency = (None, None) if made_by is None else (made_by.order_id, made_by.currency)
     authorized_minor = None if made_by is None else made_by.amount_minor
     intent = Intent(
         kind=Kind.CAPTURE,
-        call=call,
-        subject=subject,
-        conflicts_with=captured_guard(subject),
+        call=named.call,
+        subject=named.subject,
+        conflicts_with=captured_guard(named.subject),
         expected=ExpectedReply(order_id=order_id, currency=currency, amount_minor=authorized_minor),
         order_id=order_id,
         amount_minor=call.amount_minor,

@@ -9,10 +9,9 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.payments.payment import PaymentStatus, plain_number
 from payrelay.core.payments.proof import MatchResult
-from payrelay.core.secret import secret_hash
 from payrelay.flows.operations.intent import Intent
-from payrelay.flows.payments.authorization_of_checkout import CheckoutAuthorization, authorization_of_checkout
 from payrelay.flows.payments.carry_out import carry_out
+from payrelay.flows.payments.named_authorization import named_authorization
 from payrelay.flows.relay import Relay, Request
 
 
@@ -27,24 +26,27 @@ async def refund(relay: Relay, request: Request, call: Refund | Void) -> Answer:
     if isinstance(call, Refund) or call.amount_minor is not None:
         require_amount(request.credential, call.amount_minor)
     if isinstance(call, Void):
-        of_checkout = await authorization_of_checkout(relay, request, call.authorization_token)
-        call = call if of_checkout is None else msgspec.structs.replace(call, authorization_token=of_checkout.token)
-        intent = await _with_authorization(relay, request, call, of_checkout)
+        intent = await _of_authorization(relay, request, call)
     else:
-        intent = await with_payment(relay, request, call, _intent(call))
+        intent = await with_payment(relay, request, call, _of_payment(call))
     return await carry_out(relay, request, intent)
 
 
-async def _with_authorization(
-    relay: Relay, request: Request, call: Void, of_checkout: CheckoutAuthorization | None
-) -> Intent:
+async def _of_authorization(relay: Relay, request: Request, call: Void) -> Intent:
     """Returns the intent of a void, with the order and currency of its authorization where Payrelay knows it."""
-    intent, merchant = _intent(call), relay.account(request.account).merchant
-    operation = await relay.journal.authorization_of(secret_hash(call.authorization_token), merchant)
-    made_by = operation if of_checkout is None else of_checkout.checkout
-    if made_by is None:
-        return intent
-    return msgspec.structs.replace(intent, order_id=made_by.order_id, currency=made_by.currency)
+    named = await named_authorization(relay, request, call)
+    made_by = named.made_by
+    return Intent(
+        kind=Kind.VOID,
+        call=named.call,
+        subject=named.subject,
+        # The gateway doesn't document what voiding a captured authorization does: it might return the money, beside a
+        # refund of the payment. A captured payment is refunded by its payment id.
+        conflicts_with=captured_guard(named.subject),
+        order_id=None if made_by is None else made_by.order_id,
+        amount_minor=call.amount_minor,
+        currency=None if made_by is None else made_by.currency,
+    )
 
 
 async def with_payment(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
@@ -58,25 +60,14 @@ async def with_payment(relay: Relay, request: Request, call: Refund, intent: Int
     return msgspec.structs.replace(intent, order_id=payment.order_id, currency=payment.currency, evidence=evidence)
 
 
-def _intent(call: Refund | Void) -> Intent:
-    if isinstance(call, Refund):
-        # The gateway's ids are numbers: 0320… names the same payment as 320…. Both must meet the same guard, and be
-        # found beside the payment's other refunds.
-        payment_id = plain_number(call.payment_id)
-        return Intent(
-            kind=Kind.REFUND,
-            call=call,
-            subject=f"payment/{payment_id}",
-            payment_id=payment_id,
-            amount_minor=call.amount_minor,
-        )
-    subject = f"authorization/{secret_hash(call.authorization_token)}"
+def _of_payment(call: Refund) -> Intent:
+    # The gateway's ids are numbers: 0320… names the same payment as 320…. Both must meet the same guard, and be found
+    # beside the payment's other refunds.
+    payment_id = plain_number(call.payment_id)
     return Intent(
-        kind=Kind.VOID,
+        kind=Kind.REFUND,
         call=call,
-        subject=subject,
-        # The gateway doesn't document what voiding a captured authorization does: it might return the money, beside a
-        # refund of the payment. A captured payment is refunded by its payment id.
-        conflicts_with=captured_guard(subject),
+        subject=f"payment/{payment_id}",
+        payment_id=payment_id,
         amount_minor=call.amount_minor,
     )

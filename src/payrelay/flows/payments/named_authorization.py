@@ -1,0 +1,133 @@
+"""Finds the authorization that a capture or a void names, by the gateway's token or by the checkout that yielded it.
+
+The report of a checkout's authorization may be lost with commits. Then a repeat finds the token in the request that it
+repeats, where that one is stored; and while the recovery lasts nobody is told for good that there is no authorization.
+
+A repeat is answered before its owner is asked for, and before it is asked which token the checkout has by now. So the
+token is found for a foreign checkout too. It is used where the request is a repeat of the caller's own, and for nothing
+else.
+"""
+
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from payrelay.core.calls import Capture, Void
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
+from payrelay.core.notifications.notification import NotificationKind
+from payrelay.core.payments.idempotency import claim_of, fingerprint_of
+from payrelay.core.payments.operation import Operation, captured_guard, claim_of_key
+from payrelay.core.secret import exact_hash, secret_hash
+from payrelay.errors import CallCleared, wrong_field
+from payrelay.flows.access.ownership import is_foreign
+from payrelay.flows.relay import Relay, Request
+
+_HANDLE: Final = "chk_"
+_FIELD: Final = "authorization_token"
+_NO_SUCH: Final = "names no checkout of yours that asked for an authorization"
+
+CallT = TypeVar("CallT", Capture, Void)
+
+
+class NamedAuthorization(NamedTuple, Generic[CallT]):
+    """An authorization as a capture or a void names it.
+
+    Attributes:
+        call: the call, with the gateway's token.
+        subject: of the operation.
+        made_by: what asked for the authorization; None where Payrelay doesn't know it.
+    """
+
+    call: CallT
+    subject: str
+    made_by: Operation | Checkout | None
+
+
+async def named_authorization(relay: Relay, request: Request, call: CallT) -> NamedAuthorization[CallT]:
+    """Finds the authorization of a call, whoever owns its token; that of a checkout only for those who own it.
+
+    That of a foreign checkout is found for a repeat alone, which ``carry_out`` answers without asking for the owner.
+    Raises Refusal (invalid_request, at ``authorization_token``) where the caller has no such checkout on this account,
+    or the checkout yielded no authorization; unavailable where the checkout, or the report of its authorization, may
+    be lost. Raises StoreError.
+    """
+    merchant, checkout = relay.account(request.account).merchant, None
+    if call.authorization_token.startswith(_HANDLE):
+        checkout, token = await _of_checkout(relay, request, call)
+        call = msgspec.structs.replace(call, authorization_token=token)
+    token_hash = await _stored_hash(relay, merchant, call.authorization_token)
+    made_by = checkout or await relay.journal.authorization_of(token_hash, merchant)
+    return NamedAuthorization(call, _subject_of(token_hash), made_by)
+
+
+def _subject_of(token_hash: str) -> str:
+    return f"authorization/{token_hash}"
+
+
+async def _stored_hash(relay: Relay, merchant: str, token: str) -> str:
+    """Returns the hash by which an authorization is stored: an earlier version told capital letters from small ones."""
+    token_hash, exact = secret_hash(token), exact_hash(token)
+    if exact == token_hash:
+        return token_hash
+    subject = _subject_of(exact)
+    is_stored = (
+        await relay.owners.of_authorization(merchant, exact)
+        or await relay.journal.find_guard(merchant, subject)
+        or await relay.journal.find_guard(merchant, captured_guard(subject))
+    )
+    return exact if is_stored else token_hash
+
+
+async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> tuple[Checkout, str]:
+    """Returns the checkout that a call names, and the token of its authorization. Raises as ``named_authorization``."""
+    handle = call.authorization_token
+    checkout = await relay.checkouts.get(handle)
+    if checkout is None:
+        await relay.lost_commits.require_known(handle, "checkout")
+    merchant = relay.account(request.account).merchant
+    if checkout is None or checkout.merchant != merchant or checkout.kind is not CheckoutKind.AUTHORIZATION:
+        raise wrong_field(_FIELD, _NO_SUCH)
+    of_key, reported = await _token_of_key(relay, request, checkout), await _reported_token(relay, checkout)
+    tokens = [token for token in (of_key, reported) if token is not None]
+    for token in tokens:
+        if await _is_repeat(relay, request, msgspec.structs.replace(call, authorization_token=token)):
+            return checkout, token
+    if await is_foreign(relay, request, frozenset({checkout.principal})):
+        raise wrong_field(_FIELD, _NO_SUCH)
+    if not tokens:
+        await relay.lost_commits.require_current(checkout.created_at_ms, "checkout")
+        raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and has no authorization yet")
+    return checkout, tokens[-1]
+
+
+async def _is_repeat(relay: Relay, request: Request, call: Capture | Void) -> bool:
+    """Tells whether the caller has made an equal request before: with its key, or with none in the repeat window."""
+    fingerprint = fingerprint_of(request.account, call)
+    claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
+    if claim is None:
+        return False
+    earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
+    return earlier is not None and earlier.operation.fingerprint == fingerprint
+
+
+async def _reported_token(relay: Relay, checkout: Checkout) -> str | None:
+    """Returns the token of the checkout's authorization that the gateway reported."""
+    if checkout.state not in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}:
+        return None
+    token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NotificationKind.AUTHORIZATION)
+    return None if token is None else token.reveal()
+
+
+async def _token_of_key(relay: Relay, request: Request, checkout: Checkout) -> str | None:
+    """Returns the token in the stored request that has this one's key, if it acts on the checkout's order."""
+    if request.idempotency_key is None:
+        return None
+    claim = claim_of_key(request.idempotency_key)
+    earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
+    if earlier is None or earlier.operation.order_id != checkout.order_id:
+        return None
+    try:
+        call = await relay.journal.call_of(earlier.operation.id)
+    except CallCleared:
+        return None
+    return call.authorization_token if isinstance(call, Capture | Void) else None

@@ -1,0 +1,102 @@
+"""Captures and voids by a checkout's id, by a principal that once acted for the checkout's owner."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+from tests.flows.inbox_world import AMOUNT_MINOR, AUTHORIZATION_TOKEN, InboxWorld, body_of, inbox_world
+from tests.flows.world import asked
+
+from payrelay.core.answers import REPLAYED, Answer
+from payrelay.core.calls import Capture, Void
+from payrelay.core.checkouts.checkout import CheckoutKind
+from payrelay.errors import Code, Refusal
+from payrelay.flows.notifications.replay_notification import accept
+from payrelay.flows.payments.capture import capture
+from payrelay.flows.payments.refund import refund
+
+CAPTURE: Final = Capture(authorization_token="chk_0001", amount_minor=AMOUNT_MINOR, description="Tea")
+VOID: Final = Void(authorization_token="chk_0001", description="not wanted")
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
+    """Gives a relay whose checkout's authorization was reported; support acts for the shop, whose checkout it is."""
+    async with inbox_world(tmp_path / "payrelay.db") as world:
+        await world.open_checkout(CheckoutKind.AUTHORIZATION)
+        await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
+        await world.relay.principals.put_into_group("ours", ["shop", "support"], now_ms=world.clock.now_ms())
+        yield world
+
+
+async def by_support(world: InboxWorld, call: Capture | Void, key: str | None) -> Answer:
+    """Makes a request of support's."""
+    request = asked(key, principal="support")
+    if isinstance(call, Capture):
+        return await capture(world.relay, request, call)
+    return await refund(world.relay, request, call)
+
+
+@pytest.mark.parametrize("key", ["k-1", None])
+@pytest.mark.parametrize("call", [CAPTURE, VOID])
+async def test_a_repeat_is_answered_though_the_checkout_is_foreign_by_now(
+    world: InboxWorld, call: Capture | Void, key: str | None
+) -> None:
+    """The money moved; whoever is told that there was no such thing would look for another way to move it."""
+    first = await by_support(world, call, key)
+    await world.relay.principals.take_out_of_group(["support"])
+    repeat = await by_support(world, call, key)
+
+    assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
+    assert len(world.account.ledger) == 1
+
+
+async def test_a_repeat_is_answered_though_the_checkout_has_another_token_by_now(world: InboxWorld) -> None:
+    """An operator accepted another notification after the capture. The same request still gets the same answer."""
+    part = msgspec.structs.replace(CAPTURE, amount_minor=1_000)
+    first = await by_support(world, part, "k-1")
+    other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
+    await accept(world.relay, other.id, operator="Nimal", reason="as in the portal")
+    await world.finish()
+    repeat = await by_support(world, part, "k-1")
+
+    assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
+
+
+@pytest.mark.parametrize("key", ["k-1", "k-2", None])
+async def test_no_other_request_learns_of_a_foreign_checkout(world: InboxWorld, key: str | None) -> None:
+    """Neither under the key of what was done, nor under another one, nor without: as for one that doesn't exist."""
+    await by_support(world, CAPTURE, "k-1")
+    await world.relay.principals.take_out_of_group(["support"])
+    told = []
+    for handle in ("chk_0001", "chk_0002"):
+        call = msgspec.structs.replace(CAPTURE, authorization_token=handle, amount_minor=1)
+        with pytest.raises(Refusal) as refused:
+            await by_support(world, call, key)
+        told.append((refused.value.code, str(refused.value), refused.value.fields))
+
+    assert told[0] == told[1]
+    assert (told[0][0], len(world.account.ledger)) == (Code.INVALID_REQUEST, 1)
+
+
+async def test_nothing_is_a_repeat_without_a_key_where_there_is_no_window(world: InboxWorld) -> None:
+    """The operator set it to 0: equal requests without a key are requests of their own."""
+    retention = msgspec.structs.replace(world.relay.retention, unkeyed_ms=0)
+    world.relay = replace(world.relay, retention=retention)
+    await by_support(world, CAPTURE, None)
+    await world.relay.principals.take_out_of_group(["support"])
+
+    with pytest.raises(Refusal, match="names no checkout of yours"):
+        await by_support(world, CAPTURE, None)
+
+
+async def test_a_foreign_checkout_without_an_authorization_tells_no_state(world: InboxWorld) -> None:
+    """Only its owner learns whether its customer has paid yet."""
+    await world.open_checkout(CheckoutKind.AUTHORIZATION, order_id="A-2", guard="A-2", principal="another")
+    call = msgspec.structs.replace(CAPTURE, authorization_token="chk_0002")
+
+    with pytest.raises(Refusal, match="names no checkout of yours"):
+        await by_support(world, call, "k-1")
