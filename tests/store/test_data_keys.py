@@ -370,7 +370,7 @@ async def test_the_upgrade_leaves_none_of_the_old_bytes_in_the_file(tmp_path: Pa
     chain = await chain_key(database, SEAL, Clock())
     await _fill(database)
     old = await _age(database)
-    for table in ("customers", "checkouts", "notifications"):
+    for table in ("customers", "checkouts", "notifications", "outbox"):
         await database.write(_rows(query(f"UPDATE {table} SET row_digest = ''")))  # noqa: S608, our own names
     await upgrade(UpgradeContext(database, SEAL, chain.secret, 1))
     checkout = await Checkouts(database, SEAL, digests_of(database, chain.secret)).of_key("shop", "k-1")
