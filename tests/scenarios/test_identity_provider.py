@@ -62,15 +62,17 @@ def test_a_person_pays_with_the_providers_token(shop: Scene, provider: IdentityP
 
 
 def test_a_repeat_does_not_charge_another_card(shop: Scene, provider: IdentityProvider, anna: Person) -> None:
-    """The answer is lost, a second card comes, and the app sends the same again: nothing is paid twice."""
+    """The answer is lost, a second card comes, and the app sends the same again: it gets the answer of one payment."""
     order_id = fresh("order")
     phone = shop.client.holding(provider.token(anna.reference, order=order_id, **PRICE))
     body = charge_body(order_id)
     del body["customer_token"]
-    assert phone.charge(body, key="once").status == 200
+    first = phone.charge(body, key="once")
+    assert first.status == 200
     data(shop.client.post("customers", {"customer_token": fresh("T"), "reference": anna.reference}))
+    repeat = phone.charge(body, key="once")
 
-    assert_refused(phone.charge(body, key="once"), 422, "idempotency_mismatch")
+    assert (repeat.status, repeat.body) == (200, first.body)
     assert shop.gateway.count("payment/charge", order_id) == 1
 
 

@@ -18,7 +18,7 @@ from payrelay.core.access.bounds import has_order, key_of_bound, keys_of
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind, is_within
 from payrelay.core.customers.customer import CustomerFilter, CustomerState
-from payrelay.core.payments.operation import OperationFilter
+from payrelay.core.payments.operation import Kind, Operation, OperationFilter, claim_of_key
 from payrelay.core.subscriptions.subscription import Subscription
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
@@ -34,21 +34,25 @@ async def own_order(relay: Relay, parsed: ParsedRequest, bound: Bound) -> Parsed
     return parsed
 
 
-async def own_charge(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
+async def own_charge(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:
     """Allows a charge of the bound order to the bound customer; ``customer_token`` may be left out.
 
-    The flow compares kind, amount and currency, after it has answered a repeat.
+    A repeat names the customer that it named, or meant, before: the person may have another card by now. The flow
+    compares kind, amount and currency, after it has answered a repeat.
     """
     if bound.customer_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no customer to charge")
     if bound.order_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no order to pay")
     _require_amount_named(bound)
-    body = parsed.body
+    body, customer_id = parsed.body, bound.customer_id
+    earlier = await _repeated(relay, parsed.request) if keys_of(bound) != customer_id else None
+    if earlier is not None and earlier.customer_id is not None:
+        customer_id = earlier.customer_id
     if "customer_token" not in parse_object(body):
-        body = _with_customer(body, bound.customer_id)
+        body = _with_customer(body, customer_id)
     charge = parse_body(body, ChargeBody).call()
-    if charge.customer_token != bound.customer_id:
+    if charge.customer_token not in {customer_id, bound.customer_id}:
         raise Refusal(Code.FORBIDDEN, "the token may charge its own customer only")
     if not has_order(bound, charge.order_id):
         raise Refusal(Code.FORBIDDEN, "the token may pay its own order only")
@@ -75,6 +79,14 @@ async def own_subscription(relay: Relay, parsed: ParsedRequest, bound: Bound) ->
     if stored is None or not await _began(relay, parsed, bound, stored.subscription):
         raise Refusal(Code.NOT_FOUND, "there is no such subscription")
     return parsed
+
+
+async def own_cancellation(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:
+    """Allows the end of an own subscription, and the repeat of such a request, whoever may have begun it by now."""
+    earlier = await _repeated(relay, parsed.request)
+    if earlier is not None and earlier.kind is Kind.CANCEL and earlier.subscription_id == parsed.id:
+        return parsed
+    return await own_subscription(relay, parsed, bound)
 
 
 async def own_key(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
@@ -121,6 +133,15 @@ async def narrowed(policy: Policy | None, relay: Relay, parsed: ParsedRequest) -
     if key is not None:
         request = msgspec.structs.replace(request, idempotency_key=key_of_bound(bound, key))
     return await policy(relay, msgspec.structs.replace(parsed, request=request), bound)
+
+
+async def _repeated(relay: Relay, request: Request) -> Operation | None:
+    """Finds the operation that has the key of an app's request, which is a repeat then, or used the key twice."""
+    if request.idempotency_key is None:
+        return None
+    claim, now_ms = claim_of_key(request.idempotency_key), relay.clock.now_ms()
+    earlier = await relay.journal.find_claim(request.principal, claim, now_ms=now_ms)
+    return None if earlier is None else earlier.operation
 
 
 async def _has_operation_on(relay: Relay, parsed: ParsedRequest, bound: Bound) -> bool:

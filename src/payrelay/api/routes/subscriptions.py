@@ -12,7 +12,7 @@ from payrelay.api.requests.route import (
     gateway_read,
     refused,
 )
-from payrelay.api.routes.policies import own_subscription
+from payrelay.api.routes.policies import own_cancellation, own_subscription
 from payrelay.core.access.credential import Scope
 from payrelay.core.calls import (
     AllSubscriptions,
@@ -114,7 +114,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             relay, parsed.request, CancelSubscription(subscription_id=_number_of(parsed))
         ),
         answer="nothing",
-        bound=own_subscription,
+        bound=own_cancellation,
         body=EmptyBody,
         segment=SUBSCRIPTION,
     ),
