@@ -115,9 +115,9 @@ async def test_it_belongs_to_the_person_that_the_checkout_names(relay: Relay) ->
         ),
     )  # fmt: skip
 
-    assert await may(relay, Bound(reference="user-1"), mine)
+    assert await may(relay, Bound(reference="user-1", keys_of="person/user-1"), mine)
     assert await may(relay, Bound(customer_id=customer.id), mine)
-    assert not await may(relay, Bound(reference="user-2"), mine)
+    assert not await may(relay, Bound(reference="user-2", keys_of="person/user-2"), mine)
 
 
 async def test_an_unknown_subscription_has_no_owner(relay: Relay) -> None:
