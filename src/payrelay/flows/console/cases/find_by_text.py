@@ -149,8 +149,9 @@ async def _seen(parts: CaseParts, text: str, findings: Findings) -> None:
 
 async def _of_clients(parts: CaseParts, text: str, findings: Findings) -> None:
     """Finds by what a client chose, which may have a customer's name in it."""
-    operations = await parts.searches.operations_of_key(text)
-    findings.add(hits.of_operation(each, "idempotency key") for each in operations)
+    for key in (text, parts.relay.person_names.renamed(text)):
+        operations = [] if key is None else await parts.searches.operations_of_key(key)
+        findings.add(hits.of_operation(each, "idempotency key") for each in operations)
     for column, found_by in (("idempotency_key", "idempotency key"), ("customer_reference", "customer's reference")):
         checkouts = await parts.searches.checkouts_of(column, text)
         findings.add(hits.of_checkout(each, found_by) for each in checkouts)
