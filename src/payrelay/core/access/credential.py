@@ -102,7 +102,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
         customer_id: the only customer that it may act for.
         order_id: the only order that it may act on.
         reference: the client's own name for the customer, which may be an e-mail address; the authenticator adds the
-            customer's id. It is stored and logged nowhere.
+            customer's id. Only a checkout stores it, until an erasure.
         allowance: what it may pay; None for nothing.
         keys_of: the prefix of its Idempotency-Keys, where it isn't made of the members above. By it a credential with a
             reference keeps its keys when its customer gets a card, or another card. Where there is only a reference it

@@ -6,7 +6,8 @@ Rules:
 2. The claims must match the settings strictly; a missing claim is as wrong as one that differs. Only the order and the
    amount may be missing: such a token reads, and pays nothing.
 3. A token pays the exact amount of its claim, once for its order.
-4. Only the id of a customer is kept as it is. In place of any other name of a person a keyed digest is kept.
+4. Only the id of a customer names keys, permits and lines of the log. In place of any other name of a person they have
+   a keyed digest.
 """
 
 import re

@@ -2,8 +2,9 @@
 
 Rules:
 
-1. The provider's own name of a person may be an e-mail address. What is stored, logged or counted has a keyed digest in
-   its place. So who reads the database or the log can't even try a name that he guesses.
+1. The provider's own name of a person may be an e-mail address. Keys, permits, counts and lines of the log have a keyed
+   digest in its place. So who reads the database or the log can't even try a name that he guesses. Only a checkout has
+   the name itself, as its ``customer_reference``, which an erasure deletes.
 2. The digest needs no customer: a person keeps one name before there is a card, with another card, and after an
    erasure.
 3. The name is a part of stored Idempotency-Keys, and so it never changes. The key of the digests is made of the audit
@@ -17,9 +18,8 @@ from payrelay.core.keyed_digest import DigestKey
 
 PURPOSE: Final = "person of an identity provider"
 """Of the keyed digests; never changed."""
-NAME_DIGITS: Final = 32
-"""128 bits: no two of all persons have one name."""
-_ID_DIGITS: Final = 24
+DIGITS: Final = 24
+"""96 bits: no two of all persons have one name, and each operation of an app has it three times."""
 _NAMED: Final = "person"
 _NAMED_EARLIER: Final = "reference"
 
@@ -32,11 +32,11 @@ class PersonNames:
 
     def keys_of(self, reference: str) -> str:
         """Gives the prefix of a person's Idempotency-Keys, by which the person's requests are counted too."""
-        return f"{_NAMED}/{self._key.digest('keys', reference)[:NAME_DIGITS]}"
+        return f"{_NAMED}/{self._key.digest('keys', reference)[:DIGITS]}"
 
     def credential_id(self, issuer: str, person: str) -> str:
         """Gives the id that the log has of a person's tokens."""
-        return f"idp_{self._key.digest('credential', issuer, person)[:_ID_DIGITS]}"
+        return f"idp_{self._key.digest('credential', issuer, person)[:DIGITS]}"
 
     def renamed(self, idempotency_key: str) -> str | None:
         """Gives an earlier version's stored key as it is stored now; None where it is no such key."""
