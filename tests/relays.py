@@ -7,6 +7,7 @@ from structlog.typing import FilteringBoundLogger
 from tests.digests import digests_of
 
 from payrelay.clock import Clock
+from payrelay.core.access.person_names import PersonNames
 from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
@@ -105,6 +106,7 @@ def relay_over(
         chargebacks=Chargebacks(database, rows),
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, rows, chain_key=CHAIN_KEY),
+        person_names=PersonNames(CHAIN_KEY),
         checkouts=Checkouts(database, SEAL, rows, acknowledged=marks.note_checkout),
         signed_texts=SignedTexts(database, rows, secret=CHAIN_KEY),
         credentials=Credentials(database, rows),

@@ -22,6 +22,7 @@ from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.store_gauges import StoreSources
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Scope
+from payrelay.core.access.person_names import PersonNames
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
@@ -193,6 +194,7 @@ async def running(
         if await is_file_left(shared.database):
             log.warning("file_not_cleared", text=FILE_IS_LEFT)
         console = _console_of(stack, settings, shared, relay, log)
+        identity = await stored_identity(settings.identity, relay.principals, log)
         context = ApiContext(
             relay=relay,
             console=ConsoleDoor.on(console, settings.console.address),
@@ -212,9 +214,7 @@ async def running(
                 address_max=settings.address_connections_max,
                 principal_max=settings.principal_connections_max,
             ),
-            identity_provider=identity_token_reader(
-                stack, await stored_identity(settings.identity, relay.principals, log), clock, log
-            ),
+            identity_provider=identity_token_reader(stack, identity, relay.person_names, clock, log),
         )
         yield Service(
             api=Api(context), relay=relay, credentials=relay.credentials, recovered=recovered, console=console
@@ -301,6 +301,7 @@ async def opened_relay(
             hooks=hooks.also_on_change(held_responses.notify).also_on_change(lambda _: dispatch.wake()),
             dispatch=dispatch,
             customers=Customers(database, seal, rows, chain_key=chain_secret),
+            person_names=PersonNames(chain_secret),
             checkouts=Checkouts(database, seal, rows, acknowledged=marks.note_checkout),
             signed_texts=SignedTexts(database, rows, secret=chain_secret),
             return_links=settings.return_links,

@@ -1,14 +1,18 @@
 """Phones that come with their identity provider's own token, over sockets."""
 
+import hashlib
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from joserfc.jwk import ECKey
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.http_client import Client
-from tests.scenarios.identity_provider import IdentityProvider
+from tests.scenarios.identity_provider import ISSUER, IdentityProvider
 from tests.scenarios.phones import Person, arrive, data
 from tests.scenarios.program import Program
 from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, settings_for
@@ -124,6 +128,32 @@ def test_a_person_sees_nothing_of_another(shop: Scene, provider: IdentityProvide
         assert phone.get("operations").json["data"] == []
         assert_refused(phone.charge(charge_body(anna.open_order, customer_token=anna.customer_id)), 403, "forbidden")
     assert shop.gateway.count("payment/charge", anna.open_order) == 0
+
+
+def test_nothing_tells_who_a_person_is_once_the_customer_is_erased(
+    shop: Scene, provider: IdentityProvider, anna: Person
+) -> None:
+    """Neither the name nor a hash that one could make of a guessed name lies in the database, or stands in the log."""
+    order_id = fresh("order")
+    phone = shop.client.holding(provider.token(anna.reference, order=order_id, **PRICE))
+    body = charge_body(order_id)
+    del body["customer_token"]
+    assert phone.charge(body, key="pay").status == 200
+    shown = shop.client.get(f"operations?order_id={order_id}").json["data"][0]
+    assert data(shop.client.get(f"operations/by-key/{quote(shown['idempotency_key'], safe='')}"))["id"] == shown["id"]
+    assert data(shop.client.get(f"operations/by-key/reference%2F{anna.reference}%2Fpay"))["id"] == shown["id"]
+
+    assert data(shop.client.post(f"customers/{anna.customer_id}/erase"))["files_cleared"]
+    guesses = (anna.reference, f"reference/{anna.reference}", f"{ISSUER}\0{anna.reference}")
+    hashes = [hashlib.sha256(guess.encode()).hexdigest()[:16] for guess in guesses]
+    told = [anna.reference, *hashes]
+    with closing(sqlite3.connect(shop.program.folder / "payrelay.db")) as database:
+        rows = "\n".join(database.iterdump())
+    assert [each for each in told if each in rows] == []
+    log = shop.program.log()
+    assert "idp_" in log
+    assert [each for each in told if each in log] == []
+    assert shop.program.run("audit", "verify").returncode == 0
 
 
 def test_a_provider_allows_what_the_settings_say(shop: Scene, provider: IdentityProvider, anna: Person) -> None:

@@ -11,6 +11,7 @@ from tests.store.test_seals import fill
 
 from payrelay.core.access.bounds import key_of_bound
 from payrelay.core.access.credential import Bound, compose_key, hash_of
+from payrelay.core.access.person_names import PersonNames, earlier_keys_of
 from payrelay.core.answers import Answer
 from payrelay.core.calls import (
     CancelSubscription,
@@ -100,7 +101,7 @@ def hashes() -> dict[str, str]:
         "claim without a key": str(claim_of(None, "f", is_unkeyed_claimed=True)),
         "key of a customer's phone": key_of_bound(Bound(customer_id="cus_1", order_id="A-1"), "k-1"),
         "key of an order's phone": key_of_bound(Bound(order_id="A/1"), "k-1"),
-        "key of a person's phone": key_of_bound(Bound(reference="user/17", order_id="A-1"), "k-1"),
+        "key of a person's phone": f"{earlier_keys_of('user/17')}/k-1",
         "secret of a checkout": secret_hash_of("Jw0cDlWeg3Jqg3Oct1FUtjVTZrMo7D"),
         "API key": key,
         "hash of an API key": hash_of(key).hex(),
@@ -109,6 +110,16 @@ def hashes() -> dict[str, str]:
         "merchant without a number": merchant_of(unnamed),
         "app": app_of(ACCOUNT),
         "access token": token_name_of(ACCOUNT),
+    }
+
+
+def person_names() -> dict[str, str]:
+    """Gives the names of persons, which are in their keys since the version that has no name in clear there."""
+    names = PersonNames(b"c" * 32)
+    return {
+        "keys": names.keys_of("user/17"),
+        "renamed key": str(names.renamed(f"{earlier_keys_of('user/17')}/k-1")),
+        "credential": names.credential_id("https://id.example/", "user/17"),
     }
 
 

@@ -57,6 +57,11 @@ def test_hashes_and_names() -> None:
     assert goldens.hashes() == GOLDENS["hashes"]
 
 
+def test_names_of_persons() -> None:
+    """An app's repeat after an upgrade is a second payment otherwise, and who it was can't be told from the log."""
+    assert goldens.person_names() == GOLDENS["person_names"]
+
+
 def test_the_audit_chain() -> None:
     """The audit calls every row from before the upgrade tampered with, with a stored customer and without."""
     assert goldens.chain_hashes() == GOLDENS["chain"]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from payrelay.core.access.person_names import PersonNames
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -37,6 +38,7 @@ class Stores:
         inbox: notifications.
         chargebacks: payments that a bank took back.
         customers: stored customers.
+        person_names: the names under which the requests of an identity provider's persons are stored.
         checkouts: checkouts.
         signed_texts: the texts that gateways sign once they get a form or a call.
         subscriptions: what is known of subscriptions.
@@ -58,6 +60,7 @@ class Stores:
     inbox: Inbox
     chargebacks: Chargebacks
     customers: Customers
+    person_names: PersonNames
     checkouts: Checkouts
     signed_texts: SignedTexts
     subscriptions: Subscriptions

@@ -14,7 +14,7 @@ from tests.relays import relay_over
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 
 from payrelay.api.requests.route import ParsedRequest
-from payrelay.api.routes.policies import own_subscription, resolved
+from payrelay.api.routes.policies import own_subscription
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind
 from payrelay.core.customers.customer import Approval
@@ -22,6 +22,7 @@ from payrelay.core.payments.operation import Retention
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code, Refusal
+from payrelay.flows.access.app_requests import resolved
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.relay import Relay, Request
 from payrelay.store import open_database
@@ -115,9 +116,9 @@ async def test_it_belongs_to_the_person_that_the_checkout_names(relay: Relay) ->
         ),
     )  # fmt: skip
 
-    assert await may(relay, Bound(reference="user-1"), mine)
+    assert await may(relay, Bound(reference="user-1", keys_of="person/user-1"), mine)
     assert await may(relay, Bound(customer_id=customer.id), mine)
-    assert not await may(relay, Bound(reference="user-2"), mine)
+    assert not await may(relay, Bound(reference="user-2", keys_of="person/user-2"), mine)
 
 
 async def test_an_unknown_subscription_has_no_owner(relay: Relay) -> None:

@@ -93,7 +93,7 @@ async def test_a_charge_arrives_with_its_customer_and_its_own_key(
         (Bound(order_id="A-1"), CHARGE, Code.FORBIDDEN),
         (Bound(customer_id=CUSTOMER, order_id="A-1"), CHARGE, Code.FORBIDDEN),
         (Bound(customer_id=CUSTOMER), CHARGE, Code.FORBIDDEN),
-        (Bound(reference="user-1", order_id="A-1"), CHARGE, Code.FORBIDDEN),
+        (Bound(reference="user-1", order_id="A-1", keys_of="person/user-1"), CHARGE, Code.FORBIDDEN),
         (BOUND, CHARGE.replace(b"A-1", b"A-2"), Code.FORBIDDEN),
         (BOUND, CHARGE[:-1] + b',"customer_token":"cus_x"}', Code.FORBIDDEN),
         (BOUND, CHARGE[:-1] + b',"notify_url":"https://x.example/"}', Code.FORBIDDEN),

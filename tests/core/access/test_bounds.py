@@ -7,13 +7,37 @@ from hypothesis import strategies as st
 from tests.samples import OPERATION
 
 from payrelay.core.access.allowance import Allowance
-from payrelay.core.access.bounds import has_customer, has_operation, has_order, key_as_sent, key_of_bound, keys_of
+from payrelay.core.access.bounds import (
+    earlier_key_of_bound,
+    has_customer,
+    has_operation,
+    has_order,
+    key_as_sent,
+    key_of_bound,
+    keys_of,
+)
 from payrelay.core.access.credential import Bound
+from payrelay.core.access.person_names import PersonNames, earlier_keys_of
+
+NAMES = PersonNames(b"s" * 32)
 
 ids = st.none() | st.sampled_from(["a", "b"])
 bounds = st.builds(
     lambda customer_id, order_id, reference: (customer_id, order_id, reference), ids, ids, st.none() | st.just("user-1")
 ).filter(any)
+
+
+def person(reference: str, order_id: str | None = None) -> Bound:
+    """Gives what a person's token is bound to, as the identity provider's reader makes it."""
+    keys_of_person, earlier = NAMES.keys_of(reference), earlier_keys_of(reference)
+    return Bound(reference=reference, order_id=order_id, keys_of=keys_of_person, earlier_keys_of=earlier)
+
+
+def bound_to(customer_id: str | None, order_id: str | None, reference: str | None) -> Bound:
+    """Gives a bound of a customer, an order or a person."""
+    if reference is not None and customer_id is None:
+        return person(reference, order_id)
+    return Bound(customer_id=customer_id, order_id=order_id, reference=reference)
 
 
 def test_a_bound_that_binds_nothing_is_none() -> None:
@@ -22,6 +46,12 @@ def test_a_bound_that_binds_nothing_is_none() -> None:
         Bound()
     with pytest.raises(ValueError, match="bound to"):
         Bound(allowance=Allowance(is_open=True, currency="LKR"))
+
+
+def test_a_person_needs_a_name_that_may_be_stored() -> None:
+    """Nobody can forget the digest: a credential without it would bring the person's own name into the database."""
+    with pytest.raises(ValueError, match="keys_of"):
+        Bound(reference="anna@example.org", order_id="A-1")
 
 
 def test_everything_of_its_principal_belongs_to_a_key_that_is_not_bound() -> None:
@@ -40,7 +70,7 @@ def test_only_what_fits_all_its_bounds_is_its_own(
     members: tuple[str | None, str | None, str | None], customer_id: str | None, order_id: str | None
 ) -> None:
     """Customer and order must both fit where both are named; who isn't known yet owns nothing of a customer's."""
-    bound = Bound(customer_id=members[0], order_id=members[1], reference=members[2])
+    bound = bound_to(*members)
     own = msgspec.structs.replace(OPERATION, order_id=order_id, customer_id=customer_id)
 
     assert has_operation(None, own)
@@ -57,8 +87,8 @@ def test_no_two_apps_share_a_key(
     one: tuple[str | None, str | None, str | None], other: tuple[str | None, str | None, str | None], k: str, m: str
 ) -> None:
     """Equal keys of two customers are two keys, and none of them is a key that a server would send by chance."""
-    first = Bound(customer_id=one[0] and f"cus_{one[0]}", order_id=one[1], reference=one[2])
-    second = Bound(customer_id=other[0] and f"cus_{other[0]}", order_id=other[1], reference=other[2])
+    first = bound_to(one[0] and f"cus_{one[0]}", *one[1:])
+    second = bound_to(other[0] and f"cus_{other[0]}", *other[1:])
 
     assert key_as_sent(first, key_of_bound(first, k)) == k
     if first.customer_id is not None and second.customer_id != first.customer_id:
@@ -67,19 +97,39 @@ def test_no_two_apps_share_a_key(
 
 def test_no_name_passes_for_another_ones_key() -> None:
     """An app chooses its keys freely, and orders are called as shops like it; neither reaches another order's keys."""
-    for name in ("order_id", "reference"):
-        short, long = (msgspec.convert({name: order}, Bound) for order in ("A", "A/B"))
+    for short, long in ((Bound(order_id="A"), Bound(order_id="A/B")), (person("A"), person("A/B"))):
         assert key_of_bound(short, "B/k") != key_of_bound(long, "k")
+        assert earlier_key_of_bound(short, "B/k") != earlier_key_of_bound(long, "k") or short.reference is None
         assert key_as_sent(long, key_of_bound(long, "k")) == "k"
+
+
+def test_who_is_called_as_another_ones_digest_gets_nothing_of_it() -> None:
+    """A shop sees the digests in its operations. Somebody may register under one: his earlier keys are others still."""
+    anna = person("anna@example.org")
+    thief = person(keys_of(anna).removeprefix("person/"))
+
+    assert earlier_key_of_bound(thief, "pay") != key_of_bound(anna, "pay")
+    assert key_as_sent(thief, key_of_bound(anna, "pay")) == key_of_bound(anna, "pay")
 
 
 def test_a_customer_keeps_the_keys_when_a_card_comes() -> None:
     """A repeat after a lost answer is known as one, although meanwhile there is a card, or another one."""
-    before = Bound(reference="user-1")
-    first, second = (Bound(reference="user-1", customer_id=id_, keys_of=keys_of(before)) for id_ in ("cus_1", "cus_2"))
+    before = person("user-1")
+    first, second = (msgspec.structs.replace(before, customer_id=each, keys_of=keys_of(before)) for each in "12")
 
-    assert key_of_bound(before, "k") == key_of_bound(first, "k") == key_of_bound(second, "k") == "reference/user-1/k"
+    assert key_of_bound(before, "k") == key_of_bound(first, "k") == key_of_bound(second, "k")
     assert key_as_sent(second, key_of_bound(first, "k")) == "k"
+
+
+def test_an_app_gets_its_key_back_whatever_version_has_stored_it() -> None:
+    """It compares the key with those of its own orders; how the service keeps it is no business of the app."""
+    bound = person("anna@example.org")
+    kept, earlier = key_of_bound(bound, "reference/pay"), earlier_key_of_bound(bound, "reference/pay")
+
+    assert "anna" not in kept
+    assert earlier == "reference/anna%40example.org/reference/pay"
+    assert [key_as_sent(bound, each) for each in (kept, earlier)] == ["reference/pay"] * 2
+    assert earlier_key_of_bound(Bound(customer_id="cus_1", reference="anna@example.org"), "k") is None
 
 
 def test_a_key_is_shown_to_its_server_as_it_is_kept() -> None:

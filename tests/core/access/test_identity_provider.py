@@ -1,5 +1,6 @@
 """What an identity provider's claims must say, and what they allow."""
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.client_token import CLIENT_SCOPES, RATE, USUAL_SCOPES, shared_among_tokens
 from payrelay.core.access.credential import Bound, Scope, is_usable
 from payrelay.core.access.identity_provider import LEEWAY_S, IdentityClaimsError, IdentityProvider, bearer_of
+from payrelay.core.access.person_names import PersonNames, earlier_keys_of
 
 NOW_S = 1_800_000_000
 PROVIDER = IdentityProvider(
@@ -23,6 +25,7 @@ PROVIDER = IdentityProvider(
     scopes=USUAL_SCOPES,
     accounts=frozenset({"gateway"}),
 )
+NAMES = PersonNames(b"s" * 32)
 CLAIMS: dict[str, Any] = {
     "iss": "https://login.example/",
     "aud": ["payrelay", "other"],
@@ -32,39 +35,68 @@ CLAIMS: dict[str, Any] = {
 }
 
 
+def person(reference: str, order_id: str | None = None) -> Bound:
+    """Gives what a token of this person is bound to."""
+    keys_of, earlier = NAMES.keys_of(reference), earlier_keys_of(reference)
+    return Bound(reference=reference, order_id=order_id, keys_of=keys_of, earlier_keys_of=earlier)
+
+
 def reason(claims: dict[str, Any], identity_provider: IdentityProvider = PROVIDER) -> str:
     """Gives why the claims are refused."""
     with pytest.raises(IdentityClaimsError) as raised:
-        bearer_of(claims, identity_provider, NOW_S * 1000)
+        bearer_of(claims, identity_provider, NAMES, NOW_S * 1000)
     return raised.value.reason
 
 
 def test_a_user_becomes_a_bound_credential() -> None:
     """The identity provider says who it is; what that allows are the settings."""
-    made = bearer_of(CLAIMS, PROVIDER, NOW_S * 1000)
+    made = bearer_of(CLAIMS, PROVIDER, NAMES, NOW_S * 1000)
 
-    assert made.bound == Bound(reference="user-17")
+    assert made.bound == person("user-17")
     assert (made.principal, made.scopes, made.accounts) == ("shop", USUAL_SCOPES, frozenset({"gateway"}))
     assert made.id.startswith("idp_")
     assert "user-17" not in made.id
+
+
+def test_nobody_can_try_a_name_that_he_guesses() -> None:
+    """What is logged, counted and kept of a person is no plain hash of the name, and another installation's differs."""
+    made, others = (bearer_of(CLAIMS, PROVIDER, names, NOW_S * 1000) for names in (NAMES, PersonNames(b"o" * 32)))
+    guesses = ("user-17", "reference/user-17", "https://login.example/\0user-17")
+    hashes = {hashlib.sha256(guess.encode()).hexdigest() for guess in guesses}
+    kept = (made.id.removeprefix("idp_"), made.counted_as.rpartition("/")[2], made.requester.app)
+
+    assert not any(each in digest for each in kept for digest in hashes)
+    assert made.requester.app not in {hashlib.sha256(guess.encode()).hexdigest()[:16] for guess in guesses}
+    assert made.id != others.id
+    assert made.counted_as != others.counted_as
+    assert made.requester != others.requester
 
 
 def test_the_claim_may_hold_the_customers_id() -> None:
     """Where the app keeps it at the identity provider; a name that only looks like an id stays a name."""
     claims = CLAIMS | {"sub": "cus_" + "a" * 32}
 
-    assert bearer_of(claims, PROVIDER, NOW_S * 1000).bound == Bound(reference=claims["sub"])
+    assert bearer_of(claims, PROVIDER, NAMES, NOW_S * 1000).bound == person(claims["sub"])
     by_id = msgspec.structs.replace(PROVIDER, claim_is="customer")
-    assert bearer_of(claims, by_id, NOW_S * 1000).bound == Bound(customer_id=claims["sub"])
+    assert bearer_of(claims, by_id, NAMES, NOW_S * 1000).bound == Bound(customer_id=claims["sub"])
+
+
+def test_a_name_in_the_place_of_a_customers_id_is_kept_nowhere() -> None:
+    """A setting that names the wrong claim must not bring people's names into the log and the database."""
+    by_id = msgspec.structs.replace(PROVIDER, claim_is="customer")
+    made = bearer_of(CLAIMS | {"sub": "anna@example.org"}, by_id, NAMES, NOW_S * 1000)
+
+    assert not any("anna" in text for text in (made.id, made.counted_as, made.requester.app))
+    assert made.counted_as.endswith(NAMES.keys_of("anna@example.org"))
 
 
 def test_an_order_may_be_named_too() -> None:
     """A token without it reads for its user, and pays nothing."""
     identity_provider = msgspec.structs.replace(PROVIDER, order_claim="https://shop.example/order")
 
-    made = bearer_of(CLAIMS | {"https://shop.example/order": "A-1"}, identity_provider, NOW_S * 1000)
-    assert made.bound == Bound(reference="user-17", order_id="A-1")
-    assert bearer_of(CLAIMS, identity_provider, NOW_S * 1000).bound == Bound(reference="user-17")
+    made = bearer_of(CLAIMS | {"https://shop.example/order": "A-1"}, identity_provider, NAMES, NOW_S * 1000)
+    assert made.bound == person("user-17", order_id="A-1")
+    assert bearer_of(CLAIMS, identity_provider, NAMES, NOW_S * 1000).bound == person("user-17")
     assert reason(CLAIMS | {"https://shop.example/order": 5}, identity_provider) == "claims"
 
 
@@ -77,7 +109,7 @@ PRICE = {"order": "A-1", "amount": "345.67", "currency": "LKR"}
 )
 def test_an_amount_may_be_named_as_number_or_text(amount: object, minor: int) -> None:
     """Providers write claims in both ways; the hundredths are those that were written."""
-    made = bearer_of(CLAIMS | PRICE | {"amount": amount}, PAYS, NOW_S * 1000)
+    made = bearer_of(CLAIMS | PRICE | {"amount": amount}, PAYS, NAMES, NOW_S * 1000)
 
     assert made.bound is not None
     assert made.bound.allowance == Allowance(amount_minor=minor, currency="LKR")
@@ -89,8 +121,8 @@ def test_without_an_amount_nothing_is_paid(missing: str) -> None:
     """Such a token reads; a user can't choose what a bicycle costs."""
     claims = CLAIMS | {name: value for name, value in PRICE.items() if name != missing}
     for identity_provider in (PAYS, msgspec.structs.replace(PAYS, amount_claim=None)):
-        made = bearer_of(claims, identity_provider, NOW_S * 1000)
-        assert made.bound == Bound(reference="user-17", order_id="A-1")
+        made = bearer_of(claims, identity_provider, NAMES, NOW_S * 1000)
+        assert made.bound == person("user-17", order_id="A-1")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +179,7 @@ def test_what_is_not_meant_for_us_is_refused(changes: dict[str, Any], why: str) 
 @pytest.mark.parametrize("changes", [{"exp": NOW_S - LEEWAY_S + 1}, {"nbf": NOW_S + LEEWAY_S}, {"iat": NOW_S + 1.5}])
 def test_clocks_may_differ_a_little(changes: dict[str, Any]) -> None:
     """No user is rejected because an identity provider's clock is some seconds off."""
-    assert is_usable(bearer_of(CLAIMS | changes, PROVIDER, NOW_S * 1000), NOW_S * 1000)
+    assert is_usable(bearer_of(CLAIMS | changes, PROVIDER, NAMES, NOW_S * 1000), NOW_S * 1000)
 
 
 @given(st.frozensets(st.sampled_from(Scope)))
@@ -156,7 +188,7 @@ def test_an_identity_provider_never_allows_what_apps_may_not(scopes: frozenset[S
     identity_provider = msgspec.structs.replace(PROVIDER, scopes=scopes)
     claims = CLAIMS | {"scope": "payments:refund", "scopes": ["payments:refund"], "principal": "other"}
 
-    made = bearer_of(claims, identity_provider, NOW_S * 1000)
+    made = bearer_of(claims, identity_provider, NAMES, NOW_S * 1000)
     assert made.scopes == scopes & CLIENT_SCOPES
     assert made.principal == "shop"
 
@@ -169,8 +201,8 @@ values = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | s
 def test_odd_claims_break_nothing(changes: dict[str, object]) -> None:
     """They allow what they should, or are refused with a reason."""
     try:
-        made = bearer_of(CLAIMS | changes, PROVIDER, NOW_S * 1000)
+        made = bearer_of(CLAIMS | changes, PROVIDER, NAMES, NOW_S * 1000)
     except IdentityClaimsError:
         return
-    assert made.bound == Bound(reference=str((CLAIMS | changes)["sub"]))
+    assert made.bound == person(str((CLAIMS | changes)["sub"]))
     assert is_usable(made, NOW_S * 1000)

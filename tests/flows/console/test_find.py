@@ -56,6 +56,16 @@ async def test_whatever_is_named_leads_to_it(desk: Desk, text: str, nouns: set[s
     assert {hit.order_id for hit in found.hits} <= {"A-1", None}
 
 
+async def test_a_persons_operation_is_found_by_the_name_and_the_apps_key(desk: Desk) -> None:
+    """It is stored under a digest, which nobody at the desk can make; a shop has the name and the key in its books."""
+    key = desk.cases.relay.person_names.renamed("reference/anna%40example.org/pay")
+    await operation(desk, 1, at_ms=START_MS, idempotency_key=key, claim=f"key/{key}")
+
+    assert [hit.found_by for hit in (await looked_up(desk, text="reference/anna%40example.org/pay")).hits] == [
+        "idempotency key"
+    ]
+
+
 @pytest.mark.parametrize("text", ["person plain", "1292", CUSTOMER, "key plain", "page plain"])
 async def test_a_viewer_finds_nothing_by_what_names_a_customer(desk: Desk, text: str) -> None:
     """The page says that it was not looked for, so that nobody takes the silence for an answer."""

@@ -8,6 +8,7 @@ from payrelay.api.auth.client_tokens import Reason, TokenRefused
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential
 from payrelay.core.access.identity_provider import IdentityClaimsError, IdentityProvider, bearer_of
+from payrelay.core.access.person_names import PersonNames
 from payrelay.core.access.signatures import BadSignature, identity_claims, is_identity_token, key_id_of
 
 
@@ -19,11 +20,14 @@ class IdentityKeySource(Protocol):
 
 
 class IdentityTokenReader:
-    """Admits bearers of the identity provider's tokens that are meant for this service."""
+    """Admits bearers of the identity provider's tokens that are meant for this service, under ``names`` of its own."""
 
-    def __init__(self, identity_provider: IdentityProvider, keys: IdentityKeySource, clock: Clock) -> None:
+    def __init__(
+        self, identity_provider: IdentityProvider, keys: IdentityKeySource, names: PersonNames, clock: Clock
+    ) -> None:
         self._identity_provider = identity_provider
         self._keys = keys
+        self._names = names
         self._clock = clock
 
     async def admit(self, text: str) -> Credential:
@@ -35,7 +39,7 @@ class IdentityTokenReader:
         if key is None:
             raise TokenRefused(Reason.KEY)
         try:
-            return bearer_of(identity_claims(text, key), self._identity_provider, self._clock.now_ms())
+            return bearer_of(identity_claims(text, key), self._identity_provider, self._names, self._clock.now_ms())
         except BadSignature:
             raise TokenRefused(Reason.SIGNATURE) from None
         except IdentityClaimsError as error:

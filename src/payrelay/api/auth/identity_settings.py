@@ -10,6 +10,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.api.auth.identity_provider import IdentityKeySource, IdentityTokenReader
 from payrelay.clock import Clock
 from payrelay.core.access.identity_provider import IdentityProvider
+from payrelay.core.access.person_names import PersonNames
 from payrelay.settings import IdentitySettings
 
 KEYS: Final = "payrelay.runtime.identity_provider_keys"
@@ -27,7 +28,11 @@ _KeysAt: TypeAlias = Callable[[str, Clock, FilteringBoundLogger], _Keys]
 
 
 def identity_token_reader(
-    stack: AsyncExitStack, identity: IdentitySettings | None, clock: Clock, log: FilteringBoundLogger
+    stack: AsyncExitStack,
+    identity: IdentitySettings | None,
+    names: PersonNames,
+    clock: Clock,
+    log: FilteringBoundLogger,
 ) -> IdentityTokenReader | None:
     """Returns the reader of an identity provider's tokens, closed with the stack; None where none is configured."""
     if identity is None:
@@ -47,4 +52,4 @@ def identity_token_reader(
     keys_at: _KeysAt = import_module(KEYS).keys_at
     keys = keys_at(identity.jwks_url, clock, log)
     stack.push_async_callback(keys.close)
-    return IdentityTokenReader(identity_provider, keys, clock)
+    return IdentityTokenReader(identity_provider, keys, names, clock)

@@ -14,14 +14,14 @@ from payrelay.api.http.json_text import parse_object
 from payrelay.api.requests.body import parse_body
 from payrelay.api.requests.payment_bodies import ChargeBody
 from payrelay.api.requests.route import ParsedRequest, Policy, require_open
-from payrelay.core.access.bounds import has_order, key_of_bound, keys_of
+from payrelay.core.access.bounds import earlier_key_of_bound, has_order, key_of_bound, keys_of
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind, is_within
-from payrelay.core.customers.customer import CustomerFilter, CustomerState
-from payrelay.core.payments.operation import Kind, Operation, OperationFilter, claim_of_key
+from payrelay.core.payments.operation import Kind, OperationFilter
 from payrelay.core.subscriptions.subscription import Subscription
 from payrelay.errors import Code, Refusal
-from payrelay.flows.relay import Relay, Request
+from payrelay.flows.access.app_requests import earlier_of, resolved
+from payrelay.flows.relay import Relay
 
 
 async def own_order(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:
@@ -46,7 +46,7 @@ async def own_charge(relay: Relay, parsed: ParsedRequest, bound: Bound) -> Parse
         raise Refusal(Code.FORBIDDEN, "the token names no order to pay")
     _require_amount_named(bound)
     body, customer_id = parsed.body, bound.customer_id
-    earlier = await _repeated(relay, parsed.request) if keys_of(bound) != customer_id else None
+    earlier = await earlier_of(relay, parsed.request) if keys_of(bound) != customer_id else None
     if earlier is not None and earlier.customer_id is not None:
         customer_id = earlier.customer_id
     if "customer_token" not in parse_object(body):
@@ -83,7 +83,7 @@ async def own_subscription(relay: Relay, parsed: ParsedRequest, bound: Bound) ->
 
 async def own_cancellation(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:
     """Allows the end of an own subscription, and the repeat of such a request, whoever may have begun it by now."""
-    earlier = await _repeated(relay, parsed.request)
+    earlier = await earlier_of(relay, parsed.request)
     if earlier is not None and earlier.kind is Kind.CANCEL and earlier.subscription_id == parsed.id:
         return parsed
     return await own_subscription(relay, parsed, bound)
@@ -91,33 +91,8 @@ async def own_cancellation(relay: Relay, parsed: ParsedRequest, bound: Bound) ->
 
 async def own_key(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
     """Allows the operation under an Idempotency-Key of the credential's own."""
-    return msgspec.structs.replace(parsed, id=key_of_bound(bound, parsed.id))
-
-
-async def resolved(relay: Relay, request: Request) -> Request:
-    """Gives a request whose credential names its customer and the client's reference for it, where both are known.
-
-    Where several customers have one reference, the one that was approved last counts. Raises StoreUnavailable.
-    """
-    bound, customer = request.credential.bound, None
-    if bound is None:
-        return request
-    if bound.customer_id is not None:
-        customer = await relay.customers.get(bound.customer_id)
-    elif bound.reference is not None:
-        customer_filter = CustomerFilter(
-            merchant=relay.account(request.account).merchant,
-            principal=request.principal,
-            reference=bound.reference,
-            state=CustomerState.ACTIVE,
-        )
-        customer = next(iter(await relay.customers.list(customer_filter, before=None, limit=1)), None)
-    if customer is None or customer.principal != request.principal:
-        return request
-    named = msgspec.structs.replace(
-        bound, customer_id=customer.id, reference=customer.reference, keys_of=keys_of(bound)
-    )
-    return msgspec.structs.replace(request, credential=msgspec.structs.replace(request.credential, bound=named))
+    request = msgspec.structs.replace(parsed.request, earlier_key=earlier_key_of_bound(bound, parsed.id))
+    return msgspec.structs.replace(parsed, id=key_of_bound(bound, parsed.id), request=request)
 
 
 async def narrowed(policy: Policy | None, relay: Relay, parsed: ParsedRequest) -> ParsedRequest:
@@ -131,17 +106,10 @@ async def narrowed(policy: Policy | None, relay: Relay, parsed: ParsedRequest) -
     request = await resolved(relay, parsed.request)
     bound, key = request.credential.bound or parsed.request.credential.bound, request.idempotency_key
     if key is not None:
-        request = msgspec.structs.replace(request, idempotency_key=key_of_bound(bound, key))
+        request = msgspec.structs.replace(
+            request, idempotency_key=key_of_bound(bound, key), earlier_key=earlier_key_of_bound(bound, key)
+        )
     return await policy(relay, msgspec.structs.replace(parsed, request=request), bound)
-
-
-async def _repeated(relay: Relay, request: Request) -> Operation | None:
-    """Finds the operation that has the key of an app's request, which is a repeat then, or used the key twice."""
-    if request.idempotency_key is None:
-        return None
-    claim, now_ms = claim_of_key(request.idempotency_key), relay.clock.now_ms()
-    earlier = await relay.journal.find_claim(request.principal, claim, now_ms=now_ms)
-    return None if earlier is None else earlier.operation
 
 
 async def _has_operation_on(relay: Relay, parsed: ParsedRequest, bound: Bound) -> bool:

@@ -101,10 +101,13 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         customer_id: the only customer that it may act for.
         order_id: the only order that it may act on.
-        reference: the client's own name for the customer; the authenticator puts the customer's id in its place.
+        reference: the client's own name for the customer, which may be an e-mail address; the authenticator adds the
+            customer's id. Only a checkout stores it, until an erasure.
         allowance: what it may pay; None for nothing.
         keys_of: the prefix of its Idempotency-Keys, where it isn't made of the members above. By it a credential with a
-            reference keeps its keys when its customer gets a card, or another card.
+            reference keeps its keys when its customer gets a card, or another card. Where there is only a reference it
+            must be given (``core.access.person_names``).
+        earlier_keys_of: the prefix that an earlier version made of the reference, with which rows from then are found.
     """
 
     customer_id: str | None = None
@@ -112,10 +115,13 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None = None
     allowance: Allowance | None = None
     keys_of: str | None = None
+    earlier_keys_of: str | None = None
 
     def __post_init__(self) -> None:
         if self.customer_id is None and self.order_id is None and self.reference is None:
             raise ValueError("a bound credential is bound to a customer or to an order")
+        if self.reference is not None and self.customer_id is None and self.keys_of is None:
+            raise ValueError("a person needs a name under which the keys are kept (keys_of)")
 
     @property
     def subject(self) -> str:
@@ -125,8 +131,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
         if self.customer_id is not None:
             return self.customer_id
         # Quoted, because a name with a slash could read as a shorter name with a longer key.
-        noun, name = ("order", self.order_id) if self.reference is None else ("reference", self.reference)
-        return f"{noun}/{quote(str(name), safe='')}"
+        return f"order/{quote(str(self.order_id), safe='')}"
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,9 +6,10 @@ Rules:
 2. The claims must match the settings strictly; a missing claim is as wrong as one that differs. Only the order and the
    amount may be missing: such a token reads, and pays nothing.
 3. A token pays the exact amount of its claim, once for its order.
+4. Only the id of a customer names keys, permits and lines of the log. In place of any other name of a person they have
+   a keyed digest.
 """
 
-import hashlib
 import re
 from decimal import Decimal
 from typing import Final, Literal
@@ -18,15 +19,16 @@ import msgspec
 from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.client_token import CLIENT_SCOPES, RATE, shared_among_tokens
 from payrelay.core.access.credential import Bound, Credential, Scope
+from payrelay.core.access.person_names import PersonNames, earlier_keys_of
 from payrelay.core.money import AmountError, minor_units
 
 LEEWAY_S: Final = 30
 """How far the identity provider's clock may be from the service's clock."""
 NAME_LENGTH_MAX: Final = 255
 """Of the name of a user or an order in a claim, as everywhere."""
-_ID_DIGITS: Final = 24
 _amount_match: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?").fullmatch
 _currency_match: Final = re.compile(r"[A-Z]{3}").fullmatch
+_customer_match: Final = re.compile(r"cus_[0-9a-f]{32}").fullmatch
 
 
 class IdentityClaimsError(ValueError):
@@ -65,7 +67,9 @@ class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True):
     accounts: frozenset[str] | None
 
 
-def bearer_of(claims: dict[str, object], identity_provider: IdentityProvider, now_ms: int) -> Credential:
+def bearer_of(
+    claims: dict[str, object], identity_provider: IdentityProvider, names: PersonNames, now_ms: int
+) -> Credential:
     """Gives the credential of a token with these claims, whose signature is verified. Raises IdentityClaimsError."""
     if claims.get("iss") != identity_provider.issuer:
         raise IdentityClaimsError("issuer")
@@ -80,7 +84,7 @@ def bearer_of(claims: dict[str, object], identity_provider: IdentityProvider, no
     person = _name(claims, identity_provider.customer_claim)
     is_reference = identity_provider.claim_is == "reference"
     return Credential(
-        id="idp_" + hashlib.sha256(f"{identity_provider.issuer}\0{person}".encode()).hexdigest()[:_ID_DIGITS],
+        id=names.credential_id(identity_provider.issuer, person),
         principal=identity_provider.principal,
         key_hash=b"",
         scopes=identity_provider.scopes & CLIENT_SCOPES,
@@ -95,6 +99,8 @@ def bearer_of(claims: dict[str, object], identity_provider: IdentityProvider, no
             reference=person if is_reference else None,
             order_id=_order(claims, identity_provider),
             allowance=_allowance(claims, identity_provider),
+            keys_of=names.keys_of(person) if is_reference or _customer_match(person) is None else None,
+            earlier_keys_of=earlier_keys_of(person) if is_reference else None,
         ),
         shared_rate=shared_among_tokens("identity-provider", RATE),
     )

@@ -60,7 +60,10 @@ class Requester(NamedTuple):
 
     @classmethod
     def of_app(cls, principal: str, subject: str) -> "Requester":
-        """Makes that of an app. The name of its customer or order is digested, because a row has it in clear."""
+        """Makes that of an app; ``subject`` names its customer or order, and no person in clear.
+
+        It is digested to be short: a row of the permits has it.
+        """
         return cls(principal, hashlib.sha256(subject.encode()).hexdigest()[:16])
 
 

@@ -185,8 +185,8 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
     Raises Refusal (idempotency_mismatch, or conflict) where an unequal request has the key or the order.
     """
     checkouts = relay.checkouts
-    if request.idempotency_key is not None:
-        claimed = await checkouts.of_key(request.principal, request.idempotency_key)
+    for key in (request.idempotency_key, request.earlier_key):
+        claimed = None if key is None else await checkouts.of_key(request.principal, key)
         if claimed is not None:
             if not await _is_equal(relay, claimed, request, new):
                 raise Refusal(Code.IDEMPOTENCY_MISMATCH, "this Idempotency-Key was used with another request")

@@ -8,9 +8,10 @@ import msgspec
 from payrelay.core.access.bounds import has_operation
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed
 from payrelay.core.payments.idempotency import Repeat, decide_repeat
-from payrelay.core.payments.operation import CLEARABLE, OPEN_STATES, Kind, Operation, State
+from payrelay.core.payments.operation import CLEARABLE, OPEN_STATES, Kind, Operation, State, claim_of_key
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StillRunning
+from payrelay.flows.operations.kept_keys import other_key
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.store.payments.journal import ClaimedOperation, GuardedOperation
@@ -27,6 +28,21 @@ under way it is the usual second."""
 FOREIGN_RETRY_AFTER_S: Final = 10
 """Retry-After for a request that is blocked by the guard of another caller's operation, whatever its state: the caller
 learns nothing of it."""
+
+
+async def find_earlier(relay: Relay, request: Request, claim: str | None) -> ClaimedOperation | None:
+    """Finds the operation of an equal claim, or of the other claim under which it may be stored.
+
+    Raises OperationForged, StoreUnavailable.
+    """
+    other = other_key(relay, request, request.idempotency_key)
+    for each in (claim, None if other is None else claim_of_key(other)):
+        found = None
+        if each is not None:
+            found = await relay.journal.find_claim(request.principal, each, now_ms=relay.clock.now_ms())
+        if found is not None:
+            return found
+    return None
 
 
 def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:

@@ -12,11 +12,9 @@ import msgspec
 
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.audit_chain import (
-    HASHED,
     AnchorCheckpoint,
     AnchoredSpan,
     AnchorExplanation,
-    digest_of_values,
     sum_text,
 )
 from payrelay.core.payments.idempotency import claim_of
@@ -429,7 +427,7 @@ def _wrong(record: AuditRecord, trail: Trail, earlier: int) -> list[AuditFinding
         for version, text in (
             *_wrong_with_checkpoint(record),
             *_wrong_with_entries(record, trail, earlier),
-            *_wrong_with_row(record.row, record.entries[-1]),
+            *_wrong_with_row(record.row, record.entries[-1], record.digest_left),
             *_wrong_with_sealed(record),
         )
     ]
@@ -468,14 +466,14 @@ def _wrong_with_entries(record: AuditRecord, trail: Trail, earlier: int) -> list
     return wrong
 
 
-def _wrong_with_row(row: Mapping[str, Value], newest: ChainedEntry) -> list[tuple[int | None, str]]:
+def _wrong_with_row(row: Mapping[str, Value], newest: ChainedEntry, digest_left: str) -> list[tuple[int | None, str]]:
     version = newest.link.version
     if row["version"] != version:
         return [(version, f"it is the newest entry, but the operation has version {row['version']!s}")]
     wrong: list[tuple[int | None, str]] = []
     if row["chain"] != newest.hash:
         wrong.append((version, "the operation is chained to another entry than this, its newest"))
-    if newest.hash and digest_of_values(tuple(row[name] for name in HASHED)) != newest.link.row_digest:
+    if newest.hash and digest_left != newest.link.row_digest:
         wrong.append((version, "the operation is not as this entry, its newest, left it"))
     elif row["state"] != newest.link.state:
         wrong.append((version, f"this entry says {newest.link.state}, and the operation {row['state']!s}"))

@@ -37,6 +37,7 @@ from payrelay.flows.operations.answer_repeat import (
     answer_blocked,
     answer_of_state,
     answer_repeat,
+    find_earlier,
     with_operation_headers,
 )
 from payrelay.flows.operations.intent import Intent, new_operation, store_new
@@ -79,10 +80,9 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
     """
     fingerprint = fingerprint_of(request.account, intent.call)
     claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
-    if claim is not None:
-        earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
-        if earlier is not None:
-            return answer_repeat(relay, earlier, request, fingerprint)
+    earlier = await find_earlier(relay, request, claim)
+    if earlier is not None:
+        return answer_repeat(relay, earlier, request, fingerprint)
     await relay.paused.require_open(request.account)
     if await require_own(relay, request, intent.subject):
         await require_unpaid_before(relay, request, intent)

@@ -11,6 +11,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.payments.operation import Operation, OperationFilter
 from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
+from payrelay.flows.operations.kept_keys import other_key
 from payrelay.flows.pagination import answer_page
 from payrelay.flows.payments.operation_views import (
     ChargebackView,
@@ -62,7 +63,12 @@ async def show_operation_by_key(relay: Relay, request: Request, idempotency_key:
     Raises Refusal (not_found) where the caller may see none.
     """
     principal = None if _sees_all(request) else request.principal
-    operation = await relay.journal.newest_by_key(request.account, principal, idempotency_key)
+    found = [
+        await relay.journal.newest_by_key(request.account, principal, each)
+        for each in (idempotency_key, other_key(relay, request, idempotency_key))
+        if each is not None
+    ]
+    operation = max((each for each in found if each is not None), key=lambda each: each.id, default=None)
     return await _show(relay, request, operation, None)
 
 

@@ -20,6 +20,7 @@ from payrelay.core.payments.operation import Operation, captured_guard, claim_of
 from payrelay.core.secret import exact_hash, secret_hash
 from payrelay.errors import CallCleared, wrong_field
 from payrelay.flows.access.ownership import is_foreign
+from payrelay.flows.operations.answer_repeat import find_earlier
 from payrelay.flows.relay import Relay, Request
 
 _HANDLE: Final = "chk_"
@@ -106,7 +107,7 @@ async def _is_repeat(relay: Relay, request: Request, call: Capture | Void) -> bo
     claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
     if claim is None:
         return False
-    earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
+    earlier = await find_earlier(relay, request, claim)
     return earlier is not None and earlier.operation.fingerprint == fingerprint
 
 
@@ -123,7 +124,7 @@ async def _token_of_key(relay: Relay, request: Request, checkout: Checkout) -> s
     if request.idempotency_key is None:
         return None
     claim = claim_of_key(request.idempotency_key)
-    earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
+    earlier = await find_earlier(relay, request, claim)
     if earlier is None or earlier.operation.order_id != checkout.order_id:
         return None
     try:

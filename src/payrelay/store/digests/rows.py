@@ -200,6 +200,7 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "anchors": "each covers the one before; the newest is compared with what was noted outside",
     "history_checkpoints": "each is signed by the key of the chain, and the audit compares it",
     "anchor_checkpoints": "each is signed by the key of the chain, and the audit compares it",
+    "renamed_keys": "each is signed by the key of the chain, and the audit compares it",
     "clearing": "it says how far the clearing has come; what is cleared is judged by its own row",
     "clearing_skipped": "it says what the clearing tries again; what is cleared is judged by its own row",
     "meta": "every value is sealed under its name",

@@ -11,13 +11,16 @@ import msgspec
 
 from payrelay.core.payments.audit_chain import (
     EXPLANATION_PREFIX,
+    HASHED,
     AnchorCheckpoint,
     AnchoredSpan,
     AnchorExplanation,
     ChainKey,
     HistoryCheckpoint,
     Link,
+    RenamedKey,
     closed_history,
+    digest_left,
     weight,
 )
 from payrelay.core.payments.operation import Operation
@@ -27,7 +30,14 @@ from payrelay.store.digests.rows import ALERT_VERSION as ROW_ALERT_VERSION
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.payments.operation_rows import CLEARED, answer_context, call_context, history_checkpoint, link_of
+from payrelay.store.payments.operation_rows import (
+    CLEARED,
+    answer_context,
+    call_context,
+    history_checkpoint,
+    link_of,
+    renamed_key,
+)
 from payrelay.store.statements import meta
 from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT, ADD_ROW_ALERT, GET_ROW_ALERT, TOLD_ON
 from payrelay.store.statements.payments import audit as statements
@@ -43,6 +53,7 @@ EARLIER: Final = "trusted_at_upgrade"
 """The name in ``meta`` of what was trusted as it stood; never changed."""
 _EARLIER_CONTEXT: Final = b"meta/trusted_at_upgrade"
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
+_HASHED_PLACES: Final = tuple(_COLUMNS.index(name) for name in HASHED)
 _BEFORE_ALL: Final = -(2**63)
 _NO_ANSWER: Final = ""
 _NUMBER_DIGITS_MAX: Final = 18
@@ -71,6 +82,7 @@ class AuditRecord(NamedTuple):
         is_call_cleared, is_answer_cleared: whether the sealed mark of the clearing is in the place of call or answer.
         checkpoint: what stands for the cleared beginning of its history; None where there is none.
         is_checkpoint_signed: whether the key of the chain has signed it.
+        digest_left: of the row as its newest entry must have left it; empty where there is no row.
     """
 
     operation_id: str
@@ -82,6 +94,7 @@ class AuditRecord(NamedTuple):
     is_answer_cleared: bool = False
     checkpoint: HistoryCheckpoint | None = None
     is_checkpoint_signed: bool = True
+    digest_left: str = ""
 
 
 class Anchor(NamedTuple):
@@ -299,6 +312,11 @@ class Trail:
             total += weight(self.key, link.operation_id, link.version, entry_hash)
         return entries, total
 
+    async def renamed_key_of(self, operation_id: str) -> RenamedKey | None:
+        """Reads what stands for the digest of an operation's row before another key. Raises StoreUnavailable."""
+        rows = await self._rows(Statement(statements.GET_RENAMED_KEY, (operation_id,)))
+        return renamed_key(rows[0][0]) if rows else None
+
     async def anchor_checkpoint(self, number: int) -> AnchorCheckpoint | None:
         """Reads the checkpoint of an anchor; None where there is none that is signed. Raises StoreUnavailable."""
         rows = await self._rows(Statement(statements.ANCHOR_CHECKPOINTS, (number - 1, 1)))
@@ -347,12 +365,13 @@ class Trail:
     def _record(self, operation_id: str, row: Row | None, entries: _Entries) -> AuditRecord:
         if row is None:
             return AuditRecord(operation_id, None, entries, can_open_call=False, answer_digest=None)
-        *values, sealed_call, sealed_answer, packed_checkpoint, kept = row
+        *values, sealed_call, sealed_answer, packed_checkpoint, kept, packed_renamed = row
         call = self._opened(sealed_call, call_context(operation_id))
         answer = None if sealed_answer is None else self._opened(sealed_answer, answer_context(operation_id))
         checkpoint, is_signed = history_checkpoint(packed_checkpoint, self.key)
+        renamed = renamed_key(packed_renamed)
         if kept is not None:
-            closed = closed_history(kept, values, self.key)
+            closed = closed_history(kept, values, self.key, renamed)
             is_signed = closed is not None and closed.is_signed
             if closed is not None:
                 checkpoint = closed.checkpoint
@@ -367,6 +386,7 @@ class Trail:
             is_answer_cleared=answer == CLEARED,
             checkpoint=checkpoint,
             is_checkpoint_signed=is_signed,
+            digest_left=digest_left(tuple(values[place] for place in _HASHED_PLACES), renamed, self.key),
         )
 
     def _answer_digest(self, operation_id: str, sealed: Value, plain: bytes | None) -> str | None:

@@ -11,8 +11,15 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.events.event import of_operation
-from payrelay.core.payments.audit_chain import ChainKey, HistoryCheckpoint, Link, closed_history, row_digest
-from payrelay.core.payments.operation import JournalEntry, Kind, Operation
+from payrelay.core.payments.audit_chain import (
+    ChainKey,
+    HistoryCheckpoint,
+    Link,
+    RenamedKey,
+    closed_history,
+    row_digest,
+)
+from payrelay.core.payments.operation import JournalEntry, Kind, Operation, claim_of_key
 from payrelay.errors import CallCleared, StoreUnusable
 from payrelay.store.digests.rows import OPERATIONS, RowKey
 from payrelay.store.engine.database import Row, Statement, Value
@@ -94,11 +101,22 @@ class OperationRows:
     def of_closed(self, row: Row) -> list[JournalEntry]:
         """Gives the newest entry of a closed history, which is all there is of it; none where it or the row was forged.
 
-        The row has the columns of the operation, and behind them what is kept of the history.
+        The row has the columns of the operation, and behind them what is kept of the history and of another key.
         """
-        *columns, kept = row
-        closed = closed_history(kept, columns, self.key)
+        *columns, kept, renamed = row
+        closed = closed_history(kept, columns, self.key, renamed_key(renamed))
         return [entry_of(closed.newest)] if closed is not None and closed.is_right(self.key) else []
+
+    def renamed(self, operation: Operation, idempotency_key: str) -> tuple[Statement, Statement]:
+        """Gives the statements that put another Idempotency-Key into the row of an operation that was read just now."""
+        before = operation.idempotency_key
+        has_own_claim = before is not None and operation.claim == claim_of_key(before)
+        claim = claim_of_key(idempotency_key) if has_own_claim else None
+        after = msgspec.structs.replace(operation, idempotency_key=idempotency_key)
+        digest = self._digests.of(OPERATIONS, columns_of(after))
+        parameters = (operation.id, operation.version, operation.chain, before, idempotency_key, claim, digest)
+        line = RenamedKey.of(operation, after, self.key)
+        return Statement(statements.RENAME_KEY, parameters), Statement(statements.ADD_RENAMED_KEY, tuple(line))
 
     def answer(self, operation_id: str, sealed: Value) -> Answer | None:
         """Opens the stored answer of an operation; None where it was cleared. Raises StoreUnusable."""
@@ -184,6 +202,7 @@ def _record_statement(
         link.row_digest,
         link.answer_digest,
         *before_and_after,
+        operation.idempotency_key,
     )
     is_answered = operation.kind not in _CHARGES
     if is_answered:
@@ -206,6 +225,14 @@ def history_checkpoint(packed: Value, key: ChainKey) -> tuple[HistoryCheckpoint 
     _, operation_id, version, previous, state, signature = msgspec.json.decode(str(packed))
     checkpoint = HistoryCheckpoint(operation_id, version, previous, state)
     return checkpoint, checkpoint.signature(key) == signature
+
+
+def renamed_key(packed: Value) -> RenamedKey | None:
+    """Gives what a statement gave as one value of a row's digest before another key; None where it never got one."""
+    if packed is None:
+        return None
+    _, *members = msgspec.json.decode(str(packed))
+    return RenamedKey(*members)
 
 
 def link_of(row: Row) -> tuple[Link, str]:

@@ -53,7 +53,7 @@ def _is_cleared(operation_id: str, version: int, key: ChainKey) -> Unit[bool]:
     """Tells whether a checkpoint stands for a journal entry: it was here, and is too old to be kept."""
     rows = yield Statement(CLOSED_HISTORY, (operation_id,))
     if rows:
-        *columns, kept = rows[0]
+        *columns, kept, _ = rows[0]
         closed = closed_history(kept, columns, key)
         return closed is not None and closed.is_signed and closed.checkpoint.version > version
     rows = yield Statement(statements.CHECKPOINT, (operation_id,))

@@ -21,7 +21,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from payrelay.core.payments.audit_chain import AnchorCheckpoint, HistoryCheckpoint, closed_history, closed_text, weight
+from payrelay.core.payments.audit_chain import (
+    AnchorCheckpoint,
+    HistoryCheckpoint,
+    RenamedKey,
+    closed_history,
+    closed_text,
+    row_digest,
+    weight,
+)
 from payrelay.core.payments.operation import CLEARABLE, FINAL, Operation
 from payrelay.core.retention import DEFAULT_PERIODS, Kept, Periods
 from payrelay.errors import Outdated
@@ -152,7 +160,7 @@ class Clearing:
         Where another process clears the same at this moment, nothing is cleared; nor is a history beside processes of
         another version, for now. Raises StoreError.
         """
-        if await self._must_wait(kept):
+        if kept is Kept.HISTORIES and await self.has_other_versions():
             return Batch(0, is_done=True)
         progress = (await self.progress())[kept]
         if not progress.ran_at_ms:
@@ -168,7 +176,7 @@ class Clearing:
 
     async def retry(self, kept: Kept, before_ms: int, now_ms: int, *, limit: int = BATCH) -> int:
         """Clears what could not be cleared an hour ago; gives how many were cleared. Raises StoreError."""
-        if await self._must_wait(kept):
+        if kept is Kept.HISTORIES and await self.has_other_versions():
             return 0
         parameters = (kept.value, now_ms - TRIED_AGAIN_MS, limit)
         rows = await self._database.read(all_rows(Statement(statements.SKIPPED_OPERATIONS, parameters)))
@@ -185,10 +193,8 @@ class Clearing:
         """Gives some free pages of an embedded database's file back to the disk. Raises StoreUnavailable."""
         await self._database.write(all_rows(Statement(statements.RELEASE_PAGES, ())))
 
-    async def _must_wait(self, kept: Kept) -> bool:
-        """Tells whether processes of another version are there that may not know closed histories."""
-        if kept is not Kept.HISTORIES:
-            return False
+    async def has_other_versions(self) -> bool:
+        """Tells whether processes of another version use the database. Raises StoreUnavailable."""
         [[sessions]] = await self._database.read(all_rows(Statement(OTHER_VERSIONS, ())))
         return bool(sessions)
 
@@ -241,7 +247,8 @@ class Clearing:
         anchored_ms = await self._spans.anchored_until_ms()
         for operation in plan.cleared:
             entries = await self._trail.entries_of(operation.id)
-            kept = _kept_of(entries, operation, self._trail) if len(entries) > 1 else None
+            renamed = await self._trail.renamed_key_of(operation.id) if _is_renamed(entries, operation) else None
+            kept = _kept_of(entries, operation, self._trail, renamed) if len(entries) > 1 else None
             if kept is None:
                 needless.append(operation.id)
                 continue
@@ -306,14 +313,21 @@ def _fate(operation: Operation, before_ms: int, now_ms: int) -> _Fate:
     return _Fate.CLEARED
 
 
-def _kept_of(entries: tuple[ChainedEntry, ...], operation: Operation, trail: Trail) -> str | None:
+def _is_renamed(entries: tuple[ChainedEntry, ...], operation: Operation) -> bool:
+    """Tells whether a row is not as its newest entry left it: it may have got another key since."""
+    return bool(entries) and entries[-1].link.row_digest != row_digest(operation)
+
+
+def _kept_of(
+    entries: tuple[ChainedEntry, ...], operation: Operation, trail: Trail, renamed: RenamedKey | None
+) -> str | None:
     """Gives what is to be kept of a history; None where it isn't chained, or the row is not as its end left it."""
     if not _is_chained(entries, operation, trail):
         return None
     *_, last, newest = entries
     checkpoint = HistoryCheckpoint(operation.id, newest.link.version, last.hash, last.link.state)
     kept = closed_text(checkpoint, newest.link, trail.key)
-    closed = closed_history(kept, columns_of(operation), trail.key)
+    closed = closed_history(kept, columns_of(operation), trail.key, renamed)
     return kept if closed is not None and closed.is_right(trail.key) else None
 
 

@@ -149,10 +149,14 @@ async def _seen(parts: CaseParts, text: str, findings: Findings) -> None:
 
 async def _of_clients(parts: CaseParts, text: str, findings: Findings) -> None:
     """Finds by what a client chose, which may have a customer's name in it."""
-    operations = await parts.searches.operations_of_key(text)
-    findings.add(hits.of_operation(each, "idempotency key") for each in operations)
-    of_key, of_reference = parts.searches.checkouts_of_key, parts.searches.checkouts_of_reference
-    for found_in, found_by in ((of_key, "idempotency key"), (of_reference, "customer's reference")):
+    searches, renamed = parts.searches, parts.relay.person_names.renamed(text)
+    for key in (text,) if renamed is None else (text, renamed):
+        operations = await searches.operations_of_key(key)
+        findings.add(hits.of_operation(each, "idempotency key") for each in operations)
+    for found_in, found_by in (
+        (searches.checkouts_of_key, "idempotency key"),
+        (searches.checkouts_of_reference, "customer's reference"),
+    ):
         checkouts = await found_in(text)
         findings.add(hits.of_checkout(each, found_by) for each in checkouts)
 

@@ -5,15 +5,17 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.payments.operations import CHECKPOINT_OF_OPERATION, OPERATION_COLUMNS
+from payrelay.store.statements.payments.operations import CHECKPOINT_OF_OPERATION, OPERATION_COLUMNS, RENAMED_KEY
 
-_WITH_SEALED: Final = f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, {CHECKPOINT_OF_OPERATION}, closed_history"
+_WITH_SEALED: Final = (
+    f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, {CHECKPOINT_OF_OPERATION}, closed_history, {RENAMED_KEY}"
+)
 
 AUDIT_ROWS: Final = query(
     f"SELECT {_WITH_SEALED} FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
 )
-"""Reads operations with their sealed values, the checkpoints of their histories, and what is kept of closed ones, in
-the order of their ids, behind an id."""
+"""Reads operations with their sealed values, the checkpoints of their histories, what is kept of closed ones, and of
+their digests before another key, in the order of their ids, behind an id."""
 
 FIRST_AUDIT_ROWS: Final = query(
     f"SELECT {_WITH_SEALED} FROM operations WHERE id >= $1 ORDER BY id LIMIT $2",
@@ -22,6 +24,9 @@ FIRST_AUDIT_ROWS: Final = query(
 
 AUDIT_ROW: Final = query(f"SELECT {_WITH_SEALED} FROM operations WHERE id = $1")
 """Reads one operation, with the same beside it."""
+
+GET_RENAMED_KEY: Final = query(f"SELECT {RENAMED_KEY} FROM operations WHERE id = $1")
+"""Reads what stands for the digest of an operation's row before it got another key."""
 
 _ENTRY_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
 

@@ -41,6 +41,11 @@ CHECKPOINT_OF_OPERATION: Final = (
 )
 """The checkpoint of an operation's history; null where nothing of it was cleared."""
 
+RENAMED_KEY: Final = f"""(
+        SELECT {packed("renamed_keys", "operation_id, version, masked", "renamed_keys.signature")}
+        FROM renamed_keys WHERE operation_id = operations.id)"""
+"""What stands for the digest of an operation's row before it got another key; null where it never got one."""
+
 LOCKED_COLUMNS: Final = f"{OPERATION_COLUMNS}, row_digest"
 """What is read of an operation by a statement that changes its row: it may see the row of a later moment than the
 history."""
@@ -55,7 +60,7 @@ _ACCEPTED_TYPES: Final = (
 """Of an operation's columns, its sealed call, its first entry, and its digest."""
 _RECORDED_TYPES: Final = (
     *("text", "text", "bigint", "text", "bigint", "text", "text", "bigint", "bigint", "bytea"),
-    *("bigint", "text", "text", "bigint", "text", "text", "text", "text", "text"),
+    *("bigint", "text", "text", "bigint", "text", "text", "text", "text", "text", "text"),
 )
 _ANSWERED_TYPES: Final = ("text", "text", "bigint", "text")
 _EVENT_TYPES: Final = ("text", "text", "text", "text", "text", "text", "bigint", "text", "text")
@@ -102,9 +107,10 @@ _UPDATE_OPERATION: Final = """
         updated_at_ms = $8, send_by_ms = $9, sealed_answer = COALESCE($10::bytea, sealed_answer),
         probe_at_ms = $14, chain = $15, row_digest = $19{more}{source}
     WHERE id = $1 AND version = $3::bigint - 1 AND chain = $18
+      AND COALESCE(operations.idempotency_key, '') = COALESCE($20::text, '')
       AND (SELECT hash FROM history WHERE operation_id = $1 ORDER BY version DESC LIMIT 1) = $18"""
 
-_ANSWERED: Final = ", order_id = $20, subscription_id = $21, amount_minor = $22, currency = $23"
+_ANSWERED: Final = ", order_id = $21, subscription_id = $22, amount_minor = $23, currency = $24"
 
 _CLAIM_GIVEN_BACK: Final = ", claim = NULL"
 
@@ -132,7 +138,7 @@ def _record(choice: RecordStatement) -> Query:
         *(_ANSWERED_TYPES if choice.is_answered else ()),
         *(_EVENT_TYPES if choice.has_event else ()),
     )
-    first = 24 if choice.is_answered else 20
+    first = 25 if choice.is_answered else 21
     numbers = [f"${number}" for number in range(first, first + len(_EVENT_TYPES))]
     typed = ", ".join(f"{number}::{kind}" for number, kind in zip(numbers, _EVENT_TYPES, strict=True))
     event_part = f", told AS ({PUT_EVENT} SELECT {typed} FROM changed{{join}})" if choice.has_event else ""
@@ -171,8 +177,8 @@ RECORDS: Final = {
 """The statements that change an operation that still has the version before.
 
 They add the journal entry, and store the sealed answer where there is one. They give no row, and write nothing, where
-the version, or the hash to which the new entry is chained, is another. Nor do they where the history's newest entry has
-another hash: somebody put the row back to what it was before then, or took entries away.
+the version, the Idempotency-Key, or the hash to which the new entry is chained, is another. Nor do they where the
+history's newest entry has another hash: somebody put the row back to what it was before then, or took entries away.
 
 The claim stays as it is unless it is given back. So a claim that has lapsed, and that another operation took over, is
 not taken back. The order and amount of a charge stay too. Its reply can't change them, and a database rewrites an index
@@ -181,9 +187,33 @@ the event's nine. One statement writes both, which costs PostgreSQL no round tri
 """
 
 CLOSED_HISTORY: Final = query(
-    f"SELECT {OPERATION_COLUMNS}, closed_history FROM operations WHERE id = $1 AND closed_history IS NOT NULL"
+    f"""
+    SELECT {OPERATION_COLUMNS}, closed_history, {RENAMED_KEY} FROM operations
+    WHERE id = $1 AND closed_history IS NOT NULL""",
 )
-"""Reads what is kept of a cleared history, behind the columns of its operation."""
+"""Reads what is kept of a cleared history, and of the digest before another key, behind its operation's columns."""
+
+RENAME_KEY: Final = query(
+    """
+    UPDATE operations SET idempotency_key = $5, row_digest = $7,
+      claim = CASE
+        WHEN claim IS NULL OR $6::text IS NULL THEN claim
+        WHEN EXISTS (
+          SELECT 1 FROM operations AS other
+          WHERE other.claim = $6::text AND other.principal = operations.principal AND other.id <> operations.id
+        ) THEN NULL
+        ELSE $6::text
+      END
+    WHERE id = $1 AND version = $2::bigint AND chain = $3 AND idempotency_key = $4
+    RETURNING id""",
+)
+"""Puts the Idempotency-Key $5 in the place of $4, and the claim $6 in the place of the claim. Where another operation
+has that claim already, repeats find that one. Gives no row where the row is another one than was read."""
+
+ADD_RENAMED_KEY: Final = query(
+    "INSERT INTO renamed_keys (operation_id, version, masked, signature) VALUES ($1, $2, $3, $4)"
+)
+"""Stores what stands for the digest that a row had before it got another key."""
 
 FIND_CLAIM: Final = batched_query(
     f"SELECT {READ_COLUMNS}, sealed_answer FROM operations WHERE principal = $1 AND claim = $2", "text", "text"
