@@ -9,7 +9,7 @@ from typing import Final
 
 from tests.scenarios.program import surroundings
 
-BEFORE: Final = "bef3b6f3b37c7ff9568e189e9c7736d27ab37ee2"
+BEFORE: Final = "af2f0a46bec23cf42a71120ce9cd64d117b105ed"
 """The version before: the newest commit of it. After a release this is the release's commit. A migration that this
 commit can't work with, because it doesn't know what a name with ``since`` means, needs a newer one here."""
 ROOT: Final = Path(__file__).parents[2]
