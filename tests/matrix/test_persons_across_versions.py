@@ -20,13 +20,15 @@ from tests.scenarios.stories import charge_body, settings_for
 PRICE: Final[dict[str, Any]] = {"amount": "345.67", "currency": "LKR"}
 SCOPES: Final = "payments:charge,operations:read"
 ANNA: Final = "anna@example.org"
+WITH_NAMES: Final = "1c4a5745e1e63f934b183ff53b94d64da6df07e8"
+"""The last commit that stored a person's name in clear, in the Idempotency-Keys."""
 
 
 @pytest.fixture
 def older(tmp_path: Path) -> dict[str, str]:
     """Puts the sources of the version before into a folder; gives the settings with which they are what is run."""
     try:
-        return version_before(tmp_path / "before")
+        return version_before(tmp_path / "before", WITH_NAMES)
     except VersionMissing as missing:
         lacking(str(missing))
 

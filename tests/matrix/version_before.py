@@ -19,12 +19,12 @@ class VersionMissing(Exception):
     """The version before is not in the history that is here."""
 
 
-def version_before(folder: Path) -> dict[str, str]:
+def version_before(folder: Path, commit: str = BEFORE) -> dict[str, str]:
     """Puts its sources into a new folder; gives the settings with which ``python -m payrelay`` runs them.
 
-    Raises VersionMissing.
+    Takes those of an earlier commit where one is named. Raises VersionMissing.
     """
-    packed = subprocess.run(["git", "archive", BEFORE, "src"], cwd=ROOT, capture_output=True, check=False)
+    packed = subprocess.run(["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=False)
     if packed.returncode:
         raise VersionMissing("the version before is not here: this is no git repository, or a shallow clone")
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:

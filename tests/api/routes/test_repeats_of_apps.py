@@ -30,7 +30,7 @@ from payrelay.flows.relay import Relay, Request
 from payrelay.store import open_database
 
 ALLOWANCE = Allowance(amount_minor=150, currency="LKR")
-PERSON = Bound(reference="user-1", order_id="A-1", allowance=ALLOWANCE)
+PERSON = Bound(reference="user-1", order_id="A-1", allowance=ALLOWANCE, keys_of="person/1")
 CHARGE: dict[str, Any] = {"type": "PAYMENT", "order_id": "A-1", "items": "Tea", "currency": "LKR", "amount": 1}
 
 
