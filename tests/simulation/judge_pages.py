@@ -48,7 +48,7 @@ _OWNED: Final = (
     "SELECT payment_id FROM operations WHERE payment_id IS NOT NULL AND state = 'succeeded' "
     "AND kind NOT IN ('refund', 'release')"
 )
-_CHARGED_AFTER: Final = "SELECT id FROM operations WHERE customer_id = ? AND created_at_ms > ?"
+_CHARGED_AFTER: Final = "SELECT id FROM operations WHERE customer_id = ? AND created_at_ms > ? AND created_at_ms < ?"
 _OPERATORS_CALLED: Final = """
     SELECT checkout_id, CAST(-version AS TEXT) FROM checkout_alerts WHERE version < 0
     UNION
@@ -370,7 +370,9 @@ def taken_back_by_banks(gateway: Gateway) -> dict[int, LedgerEntry]:
 def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
     """One approval makes one customer; nobody else is one; and who was removed is charged no more.
 
-    A checkout whose money a bank took back before it was proved is not completed by its customer.
+    A checkout whose money a bank took back before it was proved is not completed by its customer. Where a removal is
+    lost, and the list of revocations with it, nobody can know of it afterwards. It still counts for what began before
+    the loss, and where the list was kept it counts for good.
     """
     taken_back = taken_back_by_banks(run.gateway)
     given_up = {each.entry.order_id for each in paid if each.entry.payment_id in taken_back}
@@ -394,7 +396,10 @@ def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid
         if told.ask.method != "DELETE" or "customers/" not in told.ask.path or told.heard is None:
             continue
         if told.heard.http_status == 200:
-            removed = told.ask.path.partition("/")[2], START_MS + int(told.heard_at_s * 1000)
+            customer_id, until_s = told.ask.path.partition("/")[2], float("inf")
+            if run.loss is not None and run.loss.has_lost_removal(customer_id, told.heard_at_s):
+                until_s = run.loss.lost_s
+            removed = customer_id, START_MS + int(told.heard_at_s * 1000), START_MS + until_s * 1000
             for row in run.auditor.execute(_CHARGED_AFTER, removed):
                 yield f"{row[0]} began after its customer had been removed"
 

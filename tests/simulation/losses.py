@@ -106,6 +106,7 @@ class Loss:
         operations: those that were lost, by their ids.
         checkout_ids: of the checkouts that were lost.
         order_ids: of all these.
+        customer_ids: of the customers whose removal was lost, with the list of revocations that had it.
         is_outlived: whether processes have gone on over the copy.
         since_ms: since when commits are lost, as the operator said who began the recovery.
     """
@@ -115,6 +116,7 @@ class Loss:
     operations: dict[str, LostOperation]
     checkout_ids: frozenset[str]
     order_ids: frozenset[str]
+    customer_ids: frozenset[str]
     is_outlived: bool
     since_ms: int | None = None
     began_s: float | None = None
@@ -154,6 +156,10 @@ class Loss:
     def has_opened(self, told_at_s: float, asked_at_s: float) -> bool:
         """Tells whether what was told of may have lost its owner, and the end of the recovery has opened it to all."""
         return self.is_told_of(told_at_s) and self.ended_s is not None and asked_at_s >= self.ended_s
+
+    def has_lost_removal(self, customer_id: str, told_at_s: float) -> bool:
+        """Tells whether nothing says any more that a customer was removed, of which somebody was told then."""
+        return customer_id in self.customer_ids and self.is_told_of(told_at_s)
 
     def is_after(self, entry: JournalEntry) -> bool:
         """Tells whether an entry of a history was made after the loss."""

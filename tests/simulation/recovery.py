@@ -177,11 +177,13 @@ class Recovery:
     def _lose(self, image: bytes, older: Outside) -> None:
         town, fate = self._town, self._fate
         before = _operations_in(town.auditor)
-        checkouts = _checkouts_in(town.auditor)
+        checkouts, removed = _checkouts_in(town.auditor), _customers_in(town.auditor, "removed")
         is_outlived = town.replace_database(image, is_outlived=fate.is_outlived and not fate.is_stopped)
         left, checkouts_left = _operations_in(town.auditor), _checkouts_in(town.auditor)
         operations = {id_: each for id_, each in before.items() if id_ not in left}
         lost_checkouts = {id_: order_id for id_, order_id in checkouts.items() if id_ not in checkouts_left}
+        # Where the list of revocations was kept, what was removed is removed again.
+        forgotten = frozenset() if fate.outside == "kept" else removed & _customers_in(town.auditor, "active")
         town.loss = Loss(
             copied_s=fate.copied_s,
             lost_s=town.loop.time(),
@@ -189,6 +191,7 @@ class Recovery:
             checkout_ids=frozenset(lost_checkouts),
             order_ids=frozenset(lost_checkouts.values())
             | {each.order_id for each in operations.values() if each.order_id is not None},
+            customer_ids=forgotten,
             is_outlived=is_outlived,
         )
         if town.outside is not None and fate.outside != "kept":
@@ -413,3 +416,7 @@ def _operations_in(auditor: sqlite3.Connection) -> dict[str, LostOperation]:
 
 def _checkouts_in(auditor: sqlite3.Connection) -> dict[str, str]:
     return dict(auditor.execute("SELECT id, order_id FROM checkouts"))
+
+
+def _customers_in(auditor: sqlite3.Connection, state: str) -> frozenset[str]:
+    return frozenset(row[0] for row in auditor.execute("SELECT id FROM customers WHERE state = ?", (state,)))

@@ -73,10 +73,6 @@ _OPEN_PAGES = (
     "(SELECT count(*) FROM checkouts WHERE state = 'open') + (SELECT count(*) FROM outbox) + "
     "(SELECT count(*) FROM deliveries WHERE next_try_at_ms IS NOT NULL)"
 )
-_STATE = (
-    "SELECT state, (SELECT event FROM history WHERE operation_id = id ORDER BY version DESC LIMIT 1) "
-    "FROM operations WHERE id = ?"
-)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -211,11 +207,10 @@ class Universe:
 
     def sending(self, operation_id: str | None, endpoint: str) -> None:
         """Looks, at the moment of the writing, whether what is written is on disk."""
-        row = self.auditor.execute(_STATE, (operation_id,)).fetchone()
-        is_journaled = row is not None and (row[0] == "sending" or row[1] == "probing")
-        is_lost = self.loss is not None and self.loss.is_in_flight(operation_id, self.loop.time())
-        if not is_journaled and not is_lost:
-            self.blame(f"{endpoint} of {operation_id} is sent while its row says {row}")
+        if self.loss is not None and self.loss.is_in_flight(operation_id, self.loop.time()):
+            return
+        for fault in self.eyes.faults_of_sending(operation_id, endpoint, self.clock.now_ms()):
+            self.blame(fault)
 
     # What an operator does.
 

@@ -11,6 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from payrelay.core.payments.operation import Event, State
+from payrelay.flows.resolution.resend import SEND_WITHIN_S
+
 _TRIGGERS: Final = """
 CREATE TABLE seen_changes (number INTEGER PRIMARY KEY, subject TEXT, version INTEGER, type TEXT);
 CREATE TABLE seen_events (
@@ -49,6 +52,8 @@ SELECT subject, type FROM seen_changes AS change WHERE number > ? AND NOT EXISTS
     AND json_extract(event.data, '$.version') IS change.version
 )
 """
+_STATE: Final = "SELECT state FROM operations WHERE id = ?"
+_NEWEST: Final = "SELECT version, event, at_ms FROM history WHERE operation_id = ? ORDER BY version DESC LIMIT 2"
 _LAST: Final = "SELECT coalesce(max(number), 0) FROM seen_changes"
 _CHANGES: Final = "SELECT subject, type FROM seen_changes ORDER BY number"
 _EVENTS: Final = "SELECT id, subject, type, principal FROM seen_events ORDER BY number"
@@ -70,6 +75,29 @@ class Witness:
     def __init__(self, auditor: sqlite3.Connection) -> None:
         self._auditor = auditor
         self._seen = 0
+        self._used: set[tuple[str, int]] = set()
+
+    def faults_of_sending(self, operation_id: str | None, endpoint: str, now_ms: int) -> Iterator[str]:
+        """Looks, at the moment of the writing, whether what is written is on disk, and hasn't been sent before.
+
+        Each sending is announced by a line of its own, which is the newest. The reply to the first sending may come
+        after the line of a resending: a process was suspended in between, or couldn't store it at once. That an effect
+        is known by then stops no resending that waits for its connection. It does nothing, because only what
+        the gateway does once is sent again. Any other line there is a fault: a refusal that was told would be undone.
+        """
+        row = self._auditor.execute(_STATE, (operation_id,)).fetchone()
+        lines = self._auditor.execute(_NEWEST, (operation_id,)).fetchall()
+        if len(lines) == 2 and lines[0][1] == Event.SUCCEEDED and _is_under_way(lines[1], now_ms):
+            lines = lines[1:]
+        state, event = None if row is None else row[0], lines[0][1] if lines else None
+        is_announced = state == State.SENDING or event == Event.RESENT_TO_RESOLVE
+        if not is_announced or operation_id is None:
+            yield f"{endpoint} of {operation_id} is sent while its row says {(state, event)}"
+            return
+        line = operation_id, lines[0][0]
+        if line in self._used:
+            yield f"{endpoint} of {operation_id} is sent twice while its row says {(state, event)}"
+        self._used.add(line)
 
     def faults_of_commit(self) -> Iterator[str]:
         """Looks at what was committed since it was asked last."""
@@ -105,6 +133,12 @@ class Witness:
         if unpublished or undelivered or stopped:
             yield f"{unpublished} events have no position, {undelivered} were not delivered, {stopped} endpoints stand"
         yield from _faults_of_receiving(events, received)
+
+
+def _is_under_way(line: tuple[int, str | None, int], now_ms: int) -> bool:
+    """Tells whether a line announces a resending that may still go out."""
+    _, event, at_ms = line
+    return event == Event.RESENT_TO_RESOLVE and now_ms <= at_ms + SEND_WITHIN_S * 1000
 
 
 def _faults_of_receiving(events: list[tuple[str, str, str, str]], received: dict[str, list[str]]) -> Iterator[str]:

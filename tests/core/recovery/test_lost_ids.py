@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.recovery.lost_ids import CLOCKS_MS, may_be_lost, may_lack_a_change
+from payrelay.core.recovery.lost_ids import CLOCKS_MS, may_be_lost, may_lack_a_change, tries_lost_since_ms
 
 SINCE_MS: Final = 1_700_000_000_000
 UNTIL_MS: Final = SINCE_MS + 60_000
@@ -92,3 +92,21 @@ def test_what_was_made_before_the_loss_may_lack_its_last_change(
 ) -> None:
     """A final no about what a thing became would be false; what was made later stands as it is."""
     assert may_lack_a_change(made_ms, incarnation, is_behind=is_behind) is may_lack
+
+
+@pytest.mark.parametrize(
+    ("incarnation", "is_behind", "since_ms"),
+    [
+        (FIRST, False, None),
+        (RECOVERING, False, SINCE_MS - CLOCKS_MS),
+        (msgspec.structs.replace(RECOVERING, acknowledged={"app": UNTIL_MS}), False, SINCE_MS - CLOCKS_MS),
+        (msgspec.structs.replace(RECOVERING, acknowledged={"shop": UNTIL_MS}), False, None),
+        (ENDED, False, None),
+        (ENDED, True, 0),
+    ],
+)
+def test_tries_may_be_lost_until_their_principal_acknowledges_or_the_recovery_ends(
+    incarnation: Incarnation, *, is_behind: bool, since_ms: int | None
+) -> None:
+    """Only what can have been charged in lost commits is spared a final no; later everything is told as it is."""
+    assert tries_lost_since_ms("shop", incarnation, is_behind=is_behind) == since_ms

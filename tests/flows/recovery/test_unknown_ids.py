@@ -3,25 +3,29 @@
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pytest
 from tests.flows.hosted import hosting
 from tests.flows.losing import MINUTE_MS, Losing
-from tests.flows.vault import charge_by
+from tests.flows.vault import approved_in, charge_by
 from tests.flows.world import START_MS, asked
 
+from payrelay.core.payments.operation import Kind
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
 from payrelay.flows.checkouts.show_checkout import show_checkout
 from payrelay.flows.checkouts.visit_checkout import visit_checkout
-from payrelay.flows.customers.erase_customer import erase_customer
+from payrelay.flows.customers.erase_customer import erase_customer, remove_customer
 from payrelay.flows.customers.show_customer import show_customer
 from payrelay.flows.events.read_events import follow_events
+from payrelay.flows.operations.intent import Intent
 from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.find_operations import show_operation, show_operation_by_key
-from payrelay.flows.relay import Relay
+from payrelay.flows.payments.stored_customer import with_token
+from payrelay.flows.relay import Relay, Request
 from payrelay.flows.subscriptions.show_subscription_states import show_subscription_state
 from payrelay.store.alerts import Alerts, AlertSubject
 
@@ -40,6 +44,7 @@ async def _visit(relay: Relay, at_ms: int) -> object:
 
 
 Ask = Callable[[Relay, int], Awaitable[object]]
+Leave = Callable[[Relay, Request, str], Awaitable[object]]
 ASK: Final[dict[str, Ask]] = {
     "a checkout": lambda relay, at_ms: show_checkout(relay, asked(), _id("chk", at_ms)),
     "the page of a checkout": _visit,
@@ -112,3 +117,49 @@ async def test_a_charge_by_a_handle_that_may_be_lost_is_no_final_refusal_and_cal
     assert await world.operations() == []
     losing.end()
     assert await _code(charge(world.relay, asked(), charge_by(_id("cus", START_MS)))) is Code.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("leave", [remove_customer, erase_customer])
+@pytest.mark.parametrize("settle", [Losing.end, partial(Losing.acknowledge, principal="shop")])
+async def test_a_charge_of_a_customer_who_left_is_not_denied_while_its_first_try_may_be_lost(
+    losing: Losing, leave: Leave, settle: Callable[[Losing], None]
+) -> None:
+    """The lost try charged the customer before: a final no would have the shop take the money from another card."""
+    relay = losing.world.relay
+    customer = await approved_in(losing.world)
+    losing.lose()
+    await leave(relay, asked(), customer.id)
+    assert await _code(charge(relay, asked("k-1"), charge_by(customer.id))) is Code.UNAVAILABLE
+    settle(losing)
+    assert await _code(charge(relay, asked("k-1"), charge_by(customer.id))) is Code.INVALID_REQUEST
+    assert losing.world.account.sent == []
+
+
+async def test_a_charge_of_a_customer_who_left_before_anything_was_lost_is_refused(losing: Losing) -> None:
+    """No try of the lost window can have charged it, so the shop is told at once and for good."""
+    relay = losing.world.relay
+    customer = await approved_in(losing.world)
+    await remove_customer(relay, asked(), customer.id)
+    losing.lose(START_MS + 60 * MINUTE_MS, START_MS + 61 * MINUTE_MS)
+    assert await _code(charge(relay, asked(), charge_by(customer.id))) is Code.INVALID_REQUEST
+
+
+async def test_while_the_database_is_behind_no_charge_of_a_customer_who_left_is_denied(losing: Losing) -> None:
+    """Nobody knows yet since when commits are lost, so any charge may have been carried out."""
+    relay = losing.world.relay
+    customer = await approved_in(losing.world)
+    await remove_customer(relay, asked(), customer.id)
+    relay.lost_commits.fall_behind(1, "operation op_1 is missing")
+    assert await _code(charge(relay, asked(), charge_by(customer.id))) is Code.UNAVAILABLE
+
+
+async def test_a_customer_who_leaves_during_the_look_for_the_first_try_is_not_denied_either(losing: Losing) -> None:
+    """The look may show the charge a moment after the removal, and its answer must not be a final no."""
+    world = losing.world
+    customer = await approved_in(world)
+    call = charge_by(customer.id)
+    intent = Intent(kind=Kind.CHARGE, call=call, subject="order/A-1")
+    prepared = await with_token(world.relay, asked(), call, intent, lost_since_ms=START_MS)
+    await remove_customer(world.relay, asked(), customer.id)
+    assert prepared.condition is not None
+    assert await _code(world.database.read(prepared.condition("op_1"))) is Code.UNAVAILABLE

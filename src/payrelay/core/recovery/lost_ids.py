@@ -36,3 +36,16 @@ def may_lack_a_change(made_ms: int, current: Incarnation, *, is_behind: bool) ->
     if is_behind:
         return True
     return current.lost is not None and current.is_recovering and made_ms <= current.lost.until_ms + CLOCKS_MS
+
+
+def tries_lost_since_ms(principal: str, current: Incarnation, *, is_behind: bool) -> int | None:
+    """Gives since when earlier tries of a principal's requests may be lost, in ms since 1970; None where none may be.
+
+    While the database is behind and no recovery has begun, that may be ever since. A principal that has acknowledged
+    the recovery repeats nothing.
+    """
+    if is_behind:
+        return 0
+    if current.lost is None or not current.is_recovering or principal in current.acknowledged:
+        return None
+    return current.lost.since_ms - CLOCKS_MS

@@ -23,7 +23,8 @@ async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
     Raises Refusal: forbidden over the credential's largest amount and for what a bound credential isn't for,
     invalid_request for the handle of a customer that can't be charged, conflict where the order has as many payments as
     a bound credential allows. A repeat is answered even then: its fingerprint is made of the handle and not of the
-    token, so a later change of the customer makes no other request of it.
+    token, so a later change of the customer makes no other request of it. Where an earlier try is perhaps lost, and
+    may have charged a customer before the removal, the charge is unavailable and not an invalid_request.
     """
     require_amount(request.credential, call.amount_minor)
     intent = Intent(
@@ -44,4 +45,7 @@ async def _prepared(relay: Relay, request: Request, call: Charge, intent: Intent
     """Returns the intent of a charge that is no repeat, as far as a bound credential allows it."""
     condition = require_charge_allowed(relay, request, call)
     intent = msgspec.structs.replace(intent, condition=condition)
-    return await with_token(relay, request, call, intent) if is_handle(call.customer_token) else intent
+    if not is_handle(call.customer_token):
+        return intent
+    lost_since_ms = await relay.lost_commits.tries_lost_since_ms(request.principal)
+    return await with_token(relay, request, call, intent, lost_since_ms=lost_since_ms)

@@ -1,11 +1,14 @@
 """Puts the token of a stored customer into a charge, in place of the customer's handle."""
 
+from collections.abc import Callable
+from typing import Final
+
 import msgspec
 
 from payrelay.core.access.bounds import owns_customer
 from payrelay.core.calls import Charge
 from payrelay.core.customers.customer import CustomerState
-from payrelay.errors import Refusal, wrong_field
+from payrelay.errors import Code, Refusal, wrong_field
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.alerts import LOST_CUSTOMERS_ROW
@@ -13,12 +16,18 @@ from payrelay.store.customers import state_of
 from payrelay.store.engine.database import Unit
 from payrelay.store.payments.journal import Condition
 
+RETRY_AFTER_S: Final = 30
+"""The shop has to acknowledge, or an operator to end the recovery; every half minute is soon enough to notice that."""
 
-async def with_token(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
+
+async def with_token(
+    relay: Relay, request: Request, call: Charge, intent: Intent, *, lost_since_ms: int | None = None
+) -> Intent:
     """Adds the call that is sent, in which the customer's token replaces the handle.
 
     The token goes only to the gateway; the stored call has the handle. Who is removed before the charge is stored is
-    not charged.
+    not charged. ``lost_since_ms`` is since when an earlier try of the request may be lost; None where none may be. For
+    a customer that was removed since then, the refusal is no final one: the earlier try may have charged it before.
     """
     customer = await relay.customers.get(call.customer_token)
     if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
@@ -26,9 +35,11 @@ async def with_token(relay: Relay, request: Request, call: Charge, intent: Inten
         raise wrong_field("customer_token", "names no customer of yours on this account")
     token = await relay.customers.token_of(customer.id)
     if token is None:
-        raise _gone(customer.state)
+        is_in_doubt = lost_since_ms is not None and customer.updated_at_ms >= lost_since_ms
+        raise _gone_in_doubt(customer.state) if is_in_doubt else _gone(customer.state)
     sent = msgspec.structs.replace(call, customer_token=token.reveal())
-    condition = _while_active(customer.id, intent.condition)
+    gone = _gone if lost_since_ms is None else _gone_in_doubt
+    condition = _while_active(customer.id, intent.condition, gone)
     return msgspec.structs.replace(intent, sent=sent, customer_id=customer.id, condition=condition)
 
 
@@ -47,14 +58,27 @@ async def _tell_lost(relay: Relay, merchant: str, customer_id: str) -> None:
 
 
 def _gone(state: CustomerState | None) -> Refusal:
-    became = "erased" if state is CustomerState.ERASED else "removed"
-    return wrong_field("customer_token", f"names a customer that was {became}")
+    return wrong_field("customer_token", f"names a customer that was {_became(state)}")
 
 
-def _while_active(customer_id: str, also: Condition | None) -> Condition:
+def _gone_in_doubt(state: CustomerState | None) -> Refusal:
+    sentence = (
+        f"customer_token names a customer that was {_became(state)}, and the database lost its newest operations: an"
+        " earlier try of this request may have been carried out before; this request was not sent"
+    )
+    return Refusal(Code.UNAVAILABLE, sentence, retry_after_s=RETRY_AFTER_S)
+
+
+def _became(state: CustomerState | None) -> str:
+    return "erased" if state is CustomerState.ERASED else "removed"
+
+
+def _while_active(
+    customer_id: str, also: Condition | None, gone: Callable[[CustomerState | None], Refusal]
+) -> Condition:
     """Returns the condition that the customer is still active when the charge is stored: the permit may take long.
 
-    ``also`` is a further condition.
+    ``also`` is a further condition, and ``gone`` makes the refusal.
     """
 
     def active(operation_id: str) -> Unit[None]:
@@ -62,6 +86,6 @@ def _while_active(customer_id: str, also: Condition | None) -> Condition:
             yield from also(operation_id)
         state = yield from state_of(customer_id)
         if state is not CustomerState.ACTIVE:
-            raise _gone(state)
+            raise gone(state)
 
     return active

@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.recovery.clearance import wait_until_shown_ms
 from payrelay.core.recovery.incarnations import DatabaseIdentity, Incarnation, lost_since
-from payrelay.core.recovery.lost_ids import may_be_lost, may_lack_a_change
+from payrelay.core.recovery.lost_ids import may_be_lost, may_lack_a_change, tries_lost_since_ms
 from payrelay.errors import Code, Refusal
 from payrelay.runtime.recovery.cleared_checkouts import ClearedCheckouts
 
@@ -170,6 +170,14 @@ class LostCommits:
         current = (await self.identity()).current
         if may_lack_a_change(made_ms, current, is_behind=self.must_wait):
             raise Refusal(Code.UNAVAILABLE, f"this {noun} {STALE_SENTENCE}", retry_after_s=RETRY_AFTER_S)
+
+    async def tries_lost_since_ms(self, principal: str) -> int | None:
+        """Gives since when earlier tries of a principal's requests may be lost; None where none may be.
+
+        Raises StoreUnavailable where that can't be known.
+        """
+        current = (await self.identity()).current
+        return tries_lost_since_ms(principal, current, is_behind=self.must_wait)
 
     def known_for_ms(self, number: int) -> int:
         """Gives how long this process has known of an incarnation, in ms by a steady clock; 0 where it doesn't."""
