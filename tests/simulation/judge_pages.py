@@ -5,6 +5,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol
+from urllib.parse import urlencode
 
 import msgspec
 from tests.simulation.buyers import Paid
@@ -15,6 +16,7 @@ from tests.simulation.network import DAY_S, Gateway
 from tests.simulation.postman import Posted
 from tests.simulation.process import START_MS
 
+from payrelay.core.checkouts.checkout import INQUIRED_FOR_MS
 from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.money import text_of
@@ -30,7 +32,7 @@ LAST_LOOK_S: Final = 60.0
 """What the last look at the gateway takes at most before a checkout ends."""
 _CHECKOUTS: Final = (
     "SELECT id, kind, state, order_id, amount_minor, currency, payment_id, subscription_id, customer_id, "
-    "created_at_ms, updated_at_ms FROM checkouts"
+    "created_at_ms, updated_at_ms, expires_at_ms FROM checkouts"
 )
 _STEPS: Final = "SELECT subject, type FROM seen_changes WHERE subject LIKE 'checkout:%' ORDER BY number"
 _NOTIFICATIONS: Final = "SELECT digest, verdict, state, why FROM notifications"
@@ -55,7 +57,7 @@ _OPERATORS_CALLED: Final = """
     SELECT checkouts.id, notifications.payment_id FROM notifications
     JOIN checkouts ON checkouts.merchant = notifications.merchant AND checkouts.order_id = notifications.order_id
     WHERE notifications.state = 'needs_attention' AND notifications.why = 'may_be_lost'"""
-"""The checkouts and payments that only an operator can bring together, since commits were lost."""
+"""The checkouts and payments that only an operator can bring together, since commits were lost, or a plan not read."""
 _ORDERS_CHARGED: Final = "SELECT DISTINCT order_id FROM operations WHERE order_id IS NOT NULL"
 
 
@@ -73,6 +75,7 @@ class Checkout(NamedTuple):
     customer_id: str | None
     created_at_ms: int
     updated_at_ms: int
+    expires_at_ms: int
 
 
 class Noted(NamedTuple):
@@ -328,6 +331,10 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
     Nor of an order with two plans which of them was meant.
     And but for a gateway that showed another payment than was made, when it was asked at the end. Nor is one seen that
     a lost charge may have made: an operator was called to it.
+
+    Where the gateway can't be asked, a checkout waits for a day, as is promised, and then ends. Nothing is seen whose
+    order no search has shown until then. To a plan's payment that was shown, while the plan could not be read, an
+    operator must have been called. Before the day is over, that excuses nothing.
     """
     charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
     owned = {checkout.payment_id for checkout in checkouts}
@@ -345,13 +352,28 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
         if any(other.kind != "payment" for other in others):
             continue
         for each in paid:
-            if each.entry.payment_id in taken_back or (checkout.id, str(each.entry.payment_id)) in called:
+            if each.entry.payment_id in taken_back or _is_waited_out(run, checkout, each):
+                continue
+            is_called = (checkout.id, str(each.entry.payment_id)) in called
+            if is_called and (run.loss is not None or _has_waited(checkout)):
                 continue
             # Who edits a form may have paid for an order before it was asked for.
             is_its = each.at_s >= (checkout.created_at_ms - START_MS) / 1000
             is_there = is_its and _fits(checkout, each) and each.visible_at_s + LAST_LOOK_S < ended_s
             if is_there and str(each.entry.payment_id) not in owned:
                 yield f"{checkout} ended although {each} could be seen"
+
+
+def _has_waited(checkout: Checkout) -> bool:
+    """Tells whether a checkout ended so late that it no longer had to wait for a gateway that can't be asked."""
+    return checkout.updated_at_ms >= checkout.expires_at_ms + INQUIRED_FOR_MS
+
+
+def _is_waited_out(run: Judged, checkout: Checkout, paid: Paid) -> bool:
+    """Tells whether a checkout waited for its day, and no search showed its order once the payment could be seen."""
+    ended_s = (checkout.updated_at_ms - START_MS) / 1000
+    searched = run.gateway.searched_at_s[urlencode({"order_id": checkout.order_id})]
+    return _has_waited(checkout) and not any(paid.visible_at_s <= at_s <= ended_s for at_s in searched)
 
 
 def _is_left_to_a_person(loss: Loss | None, checkout: Checkout, paid: Paid) -> bool:

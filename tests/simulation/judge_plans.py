@@ -110,7 +110,7 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
         if plan is None:
             run.blame(f"subscription {subscription_id} is known, and the gateway has none of that number")
             continue
-        news = [each for each in posted if each.fields.get("subscription_id") == subscription_id]
+        news = [each for each in posted if _is_news_of(plan, each)]
         taken = [each for each in news if hashlib.sha256(each.body).hexdigest() in applied]
         paid = [entry for entry in entries[subscription_id] if entry.kind in PAID]
         run.count_up("installments", len(paid))
@@ -128,6 +128,14 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
             *await _faults_after_reading(run, plan, paid, reader),
         ):
             run.blame(f"subscription {subscription_id} {fault}")
+
+
+def _is_news_of(plan: Subscription, each: Posted) -> bool:
+    """Tells whether a notification reports a plan: its order must be the plan's too, which alone of the two is signed.
+
+    News that was read as of another order may finish a checkout of that order, and tells nothing of the plan it names.
+    """
+    return (each.fields.get("subscription_id"), each.fields["order_id"]) == (str(plan.subscription_id), plan.order_id)
 
 
 def _owner_of_order(run: Judged, plan: Subscription) -> str | None:

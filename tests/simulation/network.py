@@ -1,6 +1,7 @@
 """The way to the simulated gateway: it takes time, loses things on the way there and back, and knows who sent what."""
 
 import asyncio
+from collections import defaultdict
 from contextvars import ContextVar
 from dataclasses import dataclass
 from random import Random
@@ -93,6 +94,8 @@ class Gateway:
         self.fate = fate
         self.arrivals: list[Arrival] = []
         self.lied_at_s: list[float] = []
+        self.searched_at_s: dict[str, list[float]] = defaultdict(list)
+        """When searches arrived whose whole and true answers have payments, by the texts of their queries."""
         self.inquiry_numbers: set[int] = set()
         """The calls that were made for an operation, by their numbers in the gateway's log."""
         self.faults: dict[str, int] = {}
@@ -145,6 +148,8 @@ class Gateway:
             reply = NOTHING_FOUND if isinstance(reply, Reply) and reply.http_status == 200 else reply
         if fault in LIES and isinstance(reply, Reply):
             self.lied_at_s.append(self.loop.time())
+        if endpoint == "search" and fault is None and isinstance(reply, Reply) and _has_found(reply):
+            self.searched_at_s[sent.call.query].append(self.loop.time())
         is_late = fault in {"late_visibility", "pending"}
         if is_late and fault == "late_visibility" and self.random.random() < MASKED_SHARE:
             reply = Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
@@ -209,6 +214,11 @@ class Sent:
 def _settle(answer: "asyncio.Future[Reply | Loss]", reply: Reply | Loss) -> None:
     if not answer.done():
         answer.set_result(reply)
+
+
+def _has_found(reply: Reply) -> bool:
+    body: object = msgspec.json.decode(reply.body)
+    return reply.http_status == 200 and isinstance(body, dict) and body.get("status") == 1
 
 
 def _shown(reply: Reply | Loss | None) -> str:

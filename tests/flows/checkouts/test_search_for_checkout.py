@@ -33,7 +33,8 @@ from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.order_search import PAUSE_MS_MIN
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
-from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_checkout, inquire
+from payrelay.flows.checkouts.doubted_payments import call_to_unread_plan
+from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_checkout, inquire, note_abandoned
 from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.flows.operators.alert import begin_alerts
 from payrelay.gateways.gateway import NO_HEADERS
@@ -545,5 +546,68 @@ async def test_no_operator_is_called_to_a_checkout_that_was_completed_meanwhile(
     completed = advance(checkout, CheckoutEvent.COMPLETED, at_ms=world.clock.now_ms())
     assert completed is not None
     await world.checkouts.change(completed, has_event=True)
+
+    assert await alerted(world) == []
+
+
+async def ended_unread(world: InboxWorld, *, unreadable: type) -> None:
+    """Lets a checkout end after a look at the payments, and more than a day in which one thing could not be read."""
+    world.account.unreadable.add(AllSubscriptions)
+    await looked(world)
+    world.account.unreadable = {unreadable}
+    for _ in range(5):
+        assert (await world.checkout()).state is CheckoutState.OPEN
+        assert await alerted(world) == []
+        world.clock.passed_ms += 6 * 3_600_000
+        await end_checkouts(world.relay)
+        await world.finish()
+    assert (await world.checkout()).state is CheckoutState.EXPIRED
+
+
+@pytest.mark.parametrize("unreadable", [AllSubscriptions, PaymentsOfOrder])
+async def test_an_operator_is_called_to_a_payment_whose_plan_was_never_read(
+    world: InboxWorld, unreadable: type
+) -> None:
+    """The gateway showed the payment, and not the plan. A shop that sees ``expired`` alone has them paid twice."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    await ended_unread(world, unreadable=unreadable)
+
+    (message,) = await alerted(world)
+    assert (message["kind"], message["checkout_id"]) == ("checkout_payment_unknown", "chk_0001")
+    assert (message["payment_id"], message["state"]) == ("320025000001", "expired")
+    assert "the first of the subscription" in message["why"]
+    assert "checkout_payment_unknown" in world.world.log_events
+
+
+async def test_no_operator_is_called_where_no_payment_was_shown(world: InboxWorld) -> None:
+    """Most customers who leave a page have paid nothing; operators would stop to look at alerts."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    await ended_unread(world, unreadable=PaymentsOfOrder)
+
+    assert await alerted(world) == []
+
+
+async def test_no_operator_is_called_where_nothing_was_ever_read(world: InboxWorld) -> None:
+    """The gateway was down from the beginning: nobody knows of any payment."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.unreadable.add(PaymentsOfOrder)
+    await ended_unread(world, unreadable=PaymentsOfOrder)
+
+    assert await alerted(world) == []
+
+
+async def test_no_operator_is_called_to_a_payment_that_may_be_another_checkouts(world: InboxWorld) -> None:
+    """While a second checkout of the order is open, the payment may be on its page: that one's end tells."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.unreadable.add(AllSubscriptions)
+    await looked(world)
+    checkout = await world.checkout()
+    await note_abandoned(world.relay, checkout)
+    await world.open_checkout(CheckoutKind.PAYMENT)
+    world.account.unreadable.add(PaymentsOfOrder)
+    await call_to_unread_plan(world.relay, checkout)
 
     assert await alerted(world) == []

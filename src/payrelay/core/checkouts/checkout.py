@@ -115,7 +115,7 @@ STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
     CheckoutState.COMPLETED: "The customer paid, approved or authorized what was asked.",
     CheckoutState.FAILED: "The gateway said that it failed; the customer may still try again on the gateway's page.",
     CheckoutState.CANCELLED: "The customer or the gateway cancelled it; the customer may still go on and complete it.",
-    CheckoutState.EXPIRED: "Its time ended, and the service knows of no payment.",
+    CheckoutState.EXPIRED: "Its time ended, and nothing proves to the service that it was paid.",
 }
 
 

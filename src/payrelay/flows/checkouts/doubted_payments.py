@@ -51,6 +51,20 @@ async def call_operator(relay: Relay, checkout: Checkout, payment_id: str) -> No
         relay.log.error("checkout_payment_unknown", checkout_id=checkout.id, payment_id=payment_id)
 
 
+async def call_to_unread_plan(relay: Relay, checkout: Checkout) -> None:
+    """Calls an operator to the payment that may be the first of a checkout's plan, where the plan was never read.
+
+    The gateway has shown the payment in the last search of the order that it answered. A checkout that then ends is
+    ``expired`` although the customer may have subscribed. Calls nobody where something else of the order may own the
+    payment. May be repeated. Raises StoreError.
+    """
+    if checkout.kind is not CheckoutKind.RECURRING:
+        return
+    reading = await relay.order_searches.reading(checkout.merchant, checkout.order_id)
+    for payment in () if reading is None else await unowned(relay, checkout, reading.payments):
+        await call_operator(relay, checkout, payment.payment_id)
+
+
 async def unowned(relay: Relay, checkout: Checkout, payments: Iterable[Payment]) -> tuple[Payment, ...]:
     """Returns the payments that fit the checkout, and that belong to no operation, no other checkout and no import.
 

@@ -25,7 +25,7 @@ from payrelay.core.payments.order_search import OURS
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import Outdated, Refusal, StoreError
-from payrelay.flows.checkouts.doubted_payments import doubted_since, is_shown_by_now
+from payrelay.flows.checkouts.doubted_payments import call_to_unread_plan, doubted_since, is_shown_by_now
 from payrelay.flows.checkouts.search_for_checkout import NoObservationError, paid_by, search_for_checkout
 from payrelay.flows.order_search import OrderSearch, search_of
 from payrelay.flows.relay import Relay
@@ -256,12 +256,26 @@ async def _end(relay: Relay, checkout: Checkout) -> Checkout:
         if await _is_shown_later(relay, checkout):
             return checkout  # the worker leases it again
         if checkout.kind in SHOWN:
-            # While the gateway is down, the checkout stays open: the worker leases it again every four minutes.
-            needs_observation = relay.clock.now_ms() < checkout.expires_at_ms + INQUIRED_FOR_MS
-            checkout = await _inquire_at_gateway(relay, checkout, ENDED, needs_observation=needs_observation)
+            checkout = await _inquire_at_end(relay, checkout)
         return await expire(relay, checkout) if checkout.is_open else checkout
     except (StoreError, Refusal) as error:
         relay.log.warning("checkout_not_ended", checkout_id=checkout.id, reason=str(error))
+        return checkout
+
+
+async def _inquire_at_end(relay: Relay, checkout: Checkout) -> Checkout:
+    """Makes the last inquiry about a checkout; raises NoObservationError where the checkout must stay open after it.
+
+    While the gateway is down, the checkout stays open, for INQUIRED_FOR_MS: the worker leases it again every four
+    minutes. After that it ends, and an operator is called to what an earlier search may have shown of it. Raises
+    StoreError.
+    """
+    try:
+        return await _inquire_at_gateway(relay, checkout, ENDED, needs_observation=True)
+    except NoObservationError:
+        if relay.clock.now_ms() < checkout.expires_at_ms + INQUIRED_FOR_MS:
+            raise
+        await call_to_unread_plan(relay, checkout)
         return checkout
 
 

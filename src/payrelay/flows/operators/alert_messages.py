@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import STATE_SENTENCES, CheckoutState
+from payrelay.core.checkouts.checkout import STATE_SENTENCES, CheckoutKind, CheckoutState
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
@@ -27,6 +27,11 @@ CONTRADICTED_SENTENCE: Final = (
 UNEXPLAINED_SENTENCE: Final = (
     "The gateway shows a payment of the order that nothing here explains, since the database lost commits: find out"
     " whether the customer paid on the page or a client charged a card, and decide by `payrelay recover checkout`"
+)
+UNREAD_SENTENCE: Final = (
+    "The gateway shows a payment of the order that may be the first of the subscription, and nothing here explains it:"
+    " find out at the gateway what the customer was charged for, and tell the shop before it asks the customer again."
+    " If the database lost commits, decide by `payrelay recover checkout`"
 )
 ROW_SENTENCE: Final = (
     "The service treats this row as not existing: run `payrelay audit verify`, find out who wrote to the database, and"
@@ -269,11 +274,12 @@ async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
     )
     if is_resolved and checkout.state is CheckoutState.COMPLETED:
         return None  # by the subscription that was asked for, or by an operator
+    unknown = UNREAD_SENTENCE if checkout.kind is CheckoutKind.RECURRING else UNEXPLAINED_SENTENCE
     message = CheckoutMessage(
         kind="checkout_contradicted" if payment_id is None else "checkout_payment_unknown",
         alert=alert.id,
         raised_at=rfc3339(alert.created_at_ms),
-        why=CONTRADICTED_SENTENCE if payment_id is None else UNEXPLAINED_SENTENCE,
+        why=CONTRADICTED_SENTENCE if payment_id is None else unknown,
         checkout_id=checkout.id,
         state=checkout.state,
         account=checkout.account,
