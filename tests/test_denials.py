@@ -83,6 +83,8 @@ DENIALS: Final[dict[str, Known]] = {
     OWNER_SENTENCE: Known.NEVER_SENT,
     "has no known owner, and may be another principal's whose record is among the commits that the database lost; this"
     " request was not sent": Known.NEVER_SENT,
+    ", and the database lost its newest operations: an earlier try of this request may have been carried out before;"
+    " this request was not sent": Known.NEVER_SENT,
     "the database lost its newest operations, and the gateway may not show yet whether an earlier try of this request"
     " was carried out; this request was not sent": Known.NEVER_SENT,
     "the database lost its newest operations, and the gateway does not show now whether an earlier try of this request"
