@@ -98,7 +98,7 @@ class Subscriptions:
 
     async def summary(self, merchant: str, subscription_id: str) -> SubscriptionSummary | None:
         """Reads the summary of a subscription; None where nothing is known of it."""
-        found = await self._sifted(lambda sieve: _summary(merchant, subscription_id, sieve))
+        found = await self._rows.sifted(lambda sieve: _summary(merchant, subscription_id, sieve))
         return found[0] if found else None
 
     async def is_paid(self, merchant: str, subscription_id: str, payment: str) -> bool:
@@ -119,23 +119,17 @@ class Subscriptions:
         if principals is not None:
             lists = [_List(statements.LIST_OF_PRINCIPAL, begin, (principal,)) for principal in sorted(principals)]
             lists.append(_List(statements.LIST_OF_NOBODY, begin))
-        return await self._sifted(lambda sieve: _first_of(lists, limit, sieve), is_page=True)
+        return await self._rows.sifted(lambda sieve: _first_of(lists, limit, sieve), is_page=True)
 
     async def list_for_operator(self, filters: SubscriptionFilter, *, after: tuple[str, str], limit: int) -> _Summaries:
         """Reads one page of all merchants' known subscriptions, by their ids and merchants above ``after``."""
         equal = columns_of(filters)
         listed = _List(statements.LIST_FOR_OPERATOR[tuple(equal)], after, tuple(equal.values()), is_of_merchant=False)
-        return await self._sifted(lambda sieve: _page(listed, min(limit, PAGE_MAX), sieve), is_page=True)
+        return await self._rows.sifted(lambda sieve: _page(listed, min(limit, PAGE_MAX), sieve), is_page=True)
 
     async def of_id(self, subscription_id: str) -> _Summaries:
         """Reads what is known of a subscription, whatever its merchant."""
-        return await self._sifted(lambda sieve: _of_id(subscription_id, sieve))
-
-    async def _sifted(self, unit: Callable[[RowSieve], Unit[_Summaries]], *, is_page: bool = False) -> _Summaries:
-        sieve = self._rows.sieve()
-        found = await (self._database.read_page if is_page else self._database.read)(unit(sieve))
-        await self._rows.report_all(sieve.wrong)
-        return found
+        return await self._rows.sifted(lambda sieve: _of_id(subscription_id, sieve))
 
     def _note(
         self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int, sieve: RowSieve, *, is_news: bool

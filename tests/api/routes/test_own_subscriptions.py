@@ -1,16 +1,7 @@
 """The owner of a subscription: the credential whose checkout began it, as the store knows it."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import cast
-
 import msgspec
-import pytest
-from structlog.typing import FilteringBoundLogger
-from tests.databases import sqlite_url
-from tests.flows.world import CREDENTIAL, HandClock
-from tests.gateways.still_gateway import StillGateway
-from tests.relays import relay_over
+from tests.flows.world import CREDENTIAL
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 
 from payrelay.api.requests.route import ParsedRequest
@@ -18,33 +9,16 @@ from payrelay.api.routes.policies import own_subscription
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind
 from payrelay.core.customers.customer import Approval
-from payrelay.core.payments.operation import Retention
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.app_requests import resolved
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.relay import Relay, Request
-from payrelay.store import open_database
 from payrelay.store.subscriptions import SubscriptionOwner
 
 MERCHANT = CHECKOUT.merchant
 CUSTOMER = "cus_" + "a" * 32
-
-
-@pytest.fixture
-async def relay(tmp_path: Path) -> AsyncIterator[Relay]:
-    """Gives a relay over an empty store; its gateway is never called."""
-    clock = HandClock()
-    database = await open_database(sqlite_url(tmp_path / "payrelay.db"), clock=clock, owner=True)
-    yield relay_over(
-        database,
-        {"gateway": StillGateway(clock, merchant=MERCHANT)},
-        clock=clock,
-        log=cast("FilteringBoundLogger", None),
-        retention=Retention(keyed_ms=1, unkeyed_ms=1),
-    )
-    await database.close()
 
 
 async def begin(relay: Relay, number: int, *, principal: str | None = "shop", **members: object) -> str:

@@ -1,17 +1,11 @@
 """Repeats of apps: they reach the flow, which gives the earlier answer, whoever owns by now what they name."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
-from structlog.typing import FilteringBoundLogger
-from tests.databases import sqlite_url
 from tests.flows.world import CREDENTIAL, HandClock
-from tests.gateways.still_gateway import StillGateway
-from tests.relays import relay_over
 from tests.samples import OPERATION
 
 from payrelay.api.requests.route import ParsedRequest, Policy
@@ -22,31 +16,15 @@ from payrelay.core.access.credential import Bound
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.customers.customer import Approval
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import JournalEntry, Kind, Operation, Retention, claim_of_key
+from payrelay.core.payments.operation import JournalEntry, Kind, Operation, claim_of_key
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, Refusal
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.relay import Relay, Request
-from payrelay.store import open_database
 
 ALLOWANCE = Allowance(amount_minor=150, currency="LKR")
 PERSON = Bound(reference="user-1", order_id="A-1", allowance=ALLOWANCE, keys_of="person/1")
 CHARGE: dict[str, Any] = {"type": "PAYMENT", "order_id": "A-1", "items": "Tea", "currency": "LKR", "amount": 1}
-
-
-@pytest.fixture
-async def relay(tmp_path: Path) -> AsyncIterator[Relay]:
-    """Gives a relay over an empty store; its gateway is never called."""
-    clock = HandClock()
-    database = await open_database(sqlite_url(tmp_path / "payrelay.db"), clock=clock, owner=True)
-    yield relay_over(
-        database,
-        {"gateway": StillGateway(clock, merchant=OPERATION.merchant)},
-        clock=clock,
-        log=cast("FilteringBoundLogger", None),
-        retention=Retention(keyed_ms=1, unkeyed_ms=1),
-    )
-    await database.close()
 
 
 async def new_card(relay: Relay, token: str) -> str:

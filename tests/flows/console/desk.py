@@ -90,7 +90,7 @@ class Desk:
         self.cases = CaseParts(
             relay=self.relay,
             searches=Searches(database, rows),
-            told=ToldEvents(database, rows),
+            told=ToldEvents(rows),
             trends=Trends(database),
             budgets=BudgetSamples(lambda: {"gateway": self.gateway.rate_limiter.snapshot()}, self.clock),
         )

@@ -7,7 +7,7 @@ import msgspec
 
 from payrelay.core.events.event import PublishedEvent
 from payrelay.store.digests.rows import EVENTS, RowDigests, RowSieve
-from payrelay.store.engine.database import Database, Statement, Unit
+from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.deliveries import Delivery
 from payrelay.store.events.feed import event_of
@@ -40,16 +40,12 @@ class Told(msgspec.Struct, frozen=True):
 class ToldEvents:
     """Reads events and their deliveries, whoever gets them."""
 
-    def __init__(self, database: Database, rows: RowDigests) -> None:
-        self._database = database
+    def __init__(self, rows: RowDigests) -> None:
         self._rows = rows
 
     async def about(self, merchant: str, subjects: Sequence[str]) -> Told:
         """Reads the events about these subjects. Raises StoreUnavailable, also where it takes too long."""
-        sieve = self._rows.sieve()
-        told = await self._database.read_page(_about(merchant, subjects[:SUBJECTS_MAX], sieve))
-        await self._rows.report_all(sieve.wrong)
-        return told
+        return await self._rows.sifted(lambda sieve: _about(merchant, subjects[:SUBJECTS_MAX], sieve), is_page=True)
 
 
 def _about(merchant: str, subjects: Sequence[str], sieve: RowSieve) -> Unit[Told]:

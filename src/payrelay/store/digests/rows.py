@@ -25,7 +25,7 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.digests.lookups import Lookups
-from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.database import Database, Row, Statement, T, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.statements import alerts
 from payrelay.store.statements.digests import rows as statements
@@ -365,6 +365,16 @@ class RowDigests:
     def sieve(self) -> RowSieve:
         """Gives what picks the right rows within a unit of work."""
         return RowSieve(self.key)
+
+    async def sifted(self, unit: Callable[[RowSieve], Unit[T]], *, is_page: bool = False) -> T:
+        """Carries out a reading unit that picks the right rows, as a list with ``is_page``, and reports the others.
+
+        Raises StoreUnavailable.
+        """
+        sieve = self.sieve()
+        found = await (self._database.read_page if is_page else self._database.read)(unit(sieve))
+        await self.report_all(sieve.wrong)
+        return found
 
     async def report_all(self, names: Sequence[str]) -> None:
         """Reports each of some wrong rows, as ``report`` does. Raises StoreUnavailable."""

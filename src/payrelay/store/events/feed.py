@@ -115,7 +115,7 @@ class Feed:
 
     async def read_types(self, reader: Reader, pattern: Pattern, *, after: int, limit: int) -> FeedPage:
         """Reads a reader's events of certain types. A page may be short without being the last one."""
-        return await self._sifted(lambda sieve: _types(reader, pattern, after, min(limit, PAGE_MAX), sieve))
+        return await self._rows.sifted(lambda sieve: _types(reader, pattern, after, min(limit, PAGE_MAX), sieve))
 
     async def of_ids(self, reader: Reader, ids: tuple[str, ...]) -> _Events:
         """Reads a reader's events by their ids, in the order of the feed; unknown ids are left out."""
@@ -127,7 +127,7 @@ class Feed:
 
         The page's end is the position from which to go on; it is ``after`` where no event is behind it.
         """
-        return await self._sifted(lambda sieve: _between(reader, (from_ms, until_ms), after, limit, sieve))
+        return await self._rows.sifted(lambda sieve: _between(reader, (from_ms, until_ms), after, limit, sieve))
 
     async def at(self, positions: list[int]) -> _Events:
         """Reads the events at some positions, in their order; forgotten events are left out."""
@@ -156,12 +156,6 @@ class Feed:
 
     async def _right(self, rows: Sequence[Row]) -> _Events:
         return _events(await self._rows.trusted(EVENTS, rows))
-
-    async def _sifted(self, unit: Callable[[RowSieve], Unit[FeedPage]]) -> FeedPage:
-        sieve = self._rows.sieve()
-        page = await self._database.read(unit(sieve))
-        await self._rows.report_all(sieve.wrong)
-        return page
 
 
 def _publish(now_ms: int, limit: int, range_begins_at: int, key: RowKey, wrong: list[str]) -> Unit[int]:

@@ -123,10 +123,7 @@ class KnownPayments:
 
     async def list(self, filters: PaymentFilter, *, limit: int) -> "list[PaymentSummary]":
         """Reads at most ``limit`` payments, newest first; for operators."""
-        sieve = self._rows.sieve()
-        found = await self._database.read_page(_list(filters, min(limit, PAYMENTS_MAX), sieve))
-        await self._rows.report_all(sieve.wrong)
-        return found
+        return await self._rows.sifted(lambda sieve: _list(filters, min(limit, PAYMENTS_MAX), sieve), is_page=True)
 
 
 def _list(filters: PaymentFilter, limit: int, sieve: RowSieve) -> Unit[list[PaymentSummary]]:

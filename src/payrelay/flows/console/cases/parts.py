@@ -35,7 +35,7 @@ def case_parts(store: OpenedStore, relay: Relay) -> CaseParts:
     return CaseParts(
         relay=relay,
         searches=Searches(store.database, store.rows),
-        told=ToldEvents(store.database, store.rows),
+        told=ToldEvents(store.rows),
         trends=Trends(store.database),
         budgets=BudgetSamples(
             lambda: {name: account.rate_limiter.snapshot() for name, account in accounts.items()}, relay.clock
