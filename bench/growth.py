@@ -9,11 +9,17 @@ weighs on all of them. What counts is the ratio to the smallest. Nothing is clea
     PYTHONPATH=. python bench/growth.py --operations 10000,10000000 --keep-docs
 
 measures ten million. One store is filled, measured and removed after the other. Each needs some 40 GB of disk.
+
+    PYTHONPATH=. python bench/growth.py --operations 10000,10000000 --only sqlite --fill FOLDER
+    PYTHONPATH=. python bench/growth.py --operations 10000,10000000 --only sqlite --filled FOLDER
+
+fills on a machine that may be busy, and measures later on a quiet one. What was measured is removed: it has changed.
 """
 
 import argparse
 import contextlib
 import random
+import shutil
 import statistics
 import sys
 import tempfile
@@ -60,6 +66,8 @@ P99_MAX: Final = 2.0
 BYTES_MAX: Final = 1_500
 BESIDE: Final = "beside charges"
 """Ends the names of what is measured right after a charge: its commits empty the cache of SQLite's reader."""
+WHOLE: Final = "whole"
+"""The file that says which sizes were filled, to the end."""
 EMPTY: Final = Books(0)
 """What a database takes without operations isn't theirs."""
 BYTES_HEAD: Final = ["store", "operations", "bytes of each", "once finished", f"finished: at most {BYTES_MAX:,}"]
@@ -190,12 +198,19 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--only", default=",".join(STORES), help=f"which stores, by comma ({','.join(STORES)})")
     parser.add_argument("--keep-docs", action="store_true", help="leave docs/ alone")
+    apart = parser.add_mutually_exclusive_group()
+    apart.add_argument("--fill", type=Path, metavar="FOLDER", help="only fill, and keep the databases in this folder")
+    apart.add_argument("--filled", type=Path, metavar="FOLDER", help="measure what --fill left there, and remove it")
     wanted = parser.parse_args()
     sizes = [Books(int(each)) for each in wanted.operations.split(",")]
+    if wanted.fill is not None:
+        for store in wanted.only.split(","):
+            _fill_apart(store, sizes, wanted.fill.resolve() / store)
+        return 0
     rows = [HEAD, ["---", "---", *["---:"] * (len(HEAD) - 3), "---"]]
     taken = [BYTES_HEAD, ["---", *["---:"] * (len(BYTES_HEAD) - 2), "---"]]
     for store in wanted.only.split(","):
-        with _filled(store, sizes) as urls:
+        with _filled(store, sizes, wanted.filled) as urls:
             full = uvloop.run(bytes_of(urls))
             rows += uvloop.run(measured(store, urls, wanted.repeats))
             end = uvloop.run(bytes_in_the_end(urls[sizes[0]], urls[EMPTY]))
@@ -212,24 +227,59 @@ def _lines(rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
+def _fill_apart(store: str, sizes: list[Books], folder: Path) -> None:
+    """Fills a database of each size, and of none, to be measured later; the folder must be new."""
+    folder.mkdir(parents=True)
+    folder.chmod(0o711)
+    with _served(store, sizes, folder) as urls:
+        _fill(urls)
+    (folder / WHOLE).write_text(_text(sizes))
+
+
 @contextlib.contextmanager
-def _filled(store: str, sizes: list[Books]) -> Iterator[dict[Books, str]]:
-    """Fills a database of each size, and of none, and gives their addresses while they are there: one store a time."""
-    # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
-    with tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp") as name, contextlib.ExitStack() as stack:
-        folder = Path(name)
-        folder.chmod(0o711)  # the database runs as a user of its own when the bench is root
-        cluster = None
-        if store == "postgresql":
-            cluster = postgresql.Cluster(folder)
-            stack.enter_context(cluster.running(programs.cores().load))
-        urls = {}
-        for books in (EMPTY, *sizes):
-            called = f"growth_{books.operations}"
-            urls[books] = sqlite_url(folder / f"{called}.db") if cluster is None else cluster.make(called)
-            began_s = time.monotonic()
-            uvloop.run(bulk_books.fill(urls[books], books, partial(_tell, books, began_s)))
+def _filled(store: str, sizes: list[Books], kept: Path | None) -> Iterator[dict[Books, str]]:
+    """Gives the addresses of a database of each size, and of none, while they are there: one store a time.
+
+    Fills them, unless that was done apart. Raises ProgramError where what is kept isn't whole, or has other sizes.
+    """
+    if kept is None:
+        # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
+        with tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp") as name:
+            Path(name).chmod(0o711)  # the database runs as a user of its own when the bench is root
+            folder = Path(name) / store
+            _fill_apart(store, sizes, folder)
+            with _served(store, sizes, folder) as urls:
+                yield urls
+        return
+    folder = kept.resolve() / store
+    whole = folder / WHOLE
+    if not whole.exists() or whole.read_text() != _text(sizes):
+        raise programs.ProgramError(f"{folder} doesn't have databases of {_text(sizes)} operations that are whole")
+    whole.unlink()  # whatever happens, they are measured once
+    with _served(store, sizes, folder) as urls:
         yield urls
+    shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def _served(store: str, sizes: list[Books], folder: Path) -> Iterator[dict[Books, str]]:
+    """Gives the addresses of the databases in a folder; makes those of PostgreSQL where they aren't there yet."""
+    names = {books: f"growth_{books.operations}" for books in (EMPTY, *sizes)}
+    if store == "sqlite":
+        yield {books: sqlite_url(folder / f"{name}.db") for books, name in names.items()}
+        return
+    cluster = postgresql.Cluster(folder)
+    with cluster.running(programs.cores().load):
+        yield {books: cluster.make(name) for books, name in names.items()}
+
+
+def _fill(urls: dict[Books, str]) -> None:
+    for books, url in urls.items():
+        uvloop.run(bulk_books.fill(url, books, partial(_tell, books, time.monotonic())))
+
+
+def _text(sizes: list[Books]) -> str:
+    return ",".join(str(books.operations) for books in sizes)
 
 
 def _tell(books: Books, began_s: float, number: int) -> None:

@@ -17,7 +17,7 @@ USER_FOR_ROOT = "postgres"
 
 
 class Cluster:
-    """A data folder with a database in it, or several; ``running`` serves it."""
+    """A data folder with a database in it, or several; ``running`` serves it. One that is there already is kept."""
 
     def __init__(self, folder: Path) -> None:
         found = _programs()
@@ -27,11 +27,12 @@ class Cluster:
         self._folder = folder / "postgresql"
         self._user = USER_FOR_ROOT if os.geteuid() == 0 else None
         self._port = programs.free_port()
+        if self._data.exists():
+            return
         self._folder.mkdir()
         if self._user is not None:
             shutil.chown(self._folder, self._user)
         self._run("initdb", "-D", str(self._data), "-U", ROLE, "-A", "trust", "-E", "UTF8", "--locale=C")
-        self._databases: set[str] = set()
 
     @property
     def url(self) -> str:
@@ -65,9 +66,10 @@ class Cluster:
 
     def make(self, database: str) -> str:
         """Makes a database unless it is there, and gives its address; the server must run. Raises ProgramError."""
-        if database not in self._databases:
-            self._run("createdb", "-h", programs.HOST, "-p", str(self._port), "-U", ROLE, database)
-            self._databases.add(database)
+        here = ("-h", programs.HOST, "-p", str(self._port), "-U", ROLE)
+        names = self._run("psql", *here, "-d", "postgres", "-Atc", "SELECT datname FROM pg_database")
+        if database not in names.splitlines():
+            self._run("createdb", *here, database)
         return self.url_of(database)
 
     @property
