@@ -11,6 +11,7 @@ from tests.store.conftest import Tamper
 
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.runtime.ids import new_id
+from payrelay.store.digests.rows import INSTALLMENTS
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.subscriptions import SubscriptionFilter, SubscriptionOwner, Subscriptions
@@ -216,3 +217,22 @@ async def test_an_installment_that_somebody_wrote_counts_for_nothing(
     summary = await subscriptions.summary(OWNER.merchant, "420075044317")
     assert summary is not None
     assert (summary.paid, summary.last_paid) == (0, None)
+
+
+async def test_a_row_that_was_there_first_hides_an_installment(
+    subscriptions: Subscriptions, database: Database, tamper: Tamper
+) -> None:
+    """Who writes to the database can do that, as he can remove rows. It shows nothing false, and the audit finds it."""
+    await subscriptions.note(OWNER, [paid(1)], now_ms=5_000)
+    await tamper(
+        "INSERT INTO installments (merchant, subscription_id, payment, is_paid, amount_minor, at_ms)"
+        " SELECT merchant, subscription_id, '320025000002', 1, amount_minor, at_ms FROM installments"
+    )
+    await subscriptions.note(OWNER, [paid(2)], now_ms=6_000)
+
+    summary = await subscriptions.summary(OWNER.merchant, "420075044317")
+    assert summary is not None
+    assert summary.last_paid is not None
+    assert (summary.paid, summary.last_paid.payment_id) == (2, "320025000001")
+    wrong = [row async for row in digests_of(database).check(INSTALLMENTS) if not row.is_right]
+    assert len(wrong) == 1
