@@ -192,7 +192,7 @@ class Size:
 
 
 def main() -> int:
-    """Measures, prints, and writes its section of the docs."""
+    """Measures, prints, and writes a section of the docs for each store."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--operations", default=SIZES, help=f"sizes by comma, the smallest first ({SIZES})")
     parser.add_argument("--repeats", type=int, default=REPEATS)
@@ -207,20 +207,25 @@ def main() -> int:
         for store in wanted.only.split(","):
             _fill_apart(store, sizes, wanted.fill.resolve() / store)
         return 0
+    for store in wanted.only.split(","):
+        lines = _told(store, sizes, wanted.repeats, wanted.filled)
+        print("\n".join(lines))
+        if not wanted.keep_docs:
+            section.write(f"growth_{store}", lines, program="growth")
+    return 0
+
+
+def _told(store: str, sizes: list[Books], repeats: int, kept: Path | None) -> list[str]:
+    """Measures one store, and gives its two tables."""
     rows = [HEAD, ["---", "---", *["---:"] * (len(HEAD) - 3), "---"]]
     taken = [BYTES_HEAD, ["---", *["---:"] * (len(BYTES_HEAD) - 2), "---"]]
-    for store in wanted.only.split(","):
-        with _filled(store, sizes, wanted.filled) as urls:
-            full = uvloop.run(bytes_of(urls))
-            rows += uvloop.run(measured(store, urls, wanted.repeats))
-            end = uvloop.run(bytes_in_the_end(urls[sizes[0]], urls[EMPTY]))
-            taken += [[store, f"{each.operations:,}", f"{full[each]:,}", "-", "-"] for each in sizes]
-            taken[-len(sizes)][-2:] = [f"{end:,}", "met" if end <= BYTES_MAX else "short"]
-    for row in (*rows, *taken):
-        print("   ".join(row))
-    if not wanted.keep_docs:
-        section.write("growth", [*_lines(rows), "", *_lines(taken)])
-    return 0
+    with _filled(store, sizes, kept) as urls:
+        full = uvloop.run(bytes_of(urls))
+        rows += uvloop.run(measured(store, urls, repeats))
+        end = uvloop.run(bytes_in_the_end(urls[sizes[0]], urls[EMPTY]))
+    taken += [[store, f"{each.operations:,}", f"{full[each]:,}", "-", "-"] for each in sizes]
+    taken[2][-2:] = [f"{end:,}", "met" if end <= BYTES_MAX else "short"]
+    return [*_lines(rows), "", *_lines(taken)]
 
 
 def _lines(rows: list[list[str]]) -> list[str]:
