@@ -68,6 +68,9 @@ BESIDE: Final = "beside charges"
 """Ends the names of what is measured right after a charge: its commits empty the cache of SQLite's reader."""
 WHOLE: Final = "whole"
 """The file that says which sizes were filled, to the end."""
+NEWEST_BYTES: Final = 8 << 30
+"""Of a file. SQLite's has everything, and at its end are the rows of the last months and the indexes of all."""
+READ_BYTES: Final = 1 << 24
 EMPTY: Final = Books(0)
 """What a database takes without operations isn't theirs."""
 BYTES_HEAD: Final = ["store", "operations", "bytes of each", "once finished", f"finished: at most {BYTES_MAX:,}"]
@@ -254,6 +257,7 @@ def _filled(store: str, sizes: list[Books], kept: Path | None) -> Iterator[dict[
             folder = Path(name) / store
             _fill_apart(store, sizes, folder)
             with _served(store, sizes, folder) as urls:
+                _read_newest(folder)
                 yield urls
         return
     folder = kept.resolve() / store
@@ -262,6 +266,7 @@ def _filled(store: str, sizes: list[Books], kept: Path | None) -> Iterator[dict[
         raise programs.ProgramError(f"{folder} doesn't have databases of {_text(sizes)} operations that are whole")
     whole.unlink()  # whatever happens, they are measured once
     with _served(store, sizes, folder) as urls:
+        _read_newest(folder)
         yield urls
     shutil.rmtree(folder)
 
@@ -276,6 +281,22 @@ def _served(store: str, sizes: list[Books], folder: Path) -> Iterator[dict[Books
     cluster = postgresql.Cluster(folder)
     with cluster.running(programs.cores().load):
         yield {books: cluster.make(name) for books, name in names.items()}
+
+
+def _read_newest(folder: Path) -> None:
+    """Reads the newest part of each file, so that the working set is in memory, as it is in a service that runs.
+
+    PostgreSQL has a file for each gigabyte of a table or an index: the last two of each are read.
+    """
+    files: dict[str, list[Path]] = {}
+    for path in sorted(folder.rglob("*"), key=lambda path: int(path.suffix[1:]) if path.suffix[1:].isdigit() else 0):
+        if path.is_file():
+            files.setdefault(str(path.with_suffix("")), []).append(path)
+    for path in (path for segments in files.values() for path in segments[-2:]):
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - NEWEST_BYTES))
+            while file.read(READ_BYTES):
+                pass
 
 
 def _fill(urls: dict[Books, str]) -> None:
