@@ -238,9 +238,9 @@ def _lines(rows: list[list[str]]) -> list[str]:
 def _fill_apart(store: str, sizes: list[Books], folder: Path) -> None:
     """Fills a database of each size, and of none, to be measured later; the folder must be new."""
     folder.mkdir(parents=True)
-    folder.chmod(0o711)
     with _served(store, sizes, folder) as urls:
-        _fill(urls)
+        for books, url in urls.items():
+            uvloop.run(bulk_books.fill(url, books, partial(_tell, books, time.monotonic())))
     (folder / WHOLE).write_text(_text(sizes))
 
 
@@ -250,25 +250,21 @@ def _filled(store: str, sizes: list[Books], kept: Path | None) -> Iterator[dict[
 
     Fills them, unless that was done apart. Raises ProgramError where what is kept isn't whole, or has other sizes.
     """
-    if kept is None:
-        # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
-        with tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp") as name:
-            Path(name).chmod(0o711)  # the database runs as a user of its own when the bench is root
-            folder = Path(name) / store
-            _fill_apart(store, sizes, folder)
-            with _served(store, sizes, folder) as urls:
-                _read_newest(folder)
-                yield urls
-        return
-    folder = kept.resolve() / store
-    whole = folder / WHOLE
-    if not whole.exists() or whole.read_text() != _text(sizes):
-        raise programs.ProgramError(f"{folder} doesn't have databases of {_text(sizes)} operations that are whole")
-    whole.unlink()  # whatever happens, they are measured once
-    with _served(store, sizes, folder) as urls:
-        _read_newest(folder)
-        yield urls
-    shutil.rmtree(folder)
+    with contextlib.ExitStack() as stack:
+        if kept is None:
+            # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
+            kept = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp")))
+            kept.chmod(0o711)  # the database runs as a user of its own when the bench is root
+            _fill_apart(store, sizes, kept / store)
+        folder = kept.resolve() / store
+        whole = folder / WHOLE
+        if not whole.exists() or whole.read_text() != _text(sizes):
+            raise programs.ProgramError(f"{folder} doesn't have databases of {_text(sizes)} operations that are whole")
+        whole.unlink()  # whatever happens, they are measured once
+        with _served(store, sizes, folder) as urls:
+            _read_newest(folder)
+            yield urls
+        shutil.rmtree(folder)
 
 
 @contextlib.contextmanager
@@ -297,11 +293,6 @@ def _read_newest(folder: Path) -> None:
             file.seek(max(0, path.stat().st_size - NEWEST_BYTES))
             while file.read(READ_BYTES):
                 pass
-
-
-def _fill(urls: dict[Books, str]) -> None:
-    for books, url in urls.items():
-        uvloop.run(bulk_books.fill(url, books, partial(_tell, books, time.monotonic())))
 
 
 def _text(sizes: list[Books]) -> str:
