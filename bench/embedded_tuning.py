@@ -1,16 +1,20 @@
 """Measures what SQLite's caches and its log are worth: for several settings, in databases of two sizes.
 
     PYTHONPATH=. python bench/embedded_tuning.py [--operations 10000,200000] [--rounds 3] [--charges 2048]
+        [--page-bytes 4096]
 
 Each setting works in a process of its own, on the same copy of each database, in turns. So its memory is its own, and
 whatever else the machine does weighs on all. Reads and writes of the file are counted by the kernel, and need no quiet
 machine. *Beside charges* means: a commit came before, as under load; it empties the cache of whoever only reads.
+``--page-bytes`` gives the databases pages of another size. The log is copied after as many bytes then.
 """
 
 import argparse
 import asyncio
+import contextlib
 import json
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -35,6 +39,8 @@ from payrelay.store.engine.sqlite import Sqlite
 from payrelay.store.engine.sqlite_file import BUSY_S, Tuning, open_file
 
 SIZES: Final = "10000,200000"
+PAGE_BYTES: Final = 4_096
+"""As SQLite makes a file."""
 TOGETHER: Final = 32
 """Charges of one batch, as 64 connections leave them: half are about to be sent, and half have been answered."""
 TUNINGS: Final = {
@@ -133,12 +139,15 @@ def main() -> int:
     parser.add_argument("--operations", default=SIZES, help=f"sizes by comma ({SIZES})")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--charges", type=int, default=2_048)
+    parser.add_argument("--page-bytes", type=int, default=PAGE_BYTES, help=f"of the databases ({PAGE_BYTES})")
     parser.add_argument("--filled", type=Path, help="a folder that keeps the filled databases from run to run")
     parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
     if wanted.work:
         path, name = wanted.work
-        found = uvloop.run(worked(Path(path), Books(int(wanted.operations)), TUNINGS[name], wanted.charges))
+        tuning = TUNINGS[name]
+        tuning = tuning._replace(checkpoint_pages=tuning.checkpoint_pages * PAGE_BYTES // wanted.page_bytes)
+        found = uvloop.run(worked(Path(path), Books(int(wanted.operations)), tuning, wanted.charges))
         print(json.dumps(found))
         return 0
     # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
@@ -148,17 +157,29 @@ def main() -> int:
             whole = filled / f"{operations}.db"
             if not whole.exists():
                 uvloop.run(bulk_books.fill(sqlite_url(whole), Books(operations)))
-            _measured(whole, Path(scratch) / "turn.db", operations, wanted.rounds, wanted.charges)
+            in_pages = Path(scratch) / f"{operations}.pages.db"
+            _write_anew(whole, in_pages, wanted.page_bytes)
+            options = ["--page-bytes", str(wanted.page_bytes), "--charges", str(wanted.charges)]
+            _measured(in_pages, Path(scratch) / "turn.db", operations, wanted.rounds, options)
     return 0
 
 
-def _measured(whole: Path, copy: Path, operations: int, rounds: int, charges: int) -> None:
+def _write_anew(whole: Path, in_pages: Path, page_bytes: int) -> None:
+    """Copies a database, and has SQLite write the copy anew with pages of that size."""
+    shutil.copyfile(whole, in_pages)
+    with contextlib.closing(sqlite3.connect(in_pages, isolation_level=None)) as connection:
+        # Where there is a write-ahead log, the size of the pages stays.
+        for statement in ("PRAGMA journal_mode = DELETE", f"PRAGMA page_size = {page_bytes}", "VACUUM"):
+            connection.execute(statement).fetchall()
+
+
+def _measured(whole: Path, copy: Path, operations: int, rounds: int, options: list[str]) -> None:
     found: dict[str, list[dict[str, object]]] = {name: [] for name in TUNINGS}
     for _ in range(rounds):
         for name, turns in found.items():
             shutil.copyfile(whole, copy)
-            command = [sys.executable, __file__, "--work", str(copy), name, "--operations", str(operations)]
-            done = subprocess.run([*command, "--charges", str(charges)], check=True, capture_output=True, text=True)
+            command = [sys.executable, __file__, "--work", str(copy), name, "--operations", str(operations), *options]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
             turns.append(json.loads(done.stdout))
     columns = [(what, unit) for what, units in MEASURES.items() for unit in units]
     print(f"\n{operations:,} operations")

@@ -57,6 +57,8 @@ REPEATS: Final = 2_000
 """So that twenty are slower than the p99."""
 PAGES_EACH: Final = 10
 """A page of the console is asked for once where a function of the store is called so often: it takes longer."""
+REPEATS_MIN: Final = 2
+"""Of anything: a p99 is computed from two times at least."""
 NEWEST: Final = 9_000
 """The working set: what clients repeat, look up and read on behind is mostly young."""
 OLDEST: Final = 300
@@ -205,6 +207,8 @@ def main() -> int:
     apart.add_argument("--fill", type=Path, metavar="FOLDER", help="only fill, and keep the databases in this folder")
     apart.add_argument("--filled", type=Path, metavar="FOLDER", help="measure what --fill left there, and remove it")
     wanted = parser.parse_args()
+    if wanted.repeats < REPEATS_MIN:
+        parser.error(f"--repeats must be at least {REPEATS_MIN}")
     sizes = [Books(int(each)) for each in wanted.operations.split(",")]
     if wanted.fill is not None:
         for store in wanted.only.split(","):
@@ -344,7 +348,7 @@ async def measured(store: str, urls: dict[Books, str], repeats: int) -> list[lis
     rows = []
     acts = [size.acts() for size in sizes]
     for name in acts[0]:
-        count = max(repeats // PAGES_EACH, 1) if name.startswith("console") else repeats
+        count = max(repeats // PAGES_EACH, REPEATS_MIN) if name.startswith("console") else repeats
         befores: list[Act] = [size.charge if name.endswith(BESIDE) else _nothing for size in sizes]
         found = await times_of([each[name] for each in acts], count, befores)
         rows += _rows(store, name, urls, found)

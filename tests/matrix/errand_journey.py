@@ -89,11 +89,13 @@ class ErrandJourney:
 
     def _live(self) -> None:
         errand = self._cell.errand
-        shop = Shop(ask=self._ask, heard=self._heard, gateway=self._gateway, receiver=self._receiver)
+        shop = Shop(
+            ask=self._ask, heard=self._heard, settled=self._settle, gateway=self._gateway, receiver=self._receiver
+        )
         endpoint = self._ask("POST", "endpoints", {"url": self._receiver.url, "types": ["*"]}, fresh("key"))
         self._endpoint_id, self._webhook = endpoint["id"], Webhook(endpoint["secret"])
         errand.prepare(shop)
-        self._wait(self._is_quiet, "what was prepared has been told")
+        self._settle()
         before = {event["id"] for event in self._feed()}
         ledger_begins = len(self._gateway.ledger())
         order = NEVER if self._cell.crash_point is None else f"{self._cell.crash_point} {self._cell.time}"
@@ -148,6 +150,9 @@ class ErrandJourney:
 
         self._wait(lambda: len(told()) >= count, f"{count} of {type_} have been heard")
         return list(told().values())
+
+    def _settle(self) -> None:
+        self._wait(self._is_quiet, "nothing is worked on, and all has been told")
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
         while not condition():

@@ -22,6 +22,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, event_of
 from payrelay.core.checkouts.text_holders import TextHolder
+from payrelay.core.customers.customer import Customer
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
 from payrelay.core.gateways.signed_text import SignedText
@@ -37,6 +38,7 @@ from payrelay.core.payments.operation import Event, JournalEntry, Operation, Sta
 from payrelay.core.payments.order_search import Slot
 from payrelay.core.payments.payment import Observation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.payments.schedules import NEVER_MS
+from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
@@ -46,6 +48,7 @@ from payrelay.gateways.payhere.client import PayHere
 from payrelay.store.access.owners import Owners
 from payrelay.store.chargebacks import Chargeback, Chargebacks
 from payrelay.store.checkouts import Checkouts
+from payrelay.store.customers import Customers
 from payrelay.store.engine.database import Database, Statement
 from payrelay.store.events import outbox
 from payrelay.store.inbox import Inbox, StoredNotification
@@ -356,6 +359,29 @@ class Twofold(Checkouts):
             await self._database.write(outbox.put(event_of(checkout), self.rows.key))
 
 
+class Remembering(Customers):
+    """Charges a customer who was removed: it remembers who may be charged, and the gateway's token."""
+
+    def __init__(self, customers: Customers) -> None:
+        vars(self).update(vars(customers))
+        self._chargeable: dict[str, Customer] = {}
+        self._tokens: dict[str, Secret] = {}
+
+    async def get(self, customer_id: str) -> Customer | None:
+        """Gives the customer as it was while it could be charged."""
+        customer = await super().get(customer_id)
+        if customer is not None and customer.can_be_charged:
+            self._chargeable[customer_id] = customer
+        return self._chargeable.get(customer_id, customer)
+
+    async def token_of(self, customer_id: str) -> Secret | None:
+        """Gives the token that was destroyed."""
+        token = await super().token_of(customer_id)
+        if token is not None:
+            self._tokens[customer_id] = token
+        return self._tokens.get(customer_id)
+
+
 class Believing(Checkouts):
     """Believes what a notification reports of an authorization."""
 
@@ -470,13 +496,13 @@ async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
 
 def with_journal(kind: type[Journal]) -> Parts:
     """Puts another journal in the place of the real one."""
+    return Parts(change=lambda relay, _: _with_journal(relay, kind))
 
-    def change(relay: Relay, _: Database) -> Relay:
-        journal = kind.__new__(kind)
-        vars(journal).update(vars(relay.journal))
-        return replace(relay, journal=journal)
 
-    return Parts(change=change)
+def _with_journal(relay: Relay, kind: type[Journal]) -> Relay:
+    journal = kind.__new__(kind)
+    vars(journal).update(vars(relay.journal))
+    return replace(relay, journal=journal)
 
 
 def _shameless(relay: Relay, database: Database) -> Relay:
@@ -497,6 +523,11 @@ def _dropping(relay: Relay, database: Database) -> Relay:
 
 def _twofold(relay: Relay, database: Database) -> Relay:
     return replace(relay, checkouts=Twofold(database, SEAL, relay.checkouts.rows))
+
+
+def _remembering(relay: Relay, _: Database) -> Relay:
+    # The customer's state is looked at again in the charge's own commit: that is left out too.
+    return replace(_with_journal(relay, Uncounting), customers=Remembering(relay.customers))
 
 
 def _believing(relay: Relay, database: Database) -> Relay:
@@ -574,6 +605,7 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "a chargeback needs no record": lambda: Parts(change=_accusing),
     "a chargeback is told again": lambda: Parts(change=_talkative),
     "an installment is counted twice": lambda: Parts(change=_recounting),
+    "a removed customer is charged": lambda: Parts(change=_remembering),
     **MISTAKES_OF_RECOVERY,
     **MISTAKES_OF_CLEARING,
 }

@@ -40,6 +40,7 @@ SIGNS: Final = {
     "a chargeback needs no record": "kept as charged back, and no",
     "a chargeback is told again": "kept as charged back is",
     "an installment is counted twice": "among its paid installments",
+    "a removed customer is charged": "began after its customer had been removed",
     "nothing lost is looked for": "took effect 2 times",
     "a look needs no control": "took effect 2 times",
     "a look comes too early": "took effect 2 times",

@@ -56,8 +56,8 @@ async def run() -> int:
 def shrink() -> int:
     """Write an embedded database's file anew, without its free pages.
 
-    The service must be stopped. It needs as much free disk as the file has data. Later the service gives free pages
-    back by itself.
+    The service must be stopped. This needs free disk of twice what the file has in data. Later the service gives free
+    pages back by itself.
     """
     from payrelay.app_backups import shrunk
 
