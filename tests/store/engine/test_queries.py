@@ -28,3 +28,17 @@ def test_sqlite_is_spared_the_locks_of_rows() -> None:
     assert locking.sqlite[0].text == "SELECT 1 FROM t ORDER BY id LIMIT ?"
     assert locking.postgresql.endswith("FOR UPDATE SKIP LOCKED")
     assert query("SELECT 1 FROM t FOR UPDATE").sqlite[0].text == "SELECT 1 FROM t"
+
+
+def test_sqlite_compares_with_each_of_several_values() -> None:
+    """It makes a table of three values or more whenever a statement runs, and knows partial indexes by their words."""
+    among = query("SELECT 1 FROM t WHERE a = $1 AND NOT t.kind IN ('x', 'y', 'z')")
+
+    assert among.sqlite[0].text == "SELECT 1 FROM t WHERE a = ? AND NOT (t.kind = 'x' OR t.kind = 'y' OR t.kind = 'z')"
+    assert among.postgresql.endswith("t.kind IN ('x', 'y', 'z')")
+
+
+def test_two_values_and_a_refusal_of_several_stay_as_they_are() -> None:
+    """SQLite makes no table of two, and what no index knows by its words reads better as it was written."""
+    for text in ("SELECT 1 FROM t WHERE kind IN ('x', 'y')", "SELECT 1 FROM t WHERE kind NOT IN ('x', 'y', 'z')"):
+        assert query(text).sqlite[0].text == text

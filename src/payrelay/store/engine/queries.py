@@ -15,6 +15,8 @@ _MEMBERS: Final = re.compile(r"@(\d+)")
 _NOT_IN_SQLITE: Final = re.compile(r'::[a-z]+|\s+COLLATE "default"|\s+FOR UPDATE(?: SKIP LOCKED)?')
 """Type casts and collations, which SQLite doesn't need, and row locks: a unit that writes has the SQLite file to itself
 anyway."""
+_AMONG_MANY: Final = re.compile(r"(?<![\w.])(?!NOT\b)([\w.]+) IN \(('[^']*'(?:, '[^']*'){2,})\)")
+"""A column among three values or more: of so many SQLite makes a table whenever the statement runs."""
 
 _Parameters: TypeAlias = tuple[str | int | bytes | None, ...]
 
@@ -44,7 +46,8 @@ class Query(NamedTuple):
 def query(text: str, *, sqlite: tuple[str, ...] = (), batch: str | None = None) -> Query:
     """Makes a query; ``sqlite`` only where ``text`` can't serve for both databases.
 
-    Type casts and row locks are left out for SQLite, which also has another name for the function that makes arrays.
+    Type casts and row locks are left out for SQLite, which also has another name for the function that makes arrays. A
+    column that is among several values is compared with each of them there.
     """
     return Query(text, tuple(_step(_in_sqlite(step)) for step in sqlite or (text,)), batch)
 
@@ -102,7 +105,14 @@ def distinct(table: str, column: str, where: str = "true") -> str:
 
 
 def _in_sqlite(text: str) -> str:
-    return _NOT_IN_SQLITE.sub("", text).replace("json_build_array(", "json_array(")
+    text = _NOT_IN_SQLITE.sub("", text).replace("json_build_array(", "json_array(")
+    return _AMONG_MANY.sub(_compared, text)
+
+
+def _compared(among: re.Match[str]) -> str:
+    """Compares a column with each of the values: so the conditions of SQLite's partial indexes are written too."""
+    column, values = among.groups()
+    return f"({' OR '.join(f'{column} = {value}' for value in values.split(', '))})"
 
 
 def _step(text: str) -> SqliteStep:

@@ -8,13 +8,14 @@ Rules:
    delivered or given up. Other subjects don't wait for it.
 """
 
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from payrelay.core.events.delivery import DeliveryState, Pattern, pattern_of
 from payrelay.core.events.event import TEST, PublishedEvent
-from payrelay.store.engine.database import Database, Statement, Unit, all_rows
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.statements.events import deliveries as statements
 from payrelay.store.statements.events import endpoints as endpoint_statements
@@ -71,6 +72,18 @@ class FailedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     next_try_ms: int | None
     url: str | None = None
+
+
+class _Head(NamedTuple):
+    """The first columns of an event: what says who wants it, and in which order."""
+
+    position: int
+    id: str
+    type: str
+    account: str
+    merchant: str
+    principal: str
+    subject: str
 
 
 class _Subscriber(msgspec.Struct, frozen=True):
@@ -154,8 +167,11 @@ class Deliveries:
         return msgspec.convert((count, oldest_ms), tuple[int, int | None])
 
 
-def queue(events: list[PublishedEvent], now_ms: int) -> Unit[None]:
-    """Queues events for the endpoints that want them; a part of another unit of work (``yield from``)."""
+def queue(events: Sequence[Row], now_ms: int) -> Unit[None]:
+    """Queues events for the endpoints that want them; a part of another unit of work (``yield from``).
+
+    They have the columns of ``events`` in their order. Where nobody listens, nothing of them is looked at.
+    """
     rows = yield Statement(statements.LISTENING, ())
     if not rows:
         return
@@ -165,7 +181,7 @@ def queue(events: list[PublishedEvent], now_ms: int) -> Unit[None]:
         subscribers.setdefault((str(merchant), str(principal)), []).append(_Subscriber(str(endpoint_id), patterns))
     queued = [
         (subscriber.id, event.position, event.id, event.subject)
-        for event in events
+        for event in map(_head_of, events)
         for subscriber in subscribers.get((event.merchant, event.principal), ())
         if _is_wanted(event, subscriber)
     ]
@@ -180,7 +196,11 @@ def queue_again(endpoint_id: str, events: list[PublishedEvent], now_ms: int) -> 
         yield Statement(statements.QUEUE_AGAIN, (_encode(queued).decode(), now_ms))
 
 
-def _is_wanted(event: PublishedEvent, subscriber: _Subscriber) -> bool:
+def _head_of(event: Row) -> _Head:
+    return msgspec.convert(event[: len(_Head._fields)], _Head)
+
+
+def _is_wanted(event: _Head, subscriber: _Subscriber) -> bool:
     if event.type == TEST:
         return event.subject == f"endpoint:{subscriber.id}"
     return any(pattern.fits(event.type) for pattern in subscriber.patterns)

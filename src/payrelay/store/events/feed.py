@@ -181,7 +181,7 @@ def _publish(now_ms: int, limit: int, range_begins_at: int, key: RowKey, wrong: 
     # An event that was published before keeps its position. A delivery at the new one could never be sent, and later
     # deliveries would wait for it.
     added = {row[0] for row in rows}
-    yield from deliveries.queue([event for event in _events(right) if event.position in added], now_ms)
+    yield from deliveries.queue([event for event in right if event[0] in added], now_ms)
     return len(published)
 
 

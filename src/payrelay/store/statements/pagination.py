@@ -32,7 +32,10 @@ class Among(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The condition as it is in the partial indexes, word by word: otherwise SQLite doesn't recognise it."""
+        """The condition as it is in PostgreSQL's partial indexes.
+
+        In SQLite's it is as ``query`` writes it for SQLite, word by word: otherwise SQLite doesn't recognise it.
+        """
         members = ", ".join(f"'{value}'" for value in self.values)
         return f"{self.column} IN ({members})" if len(self.values) > 1 else f"{self.column} = {members}"
 

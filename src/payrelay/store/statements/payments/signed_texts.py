@@ -92,9 +92,12 @@ CHECKOUTS_AFTER: Final = query(
 )
 """Reads one page of what the forms of all checkouts were made of."""
 
-AUTHORIZATIONS_AFTER: Final = query(
-    """
+_AUTHORIZATIONS_AFTER: Final = """
     SELECT id, merchant, kind, order_id, amount_minor, NULL, currency FROM operations
-    WHERE kind = 'authorization' AND id > $1 ORDER BY id LIMIT $2""",
+    WHERE {other}kind = 'authorization' AND id > $1 ORDER BY id LIMIT $2"""
+AUTHORIZATIONS_AFTER: Final = query(
+    _AUTHORIZATIONS_AFTER.format(other=""),
+    # By an index of kinds SQLite would read and sort all authorizations for each page.
+    sqlite=(_AUTHORIZATIONS_AFTER.format(other="+"),),
 )
 """Reads one page of what the calls of all authorizations were made of."""
