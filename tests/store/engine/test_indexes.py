@@ -86,7 +86,7 @@ def test_no_condition_of_an_index_makes_a_table(connection: sqlite3.Connection) 
 
 
 def test_a_charge_makes_no_table_of_values(connection: sqlite3.Connection) -> None:
-    """Each would be made, filled and freed in memory: they took a fifth of what SQLite takes for a charge."""
+    """Each would be made, filled and freed in memory: they took a quarter of SQLite's time for a charge."""
     for statement in (ACCEPT, *RECORDS.values()):
         for step in statement.sqlite:
             parameters = [None] * step.text.count("?")

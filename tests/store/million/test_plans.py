@@ -140,6 +140,34 @@ def test_no_page_of_a_list_takes_long_on_sqlite(file: sqlite3.Connection) -> Non
     assert pages > 10_000
 
 
+def test_no_statement_of_sqlite_is_prepared_anew_for_other_values(tmp_path: Path) -> None:
+    """It would be where SQLite compares a value with those in the condition of a partial index: ten times the price."""
+    sqlite_url(tmp_path / "payrelay.db")
+    connection = sqlite3.connect(tmp_path / "payrelay.db")
+    names = {step.text: words for words, statement in offered() for step in statement.query.sqlite}
+    names |= {step.text: name for name, query in declared().items() for step in query.sqlite}
+    prepared: list[int] = []
+
+    def allow(*_: object) -> int:
+        """Is asked whenever a statement is prepared."""
+        prepared.append(1)
+        return sqlite3.SQLITE_OK
+
+    connection.set_authorizer(allow)
+    anew = []
+    for text, name in names.items():
+        if not text.lstrip().startswith(("SELECT", "WITH")):
+            continue
+        for value in (1, 2):
+            prepared.clear()
+            connection.execute(text, [value] * text.count("?")).fetchall()
+        if prepared:
+            anew.append(name)
+    connection.close()
+
+    assert anew == []
+
+
 def test_what_is_allowed_exists() -> None:
     """A statement that goes takes its permission along."""
     assert (ALLOWED.keys() | SAMPLES.keys()) - declared().keys() == set()

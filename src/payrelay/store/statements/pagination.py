@@ -2,6 +2,9 @@
 
 Each page is read by an index that leads to its rows in their order, named by the ``Listing``. A filter for a rare value
 has a partial index of the rare values alone, which a database uses where the statement says that the value is one.
+
+For SQLite each value has a ``+`` before it. Otherwise SQLite compares it with those of a partial index's condition, and
+prepares the statement anew for each other value (docs/decisions/0098).
 """
 
 # ruff: noqa: S608 - only tables and columns named here are put into the texts; values are always parameters
@@ -150,28 +153,31 @@ def _window_queries(
     among = [] if index is None or index.among is None else [index.among.text]
     shown = ", ".join(["id", *others])
 
-    def inner(what: str, names: Mapping[str, str], plain_id: str) -> str:
+    def inner(what: str, names: Mapping[str, str], plain_id: str, bound: str) -> str:
         compared = {"first": ">=", "before": "<"}
         ranges = [f"{plain_id} {compared[end]} {names[end]}" for end in ends]
-        where = " AND ".join([*(f"{column} = {names[column]}" for column in chosen), *ranges, *among])
+        where = " AND ".join([*(f"{column} = {bound}{names[column]}" for column in chosen), *ranges, *among])
         return f"SELECT {what} FROM {listing.table} {f'WHERE {where}' if where else ''} ORDER BY {plain_id} DESC"
 
-    def look(plain_id: str) -> str:
-        fitting = " AND ".join(f"{column} = {numbers[column]}" for column in others)
+    def look(plain_id: str, bound: str) -> str:
+        fitting = " AND ".join(f"{column} = {bound}{numbers[column]}" for column in others)
         return f"""
         SELECT {listing.columns} FROM {listing.table} WHERE id IN (
-            SELECT id FROM ({inner(shown, numbers, plain_id)} LIMIT ${len(numbers) + 1}) AS looked_at
+            SELECT id FROM ({inner(shown, numbers, plain_id, bound)} LIMIT ${len(numbers) + 1}) AS looked_at
             {f"WHERE {fitting}" if fitting else ""} ORDER BY id DESC LIMIT ${len(numbers) + 2}
         )
         ORDER BY id DESC"""
 
     of_index = {name: f"${number}" for number, name in enumerate((*chosen, *ends), 1)}
 
-    def edge(plain_id: str) -> str:
-        return f"{inner('id', of_index, plain_id)} LIMIT 1 OFFSET ${len(of_index) + 1}"
+    def edge(plain_id: str, bound: str) -> str:
+        return f"{inner('id', of_index, plain_id, bound)} LIMIT 1 OFFSET ${len(of_index) + 1}"
 
     in_sqlite = "id" if index is None or index.is_sorted else "+id"
-    return query(look("id"), sqlite=(look(in_sqlite),)), query(edge("id"), sqlite=(edge(in_sqlite),))
+    return (
+        query(look("id", ""), sqlite=(look(in_sqlite, "+"),)),
+        query(edge("id", ""), sqlite=(edge(in_sqlite, "+"),)),
+    )
 
 
 def columns_of(filters: msgspec.Struct) -> dict[str, Value]:
@@ -193,16 +199,19 @@ def _is_among(among: Among | None, equal: Mapping[str, Value]) -> bool:
 
 @lru_cache(maxsize=1_024)  # of operations alone there are 2 to the 9th combinations
 def _page(listing: Listing, columns: tuple[str, ...], index: ListIndex | None, *, is_continued: bool) -> Query:
-    clauses = [(column, f"= ${number}") for number, column in enumerate(columns, 1)]
+    clauses = [(column, "=", f"${number}") for number, column in enumerate(columns, 1)]
     if is_continued:
-        clauses.append(("id", f"< ${len(clauses) + 1}"))
+        clauses.append(("id", "<", f"${len(clauses) + 1}"))
     limit = f"${len(clauses) + 1}"
     among = [] if index is None or index.among is None else [index.among.text]
 
     def text(other: str) -> str:
-        """Composes the statement; ``other`` is put before columns that no index may be chosen by."""
+        """Composes the statement; ``other`` is put before values, and before columns that no index may be chosen by."""
         chosen = ("id",) if index is None else (*index.columns, *(["id"] if index.is_sorted else []))
-        conditions = [f"{column if column in chosen else other + column} {rest}" for column, rest in clauses]
+        conditions = [
+            f"{column if column in chosen else other + column} {compared} {other}{value}"
+            for column, compared, value in clauses
+        ]
         where = " AND ".join([*conditions, *among])
         return (
             f"SELECT {listing.columns} FROM {listing.table} {f'WHERE {where}' if where else ''}"

@@ -37,16 +37,17 @@ NEXT_DUE: Final = query("SELECT min(probe_at_ms) FROM operations WHERE probe_at_
 
 _OPEN_OPERATIONS: Final = """
     SELECT {columns} FROM operations
-    WHERE state = $1 AND {among} AND id > $2 ORDER BY id LIMIT $3"""
+    WHERE state = {bound}$1 AND {among} AND id > $2 ORDER BY id LIMIT $3"""
 _WAITING: Final = Among.all_but("state", (State.ACCEPTED, State.SENDING), OPEN_STATES)
 OPEN_OPERATIONS: Final = query(
-    _OPEN_OPERATIONS.format(columns=READ_COLUMNS, among=f"{RARE.text} AND {_WAITING.text}"),
-    sqlite=(_OPEN_OPERATIONS.format(columns=READ_COLUMNS, among=RARE.text),),
+    _OPEN_OPERATIONS.format(columns=READ_COLUMNS, among=f"{RARE.text} AND {_WAITING.text}", bound=""),
+    sqlite=(_OPEN_OPERATIONS.format(columns=READ_COLUMNS, among=RARE.text, bound="+"),),
 )
 """Reads the operations that wait in one of the open states, oldest first, from an id on.
 
 The other rare states, which grow with the database, are kept out for PostgreSQL's planner. With them it expects many
-rows of a state that it doesn't know yet, and plans the statement anew each time.
+rows of a state that it doesn't know yet, and plans the statement anew each time. So would SQLite, which is kept from it
+as on pages.
 """
 
 OWNERS_OF_PAYMENT: Final = query(owners_of_payment(asking="operations"))

@@ -1,14 +1,14 @@
 -- The conditions of partial indexes as comparisons joined by OR. For an IN with three values or more SQLite makes a table of
 -- them in memory, whenever a statement writes to the table of the index: a charge's two statements made fourteen.
-DROP INDEX operations_rare;
-DROP INDEX operations_rare_account;
-DROP INDEX operations_rare_of;
-DROP INDEX operations_kind_account;
-DROP INDEX operations_kind_of;
-DROP INDEX operations_paid;
-DROP INDEX checkouts_rare;
-DROP INDEX checkouts_rare_account;
-DROP INDEX notifications_rare_account;
+DROP INDEX IF EXISTS operations_rare;
+DROP INDEX IF EXISTS operations_rare_account;
+DROP INDEX IF EXISTS operations_rare_of;
+DROP INDEX IF EXISTS operations_kind_account;
+DROP INDEX IF EXISTS operations_kind_of;
+DROP INDEX IF EXISTS operations_paid;
+DROP INDEX IF EXISTS checkouts_rare;
+DROP INDEX IF EXISTS checkouts_rare_account;
+DROP INDEX IF EXISTS notifications_rare_account;
 
 CREATE INDEX operations_rare ON operations (state, id)
     WHERE (state = 'declined' OR state = 'failed' OR state = 'held' OR state = 'needs_attention' OR state = 'not_sent'
