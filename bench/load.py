@@ -86,7 +86,7 @@ def new_replay_prefix() -> str:
 
 
 def prepare_replay(served: Served, prefix: str) -> None:
-    """Makes the charges that a replay repeats; raises ProgramError when one isn't a success."""
+    """Makes the charges that a replay repeats; raises ProgramError when one isn't a success, or isn't answered."""
     connection = http.client.HTTPConnection(programs.HOST, served.port, timeout=ANSWER_S_MAX)
     try:
         for number in range(PREPARED):
@@ -102,5 +102,7 @@ def prepare_replay(served: Served, prefix: str) -> None:
             text = reply.read()
             if reply.status != http.HTTPStatus.OK or json.loads(text)["status"] != 1:
                 raise programs.ProgramError(f"a charge to prepare the replay was answered {reply.status}: {text!r}")
+    except (OSError, http.client.HTTPException) as error:
+        raise programs.ProgramError(f"a charge to prepare the replay was not answered: {error!r}") from error
     finally:
         connection.close()
