@@ -131,6 +131,7 @@ def _approve_and_charge(shop: Shop) -> None:
     shop.let_pay("preapproval")
     [told] = shop.heard("customer.created", 1)
     shop.customer_id = told["data"]["customer_id"]
+    shop.heard("checkout.completed", 1)
     # Whoever died of a delivery in the middle of the charge would leave it unknown for days: that is a charge's cell.
     shop.settled()
     shop.ask("POST", "payments/charge", charge_body(customer_token=shop.customer_id), fresh("key"))

@@ -9,7 +9,7 @@ Rules:
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -72,18 +72,6 @@ class FailedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     next_try_ms: int | None
     url: str | None = None
-
-
-class _Head(NamedTuple):
-    """The first columns of an event: what says who wants it, and in which order."""
-
-    position: int
-    id: str
-    type: str
-    account: str
-    merchant: str
-    principal: str
-    subject: str
 
 
 class _Subscriber(msgspec.Struct, frozen=True):
@@ -180,10 +168,10 @@ def queue(events: Sequence[Row], now_ms: int) -> Unit[None]:
         patterns = tuple(pattern_of(text) for text in str(types).split(","))
         subscribers.setdefault((str(merchant), str(principal)), []).append(_Subscriber(str(endpoint_id), patterns))
     queued = [
-        (subscriber.id, event.position, event.id, event.subject)
-        for event in map(_head_of, events)
-        for subscriber in subscribers.get((event.merchant, event.principal), ())
-        if _is_wanted(event, subscriber)
+        (subscriber.id, position, event_id, subject)
+        for position, event_id, type_, _account, merchant, principal, subject, *_ in events
+        for subscriber in subscribers.get((str(merchant), str(principal)), ())
+        if _is_wanted(str(type_), str(subject), subscriber)
     ]
     if queued:
         yield Statement(statements.QUEUE, (_encode(queued).decode(), now_ms))
@@ -196,14 +184,10 @@ def queue_again(endpoint_id: str, events: list[PublishedEvent], now_ms: int) -> 
         yield Statement(statements.QUEUE_AGAIN, (_encode(queued).decode(), now_ms))
 
 
-def _head_of(event: Row) -> _Head:
-    return msgspec.convert(event[: len(_Head._fields)], _Head)
-
-
-def _is_wanted(event: _Head, subscriber: _Subscriber) -> bool:
-    if event.type == TEST:
-        return event.subject == f"endpoint:{subscriber.id}"
-    return any(pattern.fits(event.type) for pattern in subscriber.patterns)
+def _is_wanted(type_: str, subject: str, subscriber: _Subscriber) -> bool:
+    if type_ == TEST:
+        return subject == f"endpoint:{subscriber.id}"
+    return any(pattern.fits(type_) for pattern in subscriber.patterns)
 
 
 def _delivered(endpoint_id: str, leases: _Leases, status: int, now_ms: int) -> Unit[None]:
