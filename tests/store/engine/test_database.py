@@ -24,6 +24,10 @@ Book = Any  # conftest.Book; test folders are not packages, so that it can't be 
 
 ADD = query("INSERT INTO meta (name, value) VALUES ($1, $2) RETURNING name")
 NAMES = query("SELECT name FROM meta ORDER BY name")
+ADD_EACH = query(
+    "INSERT INTO meta (name, value) VALUES ($1, $2)",
+    batch="INSERT INTO meta (name, value) SELECT * FROM unnest($1::text[], $2::bytea[])",
+)
 WRITTEN_MIN = 100
 CLEAR: Final = "INCLEAR"
 """In the tokens of a test of its own: all tests' databases lie on one server, and some store other words in clear."""
@@ -36,6 +40,12 @@ def add(*names: str, then: Exception | None = None) -> Unit[str]:
     if then is not None:
         raise then
     return "done"
+
+
+def add_each(first: str, *others: str) -> Unit[int]:
+    """Adds a name, and all others by one statement; gives how many rows that gave."""
+    yield Statement(ADD, (first, b""))
+    return len((yield Statement(ADD_EACH, (), rows=[(name, b"") for name in others])))
 
 
 def names() -> Unit[list[Value]]:
@@ -83,6 +93,21 @@ async def test_a_unit_that_fails_leaves_the_others_alone(database: Database) -> 
 
     assert [type(result) for result in results] == [str, ZeroDivisionError, Outdated, StoreError, str]
     assert await database.read(names()) == ["a", "b", "e"]
+
+
+async def test_a_statement_is_carried_out_for_each_of_its_rows(database: Database) -> None:
+    """Hundreds of events are published at once, each as if it had a statement of its own."""
+    assert await database.write(add_each("a", "b", "c", "d")) == 0
+    assert await database.write(add_each("e", "f")) == 0
+    assert await database.read(names()) == ["a", "b", "c", "d", "e", "f"]
+
+
+async def test_one_wrong_row_of_a_statement_undoes_the_unit(database: Database) -> None:
+    """The rows before it must not be left behind: half of what was published would be told twice."""
+    with pytest.raises(Outdated):
+        await database.write(add_each("a", "b", "b", "c"))
+
+    assert await database.read(names()) == []
 
 
 async def test_a_wrong_value_is_refused_without_harm(database: Database) -> None:

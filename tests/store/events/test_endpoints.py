@@ -220,6 +220,22 @@ async def test_of_each_subject_the_first_is_leased_and_by_one(endpoints: Endpoin
     assert [(one.position, one.attempts) for one in again] == [(3, 2)]
 
 
+async def test_an_event_that_comes_out_of_the_outbox_again_is_delivered_once(
+    endpoints: Endpoints, database: Database
+) -> None:
+    """Whoever can't know whether a commit came through puts it there again. It keeps its position in the feed.
+
+    A delivery at a second position could never be sent, and all later events about its subject would wait for it.
+    """
+    await endpoints.add(endpoint(1), SECRET)
+    await queued(database, "a")
+    deliveries = await queued(database, "a", "b")
+
+    listed = await deliveries.list(endpoint(1).id, state=None, before=None, limit=9)
+    assert [(one.subject, one.position) for one in listed] == [("b", 3), ("a", 1)]
+    assert (await deliveries.waiting())[0] == 2
+
+
 async def test_what_was_not_tried_is_given_back(endpoints: Endpoints, database: Database) -> None:
     """Without a try that counts; and not where another process has leased it by now."""
     await endpoints.add(endpoint(1), SECRET)

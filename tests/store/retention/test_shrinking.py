@@ -1,4 +1,6 @@
 import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +13,7 @@ from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.shrinking import shrink_file
+from payrelay.store.engine.sqlite_file import write_anew
 from payrelay.store.statements.retention.clearing import RELEASE_PAGES
 
 ADD: Final = query("INSERT INTO readings (merchant, subject, sealed, read_at_ms) VALUES ('m', $1, $2, 1)")
@@ -77,6 +80,35 @@ async def test_an_older_file_is_shrunk_once(tmp_path: Path) -> None:
     database = await open_database(sqlite_url(path), clock=Clock(), owner=True)
     assert len(await database.read(all_rows(Statement(query("SELECT subject FROM readings"), ())))) == 1
     await database.close()
+
+
+async def test_the_copy_of_the_data_lies_beside_the_file(tmp_path: Path) -> None:
+    """The system's folder for temporary files may be too small for it, as in a container, or on another disk.
+
+    The data of payments must not leave the disk on which the operator keeps them.
+    """
+    path = tmp_path / "payrelay's.db"
+    database = await open_database(sqlite_url(path), clock=Clock(), owner=True)
+    await database.write(added(2_000))
+    await database.close()
+    connection = sqlite3.connect(path, isolation_level=None)
+    seen: set[Path] = set()
+
+    def look() -> None:
+        seen.update(file for file in open_files() if file.name.startswith("etilqs"))
+
+    connection.set_progress_handler(look, 100)
+    write_anew(connection)
+    connection.close()
+
+    assert {file.parent for file in seen} == {tmp_path}
+
+
+def open_files() -> Iterator[Path]:
+    """Gives the files that this process has open."""
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            yield each.readlink()
 
 
 async def test_a_running_service_is_left_alone(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def shrink_file(path: Path) -> tuple[int, int]:
             _require_room(connection, path)
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("VACUUM")
+            sqlite_file.write_anew(connection)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error as error:
             raise StoreUnusable(f"{path}: the file can't be written anew: {error}") from error

@@ -278,16 +278,13 @@ class Sqlite:
         try:
             if any(clearing.is_whole for clearing in clearings):
                 self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_s * 1000)}")
-                # In memory it would hold a copy of the whole file.
-                self._writer.execute("PRAGMA temp_store = FILE")
-                self._writer.execute("VACUUM")
+                sqlite_file.write_anew(self._writer)
             self._writer.execute(f"PRAGMA busy_timeout = {int(CLEARING_BUSY_S * 1000)}")
             [[is_busy, *_]] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             is_empty = not is_busy
         except sqlite3.Error as trouble:
             error = _translated(trouble)
         finally:
-            self._writer.execute("PRAGMA temp_store = MEMORY")
             self._writer.execute("PRAGMA busy_timeout = 0")
         self._loop.call_soon_threadsafe(self._deliver, [_Outcome(each.waiter, is_empty, error) for each in clearings])
 
@@ -408,6 +405,9 @@ def rows_of(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
     """Runs a statement, and gives its rows. Raises sqlite3.Error."""
     parameters = statement.parameters
     steps = statement.query.sqlite
+    if statement.rows is not None:
+        connection.executemany(steps[0].text, map(steps[0].pick, statement.rows))
+        return []
     cursor = connection.execute(steps[0].text, steps[0].pick(parameters))
     if len(steps) == 1:
         return cursor.fetchall()

@@ -148,6 +148,23 @@ def _connect(path: Path, mode: str, busy_s: float, tuning: Tuning, cache_kib: in
     return connection
 
 
+def write_anew(connection: sqlite3.Connection) -> None:
+    """Writes the whole file anew (``VACUUM``), without what was ever deleted from it. Raises sqlite3.Error.
+
+    SQLite's copy of the data lies in the file's folder meanwhile, without a name, and not in the system's folder for
+    temporary files. That one may be small, as in a container, or on a disk that is less protected.
+    """
+    [[_, _, file]] = connection.execute("PRAGMA database_list")
+    folder = str(Path(file).parent).replace("'", "''")
+    connection.execute("PRAGMA temp_store = FILE")  # in memory it would take as much as the file
+    try:
+        connection.execute(f"PRAGMA temp_store_directory = '{folder}'")
+        connection.execute("VACUUM")
+    finally:
+        connection.execute("PRAGMA temp_store_directory = ''")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+
 def _claim_file(connection: sqlite3.Connection, path: Path) -> None:
     """Marks an empty file as ours; raises StoreUnusable for another program's file."""
     connection.execute("BEGIN IMMEDIATE")

@@ -74,11 +74,15 @@ class FailedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     url: str | None = None
 
 
-class _Subscriber(msgspec.Struct, frozen=True):
+class Subscriber(msgspec.Struct, frozen=True):
+    """An endpoint for which events are queued, and the types of events that it wants."""
+
     id: str
     patterns: _Patterns
 
 
+Subscribers: TypeAlias = dict[tuple[str, str], list[Subscriber]]
+"""The endpoints of each merchant and principal."""
 _Leases: TypeAlias = list[LeasedDelivery]
 _Deliveries: TypeAlias = list[Delivery]
 
@@ -155,18 +159,20 @@ class Deliveries:
         return msgspec.convert((count, oldest_ms), tuple[int, int | None])
 
 
-def queue(events: Sequence[Row], now_ms: int) -> Unit[None]:
-    """Queues events for the endpoints that want them; a part of another unit of work (``yield from``).
-
-    They have the columns of ``events`` in their order. Where nobody listens, nothing of them is looked at.
-    """
-    rows = yield Statement(statements.LISTENING, ())
-    if not rows:
-        return
-    subscribers: dict[tuple[str, str], list[_Subscriber]] = {}
-    for endpoint_id, merchant, principal, types in rows:
+def subscribers() -> Unit[Subscribers]:
+    """Reads the endpoints for which events are queued; a part of another unit of work (``yield from``)."""
+    found: Subscribers = {}
+    for endpoint_id, merchant, principal, types in (yield Statement(statements.LISTENING, ())):
         patterns = tuple(pattern_of(text) for text in str(types).split(","))
-        subscribers.setdefault((str(merchant), str(principal)), []).append(_Subscriber(str(endpoint_id), patterns))
+        found.setdefault((str(merchant), str(principal)), []).append(Subscriber(str(endpoint_id), patterns))
+    return found
+
+
+def queue(events: Sequence[Row], subscribers: Subscribers, now_ms: int) -> Unit[None]:
+    """Queues events for the endpoints that want them; a part of another unit of work.
+
+    The events have the columns of ``events`` in their order.
+    """
     queued = [
         (subscriber.id, position, event_id, subject)
         for position, event_id, type_, _account, merchant, principal, subject, *_ in events
@@ -184,7 +190,7 @@ def queue_again(endpoint_id: str, events: list[PublishedEvent], now_ms: int) -> 
         yield Statement(statements.QUEUE_AGAIN, (_encode(queued).decode(), now_ms))
 
 
-def _is_wanted(type_: str, subject: str, subscriber: _Subscriber) -> bool:
+def _is_wanted(type_: str, subject: str, subscriber: Subscriber) -> bool:
     if type_ == TEST:
         return subject == f"endpoint:{subscriber.id}"
     return any(pattern.fits(type_) for pattern in subscriber.patterns)
