@@ -17,16 +17,16 @@ from payrelay.errors import Outdated, StoreError, StoreUnavailable, StoreUnusabl
 from payrelay.store import open_database
 from payrelay.store.engine.database import POOL_SIZE, Database, Statement, Unit, Value
 from payrelay.store.engine.migrations import shipped
-from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.queries import Query, query, query_for_each
 from payrelay.store.engine.sqlite import BATCH_MAX
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
 
 ADD = query("INSERT INTO meta (name, value) VALUES ($1, $2) RETURNING name")
 NAMES = query("SELECT name FROM meta ORDER BY name")
-ADD_EACH = query(
-    "INSERT INTO meta (name, value) VALUES ($1, $2)",
-    batch="INSERT INTO meta (name, value) SELECT * FROM unnest($1::text[], $2::bytea[])",
+ADD_EACH = query_for_each(
+    "INSERT INTO meta (name, value) SELECT name ->> 0, ''::bytea FROM json_array_elements($1::json) AS name",
+    sqlite="INSERT INTO meta (name, value) VALUES ($1, x'')",
 )
 WRITTEN_MIN = 100
 CLEAR: Final = "INCLEAR"
@@ -42,10 +42,9 @@ def add(*names: str, then: Exception | None = None) -> Unit[str]:
     return "done"
 
 
-def add_each(first: str, *others: str) -> Unit[int]:
-    """Adds a name, and all others by one statement; gives how many rows that gave."""
-    yield Statement(ADD, (first, b""))
-    return len((yield Statement(ADD_EACH, (), rows=[(name, b"") for name in others])))
+def add_each(*names: str) -> Unit[int]:
+    """Adds all names by one statement; gives how many rows that gave."""
+    return len((yield Statement(ADD_EACH, (msgspec.json.encode([[name] for name in names]).decode(),))))
 
 
 def names() -> Unit[list[Value]]:
@@ -98,8 +97,8 @@ async def test_a_unit_that_fails_leaves_the_others_alone(database: Database) -> 
 async def test_a_statement_is_carried_out_for_each_of_its_rows(database: Database) -> None:
     """Hundreds of events are published at once, each as if it had a statement of its own."""
     assert await database.write(add_each("a", "b", "c", "d")) == 0
-    assert await database.write(add_each("e", "f")) == 0
-    assert await database.read(names()) == ["a", "b", "c", "d", "e", "f"]
+    assert await database.write(add_each("e")) == 0
+    assert await database.read(names()) == ["a", "b", "c", "d", "e"]
 
 
 async def test_one_wrong_row_of_a_statement_undoes_the_unit(database: Database) -> None:

@@ -87,7 +87,8 @@ async def test_the_copy_of_the_data_lies_beside_the_file(tmp_path: Path) -> None
 
     The data of payments must not leave the disk on which the operator keeps them.
     """
-    path = tmp_path / "payrelay's.db"
+    path = tmp_path / "o'hara" / "payrelay.db"
+    path.parent.mkdir()
     database = await open_database(sqlite_url(path), clock=Clock(), owner=True)
     await database.write(added(2_000))
     await database.close()
@@ -101,7 +102,20 @@ async def test_the_copy_of_the_data_lies_beside_the_file(tmp_path: Path) -> None
     write_anew(connection)
     connection.close()
 
-    assert {file.parent for file in seen} == {tmp_path}
+    assert {file.parent for file in seen} == {path.parent}
+    assert path.stat().st_size > 4 * MEGABYTE
+
+
+def test_a_file_is_written_anew_by_a_connection_with_a_temporary_table(tmp_path: Path) -> None:
+    """SQLite makes one for itself where a migration drops a column; the upgrade must not stop there."""
+    connection = sqlite3.connect(tmp_path / "any.db", isolation_level=None)
+    connection.execute("CREATE TEMP TABLE beside (x)")
+    connection.execute("CREATE TABLE kept (x)")
+
+    write_anew(connection)
+
+    assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("kept",)]
+    connection.close()
 
 
 def open_files() -> Iterator[Path]:

@@ -64,9 +64,6 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
     gives no rows, it must have written nothing. Such a statement needs no transaction around it, which saves PostgreSQL
     two round trips.
 
-    With ``rows`` the query is carried out once for each of these rows of parameters, and gives no rows. PostgreSQL
-    needs the query's ``batch`` for that. It is never the first statement of a unit.
-
     A charge makes ten. So it is a struct: to make a named tuple takes six times as long, and to change one ten times.
     """
 
@@ -74,7 +71,6 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
     parameters: tuple[Value, ...]
     is_whole: bool = False
     begins_effect: bool = False
-    rows: Sequence[tuple[Value, ...]] | None = None
 
 
 Unit: TypeAlias = Generator[Statement, list[Row], T]

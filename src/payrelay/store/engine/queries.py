@@ -41,6 +41,17 @@ class Query(NamedTuple):
     batch: str | None = None
     """What carries out several of it at once on PostgreSQL, where that is worth it. Each parameter is an array. Each
     row has its place in these arrays, from 1, behind its columns."""
+    is_for_each: bool = False
+    """Whether SQLite carries its step out for each row of the JSON list in $1. It gives no rows."""
+
+
+def query_for_each(text: str, *, sqlite: str) -> Query:
+    """Makes a query that writes many rows, which come as a JSON list of lists in ``$1``, and gives none.
+
+    ``sqlite`` writes one row, with its values as ``$1``, ``$2``, …. To take each value out of the list takes SQLite
+    twice the time.
+    """
+    return query(text, sqlite=(sqlite,))._replace(is_for_each=True)
 
 
 def query(text: str, *, sqlite: tuple[str, ...] = (), batch: str | None = None) -> Query:

@@ -45,7 +45,7 @@ def _require_room(connection: sqlite3.Connection, path: Path) -> None:
     [[pages], [free], [size]] = (
         connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
     )
-    needed, there = _ROOM * (pages - free) * size, shutil.disk_usage(path.parent).free
+    needed, there = _ROOM * (pages - free) * size, shutil.disk_usage(path.resolve().parent).free
     if there < needed:
         raise StoreUnusable(
             f"{path}: {needed // 1_000_000 + 1} MB of free disk are needed beside the file, and there are"

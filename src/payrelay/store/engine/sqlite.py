@@ -67,6 +67,8 @@ _FAULTS: Final = {
     sqlite3.SQLITE_NOTADB: StoreFault.IO_ERROR,
 }
 
+_decode_rows: Final = msgspec.json.Decoder(list[tuple[str | int | None, ...]]).decode
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -273,7 +275,7 @@ class Sqlite:
 
     def _clear(self, clearings: list[_Clearing]) -> None:
         """Copies the log into the file and empties it, between two batches. Runs in the executor."""
-        error: StoreError | None = None
+        error: Exception | None = None
         is_empty = False
         try:
             if any(clearing.is_whole for clearing in clearings):
@@ -284,6 +286,8 @@ class Sqlite:
             is_empty = not is_busy
         except sqlite3.Error as trouble:
             error = _translated(trouble)
+        except Exception as mistake:  # noqa: BLE001 - all writes wait until the callers have heard of it
+            error = mistake
         finally:
             self._writer.execute("PRAGMA busy_timeout = 0")
         self._loop.call_soon_threadsafe(self._deliver, [_Outcome(each.waiter, is_empty, error) for each in clearings])
@@ -405,8 +409,8 @@ def rows_of(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
     """Runs a statement, and gives its rows. Raises sqlite3.Error."""
     parameters = statement.parameters
     steps = statement.query.sqlite
-    if statement.rows is not None:
-        connection.executemany(steps[0].text, map(steps[0].pick, statement.rows))
+    if statement.query.is_for_each:
+        connection.executemany(steps[0].text, map(steps[0].pick, _decode_rows(str(parameters[0]))))
         return []
     cursor = connection.execute(steps[0].text, steps[0].pick(parameters))
     if len(steps) == 1:

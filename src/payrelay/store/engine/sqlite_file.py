@@ -6,6 +6,7 @@ Every fault that an operator must repair is raised as StoreUnusable, in one line
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -151,18 +152,21 @@ def _connect(path: Path, mode: str, busy_s: float, tuning: Tuning, cache_kib: in
 def write_anew(connection: sqlite3.Connection) -> None:
     """Writes the whole file anew (``VACUUM``), without what was ever deleted from it. Raises sqlite3.Error.
 
-    SQLite's copy of the data lies in the file's folder meanwhile, without a name, and not in the system's folder for
-    temporary files. That one may be small, as in a container, or on a disk that is less protected.
+    SQLite's copy of the data lies in the file's folder meanwhile, without a name. The system's folder for temporary
+    files may be small, as in a container, or on a disk that is less protected. SQLite takes it all the same where the
+    file's folder can't be listed.
     """
-    [[_, _, file]] = connection.execute("PRAGMA database_list")
+    [file] = (file for _, name, file in connection.execute("PRAGMA database_list") if name == "main")
     folder = str(Path(file).parent).replace("'", "''")
     connection.execute("PRAGMA temp_store = FILE")  # in memory it would take as much as the file
     try:
-        connection.execute(f"PRAGMA temp_store_directory = '{folder}'")
+        with suppress(sqlite3.OperationalError):
+            connection.execute(f"PRAGMA temp_store_directory = '{folder}'")
         connection.execute("VACUUM")
     finally:
-        connection.execute("PRAGMA temp_store_directory = ''")
-        connection.execute("PRAGMA temp_store = MEMORY")
+        with suppress(sqlite3.Error):  # what went wrong before it counts
+            connection.execute("PRAGMA temp_store_directory = ''")
+            connection.execute("PRAGMA temp_store = MEMORY")
 
 
 def _claim_file(connection: sqlite3.Connection, path: Path) -> None:

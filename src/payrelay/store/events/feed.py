@@ -21,7 +21,7 @@ from payrelay.core.events.delivery import Pattern
 from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.recovery.positions import before_first
 from payrelay.store.digests.rows import EVENTS, OUTBOX, RowDigests, RowKey, RowSieve
-from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.events import deliveries
 from payrelay.store.events.outbox import TRACEPARENT
 from payrelay.store.statements.events import feed as statements
@@ -166,7 +166,7 @@ def _publish(now_ms: int, limit: int, range_begins_at: int, key: RowKey, wrong: 
     unpublished = yield Statement(outbox_statements.TAKE_UNPUBLISHED, (limit,))
     if not unpublished:
         return 0
-    published: list[tuple[Value, ...]] = []
+    published: list[Row] = []
     right: list[Row] = []
     for position, row in enumerate(sorted(tuple(row) for row in unpublished), last + 1):
         event = (position, *row[1:-1])
@@ -176,14 +176,15 @@ def _publish(now_ms: int, limit: int, range_begins_at: int, key: RowKey, wrong: 
         else:
             wrong.append(f"{EVENTS.name}/{position}")
             published.append((*event, _NO_DIGEST))
-    yield Statement(statements.PUBLISH, (), rows=published)
-    yield Statement(statements.MOVE_FEED, (last + len(published),))
+    until = last + len(published)
+    yield Statement(statements.PUBLISH, (_encode(published).decode(),))
+    yield Statement(statements.MOVE_FEED, (until,))
     subscribers = yield from deliveries.subscribers()
     if subscribers:
         # An event that was published before keeps its position. A delivery at the new one could never be sent, and
         # later deliveries would wait for it.
-        added = {position for (position,) in (yield Statement(statements.POSITIONS_BEHIND, (last,)))}
-        yield from deliveries.queue([event for event in right if event[0] in added], subscribers, now_ms)
+        added = {tuple(row) for row in (yield Statement(statements.IDS_AMONG, (last, until)))}
+        yield from deliveries.queue([event for event in right if event[:2] in added], subscribers, now_ms)
     return len(published)
 
 

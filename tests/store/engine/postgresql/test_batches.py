@@ -34,11 +34,9 @@ class Server:
         self.fails(values)
         return [[(value,)] for value in values]
 
-    def ask(
-        self, value: Value, of: Query = READ, *, is_whole: bool = False, begins_effect: bool = False
-    ) -> "asyncio.Task[list[Row]]":
+    def ask(self, value: Value, of: Query = READ, **marks: bool) -> "asyncio.Task[list[Row]]":
         """Begins to carry out one statement."""
-        return asyncio.ensure_future(self.batches.rows(Statement(of, (value,), is_whole, begins_effect)))
+        return asyncio.ensure_future(self.batches.rows(Statement(of, (value,), **marks)))
 
     async def asked(self, *values: Value, is_whole: bool = False) -> "list[asyncio.Task[list[Row]]]":
         """Begins to carry out statements, of which the first has reached the server when this returns."""

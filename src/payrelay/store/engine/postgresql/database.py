@@ -259,11 +259,7 @@ async def _go_on(connection: asyncpg.Connection, unit: Unit[T], statement: State
 
 
 async def _rows(connection: asyncpg.Connection, statement: Statement) -> list[Row]:
-    rows: list[Row]
-    if statement.rows is None:
-        rows = await connection.fetch(statement.query.postgresql, *statement.parameters)
-    else:
-        rows = await connection.fetch(statement.query.batch, *zip(*statement.rows, strict=True))
+    rows: list[Row] = await connection.fetch(statement.query.postgresql, *statement.parameters)
     return rows
 
 
@@ -271,7 +267,7 @@ async def _rows_of_each(connection: asyncpg.Connection, statements: Sequence[Sta
     """Runs the batch of a query, or its only statement, and gives the rows of each."""
     if len(statements) == 1:
         return [await _rows(connection, statements[0])]
-    arrays = zip(*(statement.parameters for statement in statements), strict=True)
+    arrays = map(list, zip(*(statement.parameters for statement in statements), strict=True))
     try:
         found = await connection.fetch(statements[0].query.batch, *arrays)
     except (asyncpg.PostgresError, asyncpg.DataError) as error:

@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import asked, distinct, query, query_among
+from payrelay.store.engine.queries import distinct, query, query_among, query_for_each
 
 EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
 READ_COLUMNS: Final = f"{EVENT_COLUMNS}, row_digest"
@@ -22,19 +22,22 @@ LAST_POSITION: Final = query("SELECT position FROM feed WHERE one = 1")
 LAST_KEPT: Final = query("SELECT max(position) FROM events WHERE position > $1 AND position <= $2 AND at_ms < $3")
 """Reads the last position in a range whose event is older than a time."""
 
-_EVENT_TYPES: Final = ("bigint", "text", "text", "text", "text", "text", "text", "bigint", "text", "text")
 _PUBLISH: Final = f"INSERT INTO events ({READ_COLUMNS})"
 
-PUBLISH: Final = query(
-    f"{_PUBLISH} VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
-    batch=f"""
-    {_PUBLISH} SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10 FROM {asked(_EVENT_TYPES)} ORDER BY place
+PUBLISH: Final = query_for_each(
+    f"""
+    {_PUBLISH}
+    SELECT (event ->> 0)::bigint, event ->> 1, event ->> 2, event ->> 3, event ->> 4, event ->> 5, event ->> 6,
+           (event ->> 7)::bigint, event ->> 8, event ->> 9
+    FROM json_array_elements($1::json) AS event
     ON CONFLICT DO NOTHING""",
+    sqlite=f"{_PUBLISH} VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
 )
-"""Adds an event to the feed, with its digest last. One that is there already stays at its position."""
+"""Adds events to the feed: a JSON list of the columns of each, its digest last. An event that is there already stays at
+its position."""
 
-POSITIONS_BEHIND: Final = query("SELECT position FROM events WHERE position > $1")
-"""Reads the positions behind one."""
+IDS_AMONG: Final = query("SELECT position, id FROM events WHERE position > $1 AND position <= $2")
+"""Reads the positions behind one, up to another one, each with its event's id."""
 
 TAIL: Final = query(f"SELECT {READ_COLUMNS} FROM events WHERE position > $1 ORDER BY position LIMIT $2")
 """Reads the events of all principals behind a position."""
