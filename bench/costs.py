@@ -229,8 +229,9 @@ def _cost(costs: Costs, column: Column, name: str) -> str:
 def _verdict(costs: Costs, column: Column, wanted: list[str]) -> str:
     """Says of a floor whether it is kept, and without what it would be.
 
-    Costs that were measured singly add up to more than they cost together. So what is left without all is said too.
-    A cost counts where every round had it: others are as small as the rounds differ.
+    Costs that were measured singly add up to more than they cost together. So each counts for its part of what is left
+    out with all of them, and what is left then is said too. A cost counts where every round had it: others are as small
+    as the rounds differ.
     """
     whole, floor = costs.times_nginx(column), _floor(column)
     if whole <= floor:
@@ -240,14 +241,27 @@ def _verdict(costs: Costs, column: Column, wanted: list[str]) -> str:
         for name in wanted
         if name != PART_OF_OWNERS and (saved := costs.saved_us(column, name)) and saved[0] > 0
     }
+    without_all = costs.times_nginx(column, ALL)
+    told = (
+        f"- {column.head}: {whole:.1f} x, and the floor is {floor:g} x. Without all of these it is {without_all:.1f} x."
+    )
+    added_up = sum(each_costs.values())
+    if not added_up:
+        return told
+    part = min(1.0, max(0.0, whole - without_all) / added_up)
     left, given_up = whole, list[str]()
     for name in sorted(each_costs, key=lambda name: -each_costs[name]):
         if left > floor:
-            left -= each_costs[name]
+            left -= part * each_costs[name]
             given_up.append(name)
-    without = f"Without all of these it is {costs.times_nginx(column, ALL):.1f} x."
-    told = f"- {column.head}: {whole:.1f} x, and the floor is {floor:g} x. {without}"
-    return f"{told} Added up, {', '.join(given_up)} would be enough." if left <= floor else told
+    if left > floor:
+        return told
+    scaled = (
+        f" Added up, they cost {1 / part:.1f} times what they cost together, so each counts for less."
+        if part < 1
+        else ""
+    )
+    return f"{told}{scaled} Then {', '.join(given_up)} would be enough."
 
 
 def _floor(column: Column) -> float:

@@ -74,8 +74,8 @@ def test_each_step_has_its_place_in_the_table() -> None:
     assert {each for each in named if not each.startswith(steps.SQLITE)} <= set(steps.ORDER)
 
 
-def loads() -> list[Any]:
-    """Gives two rounds of a charge on SQLite and one without its seals, beside nginx's."""
+def loads(*, history: bool = False) -> list[Any]:
+    """Gives two rounds of a charge on SQLite and one without its seals, beside nginx's; another without its history."""
     charge, nginx = (costs.Column(costs.Kind.CHARGE, who) for who in (costs.SQLITE, costs.NGINX))
 
     def load(column: Any, cpu_us: dict[str, int], round_number: int = 1, without: str = costs.WHOLE) -> Any:  # noqa: ANN401
@@ -89,6 +89,7 @@ def loads() -> list[Any]:
         load(charge, {meters.LOOP: 330, meters.COMMITS: 70}, 2),
         load(charge, {meters.LOOP: 280, meters.COMMITS: 60}, 1, "seals"),
         load(charge, {meters.LOOP: 260, meters.COMMITS: 60}, 1, costs.ALL),
+        *([load(charge, {meters.LOOP: 190, meters.COMMITS: 60}, 1, "history")] if history else []),
     ]
 
 
@@ -115,9 +116,20 @@ def test_what_would_have_to_be_given_up_for_a_floor_is_named() -> None:
 
     assert any("| 20 (20 to 20), 1.0 x |" in line for line in lines)
     without = "- charge, SQLite: 19.0 x, and the floor is 18 x. Without all of these it is 16.0 x."
-    assert lines[-1] == f"{without} Added up, seals would be enough."
+    assert lines[-1] == f"{without} Then seals would be enough."
     lines = costs.promise_lines(costs.Costs(loads()), [column], [])
     assert lines[-1] == without
+
+
+def test_promises_that_cost_less_together_are_not_said_to_buy_a_floor_singly() -> None:
+    """Rounds differ by more than a promise costs, and the sum of them all by more than that."""
+    column = costs.Column(costs.Kind.CHARGE, costs.SQLITE)
+    lines = costs.promise_lines(costs.Costs(loads(history=True)), [column], ["seals", "history"])
+
+    assert lines[-1] == (
+        "- charge, SQLite: 19.0 x, and the floor is 18 x. Without all of these it is 16.0 x."
+        " Added up, they cost 2.2 times what they cost together, so each counts for less. Then history would be enough."
+    )
 
 
 def test_system_calls_are_counted_over_all_threads() -> None:
