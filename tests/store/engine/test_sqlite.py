@@ -350,6 +350,24 @@ async def test_a_file_that_can_not_be_written_anew_is_left_as_it_is(database: Sq
     assert await database.read(count()) == 1
 
 
+async def test_a_mistake_of_ours_in_a_clearing_stops_no_write(path: Path) -> None:
+    """All writes wait while the files are cleared; whatever ends that, its caller hears of it and they go on."""
+    database = await opened(path)
+
+    def fails(*_: object) -> None:
+        raise LookupError("a mistake")
+
+    database._writer.row_factory = fails
+    async with asyncio.timeout(10):
+        with pytest.raises(LookupError):
+            await database.clear_files("meta")
+    database._writer.row_factory = None
+
+    await database.write(add("one"))
+    assert await database.read(count()) == 1
+    await database.close()
+
+
 async def test_a_closed_database_clears_nothing(database: Sqlite) -> None:
     """Its files may be somebody else's by now."""
     await database.close()
