@@ -153,8 +153,8 @@ def write_anew(connection: sqlite3.Connection) -> None:
     """Writes the whole file anew (``VACUUM``), without what was ever deleted from it. Raises sqlite3.Error.
 
     SQLite's copy of the data lies in the file's folder meanwhile, without a name. The system's folder for temporary
-    files may be small, as in a container, or on a disk that is less protected. SQLite takes it all the same where the
-    file's folder can't be listed.
+    files may be small, as in a container, or on a disk that is less protected. Only where the file's folder can't be
+    listed does SQLite take that one all the same.
     """
     [file] = (file for _, name, file in connection.execute("PRAGMA database_list") if name == "main")
     folder = str(Path(file).parent).replace("'", "''")

@@ -159,7 +159,7 @@ class Deliveries:
         return msgspec.convert((count, oldest_ms), tuple[int, int | None])
 
 
-def subscribers() -> Unit[Subscribers]:
+def read_subscribers() -> Unit[Subscribers]:
     """Reads the endpoints for which events are queued; a part of another unit of work (``yield from``)."""
     found: Subscribers = {}
     for endpoint_id, merchant, principal, types in (yield Statement(statements.LISTENING, ())):

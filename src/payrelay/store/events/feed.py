@@ -179,7 +179,7 @@ def _publish(now_ms: int, limit: int, range_begins_at: int, key: RowKey, wrong: 
     until = last + len(published)
     yield Statement(statements.PUBLISH, (_encode(published).decode(),))
     yield Statement(statements.MOVE_FEED, (until,))
-    subscribers = yield from deliveries.subscribers()
+    subscribers = yield from deliveries.read_subscribers()
     if subscribers:
         # An event that was published before keeps its position. A delivery at the new one could never be sent, and
         # later deliveries would wait for it.
