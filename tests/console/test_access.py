@@ -201,6 +201,22 @@ async def test_another_name_that_leads_here_is_refused(console: Console, host: s
     assert (await Window(console).send("GET", "/console/sign-in", host=host)).status == 421
 
 
+@pytest.mark.parametrize("host", ["[", "[::1", "localhost]", "[localhost]", "192.0.2.1", ""])
+async def test_what_names_no_place_on_this_machine_is_refused(desk: Desk, host: str) -> None:
+    """A console without an address of its own refuses it, and doesn't fail, where it can't even be read."""
+    local = Console(msgspec.structs.replace(site_of(desk), origin=None), LOG)
+
+    assert (await Window(local).send("GET", "/console/sign-in", host=host)).status == 421
+
+
+async def test_a_query_of_nothing_but_percent_signs_is_no_query(console: Console) -> None:
+    """No browser sends more percent signs than escapes have room for, and each takes longer than an escape."""
+    window = Window(console)
+
+    assert (await window.send("GET", "/console/sign-in?next=100%")).status == 200
+    assert (await window.send("GET", "/console/sign-in?next=%%%%")).status == 400
+
+
 @pytest.mark.parametrize(
     "wanted",
     [

@@ -11,7 +11,7 @@ Rules:
 import ipaddress
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 from structlog.typing import FilteringBoundLogger
@@ -40,7 +40,8 @@ class Console:
 
     async def __call__(self, request: ConsoleRequest) -> ConsoleAnswer:
         """Answers one request; raises nothing but a cancellation."""
-        asked = Asked(site=self._site, request=request, names=(), form={}, cookie=new_visit(), visitor=None)
+        sent = self._site.cookies.read(request.headers.get(b"cookie"))
+        asked = Asked(site=self._site, request=request, names=(), form={}, sent=sent, cookie=new_visit(), visitor=None)
         try:
             return await self._answered(asked)
         except StoreError:
@@ -56,14 +57,13 @@ class Console:
             return _message(asked, 421, "This is not the console's address", "Use the address that you were given.")
         if request.path == b"/console":
             return redirect("/console/")
-        visit = self._site.cookies.read(request.headers.get(b"cookie"), CookieName.VISIT)
-        token = self._site.cookies.read(request.headers.get(b"cookie"), CookieName.SESSION)
+        token = asked.sent.session
         is_use = request.path != LIVE_PATH.encode()
         visitor = None if token is None else await visitor_of(self._site.parts, token, is_use=is_use)
-        cookie = token if visitor is not None else visit
+        cookie = token if visitor is not None else asked.sent.visit
         asked = msgspec.structs.replace(asked, visitor=visitor, cookie=cookie or asked.cookie)
         method = "GET" if request.method == "HEAD" else request.method
-        found = matching(_segments(request.path))
+        found = matching(request.path)
         if not found:
             return _message(asked, 404, "There is no such page", "Begin again at the start.")
         chosen = next((each for each in found if each[0].method == method), None)
@@ -114,16 +114,15 @@ def _message(asked: Asked, status: int, title: str, text: str) -> ConsoleAnswer:
     return msgspec.structs.replace(asked.page("message.html", status=status, title=title, text=text), route=UNMATCHED)
 
 
-def _segments(path: bytes) -> list[str]:
-    return [unquote(segment, errors="replace") for segment in path.decode("latin-1").split("/")]
-
-
 def _is_own_host(origin: str | None, host: bytes) -> bool:
     """True for the console's own address; where it has none, for an address or a name of this machine."""
     text = host.decode("latin-1").lower()
     if origin is not None:
         return text == urlsplit(origin).netloc.lower()
-    name = urlsplit(f"//{text}").hostname or ""
+    try:
+        name = urlsplit(f"//{text}").hostname or ""
+    except ValueError:  # a bracket that nothing closes, for one
+        return False
     try:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:

@@ -6,6 +6,7 @@ A test asks every route with every role, and compares the answers with ``core.co
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from payrelay.console import live
 from payrelay.console.pages import (
@@ -110,8 +111,15 @@ ROUTES: Final = (
 """Every page of the console."""
 
 
-def matching(path: list[str]) -> list[tuple[ConsoleRoute, tuple[str, ...]]]:
-    """Gives the routes with this path, which is split at its slashes, each with what stands in its braces."""
+_LENGTHS: Final = frozenset(len(route.path.split("/")) for route in ROUTES)
+
+
+def matching(raw_path: bytes) -> list[tuple[ConsoleRoute, tuple[str, ...]]]:
+    """Gives the routes with this path, as it was sent, each with what stands in its braces, decoded."""
+    pieces = raw_path.decode("latin-1").split("/")
+    if len(pieces) not in _LENGTHS:  # each is decoded, and somebody may send thousands of slashes
+        return []
+    path = [unquote(piece, errors="replace") for piece in pieces]
     return [(route, names) for route in ROUTES if (names := _names(route.path.split("/"), path)) is not None]
 
 

@@ -33,7 +33,7 @@ async def show(asked: Asked) -> ConsoleAnswer:
     """Shows the form, and what was found where something is looked for."""
     found, error = None, None
     try:
-        search = search_of(asked.form, asked.zone)
+        search = search_of(asked.form, asked.sent.zone)
         if any(asked.form.get(name) for name in FIELDS):
             found = await find(asked.cases, asked.actor, search)
     except SearchError as wrong:
@@ -58,7 +58,7 @@ async def show(asked: Asked) -> ConsoleAnswer:
 async def as_csv(asked: Asked) -> ConsoleAnswer:
     """Gives the same page of a search as a table that a spreadsheet opens; times are in UTC."""
     try:
-        search = search_of(asked.form, asked.zone)
+        search = search_of(asked.form, asked.sent.zone)
     except SearchError as wrong:
         return asked.page("message.html", status=422, title="That can't be looked for", text=str(wrong))
     found = await find(asked.cases, asked.actor, search)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, quote
 
 import msgspec
 
-from payrelay.console.web.cookies import CookieName, Cookies, form_token
+from payrelay.console.web.cookies import BrowserCookies, CookieName, Cookies, form_token
 from payrelay.console.web.live_streams import LiveStreams
 from payrelay.console.web.rendering import LIVE_SCRIPT_PATH, html
 from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
@@ -52,7 +52,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         request: as it came.
         names: what stands in the path in place of the braces.
         form: the fields of the query, or of the posted form, by name.
-        cookie: of the session, or of the visit.
+        sent: the console's cookies that came with it.
+        cookie: of the session, or of the visit; a new visit's where none came.
         visitor: whose session it is; None where nobody is signed in.
     """
 
@@ -60,6 +61,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     request: ConsoleRequest
     names: tuple[str, ...]
     form: dict[str, str]
+    sent: BrowserCookies
     cookie: str
     visitor: Visitor | None
 
@@ -125,17 +127,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
             token=form_token(self.cookie),
             operator=operator,
             navigation=navigation_of(role) if self.is_open else (),
-            zone=self.zone,
+            zone=self.sent.zone,
             here=self.request.path.decode("latin-1"),
             live=live,
             script=LIVE_SCRIPT_PATH if live is not None else script,
             **values,
         )
-
-    @property
-    def zone(self) -> str:
-        """The time zone that the reader has chosen."""
-        return self.site.cookies.zone(self.request.headers.get(b"cookie"))
 
     @property
     def is_open(self) -> bool:
@@ -187,6 +184,8 @@ def sign_in_path(request: ConsoleRequest) -> str:
 
 def fields_of(data: bytes) -> dict[str, str] | None:
     """Reads a query or a form; None where it can't be one. Of doubled fields the last counts."""
+    if data.count(b"%") * len("%41") > len(data):  # not all are escapes; each that is none takes longer than one
+        return None
     try:
         pairs = parse_qsl(
             data.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX, separator="&"

@@ -13,7 +13,7 @@ async def lead_away(asked: Asked) -> ConsoleAnswer:
     """Leads the browser to the provider, or on where somebody is signed in."""
     if asked.is_open:
         return redirect(asked.next)
-    found = await lead_to_provider(asked.parts, asked.next, _cookie(asked), asked.browser)
+    found = await lead_to_provider(asked.parts, asked.next, asked.sent.provider, asked.browser)
     if isinstance(found, Failure):
         return form_after(asked, found)
     return asked.with_cookie(redirect(found.address), CookieName.PROVIDER, found.cookie.reveal())
@@ -23,11 +23,7 @@ async def take_back(asked: Asked) -> ConsoleAnswer:
     """Signs in by what the provider has sent; the browser goes on at once, so that no address bar keeps a code."""
     told = asked.form
     brought = BroughtBack(told.get("state", ""), told.get("code", ""), told.get("iss", ""))
-    found = await take_from_provider(asked.parts, brought, _cookie(asked), asked.browser)
+    found = await take_from_provider(asked.parts, brought, asked.sent.provider, asked.browser)
     if isinstance(found, Failure):
         return redirect(f"{SIGN_IN}?why={found}")
     return led_on(asked, found.signed_in, next_of_text(found.way))
-
-
-def _cookie(asked: Asked) -> str | None:
-    return asked.site.cookies.read(asked.request.headers.get(b"cookie"), CookieName.PROVIDER)
