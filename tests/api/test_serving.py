@@ -93,6 +93,7 @@ async def test_an_address_that_is_not_ours_is_named(context: ApiContext, host: s
     [
         (b"HELLO\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", b"431"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: x\r\n" * 100 + b"\r\n", b"431"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", b"400"),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\nab", b"400"),
     ],

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from payrelay.core.answers import (
     HIDDEN_FROM_APPS,
+    HIDING_LEVELS_MAX,
     Answer,
     Trace,
     failed,
@@ -210,6 +211,19 @@ def test_an_app_gets_no_signature_at_any_depth(document: object) -> None:
     assert again.body == hidden.body
     if not is_shown(document):
         assert parsed(hidden)["data"] == document
+
+
+@pytest.mark.parametrize(("begin", "end"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_an_app_gets_nothing_from_deeper_than_is_looked(begin: bytes, end: bytes) -> None:
+    """Each level is read again inside of each around it, so there is an end; no signature hides behind it."""
+    levels = HIDING_LEVELS_MAX - 1  # beside the envelope's own
+    fitting = begin * (levels - 1) + b'{"amount":1000.0,"md5sig":null}' + end * (levels - 1)
+    deeper = begin * levels + b'{"md5sig":"A0"}' + end * levels
+
+    assert without_signatures(succeeded(RAW_MSG, fitting)).body == succeeded(RAW_MSG, fitting).body
+    assert without_signatures(succeeded(RAW_MSG, deeper)).body == (
+        succeeded(RAW_MSG, begin * levels + b"null" + end * levels).body
+    )
 
 
 def test_what_is_not_hidden_stays_byte_for_byte() -> None:

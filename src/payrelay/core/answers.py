@@ -22,6 +22,12 @@ REPLAYED: Final = ("Idempotent-Replayed", "true")
 HIDDEN_FROM_APPS: Final = frozenset({"md5sig", "authorization_token"})
 """Members of the gateway's answers that no app gets. The signature is made with the merchant's secret, and equals the
 one that proves a notification; the token lets its holder capture."""
+HIDING_LEVELS_MAX: Final = 32
+"""The levels of an answer that are searched for these members. A stored answer in an operation has some ten, and each
+level is read again inside of each around it."""
+
+_HINTS: Final = (*(name.encode() for name in HIDDEN_FROM_APPS), b"\\u")
+"""An answer without any of these texts has no such member, and isn't read: some lists have megabytes."""
 
 _RAW_LIST: Final = list[msgspec.Raw]
 _JSON_NULL: Final = b"null"
@@ -150,23 +156,29 @@ def with_member(raw_object: bytes, name: str, raw_value: bytes) -> bytes:
 def without_signatures(answer: Answer) -> Answer:
     """Gives an answer as an app may have it: the members HIDDEN_FROM_APPS are null in it, wherever they stand.
 
-    Every other value stays byte for byte, so that a replay equals the first answer here too.
+    Every other value stays byte for byte, so that a replay equals the first answer here too. Only what is nested more
+    than HIDING_LEVELS_MAX levels deep is null as a whole, because nobody looks for them there.
     """
-    return msgspec.structs.replace(answer, body=_hidden(answer.body))
+    if not any(text in answer.body for text in _HINTS):
+        return answer
+    return msgspec.structs.replace(answer, body=_hidden(answer.body, HIDING_LEVELS_MAX))
 
 
-def _hidden(raw_value: bytes) -> bytes:
+def _hidden(raw_value: bytes, levels: int) -> bytes:
     begin = raw_value.lstrip()[:1]
+    if levels == 0 and begin in {b"{", b"["}:
+        return _JSON_NULL
     if begin == b"{":
         members = msgspec.json.decode(raw_value, type=dict[str, msgspec.Raw])
         return _encode(
             {
-                name: msgspec.Raw(_JSON_NULL if name in HIDDEN_FROM_APPS else _hidden(bytes(member)))
+                name: msgspec.Raw(_JSON_NULL if name in HIDDEN_FROM_APPS else _hidden(bytes(member), levels - 1))
                 for name, member in members.items()
             }
         )
     if begin == b"[":
-        return _encode([msgspec.Raw(_hidden(bytes(entry))) for entry in msgspec.json.decode(raw_value, type=_RAW_LIST)])
+        entries = msgspec.json.decode(raw_value, type=_RAW_LIST)
+        return _encode([msgspec.Raw(_hidden(bytes(entry), levels - 1)) for entry in entries])
     return raw_value
 
 

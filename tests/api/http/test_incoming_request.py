@@ -57,6 +57,12 @@ def test_request_ids_are_fresh_and_two_are_none() -> None:
     assert request_id_of(Headers([(b"x-request-id", b"a"), (b"x-request-id", b"b")])).startswith("req_")
 
 
+def test_headers_of_one_name_are_joined() -> None:
+    """A gateway may sign what it sends in several headers; each name keeps its values, in their order."""
+    given = Headers([(b"a", b"1"), (b"b", b"2"), (b"a", b"3"), (b"c", b"\xe9")])
+    assert given.texts() == {"a": "1, 3", "b": "2", "c": "é"}
+
+
 @pytest.mark.parametrize(
     ("peer", "forwarded", "client"),
     [

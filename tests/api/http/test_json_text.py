@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.api.http.json_text import EXPONENT_NUMBER, NESTING_MAX, parse_object, printable, unusable_texts
+from payrelay.api.http.json_text import (
+    EXPONENT_NUMBER,
+    NESTING_MAX,
+    PATH_LENGTH_SHOWN_MAX,
+    parse_object,
+    printable,
+    unusable_texts,
+)
 from payrelay.errors import Code, Refusal
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -126,6 +133,13 @@ def test_texts_that_no_database_keeps_are_found_by_path() -> None:
     """NUL and half a surrogate pair can be written as escapes, and would fail only when they are stored."""
     members = parse_object(b'{"a":"\\u0000","l":[{"n":"\\ud800"}],"ok":"\\ud83d\\ude00","\\udfff":1}')
     assert [error.path for error in unusable_texts(members)] == ["a", "l[0].n"]
+
+
+def test_a_path_through_long_names_is_cut() -> None:
+    """It is written for each text below it, so names in names must not make it longer and longer."""
+    members = parse_object(b'{"%b":{"%b":{"%b":{"%b":{"%b":["\\u0000"]}}}}}' % ((b"x" * 64,) * 5))
+    (error,) = unusable_texts(members)
+    assert error.path == ".".join(["x" * 64] * 5)[:PATH_LENGTH_SHOWN_MAX]
 
 
 def test_a_foreign_name_can_stand_in_an_answer() -> None:

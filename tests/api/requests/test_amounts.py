@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.api.bodies import CAPTURE, CHARGE, written, wrong
 
+from payrelay.api.requests.amounts import whole
 from payrelay.api.requests.body import Body, parse_body
 from payrelay.api.requests.payment_bodies import CaptureBody, ChargeBody
 from payrelay.core.money import decimal_text
@@ -53,12 +54,28 @@ def test_a_currency_is_three_capital_letters(currency: object) -> None:
     assert set(wrong(written(CHARGE, currency=currency), ChargeBody)) == {"currency"}
 
 
-@pytest.mark.parametrize("quantity", ["0", "-1", "1.5", "true", '"1"', "1e3", "1000000000", "null"])
+@pytest.mark.parametrize(
+    "quantity", ["0", "-1", "1.5", "true", '"1"', "1e3", "1000000000", "null", "0.0", "-2.0", "-" + "9" * 5000]
+)
 def test_a_quantity_is_a_whole_number(quantity: str) -> None:
     """Half an item and none of an item are mistakes."""
     item = f'"name":"a","number":"1","unit_amount":0,"quantity":{quantity}'
     body = written(CHARGE)[:-1] + b',"itemList":[{' + item.encode() + b"}]}"
     assert set(wrong(body, ChargeBody)) == {"itemList[0].quantity"}
+
+
+@pytest.mark.parametrize("text", ["7", "7.0", "-7.00", "0.0"])
+def test_a_whole_number_may_have_a_point(text: str) -> None:
+    """7.0 is an integer to JSON Schema, and some languages write no other."""
+    number = whole(Decimal(text), 7)
+    assert number == Decimal(text)
+    assert type(number) is int
+
+
+@pytest.mark.parametrize("value", [Decimal("7.5"), Decimal(8), Decimal(-8), Decimal("-" + "9" * 5000), 8, True, "7"])
+def test_any_other_value_is_left_to_its_check(value: object) -> None:
+    """What is far out of range is not worth the long work of making an integer of it."""
+    assert whole(value, 7) is value
 
 
 def test_an_amount_is_no_float_on_its_way() -> None:

@@ -45,6 +45,7 @@ def test_texts_that_can_not_be_stored_name_their_field() -> None:
     body = written(CHARGE, order_id="a\0b", custom_1="\ud800", amount=0)
     assert set(wrong(body, ChargeBody)) == {"order_id", "custom_1", "amount"}
     assert set(wrong(written(CHARGE, **{"x\0": 1}), ChargeBody)) == {"x\\x00"}
+    assert set(wrong(written(CHARGE, **{"x\ud800": 1}), ChargeBody)) == {"x\\ud800"}
 
 
 def test_not_more_than_fifty_mistakes_are_listed() -> None:

@@ -126,6 +126,16 @@ def test_our_own_key_signs_nothing_else_into_a_token() -> None:
         verified(forged({"alg": "HS256", "kid": "k1", "typ": TYPE}, claims={"sub": "shop"}), KEY)
 
 
+def test_a_header_that_is_nested_too_deep_names_no_key() -> None:
+    """Anybody may send one; it is a token that isn't known, and no fault of the service."""
+    nested = base64.urlsafe_b64encode(b"[" * 3_000).rstrip(b"=").decode()
+    text = f"{nested}.e30.e30"
+    assert is_identity_token(text)
+    assert is_client_token(PREFIX + text)
+    assert key_id_of(text) is None
+    assert key_id_of(PREFIX + text) is None
+
+
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda some: some.decode("latin-1")))
 def test_noise_is_no_token(text: str) -> None:
     """Whatever comes in, it is refused and nothing breaks."""

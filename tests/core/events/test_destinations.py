@@ -79,6 +79,7 @@ def test_what_is_no_address_is_not_called(text: str) -> None:
         ("https://", "https"),
         ("https://shop.example:0/", "https"),
         ("https://shop.example:99999/", "https"),
+        ("https://shop.example:" + "9" * 1000 + "/", "https"),
         ("https://[::1/", "https"),
         ("https://user:word@shop.example/", "user"),
         ("https://shop.example/#part", "fragment"),

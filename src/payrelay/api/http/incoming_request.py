@@ -63,7 +63,10 @@ class Headers:
 
     def texts(self) -> dict[str, str]:
         """Gives all headers as text; values of one name are joined by commas, as HTTP defines it."""
-        return {name.decode("latin-1"): b", ".join(self.every(name)).decode("latin-1") for name in self._values}
+        values: dict[bytes, list[bytes]] = {}
+        for name, value in self._pairs:
+            values.setdefault(name, []).append(value)
+        return {name.decode("latin-1"): b", ".join(every).decode("latin-1") for name, every in values.items()}
 
     def is_doubled(self, name: bytes) -> bool:
         """True where the request has more than one header with this name."""

@@ -17,6 +17,9 @@ NESTING_MAX: Final = 16
 """The deepest body of the API has three levels."""
 NAME_LENGTH_SHOWN_MAX: Final = 64
 """The characters of an unknown member's name that an answer repeats."""
+PATH_LENGTH_SHOWN_MAX: Final = 256
+"""The characters of a path that an answer repeats: more than the paths of the API's own members have. Names in names
+could make it some thousand long, and it is written for each text below them."""
 _INTEGER_DIGITS_MAX: Final = 4300
 """The most digits that Python converts to an integer; a longer number becomes a Decimal, too large for any field."""
 
@@ -140,10 +143,11 @@ def unusable_texts(value: object, path: str = "") -> Iterator[FieldError]:
             yield FieldError(path, "must not contain U+0000 or an unpaired surrogate")
     elif isinstance(value, dict):
         for name, member in value.items():
-            yield from unusable_texts(member, f"{path}.{printable(name)}" if path else printable(name))
+            below = f"{path}.{printable(name)}" if path else printable(name)
+            yield from unusable_texts(member, below[:PATH_LENGTH_SHOWN_MAX])
     elif isinstance(value, list):
         for index, entry in enumerate(value):
-            yield from unusable_texts(entry, f"{path}[{index}]")
+            yield from unusable_texts(entry, f"{path}[{index}]"[:PATH_LENGTH_SHOWN_MAX])
 
 
 def is_usable_text(text: str) -> bool:

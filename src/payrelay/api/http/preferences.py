@@ -11,8 +11,8 @@ from payrelay.api.http.incoming_request import Headers, Receive, disconnected
 from payrelay.clock import Clock
 from payrelay.flows.payments.await_outcome import WAIT_S_MAX, WaitPreference
 
-_split: Final = re.compile(rb'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+').findall
-"""Splits at commas outside quotes."""
+_split: Final = re.compile(rb'(?:[^,"]++|"(?:[^"\\]++|\\.)*+"?)++').findall
+"""Splits at commas outside quotes; no character is looked at twice."""
 NO_CACHE: Final = b"no-cache"
 _SECONDS_DIGITS_MAX: Final = len(str(WAIT_S_MAX))
 

@@ -14,7 +14,7 @@ RANGES_MAX: Final = 50
 _ANY: Final = "*"
 
 _range = re.compile(
-    r"\s*(?P<tag>\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)\s*(?:;\s*[qQ]=(?P<quality>0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\s*)?"
+    r"\s*(?P<tag>\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}+)*+)\s*(?:;\s*[qQ]=(?P<quality>0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\s*)?"
 ).fullmatch
 
 

@@ -92,13 +92,15 @@ class PublicRouter:
         self._routes: dict[tuple[str, ...], dict[str, PublicRoute]] = {}
         for route in routes:
             self._routes.setdefault(tuple(route.path.strip("/").split("/")), {})[route.method] = route
+        self._lengths = frozenset(map(len, self._routes))
 
     def find(self, raw_segments: list[bytes]) -> PublicMatch | None:
         """Gives the match of a raw path, split at its slashes; None where no route matches.
 
         Raises Refusal (malformed_request) for a segment that can't be decoded.
         """
-        if len(raw_segments) < 3 or raw_segments[0] != b"":  # noqa: PLR2004, the slash, the account, and something
+        before = 2  # the nothing before the first slash, and the account
+        if len(raw_segments) - before not in self._lengths or raw_segments[0] != b"":
             return None
         account, *segments = map(decoded, raw_segments[1:])
         if account not in self._accounts:

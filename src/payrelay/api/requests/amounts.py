@@ -42,9 +42,18 @@ def _unit_amount(value: object) -> int:
         raise ValueError(str(error).replace("greater than 0", "0 or greater")) from None
 
 
+def whole(value: object, most: int) -> object:
+    """Gives 7.0 as the integer 7, as JSON Schema has it; anything else, and what is beyond ``most``, as it is.
+
+    A number that is far below 0 is beyond it too: to make an integer of 60,000 digits takes a fifth of a second.
+    """
+    if type(value) is Decimal and -most <= value <= most and value == value.to_integral_value():
+        return int(value)
+    return value
+
+
 def _quantity(value: object) -> int:
-    if type(value) is Decimal and value <= QUANTITY_MAX and value == value.to_integral_value():
-        return _quantity(int(value))
+    value = whole(value, QUANTITY_MAX)
     if type(value) is not int:
         raise ValueError("must be a whole number" if not isinstance(value, ExponentNumber) else _not_a_number(value))
     if not 1 <= value <= QUANTITY_MAX:
@@ -73,8 +82,7 @@ class WholeNumber(CheckedValue, int, check=lambda value: value, schema={}):
 
     def __init_subclass__(cls, *, least: int, most: int, words: str, **schema: object) -> None:
         def check(value: object) -> int:
-            if type(value) is Decimal and abs(value) <= most and value == value.to_integral_value():
-                value = int(value)  # 900.0 is the integer 900 to JSON Schema
+            value = whole(value, most)
             if type(value) is not int or not least <= value <= most:
                 raise ValueError(words)
             return value

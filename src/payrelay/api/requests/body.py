@@ -148,7 +148,7 @@ def parse_body(body: bytes, kind: type[BodyT]) -> BodyT:
     if not errors:
         try:
             return msgspec.convert(members, kind, dec_hook=_read)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeEncodeError):  # the latter where a name has half of a surrogate pair
             pass
     paths = {error.path for error in errors}
     others = [error for error in _errors(members, msgspec.inspect.type_info(kind), "") if error.path not in paths]

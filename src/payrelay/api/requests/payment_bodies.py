@@ -14,6 +14,7 @@ from payrelay.api.requests.amounts import (
     Quantity,
     UnitAmount,
     positive_minor,
+    whole,
 )
 from payrelay.api.requests.body import NO_NUL, TEXT_LENGTH_MAX, Body, CheckedValue, Text, VisibleText
 from payrelay.api.requests.tokens import AuthorizationToken
@@ -51,8 +52,7 @@ def _refund_amount(value: object) -> int:
 
 
 def _payment_id(value: object) -> str:
-    if type(value) is Decimal and value < _PAYMENT_ID_END and value == value.to_integral_value():
-        value = int(value)  # 7.0 is the integer 7 to JSON Schema, and to most clients
+    value = whole(value, _PAYMENT_ID_END - 1)
     text = str(value) if type(value) is int and 0 <= value < _PAYMENT_ID_END else value
     if not isinstance(text, str) or _payment_id_match(text) is None:
         raise ValueError("must be the number of a payment: 1 to 19 digits")

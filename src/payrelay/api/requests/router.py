@@ -39,6 +39,7 @@ class Router:
                 segment = "" if fitting is None else fitting.segment
                 merged = {**inherited, **methods}
                 self._literal[segments] = RouteMatch(merged, _allow(merged), segment)
+        self._lengths = frozenset(map(len, paths))
         self._plain = {tuple(map(str.encode, segments)): match for segments, match in self._literal.items()}
         """The literal paths as they are sent where nothing in them is escaped."""
 
@@ -50,6 +51,8 @@ class Router:
         plain = self._plain.get(tuple(raw_segments))
         if plain is not None:
             return plain
+        if len(raw_segments) not in self._lengths:  # each is decoded, and somebody may send thousands of slashes
+            return None
         segments = tuple(map(decoded, raw_segments))
         return self._literal.get(segments) or self._fitting(segments)
 

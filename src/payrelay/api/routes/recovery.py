@@ -1,8 +1,8 @@
 """The recovery of a database that lost commits: where it stands, and that a principal has repeated its requests."""
 
-from decimal import Decimal
 from typing import Final
 
+from payrelay.api.requests.amounts import whole
 from payrelay.api.requests.body import Body, CheckedValue
 from payrelay.api.requests.route import Route, refused
 from payrelay.core.access.credential import Scope
@@ -14,8 +14,7 @@ INCARNATIONS_MAX: Final = 1_000_000_000
 
 
 def _number(value: object) -> int:
-    if type(value) is Decimal and value <= INCARNATIONS_MAX and value == value.to_integral_value():
-        value = int(value)  # 2.0 is the integer 2 to JSON Schema
+    value = whole(value, INCARNATIONS_MAX)
     if type(value) is not int or not 1 <= value <= INCARNATIONS_MAX:
         raise ValueError("must be the number of an incarnation, as GET recovery shows it")
     return value

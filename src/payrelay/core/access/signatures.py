@@ -71,7 +71,7 @@ def key_id_of(text: str) -> str | None:
     """Gives the key id in the header of a token that isn't verified yet; None where no key id can be read."""
     try:
         header = msgspec.json.decode(_decoded_segment(text.removeprefix(PREFIX).partition(".")[0]))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     key_id = header.get("kid") if isinstance(header, dict) else None
     return key_id if isinstance(key_id, str) else None

@@ -20,6 +20,8 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _name: Final = re.compile(
     r"(?=.{1,253}\Z)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 ).fullmatch
+_is_long_port: Final = re.compile(r":[0-9]{6,}\Z").search
+"""Of an address's part with the host; no port has six digits."""
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _NAT64_LOCAL: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 _IPV4_BITS: Final = 0xFFFFFFFF
@@ -124,7 +126,8 @@ def _parts(url: str) -> SplitResult:
         raise DestinationError(f"must be an absolute address of at most {URL_LENGTH_MAX} visible ASCII characters")
     try:
         parts = urlsplit(url)
-        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        has_host = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        is_address = has_host and _is_long_port(parts.netloc) is None and parts.port != 0
     except ValueError:  # a port or an IPv6 address that can't be read
         is_address = False
         parts = urlsplit("")
