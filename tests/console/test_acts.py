@@ -203,6 +203,19 @@ async def test_a_stale_page_does_nothing_and_says_what_changed(counter: Counter)
     assert refunds(counter) == []
 
 
+@pytest.mark.parametrize("seen", ["9" * 5000 + ".1", "1." + "9" * 5000, "\u00b2.1", "\u0661.1", "1.\u00b2", ".", ""])
+async def test_a_form_that_names_no_state_of_a_thing_does_nothing(counter: Counter, seen: str) -> None:
+    """Nobody's page has it; whoever sends it all the same is told how the thing is now."""
+    ada = await counter.window("ada")
+    page = f"/console/act/operation/{(await counter.charged()).id}"
+    await ada.get(page)
+    answer = await ada.post(f"{page}/refund", seen=seen, description="Refund", amount="")
+
+    assert answer.status == 409
+    assert "Nothing was done." in ada.text
+    assert refunds(counter) == []
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -12,7 +12,8 @@ from payrelay.core.console.roles import HAVE_OWN_LINE, TO_CONFIRM, Act, Role
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Event, State
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
-from payrelay.flows.events.manage_endpoints import NewEndpoint, Owner, create_endpoint
+from payrelay.flows.console.acts.fields import EVENT_ID_LENGTH_MAX
+from payrelay.flows.events.manage_endpoints import REPLAYED_IDS_MAX, NewEndpoint, Owner, create_endpoint
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}'
 WHY = "it is on the statement"
@@ -209,6 +210,25 @@ async def things(counter: Counter) -> dict[Act, tuple[str, dict[str, str]]]:
         Act.ERASE_CUSTOMER: (f"customer/{customer.id}", {}),
         Act.REVOKE_KEY: (f"key/{key.credential.id}", {}),
     }
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (" ", f"Name 1 to {REPLAYED_IDS_MAX} events"),
+        ("evt " * (REPLAYED_IDS_MAX + 1), f"Name 1 to {REPLAYED_IDS_MAX} events"),
+        (f"evt_1 {'e' * (EVENT_ID_LENGTH_MAX + 1)}", f"No event&#39;s id is longer than {EVENT_ID_LENGTH_MAX}"),
+    ],
+    ids=["none", "too many", "too long"],
+)
+async def test_events_are_named_by_their_ids(counter: Counter, ids: str, words: str) -> None:
+    """Each stands in the line of the history that tells of the replay."""
+    ada = await counter.window("ada", Role.ADMIN)
+    thing, _ = (await things(counter))[Act.REPLAY_EVENT]
+    await sent(ada, f"/console/act/{thing}", Act.REPLAY_EVENT, event_ids=ids)
+
+    assert words in ada.text
+    assert await counter.acts() == []
 
 
 async def test_every_form_that_acts_leaves_a_line(counter: Counter) -> None:

@@ -112,7 +112,15 @@ async def test_keys_are_fetched_again_while_the_cached_ones_serve() -> None:
 
 
 @pytest.mark.parametrize(
-    "failure", [FetchError("the address could not be reached"), b"<html>", b"{}", b'{"keys": []}', b'{"keys": 5}']
+    "failure",
+    [
+        FetchError("the address could not be reached"),
+        b"<html>",
+        b"{}",
+        b'{"keys": []}',
+        b'{"keys": 5}',
+        pytest.param(b'{"keys":' + b"[" * 100_000, id="nested"),
+    ],
 )
 async def test_the_last_good_keys_serve_while_the_provider_is_down(failure: bytes | Exception) -> None:
     """Nobody is shut out by somebody else's failure; but a day later nothing is known any more."""

@@ -92,6 +92,7 @@ async def test_a_key_that_the_provider_has_changed_is_fetched(line: Line) -> Non
     [
         ((200, b"{}"), "the provider's answer has no id token"),
         ((200, b"<html>"), "the provider's answer has no id token"),
+        pytest.param((200, b'{"a":' + b"[" * 100_000), "the provider's answer has no id token", id="nested"),
         ((200, b'{"id_token": "x"}'), "no key of the provider has signed the id token"),
         ((200, b'{"id_token": "e30.e30.e30"}'), "no key of the provider has signed the id token"),
         ((400, b'{"error": "invalid_grant"}'), "the provider refuses the code"),

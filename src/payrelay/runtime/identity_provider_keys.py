@@ -90,7 +90,7 @@ class IdentityProviderKeys:
     async def _refresh(self) -> None:
         try:
             keys = identity_keys(_members(await self._fetch()))
-        except (FetchError, ValueError) as error:
+        except (FetchError, ValueError, RecursionError) as error:
             # A decoder's message may quote the answer, so only our own messages are logged.
             reason = str(error) if isinstance(error, FetchError) else "the answer is no set of keys"
             self._log.warning("identity_provider_keys_not_fetched", reason=reason, known=len(self._keys))
@@ -119,12 +119,12 @@ class Jwks:
             ):
                 if response.status != HTTPStatus.OK:
                     raise FetchError(f"the address answered with HTTP {response.status}")
-                body = b""
+                body = bytearray()
                 async for piece in response.content.iter_any():
                     body += piece
                     if len(body) > ANSWER_BYTES_MAX:
                         raise FetchError(f"the answer has over {ANSWER_BYTES_MAX} bytes")
-                return body
+                return bytes(body)
         except TimeoutError:
             raise FetchError(f"the address had not answered after {self._limit_s:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:

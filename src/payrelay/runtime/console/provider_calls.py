@@ -135,7 +135,7 @@ class SignInProvider:
             raise self._down(f"the provider's token endpoint answered with HTTP {status}")
         try:
             return msgspec.json.decode(body, type=_Tokens).id_token
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._refused("the provider's answer has no id token") from None
 
     async def _posted(self, address: str, form: dict[str, str], headers: dict[str, str]) -> tuple[int, bytes]:
@@ -144,12 +144,12 @@ class SignInProvider:
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=FETCH_MAX_S)) as session,
                 session.post(address, data=form, headers=headers, allow_redirects=False) as response,
             ):
-                body = b""
+                body = bytearray()
                 async for piece in response.content.iter_any():
                     body += piece
                     if len(body) > ANSWER_BYTES_MAX:
                         raise self._down("the answer of the provider's token endpoint is too long")
-                return response.status, body
+                return response.status, bytes(body)
         except (aiohttp.ClientError, OSError, ValueError, TimeoutError) as error:
             raise self._down("the provider's token endpoint can't be reached") from error
 

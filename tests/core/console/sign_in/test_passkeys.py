@@ -1,17 +1,21 @@
 import json
+from collections.abc import Mapping
 
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from fido2 import cbor
 from fido2.cose import ES384, CoseKey
 from fido2.utils import websafe_decode, websafe_encode
 from fido2.webauthn import AttestationObject, AuthenticatorData
-from tests.console.device import Device, Lie
+from tests.console.device import TRUTH, Device, Lie
 from tests.store.console.samples import ADA
 
 from payrelay.core.console.operator import OperatorTextError
 from payrelay.core.console.sign_in.passkeys import (
     ANSWER_LENGTH_MAX,
+    DEVICE_DATA_LENGTH_MAX,
+    ITEMS_MAX,
     Passkey,
     PasskeyError,
     Purpose,
@@ -228,6 +232,63 @@ def test_what_can_not_be_read_proves_nothing(text: str) -> None:
         made_passkey(text, PARTY, ADA, CHALLENGE)
     with pytest.raises(PasskeyError):
         shown_passkey(text, PARTY, ADA, [passkey], CHALLENGE)
+
+
+class Wordy(Device):
+    """A device that says more of a new passkey than it must: a statement of what it is."""
+
+    def __init__(self, statement: Mapping[str, object], more: bytes = b"") -> None:
+        super().__init__(PARTY.origin)
+        self.statement = statement
+        self.more = more
+
+    def makes(self, asked: str, lie: Lie = TRUTH) -> str:
+        """Answers what a browser is asked to make."""
+        answer = json.loads(super().makes(asked, lie))
+        data = AttestationObject(websafe_decode(answer["response"]["attestationObject"])).auth_data
+        written = cbor.encode({"fmt": "packed", "attStmt": self.statement, "authData": bytes(data) + self.more})
+        answer["response"]["attestationObject"] = websafe_encode(written)
+        return json.dumps(answer)
+
+
+def test_a_device_may_say_what_it_is() -> None:
+    """Not all browsers leave it out, though nobody asks for it: certificates, a signature, and more."""
+    certificates = [bytes([0x30, 0x82]) * 900] * 3
+    statement = {"alg": -7, "sig": bytes(range(72)), "x5c": certificates, "ver": "2.0", "certInfo": b"\x9b\xff" * 80}
+    device = Wordy(statement)
+
+    made = made_passkey(device.makes(asked_to_make(PARTY, ADA, [], CHALLENGE)), PARTY, ADA, CHALLENGE)
+    assert made.credential_id == websafe_encode(device.credential_id)
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        Wordy({"alg": [0] * ITEMS_MAX}),
+        Wordy({str(number): True for number in range(ITEMS_MAX // 2)}),
+        Wordy({}, bytes(DEVICE_DATA_LENGTH_MAX)),
+    ],
+    ids=["a long list", "a long table", "much about the key"],
+)
+def test_a_device_that_says_too_much_is_not_taken(device: Wordy) -> None:
+    """The library's reader takes time with the square of a list's length, and payments wait meanwhile."""
+    answer = device.makes(asked_to_make(PARTY, ADA, [], CHALLENGE))
+    with pytest.raises(PasskeyError) as raised:
+        made_passkey(answer, PARTY, ADA, CHALLENGE)
+
+    assert "than a device writes" in str(raised.value.__cause__)
+
+
+def test_a_device_that_signs_too_much_is_not_taken() -> None:
+    """What it adds to a signature may be a list as well."""
+    device = Device(PARTY.origin)
+    passkey = passkey_of(device)
+    answer = json.loads(device.shows(asked_to_show(PARTY, [passkey], CHALLENGE)))
+    answer["response"]["authenticatorData"] = websafe_encode(bytes(DEVICE_DATA_LENGTH_MAX + 1))
+    with pytest.raises(PasskeyError) as raised:
+        shown_passkey(json.dumps(answer), PARTY, ADA, [passkey], CHALLENGE)
+
+    assert "than a device writes" in str(raised.value.__cause__)
 
 
 def test_a_challenge_is_of_one_cookie_one_purpose_and_one_nonce() -> None:

@@ -136,6 +136,7 @@ def test_a_second_factor_is_what_the_settings_name(told: dict[str, object], *, c
         {"token_endpoint": "http://login.example/token"},
         {"authorization_endpoint": "javascript:alert(1)"},
         {"authorization_endpoint": "https://[x"},
+        {"authorization_endpoint": "https://löschen.example"},
         {"jwks_uri": 7},
         {"jwks_uri": None},
     ],
@@ -144,7 +145,13 @@ def test_a_second_factor_is_what_the_settings_name(told: dict[str, object], *, c
 def test_what_a_provider_publishes_must_be_its_own_and_private(change: dict[str, object]) -> None:
     """No secret goes to an address without https, and no browser to one that isn't the provider's."""
     with pytest.raises(ProviderAnswerError):
-        metadata_of(json.dumps(METADATA | change).encode(), ISSUER)
+        metadata_of(json.dumps(METADATA | change, ensure_ascii=False).encode(), ISSUER)
+
+
+def test_a_configuration_that_is_nested_too_deep_is_refused() -> None:
+    """The decoder has an error of its own for it, which would end the request as a fault of ours."""
+    with pytest.raises(ProviderAnswerError):
+        metadata_of(b'{"a":' + b"[" * 100_000, ISSUER)
 
 
 def test_the_way_to_the_provider_has_hashes_alone() -> None:

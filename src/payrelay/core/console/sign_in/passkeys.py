@@ -8,12 +8,14 @@ Rules:
 3. The device must have asked for its PIN, a finger or a face. So a passkey that was found lying about opens nothing.
 4. A device that counts its signatures counts up. A number that was seen before means that there are two of it.
 
-The library reads what a device has written, and compares keys and signatures. What is made of it is decided here.
+The library reads what a device has written, and compares keys and signatures. What is made of it is decided here. It
+copies all that is left of a list for each item of it, so longer lists than a device writes are refused before.
 """
 
 import hmac
 import ipaddress
 import json
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -44,8 +46,17 @@ ANSWER_LENGTH_MAX: Final = 16_384
 """Characters of an answer; one without an attestation has some 1,500."""
 CREDENTIAL_LENGTH_MAX: Final = 2_048
 """Bytes of an id and a public key: the longest id has 1,023, and a key of 4,096 bits some 600."""
+DEVICE_DATA_LENGTH_MAX: Final = 4_096
+"""Bytes of what a device says of a passkey: a new one's id and key, 55 before them, and a few extensions behind."""
+ITEMS_MAX: Final = 256
+"""Items of CBOR in an attestation: the longest have some 30, such as certificates."""
 ALGORITHMS: Final = (-7, -8, -257)
 """ES256, EdDSA and RS256: between them every device has one."""
+_WIDTHS: Final = range(24, 28)
+"""Sizes in the head of an item of CBOR: its length stands behind it, in 1, 2, 4 or 8 bytes."""
+_TEXTS: Final = (2, 3)
+_SIMPLE: Final = 7
+"""Kinds of items of CBOR: those of which as many bytes follow as their length says; and yes and no."""
 _NAME: Final = "Payrelay console"
 _TYPE: Final = PublicKeyCredentialType.PUBLIC_KEY
 
@@ -178,6 +189,7 @@ def made_passkey(text: str, party: RelyingParty, operator: Operator, challenge: 
     """Reads a browser's answer, as JSON, to ``asked_to_make``. Raises PasskeyError."""
     answer = _read(text, _MadeAnswer)
     try:
+        _require_usual(websafe_decode(answer.response.attestation))
         response = RegistrationResponse.from_dict(msgspec.to_builtins(answer))
         server = _server(party)
         user = PublicKeyCredentialUserEntity(id=operator.id.encode(), name=operator.email)
@@ -206,6 +218,7 @@ def shown_passkey(
     """
     answer = _read(text, _ShownAnswer)
     try:
+        _require_short(websafe_decode(answer.response.device))
         response = AuthenticationResponse.from_dict(msgspec.to_builtins(answer))
         credentials = {each.credential_id: AttestedCredentialData(websafe_decode(each.credential)) for each in known}
         server = _server(party)
@@ -264,6 +277,38 @@ def _read(text: str, kind: type[_AnswerT]) -> _AnswerT:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise PasskeyError from error
+
+
+def _require_usual(attestation: bytes) -> None:
+    """Raises PasskeyError for an attestation that is longer, in items or about the key, than any device writes it."""
+    before = b""
+    for number, content in enumerate(_items_in(attestation)):
+        if number >= ITEMS_MAX:
+            raise PasskeyError("of more items than a device writes")
+        if before == b"authData":
+            _require_short(content)
+        before = content
+
+
+def _require_short(data: bytes) -> None:
+    """Raises PasskeyError for more than a device says of a passkey."""
+    if len(data) > DEVICE_DATA_LENGTH_MAX:
+        raise PasskeyError("longer than a device writes")
+
+
+def _items_in(written: bytes) -> Iterator[bytes]:
+    """Gives what each item of CBOR has in itself: a text its bytes, anything else nothing (RFC 8949, 3).
+
+    What is in a list or a table follows it. Widths and lengths are those that the library reads.
+    """
+    place = 0
+    while place < len(written):
+        kind, size = divmod(written[place], 32)
+        width = 1 << (size - 24) if size in _WIDTHS and kind != _SIMPLE else 0
+        begin = place + 1 + width
+        length = int.from_bytes(written[place + 1 : begin], "big") if width else size
+        place = begin + (length if kind in _TEXTS else 0)
+        yield written[begin:place]
 
 
 def _server(party: RelyingParty) -> Fido2Server:

@@ -80,13 +80,13 @@ def metadata_of(body: bytes, issuer: str) -> ProviderMetadata:
     """Reads what the provider publishes about itself; raises ProviderAnswerError."""
     try:
         metadata = msgspec.json.decode(body, type=ProviderMetadata)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ProviderAnswerError("its configuration can't be read") from None
     if metadata.issuer != issuer:
         raise ProviderAnswerError("its configuration names another issuer than the settings")
     endpoints = (metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri)
     if not all(_is_private(address, issuer) for address in endpoints):
-        raise ProviderAnswerError("its configuration has an address that isn't https")
+        raise ProviderAnswerError("its configuration has an address that isn't https, or not ASCII")
     return metadata
 
 
@@ -190,7 +190,10 @@ def _moment_s(value: object) -> float:
 
 
 def _is_private(address: str, issuer: str) -> bool:
-    """True for an https address; where the issuer itself is on this machine, for http as well."""
+    """True for an https address in ASCII; where the issuer itself is on this machine, for http as well."""
+    if not address.isascii():
+        # Never part of an address, and it takes ``urlsplit`` a time that grows with the square of the host's length.
+        return False
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -17,6 +17,8 @@ from payrelay.flows.relay import Relay
 
 DESCRIPTION_LENGTH_MAX: Final = 200
 """Of what the gateway's own record says."""
+EVENT_ID_LENGTH_MAX: Final = 64
+"""More than an event's id has; all that are named go into a line of the history."""
 
 _Given = dict[str, str]
 
@@ -69,6 +71,8 @@ async def _replay_event(_relay: Relay, _target: ActTarget, given: _Given) -> _Gi
     ids = given.get("event_ids", "").split()
     if not 1 <= len(ids) <= REPLAYED_IDS_MAX:
         raise _wrong(f"name 1 to {REPLAYED_IDS_MAX} events by their ids")
+    if any(len(each) > EVENT_ID_LENGTH_MAX for each in ids):
+        raise _wrong(f"no event's id is longer than {EVENT_ID_LENGTH_MAX} characters")
     return {"event_ids": " ".join(ids)}
 
 

@@ -11,6 +11,8 @@ from payrelay.flows.relay import Relay
 
 LINES_MAX: Final = 50
 """Lines about one thing that a page shows."""
+_DIGITS_MAX: Final = 17
+"""As many as the number of a line, or of a version, has."""
 
 
 class StalePageError(PayrelayError):
@@ -30,8 +32,7 @@ async def seen_now(parts: ConsoleParts, target: ActTarget) -> str:
 
 def line_of(seen: str) -> int:
     """Gives the number of the newest line that a page showed; 0 where it showed none, or the text is no such text."""
-    number = seen.rpartition(".")[2]
-    return int(number) if number.isascii() and number.isdigit() and len(number) < 18 else 0  # noqa: PLR2004  as many as a number has
+    return _number(seen.rpartition(".")[2]) or 0
 
 
 async def require_fresh(parts: ConsoleParts, relay: Relay, target: ActTarget, seen: str, *, own_line: int = 0) -> None:
@@ -56,7 +57,13 @@ async def require_fresh(parts: ConsoleParts, relay: Relay, target: ActTarget, se
 
 async def _changes_since(relay: Relay, target: ActTarget, seen: str) -> list[str]:
     before = seen.rpartition(".")[0]
-    if target.operation is None or not before.isdigit():
+    version = _number(before)
+    if target.operation is None or version is None:
         return [] if before == target.seen else [f"It is now: {target.state}"]
     history = await relay.journal.history(target.id)
-    return [f"{spoken(entry.at_ms)} UTC: {sentence_of(entry)}" for entry in history if entry.version > int(before)]
+    return [f"{spoken(entry.at_ms)} UTC: {sentence_of(entry)}" for entry in history if entry.version > version]
+
+
+def _number(text: str) -> int | None:
+    """Gives a number that a form names; None for whatever else somebody puts there, such as thousands of digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else None
