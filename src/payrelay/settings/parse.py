@@ -159,7 +159,7 @@ def timezone(name: str) -> str:
     """Checks that a time zone is known."""
     try:
         zoneinfo.ZoneInfo(name)
-    except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
+    except (OSError, ValueError, RecursionError, zoneinfo.ZoneInfoNotFoundError):
         raise ValueError("must be a time zone such as Asia/Colombo") from None
     return name
 

@@ -158,7 +158,7 @@ def _read_config(path: Path | None) -> _Tree:
         return {}
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         # The parser's message has the line and the column, never the text of the line.
         raise SettingsError(f"{path.name} can't be read: {error}") from None
     require_own(path, CONFIG_VARIABLE, is_secret=_has_secrets(tree))

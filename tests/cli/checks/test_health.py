@@ -57,6 +57,7 @@ def serve() -> Iterator[Serve]:
         (reply("200 OK", BEHIND), 0, "ready; effects are refused: the database may lack commits"),
         (reply("503 Service Unavailable", FULL), 1, "not ready: the disk of the database is full"),
         (reply("200 OK", b"<h1>Welcome to nginx!</h1>"), 1, "something answers there that is not Payrelay: HTTP 200"),
+        (reply("200 OK", b"[" * 9_000), 1, "something answers there that is not Payrelay: HTTP 200"),
         (reply("404 Not Found", b"[]"), 1, "something answers there that is not Payrelay: HTTP 404"),
         (b"220 mail.example ESMTP\r\n", 1, "no answer from"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", 1, "no answer from"),

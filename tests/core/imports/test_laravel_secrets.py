@@ -7,7 +7,7 @@ import pytest
 from tests.laravel_shop import APP_KEY, APP_KEY_TEXT, sealed
 
 from payrelay.core.imports.items import ItemRefusedError
-from payrelay.core.imports.laravel_secrets import NO_KEY, WRONG_KEY, AppKeys, app_keys_in
+from payrelay.core.imports.laravel_secrets import KEYS_MAX, NO_KEY, WRONG_KEY, AppKeys, app_keys_in
 from payrelay.core.secret import Secret
 
 KEYS = AppKeys([Secret(APP_KEY_TEXT)])
@@ -47,6 +47,21 @@ def test_what_is_no_key_is_an_error_that_has_no_key_in_it(text: str) -> None:
     assert "AAAA" not in str(raised.value)
 
 
+def test_a_name_without_a_key_takes_none_of_the_next_line() -> None:
+    """As it stands in a file that was copied from Laravel's example."""
+    keys = app_keys_in(f"APP_KEY=\r\nAPP_PREVIOUS_KEYS = '{APP_KEY_TEXT}' \r\n")
+
+    assert keys.opened(sealed("token")) == "token"
+
+
+def test_too_many_keys_are_refused() -> None:
+    """Each value is tried with all of them."""
+    text = "APP_PREVIOUS_KEYS=" + ",".join([APP_KEY_TEXT] * KEYS_MAX)
+    assert app_keys_in(text).opened(sealed("token")) == "token"
+    with pytest.raises(ValueError, match="more than 16 keys"):
+        app_keys_in(text + ",k")
+
+
 def test_without_a_key_the_row_is_refused() -> None:
     """An encrypted token that is taken for the token itself would charge nobody."""
     with pytest.raises(ItemRefusedError, match=NO_KEY):
@@ -68,6 +83,7 @@ def _changed(**members: str) -> str:
         "eyJpdiI6!!",
         "eyJpdiI6" + base64.b64encode(b'"x"}').decode(),
         "eyJpdiI6" + "A" * 20_000,
+        base64.b64encode(b'{"iv":"","x":' + b"[" * 7_000).decode(),
     ],
 )
 def test_what_has_another_key_or_was_changed_is_refused(value: str) -> None:

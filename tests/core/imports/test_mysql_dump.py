@@ -121,6 +121,9 @@ def test_other_statements_are_passed_over(statement: str) -> None:
         ("INSERT INTO `t` SELECT * FROM x;", "don't follow VALUES"),
         ("SET sql_mode='NO_BACKSLASH_ESCAPES';", "NO_BACKSLASH_ESCAPES"),
         ("SELECT \x01;", "can't be read"),
+        (f"INSERT INTO `t` VALUES ({'1,' * COLUMNS_MAX}1);", "a row has more than"),
+        (f"INSERT INTO `t` ({','.join(f'c{n}' for n in range(COLUMNS_MAX + 1))}) VALUES", "an INSERT has more than"),
+        (f"INSERT INTO `t` VALUES ({'x' * 50});", f"'{'x' * 20}' is no value"),
         (f"CREATE TABLE x ({','.join(f'c{n} int' for n in range(COLUMNS_MAX + 1))});", "more than"),
     ],
 )
@@ -142,6 +145,18 @@ def test_a_text_without_an_end_does_not_fill_the_memory() -> None:
 
     with pytest.raises(ImportUnreadableError, match=f"more than {TOKEN_MAX} characters"):
         list(dump_rows(endless()))
+
+
+@pytest.mark.parametrize("piece", [1_000, 65_536, TOKEN_MAX])
+def test_a_value_may_be_as_long_as_one_can_be(piece: int) -> None:
+    """However it is cut; and one that is longer is refused."""
+    value = "x" * (TOKEN_MAX - 2)
+    [row] = rows_in(f"{HEAD}INSERT INTO `t` VALUES (1,'{value}',1,'LKR','2');", piece)
+    assert isinstance(row, SourceRow)
+    assert row.values["order_id"] == value
+
+    with pytest.raises(ImportUnreadableError, match=f"more than {TOKEN_MAX} characters"):
+        rows_in(f"{HEAD}INSERT INTO `t` VALUES (1,'{value * 3}',1,'LKR','2');", piece)
 
 
 def test_a_long_file_is_let_go_as_it_is_read() -> None:

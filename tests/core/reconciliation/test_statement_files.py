@@ -25,6 +25,7 @@ from payrelay.core.reconciliation.files.statement_files import (
     read_statement,
 )
 from payrelay.core.reconciliation.judging import judge
+from payrelay.core.reconciliation.table_text import ROW_LINES_MAX
 
 PAYMENTS = BUILT_IN["payments"]
 BANK = BUILT_IN["bank"]
@@ -175,6 +176,13 @@ def test_a_file_without_a_header_is_not_searched_to_its_end() -> None:
         read(*[ROW] * (HEADER_WITHIN + 10))
 
 
+def test_a_row_of_many_lines_is_refused() -> None:
+    """A quote that isn't closed, or a file of nothing else, must not fill the memory."""
+    assert len(read(HEADER, '"a\nb",' * 400, ROW)) == 2
+    with pytest.raises(StatementUnreadableError, match=r"line 1002: a row has more than 1000 lines"):
+        read(HEADER, '"', *['","'] * ROW_LINES_MAX)
+
+
 def test_an_unknown_state_is_a_difference_and_no_guess() -> None:
     """A word that nobody mapped says neither that money was taken nor that it wasn't."""
     [found] = lines(HEADER, ROW.replace("RECEIVED", "Erhalten"))
@@ -296,6 +304,11 @@ def test_a_fee_by_the_agreed_rate_is_expected() -> None:
         ('name="a"\nmovement="bank"\ncolumns={date="d",amount="a"}', "whose money"),
         ('name="a"\nmovement="bank"\nonly="x"\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "only needs"),
         ('name="a"\nmovement="bank"\ndecimal=","\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "the same mark"),
+        ('name="a"\nmovement="bank"\nthousands="1"\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "no digits"),
+        ('name="a"\nmovement="bank"\ndecimal="1"\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "no digits"),
+        (f'name="a"\nmovement="bank"\ndate_format="{"%d" * 51}"\ncolumns={{date="d",amount="a"}}', "length <= 100"),
+        ("a = " + "[" * 2_000, "recursion"),
+        ("\xff", "Invalid"),
         ('name="a"\nmovement="bank"\nwhat=","\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "unknown field"),
     ],
 )

@@ -18,6 +18,7 @@ from payrelay.flows.backups.restore import Restored, RestoreOrder, RestorePlace,
 from payrelay.flows.operators.audit import Phase
 from payrelay.flows.operators.back_up import BackupSource, back_up
 from payrelay.store import open_database
+from payrelay.store.backup.manifest import MANIFEST, read_backup
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.upgrades.begin import begin_store
@@ -116,6 +117,14 @@ def test_a_line_that_was_cut_off_is_no_anchor(tmp_path: Path) -> None:
 
     assert [(each.number, each.at) for each in noted_in(path)] == [(7, "2026-11-21T10:00:00Z")]
     assert noted_in(tmp_path / "missing") == noted_in(None) == []
+
+
+def test_a_manifest_that_is_deeper_than_any_is_not_whole(tmp_path: Path) -> None:
+    """A folder from elsewhere ends the restore with a sentence."""
+    (tmp_path / MANIFEST).write_bytes(b'{"format":1,"x":' + b"[" * 60_000)
+
+    with pytest.raises(StoreUnusable, match=r"manifest\.json is not whole"):
+        read_backup(tmp_path)
 
 
 async def test_no_number_of_an_incarnation_is_given_twice(url: str, tmp_path: Path) -> None:

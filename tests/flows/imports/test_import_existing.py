@@ -1,7 +1,9 @@
 """Taking over what a shop had before: each item once, nobody else's, and nothing that Payrelay may have made."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -40,6 +42,7 @@ from payrelay.flows.imports.import_existing import (
 from payrelay.flows.imports.sources import ImportSource
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import resolve_due
+from payrelay.store.imports.laravel_sqlite import ROW_BYTES_MAX
 from payrelay.store.imports.payments import CONTRADICTS, MAY_BE_OURS
 
 HOUR_MS = 3_600_000
@@ -314,6 +317,17 @@ async def test_every_kind_of_file_is_known_by_its_beginning(tmp_path: Path) -> N
     assert await kinds_in(source_of(dump)) == EXPECTED
     assert await kinds_in(source_of(table)) == ["PaymentItem"]
     assert len(source_of(table).digest or "") == 64
+
+
+async def test_a_row_of_an_sqlite_file_does_not_fill_the_memory(tmp_path: Path) -> None:
+    """Such a file may have values of a gigabyte."""
+    path = tmp_path / "shop.sqlite"
+    write_sqlite(path, ROWS)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE payhere_payments SET order_id = zeroblob(?)", (ROW_BYTES_MAX,))
+
+    with pytest.raises(ImportUnreadableError, match="too big"):
+        await kinds_in(source_of(path, APP_KEY_TEXT))
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def _judged(status: int, body: bytes) -> tuple[int, str]:
 
     try:
         told = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict) or "status" not in told:
         return 0, f"something answers there that is not Payrelay: HTTP {status}"

@@ -23,10 +23,14 @@ from payrelay.core.imports.items import ItemRefusedError
 from payrelay.core.secret import Secret
 
 KEY_BYTES: Final = frozenset({16, 32})
+KEYS_MAX: Final = 16
+"""More keys than a shop has ever had: each value is tried with all of them."""
 _ENVELOPE: Final = "eyJpdiI6"
 """How every encrypted value begins: ``{"iv":`` in base64."""
-_VALUE_MAX: Final = 10_000
-_KEY_LINE: Final = re.compile(r"^\s*(?:APP_KEY|APP_PREVIOUS_KEYS)\s*=\s*(.*?)\s*$", re.MULTILINE)
+VALUE_LENGTH_MAX: Final = 10_000
+"""Characters of an encrypted value: what the shop encrypts has some hundred."""
+_KEY_LINE: Final = re.compile(r"\s*(?:APP_KEY|APP_PREVIOUS_KEYS)\s*=(.*)", re.DOTALL)
+"""For one line: over all lines of a text, the spaces would be looked at again from each of them."""
 _BLOCK_BITS: Final = 128
 _PREFIX: Final = "base64:"
 
@@ -56,12 +60,12 @@ class AppKeys:
             return value
         if not self._keys:
             raise ItemRefusedError(NO_KEY)
-        if len(value) > _VALUE_MAX:
+        if len(value) > VALUE_LENGTH_MAX:
             raise ItemRefusedError(WRONG_KEY)
         for key in self._keys:
             try:
                 return _opened(value, key)
-            except (ValueError, InvalidTag, msgspec.MsgspecError, binascii.Error):
+            except (ValueError, InvalidTag, msgspec.MsgspecError, binascii.Error, RecursionError):
                 continue
         raise ItemRefusedError(WRONG_KEY)
 
@@ -69,13 +73,16 @@ class AppKeys:
 def app_keys_in(text: str) -> AppKeys:
     """Reads the keys in an application's ``.env``, or a key that stands alone.
 
-    Raises ValueError, whose text never has a key, where there is none or one can't be a key.
+    Raises ValueError, whose text never has a key, where there is none, one can't be a key, or there are too many.
     """
-    lines = _KEY_LINE.findall(text) or [text.strip()]
+    matches = map(_KEY_LINE.match, text.split("\n"))
+    lines = [match[1].strip() for match in matches if match is not None] or [text.strip()]
     keys = [each.strip().strip("\"'") for line in lines for each in line.strip("\"'").split(",")]
     found = [Secret(each) for each in keys if each]
     if not found:
         raise ValueError("has no APP_KEY")
+    if len(found) > KEYS_MAX:
+        raise ValueError(f"has more than {KEYS_MAX} keys")
     return AppKeys(found)
 
 

@@ -10,7 +10,7 @@ Rules:
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Final
 
 from payrelay.core.imports.items import ImportUnreadableError, NoItem, SourceRow
@@ -19,6 +19,9 @@ from payrelay.core.imports.laravel_rows import is_of_laravel
 TOKEN_MAX: Final = 1_000_000
 """Characters of one value: nothing in these tables is longer, and a text without an end must not fill the memory."""
 COLUMNS_MAX: Final = 1_000
+"""Columns of a table, and values of a row."""
+_TOLD_MAX: Final = 20
+"""Characters of the text that an error shows."""
 _NO_BACKSLASHES: Final = "NO_BACKSLASH_ESCAPES"
 
 _TOKEN: Final = re.compile(
@@ -94,8 +97,7 @@ class _Reader:
                 columns.append(_unquoted(token).lower())
             is_first = token == ("mark", ",") and depth == 1
             depth += {"(": 1, ")": -1}.get(token[1], 0) if token[0] == "mark" else 0
-            if len(columns) > COLUMNS_MAX:
-                raise self._unreadable(f"a table has more than {COLUMNS_MAX} columns")
+            self._require_few(columns, "a table", "columns")
         self._columns[name] = columns
         self._pass_over()
 
@@ -108,6 +110,7 @@ class _Reader:
                 token = self._required()
                 if token[0] in {"quoted", "word"}:
                     columns.append(_unquoted(token).lower())
+                self._require_few(columns, "an INSERT", "columns")
             token = self._next()
         if not is_of_laravel(frozenset(columns)):
             self._pass_over(token)
@@ -145,6 +148,7 @@ class _Reader:
             token = self._required()
             if token in {("mark", ","), ("mark", ")")}:
                 values.append(value)
+                self._require_few(values, "a row", "values")
                 value = None
                 if token == ("mark", ")"):
                     return values
@@ -157,7 +161,7 @@ class _Reader:
             elif token[0] == "word" and _word(token) in _WORDS:
                 value = _WORDS[_word(token)]
             elif not (token[0] == "word" and token[1].startswith("_")):  # such as _binary, which a text follows
-                raise self._unreadable(f"{token[1]!r} is no value that can be read")
+                raise self._unreadable(f"{token[1][:_TOLD_MAX]!r} is no value that can be read")
 
     def _name(self) -> tuple[str, _Token | None]:
         """Reads up to a table's name, and gives it with the token behind it."""
@@ -209,18 +213,29 @@ class _Reader:
             if self._is_ended:
                 if self._at >= len(self._text):
                     return None
-                raise self._unreadable(f"{self._text[self._at : self._at + 20]!r} can't be read")
+                raise self._unreadable(f"{self._text[self._at : self._at + _TOLD_MAX]!r} can't be read")
             if len(self._text) - self._at > TOKEN_MAX:
                 raise self._unreadable(f"a value has more than {TOKEN_MAX} characters, or no end")
             self._read()
 
     def _read(self) -> None:
-        piece = next(self._pieces, None)
-        if piece is None:
-            self._is_ended = True
-            return
-        self._text = self._text[self._at :] + piece
-        self._at = 0
+        """Reads on, and as much again as there is of a token: each time it is looked at from its beginning."""
+        parts = [self._text[self._at :]]
+        left = min(len(parts[0]), TOKEN_MAX + 1 - len(parts[0]))
+        while not self._is_ended:
+            piece = next(self._pieces, None)
+            if piece is None:
+                self._is_ended = True
+                break
+            parts.append(piece)
+            left -= len(piece)
+            if left <= 0:
+                break
+        self._text, self._at = "".join(parts), 0
+
+    def _require_few(self, found: Sized, where: str, what: str) -> None:
+        if len(found) > COLUMNS_MAX:
+            raise self._unreadable(f"{where} has more than {COLUMNS_MAX} {what}")
 
     def _unreadable(self, why: str) -> ImportUnreadableError:
         return ImportUnreadableError(f"line {self._line}: {why}")

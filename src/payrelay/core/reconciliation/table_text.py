@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+ROW_LINES_MAX = 1_000
+"""Lines of one row, whose texts in quotes may have several: a file of quotes must not fill the memory."""
 _CURRENCY_LETTERS = 3
 
 
@@ -17,9 +19,18 @@ def rows_of(lines: Iterable[str], *, delimiter: str = ",") -> Iterator[tuple[int
 
     Reads no further than it is asked. Raises TableError.
     """
-    reader = csv.reader(lines, strict=True, delimiter=delimiter)
+    read_to = 0
+
+    def of_one_row() -> Iterator[str]:
+        for number, line in enumerate(lines, start=1):
+            if number > read_to + ROW_LINES_MAX:
+                raise TableError(f"line {number}: a row has more than {ROW_LINES_MAX} lines: is a quote not closed?")
+            yield line
+
+    reader = csv.reader(of_one_row(), strict=True, delimiter=delimiter)
     try:
         for row in reader:
+            read_to = reader.line_num
             fields = [each.strip() for each in row]
             if any(fields):
                 yield reader.line_num, fields

@@ -129,7 +129,7 @@ def _require_columns(place: str, names: list[str]) -> None:
     missing = [each for each in COLUMNS if each not in names]
     if missing:
         raise ReportUnreadableError((f"{place}: the header lacks {', '.join(missing)}",))
-    twice = sorted({each for each in names if names.count(each) > 1} & {*COLUMNS, DESCRIPTION})
+    twice = sorted(each for each in (*COLUMNS, DESCRIPTION) if names.count(each) > 1)
     if twice:
         raise ReportUnreadableError((f"{place}: the header has {', '.join(twice)} twice",))
 

@@ -199,7 +199,7 @@ def read_mark(content: bytes, key: DigestKey) -> ReadMark | None:
     try:
         file = msgspec.json.decode(content, type=MarkFile)
         mark = msgspec.json.decode(file.mark, type=Mark)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return ReadMark(mark, key.fits(file.digest, bytes(file.mark)))
 

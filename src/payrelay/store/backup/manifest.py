@@ -63,7 +63,7 @@ def read_backup(folder: Path) -> Backup:
         made_at_ms = moment_of(manifest.made_at)
     except OSError as error:
         raise StoreUnusable(f"{folder}: this is no backup: {MANIFEST} can't be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreUnusable(f"{folder}: {MANIFEST} is not whole: {error}") from error
     if manifest.file not in {SQLITE_FILE, POSTGRESQL_FILE}:
         raise StoreUnusable(f"{folder}: {MANIFEST} names a copy that no version of Payrelay makes")

@@ -11,6 +11,8 @@ from payrelay.core.imports.laravel_rows import PAYMENTS, is_of_laravel
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 _COLUMNS = "SELECT name FROM pragma_table_info(?)"
 _PAGE = 500
+ROW_BYTES_MAX = 16_000_000
+"""Bytes of one row or value: nothing in these tables is longer, and a row must not fill the memory."""
 
 
 def sqlite_rows(path: Path) -> Iterator[SourceRow]:
@@ -20,6 +22,7 @@ def sqlite_rows(path: Path) -> Iterator[SourceRow]:
     except sqlite3.Error as error:
         raise ImportUnreadableError(str(error)) from None
     try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX)
         connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
         connection.execute("BEGIN")
         for name, columns in _tables(connection):

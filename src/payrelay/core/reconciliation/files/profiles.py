@@ -12,6 +12,8 @@ from payrelay.core.money import MINOR_PER_UNIT
 from payrelay.core.reconciliation.entries import LineState, Movement
 
 _PERCENT: Final = 100
+DATE_FORMAT_LENGTH_MAX: Final = 100
+"""Characters of the form of a date: it is made into an expression for each file."""
 NEEDED: Final = {
     Movement.PAYMENT: ("payment_id",),
     Movement.REFUND: ("payment_id",),
@@ -91,7 +93,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     encoding: str = "utf-8-sig"
     delimiter: Annotated[str, msgspec.Meta(min_length=1, max_length=1)] = ","
     currency: str | None = None
-    date_format: str | None = None
+    date_format: Annotated[str, msgspec.Meta(max_length=DATE_FORMAT_LENGTH_MAX)] | None = None
     timezone: str | None = None
     thousands: str = ","
     decimal: Annotated[str, msgspec.Meta(min_length=1, max_length=1)] = "."
@@ -112,7 +114,7 @@ def read_profile(content: bytes, *, is_toml: bool) -> Profile:
     """Reads a profile. Raises ProfileError."""
     try:
         profile: Profile = (msgspec.toml if is_toml else msgspec.json).decode(content, type=Profile)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ProfileError(str(error)) from None
     for movement in profile.all_movements:
         missing = [name for name in NEEDED[movement] if name not in profile.columns.named()]
@@ -124,6 +126,8 @@ def read_profile(content: bytes, *, is_toml: bool) -> Profile:
         raise ProfileError("only needs columns.text: where is it to be found?")
     if profile.decimal in profile.thousands:
         raise ProfileError("decimal and thousands are the same mark")
+    if any(mark.isdecimal() for mark in profile.decimal + profile.thousands):
+        raise ProfileError("decimal and thousands are marks, and no digits")
     return profile
 
 
