@@ -19,6 +19,9 @@ CONNECTIONS_MAX = 20
 # What a payer's browser is kept waiting for a notification that is to come before the return.
 BEFORE_RETURN_S_MAX = 10.0
 
+# Of an answer's body, which says nothing; what is longer is not read.
+ANSWER_BYTES_MAX = 65_536
+
 USER_AGENT = "payrelay-simulator"
 
 
@@ -92,7 +95,9 @@ async def _attempt(
             # Whether the gateway follows a redirect is not documented; a notification that wanders helps nobody.
             allow_redirects=False,
         ) as response:
-            await response.read()
+            left = ANSWER_BYTES_MAX
+            while left > 0 and (piece := await response.content.read(left)):
+                left -= len(piece)
             return Attempt(at=at, http_status=response.status)
     except TimeoutError:
         return Attempt(at=at, error=f"no answer in {timeout_s:g} s")

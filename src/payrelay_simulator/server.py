@@ -19,6 +19,9 @@ HOST_DEFAULT = "127.0.0.1"
 
 PORT_DEFAULT = 8600
 
+# Of a request's first line. aiohttp looks up a path of nothing but slashes in a time that grows with its square.
+REQUEST_LINE_BYTES_MAX = 2_048
+
 # Handlers answer at once or wait on purpose; nothing needs longer to end.
 SHUTDOWN_TIMEOUT_S = 1.0
 
@@ -39,7 +42,11 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 async def serve(simulator: Simulator, host: str = HOST_DEFAULT, port: int = 0) -> AsyncIterator[Running]:
     """Serve a simulator in the running event loop; port 0 takes any free one. A simulator is served once."""
     runner = web.AppRunner(
-        simulator.app, handler_cancellation=True, access_log=None, shutdown_timeout=SHUTDOWN_TIMEOUT_S
+        simulator.app,
+        handler_cancellation=True,
+        access_log=None,
+        shutdown_timeout=SHUTDOWN_TIMEOUT_S,
+        max_line_size=REQUEST_LINE_BYTES_MAX,
     )
     await runner.setup()
     server = runner.server

@@ -3,9 +3,11 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
+from tests.partitions.partition_double import partition_at
 from tests.payrelay_simulator.shop import PATIENCE_S, Receiver
 
 from payrelay_simulator import DemoWorld, Running, World
+from payrelay_simulator.sender import ANSWER_BYTES_MAX
 
 Body = dict[str, object]
 
@@ -44,6 +46,15 @@ async def test_notification_arrives_as_a_form(session: ClientSession, receiver: 
     assert (body["order_id"], body["payhere_amount"], body["status_code"]) == ("Order12345", "345.67", "2")
     shown = await record(session)
     assert (shown["state"], shown["fields"], shown["attempts"][0]["http_status"]) == ("delivered", body, 200)
+
+
+async def test_a_long_answer_is_not_read_to_its_end(session: ClientSession, charge_body: Body) -> None:
+    """It says nothing, and may never end."""
+    async with partition_at() as shop:
+        shop.reply = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" + b"x" * ANSWER_BYTES_MAX
+        await charge(session, charge_body, Receiver(address=shop.address))
+
+        assert (await record(session))["state"] == "delivered"
 
 
 @pytest.mark.parametrize("status", [500, 404, 302])

@@ -63,13 +63,17 @@ async function isSignedByOne(
     .map(([, value]) => bytesOf(value ?? ""));
   for (const secret of secrets) {
     const algorithm = { name: "HMAC", hash: "SHA-256" };
-    const key = await subtle.importKey("raw", secret, algorithm, false, ["verify"]);
-    for (const signature of given) {
-      // Compares in a time that tells nothing of the right one.
-      if (await subtle.verify("HMAC", key, signature, signed)) return true;
-    }
+    const key = await subtle.importKey("raw", secret, algorithm, false, ["sign"]);
+    // Once a secret, however many signatures somebody names: the body may be long.
+    const right = new Uint8Array(await subtle.sign("HMAC", key, signed));
+    if (given.some((signature) => isEqual(signature, right))) return true;
   }
   return false;
+}
+
+/** Compares in a time that tells nothing of the right one. */
+function isEqual(given: Uint8Array, right: Uint8Array): boolean {
+  return given.length === right.length && right.reduce((odd, byte, at) => odd | (byte ^ (given[at] ?? 0)), 0) === 0;
 }
 
 function requireTime(timestamp: string, { toleranceS = TOLERANCE_S, now = new Date() }: WebhookOptions): void {

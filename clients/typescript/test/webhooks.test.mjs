@@ -41,6 +41,14 @@ test("either of two secrets will do while one is changed", async () => {
   assert.equal((await verifyWebhook([OTHER, SECRET], signed(), BODY)).id, "evt_1");
 });
 
+test("the right signature is found among however many others", async () => {
+  const right = signed();
+  const others = "v1,AAAA v1, v1,x v2,AAAA ".repeat(1000);
+  const many = { ...right, "Webhook-Signature": others + right["Webhook-Signature"] };
+  assert.equal((await verifyWebhook(SECRET, many, BODY)).id, "evt_1");
+  await assert.rejects(verifyWebhook(SECRET, { ...right, "Webhook-Signature": others }, BODY), WebhookRefused);
+});
+
 test("everything else is refused", async () => {
   const right = signed();
   const cases = [

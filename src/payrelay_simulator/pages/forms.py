@@ -62,13 +62,16 @@ PREAPPROVAL_LKR = "10.00"
 LATER_START_AMOUNTS: Mapping[str, str] = {"LKR": "10.00"}
 LATER_START_AMOUNT_OTHER = "0.50"
 
+HOST_LENGTH_MAX = 300  # a name has at most 253 characters; `urlsplit` reads long ones of other letters for seconds
+
 RETRIES_LIMIT = 365  # one a day; more than a year of them is a slip
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
 _PHONE = re.compile(r"\+?[0-9][0-9 ()-]{5,18}[0-9]")
 _SIGNED_AMOUNT = re.compile(r"-?[0-9]+(\.[0-9]{1,2})?")
 _ITEM = re.compile(r"(item_name|item_number|amount|quantity)_([1-9][0-9]{0,3})")
-_SCRIPT = re.compile(r"<\s*/?\s*script", re.IGNORECASE)
+_LONG_HOST = re.compile(rf"[^/?#]*/\s*/[^/?#]{{{HOST_LENGTH_MAX + 1}}}")
+_SCRIPT = re.compile(r"<\s*+(?:/\s*+)?script", re.IGNORECASE)
 
 
 class PageError(SimulatorError):
@@ -200,6 +203,8 @@ def _is_forbidden(character: str) -> bool:
 
 
 def _is_web_address(value: str) -> bool:
+    if _LONG_HOST.match(value):
+        return False
     try:
         parts = urlsplit(value)
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import httpx
 import msgspec
 import pytest
-from tests.clients.python.scripted import answer, client_of
+from tests.clients.python.scripted import FAST, answer, client_of
 
 from payrelay.api.routes.checkouts import CheckoutBody, PayerBody
 from payrelay.api.routes.client_tokens import ClientTokenBody
@@ -25,9 +26,11 @@ from payrelay_client import Buyer, Payrelay, models
 from payrelay_client._sync.checkouts import Checkouts
 from payrelay_client._sync.client_tokens import ClientTokens
 from payrelay_client._sync.customers import Customers
+from payrelay_client.wire import ANSWER_BYTES_MAX
 
 pytestmark = pytest.mark.unit
 
+PIECE: Final = b"x" * 65_536
 PERSON: Final = Buyer(first_name="S", last_name="P", email="s@p.lk", phone="1", address="1", city="C", country="LK")
 
 CALLS: Final[dict[str, Callable[[Payrelay], Any]]] = {
@@ -161,3 +164,19 @@ def test_no_secret_shows_where_a_value_is_printed() -> None:
 
     assert token.token == "prt_secret"
     assert "secret" not in repr(token)
+
+
+def test_a_refusal_of_a_stream_without_an_end_is_not_read_to_it() -> None:
+    """What answers may be no service at all, and a program's memory has an end."""
+    read: list[int] = []
+
+    def body() -> Iterator[bytes]:
+        for number in range(3 * ANSWER_BYTES_MAX // len(PIECE)):
+            read.append(number)
+            yield PIECE
+
+    limits = dataclasses.replace(FAST, tries=1)
+    with client_of(*(httpx.Response(500, content=body()) for _ in range(2)), limits=limits) as (client, _):
+        assert list(client.events.follow("operation:op_1")) == []
+
+    assert len(read) <= 2 * (ANSWER_BYTES_MAX // len(PIECE) + 1)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +30,9 @@ from payrelay_client import (
     verify_webhook,
 )
 from payrelay_client.limits import Budget
+from payrelay_client.models import OperationDetail
 from payrelay_client.replies import Reply, next_cursor, read_reply, seconds_of
+from payrelay_client.wire import fields_of
 
 pytestmark = pytest.mark.unit
 
@@ -242,11 +245,34 @@ def test_an_error_needs_its_code_and_advice() -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("3", 3), (" 3600 ", 3600), ("Fri, 21 Nov 2025 10:00:00 GMT", 0), ("soon", None), ("-1", None), (None, None)],
+    [
+        ("3", 3),
+        (" 3600 ", 3600),
+        ("Fri, 21 Nov 2025 10:00:00 GMT", 0),
+        ("soon", None),
+        ("-1", None),
+        (None, None),
+        ("1 Jan 2026 10:00:00 +99999999999999999999", None),
+        (f"{'0' * 60}1 Jan 2026 10:00:00 GMT", None),
+    ],
 )
 def test_retry_after_is_a_number_or_a_date(text: str | None, seconds: float | None) -> None:
     """Proxies write dates."""
     assert seconds_of(text) == seconds
+
+
+def test_headers_of_one_name_are_joined() -> None:
+    """HTTP defines it so, and a proxy may write one of them twice."""
+    headers = httpx.Headers([("Link", "a"), ("X-Request-Id", "r"), ("link", "b")])
+
+    assert fields_of(headers) == {"link": "a, b", "x-request-id": "r"}
+
+
+def test_a_number_of_many_digits_is_no_crash() -> None:
+    """Whatever the service answers, a program must learn what became of its payment."""
+    operation = OperationDetail.of({"id": "op_1", "amount": Decimal("1E+40")})
+
+    assert (operation.id, operation.amount) == ("op_1", Decimal("1E+40"))
 
 
 def test_the_next_page_is_where_the_link_says() -> None:

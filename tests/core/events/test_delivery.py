@@ -86,6 +86,7 @@ def test_who_may_ask_for_patience(status: int, heard: int | None) -> None:
         ("-1", None),
         ("", None),
         ("9" * 30, None),
+        (f"{'0' * 60}1 Sep 2026 14:00:00 GMT", None),
         ("Mon, 99 Sep 2026 14:00:00 GMT", None),
     ],
 )

@@ -15,6 +15,7 @@ from payrelay.gateways.http.reply_reader import (
     HEADERS_MAX,
     INTERIM_MAX,
     LINE_BYTES_MAX,
+    UNENDED_BYTES_MAX,
     UNREAD_BYTES_MAX,
     ReplyReader,
 )
@@ -261,6 +262,23 @@ def test_a_line_without_end_is_refused(begin: bytes) -> None:
     """The parser keeps a header until its line ends, so that the bytes are counted before it has one."""
     parts = [begin, *[b"x" * 100] * (UNREAD_BYTES_MAX // 100 + 2)]
     assert read(*parts) == (NOT_HTTP, False)
+
+
+@pytest.mark.parametrize("begin", [OK + b"X: ", OK + b"X", CHUNKED[:-12] + b"X: "])
+def test_a_line_that_comes_drop_by_drop_is_refused_early(begin: bytes) -> None:
+    """The parser copies what it has of a line with each piece that comes: a long line in drops costs its square."""
+    drops = UNENDED_BYTES_MAX // 10
+    assert read(begin, *[b"x" * 10] * drops) == (None, False)
+    assert read(begin, *[b"x" * 10] * (drops + 3)) == (NOT_HTTP, False)
+
+
+@pytest.mark.parametrize("begin", [OK + b"\r\n", b"%bContent-Length: 60000\r\n\r\n" % OK])
+def test_a_body_without_lines_may_come_drop_by_drop(begin: bytes) -> None:
+    """Most bodies are one line, and only what is around them must be short."""
+    reader = ReplyReader(100_000)
+    outcomes = [reader.feed(part) for part in (begin, *[b"x" * 10] * 5_999)]
+    assert set(outcomes) == {None}
+    assert UNENDED_BYTES_MAX < 59_990
 
 
 @pytest.mark.parametrize("behind", [b"0\r\nX: ", b"2;"])

@@ -26,6 +26,8 @@ NUMBERS: Final = frozenset({"payment_id", "subscription_id"})
 
 _HINTS: Final[dict[type, Mapping[str, Any]]] = {}
 _HUNDREDTHS: Final = -2
+_DIGITS_MAX: Final = 20
+"""Before the point, far more than any amount has; Python refuses to give decimals to a number of 27."""
 _CENT: Final = Decimal("0.01")
 
 Decoded = TypeVar("Decoded")
@@ -119,4 +121,5 @@ def _money(value: object) -> Decimal | None:
         return None
     exponent = decimal.as_tuple().exponent
     assert isinstance(exponent, int)  # noqa: S101 - a finite number's
-    return decimal.quantize(_CENT) if exponent > _HUNDREDTHS else decimal
+    is_short = exponent > _HUNDREDTHS and decimal.adjusted() < _DIGITS_MAX
+    return decimal.quantize(_CENT) if is_short else decimal

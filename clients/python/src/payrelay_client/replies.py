@@ -53,6 +53,9 @@ _BY_STATUS: Final[Mapping[int, type[PayrelayError]]] = {
     503: Busy,
 }
 
+_DATE_LENGTH_MAX: Final = 64
+"""A date has 29 characters; a year of thousands of digits takes time with the square of them."""
+
 Advice = Literal["never", "same_key", "after"]
 
 
@@ -219,9 +222,11 @@ def seconds_of(retry_after: str | None) -> float | None:
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
+    if len(text) > _DATE_LENGTH_MAX:
+        return None
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -34,6 +34,8 @@ STOPPED_AFTER_MS: Final = 3 * DAY_MS
 """An endpoint that accepts nothing for so long is stopped."""
 RETRY_AFTER_MS_MAX: Final = HOUR_MS
 """The longest wait that a receiver may ask for; a longer one is cut to this."""
+RETRY_AFTER_LENGTH_MAX: Final = 64
+"""Of a Retry-After; a date has 29 characters. A year of thousands of digits takes time with the square of them."""
 OLDER_SECRET_MS: Final = DAY_MS
 """How long after a rotation webhooks are signed with the older secret too."""
 PATTERNS_MAX: Final = 20
@@ -176,6 +178,8 @@ def judged(status: int, retry_after: str | None, now_ms: int) -> AttemptResult:
 
 def retry_after_seconds(text: str, now_ms: int) -> int | None:
     """Reads the value of a Retry-After header, seconds or a date; None where it can't be read."""
+    if len(text) > RETRY_AFTER_LENGTH_MAX:
+        return None
     if _seconds(text.strip()):
         return int(text)
     try:

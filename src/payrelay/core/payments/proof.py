@@ -208,7 +208,8 @@ def match_for_retry(
     new payment. The gateway's answer to a retry names no payment, and a payment may show late.
     """
     ids = _ids_of(payments)
-    new = [payment for payment in payments if payment.payment_id not in before | owned_by_others]
+    known = before | owned_by_others
+    new = [payment for payment in payments if payment.payment_id not in known]
     if not new:
         return _none_fits(ids)
     if len(new) > 1:

@@ -95,7 +95,8 @@ def match_for_lost_charge(
     """
     left = [each for each in payments if each.payment_id not in attributed and is_within(each, window)]
     ids = tuple(payment.payment_id for payment in payments)
-    if any(_is_after(each, window) and each.payment_id not in attributed | owned for each in payments):
+    known = attributed | owned
+    if any(_is_after(each, window) and each.payment_id not in known for each in payments):
         return Match(seen=MatchResult.MAY_BE_ANOTHERS, payments_compared=ids)
     if not left:
         return Match(seen=MatchResult.ONLY_OTHERS if ids else MatchResult.NOTHING, payments_compared=ids)
@@ -118,7 +119,8 @@ def match_for_lost_retry(
     """
     ids = tuple(payment.payment_id for payment in payments)
     left = [each for each in payments if each.payment_id not in attributed and is_within(each, window)]
-    left += [each for each in payments if each.payment_id not in attributed | owned and _is_after(each, window)]
+    known = attributed | owned
+    left += [each for each in payments if each.payment_id not in known and _is_after(each, window)]
     absent = MatchResult.ONLY_OTHERS if ids else MatchResult.NOTHING
     return Match(seen=MatchResult.MAY_BE_ANOTHERS if left else absent, payments_compared=ids)
 

@@ -24,6 +24,9 @@ HEAD_BYTES_MAX: Final = 65_536
 """Of all reasons and headers before the body, and of trailers."""
 UNREAD_BYTES_MAX: Final = 2 * HEAD_BYTES_MAX
 """Of a head that doesn't end, and of what is around a body. The parser keeps a header until its line ends."""
+UNENDED_BYTES_MAX: Final = 2 * LINE_BYTES_MAX
+"""Of a line that doesn't end, which may have white space beside its header. With each piece that comes, the parser
+copies all that it has."""
 INTERIM_MAX: Final = 8
 """Replies with a status below 200, which come before the reply. A gateway has no reason to send one."""
 CHUNK_FRAMING_MAX: Final = 64
@@ -75,6 +78,7 @@ class ReplyReader:
         "_size",
         "_start",
         "_status",
+        "_unended",
         "date",
         "is_reusable",
     )
@@ -88,7 +92,7 @@ class ReplyReader:
         """Expects the next reply."""
         self._pieces: list[bytes] = []
         self._reason_bytes = 0
-        self._seen = self._behind = self._size = self._headers = self._head_bytes = 0
+        self._seen = self._behind = self._size = self._headers = self._head_bytes = self._unended = 0
         self._interim = self._chunks = self._status = 0
         self._start = b""
         self._length: int | None = None
@@ -101,7 +105,8 @@ class ReplyReader:
 
         After a reply or a loss, only ``begin`` may be called, and only where ``is_reusable``.
         """
-        if not (self._may_frame(data) if self._is_headed else self._may_go_on(data)):
+        may_go_on = self._may_frame(data) if self._is_headed else self._may_go_on(data)
+        if not (may_go_on and self._may_lengthen(data)):
             self.is_reusable = False
             return Loss(is_sent=True, cause=LossCause.NOT_HTTP)
         try:
@@ -145,6 +150,13 @@ class ReplyReader:
         framing = self._behind - self._size
         self._behind += len(data)
         return framing <= UNREAD_BYTES_MAX + CHUNK_FRAMING_MAX * self._chunks
+
+    def _may_lengthen(self, data: bytes) -> bool:
+        """Looks at the line that hasn't ended yet, of a head or around a body."""
+        may_lengthen = self._unended <= UNENDED_BYTES_MAX
+        line_end = data.rfind(b"\n")
+        self._unended = len(data) - line_end - 1 + (self._unended if line_end < 0 else 0)
+        return may_lengthen
 
     def _refuse(self, cause: LossCause) -> None:
         self._refusal = cause
@@ -213,6 +225,7 @@ class ReplyReader:
     def on_body(self, piece: bytes) -> None:
         """Keeps a piece of the body."""
         self._size += len(piece)
+        self._unended = 0
         if self._size > self._bytes_max:
             self._refuse(LossCause.TOO_LARGE)
         self._pieces.append(piece)

@@ -8,6 +8,8 @@ from payrelay.clock import Clock
 
 BELIEVED_S: Final = 900.0
 """A reply that is older says nothing of the clocks now."""
+DATE_LENGTH_MAX: Final = 64
+"""Of a Date header; one has 29 characters. A year of thousands of digits takes time with the square of them."""
 DATES_KEPT_MAX: Final = 16
 """Date headers that are remembered: those of the last seconds, of gateways whose clocks differ a little."""
 
@@ -35,6 +37,8 @@ class GatewayClocks:
 @lru_cache(maxsize=DATES_KEPT_MAX)
 def _moment_in(date: str) -> float | None:
     """Reads a Date header, in seconds since 1970; None where it can't be read. Replies of one second have the same."""
+    if len(date) > DATE_LENGTH_MAX:
+        return None
     try:
         return parsedate_to_datetime(date).timestamp()
     except (ValueError, OverflowError):

@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -72,6 +73,20 @@ def test_a_first_value_that_begins_like_the_last_hides_nothing(body: bytes) -> N
 def test_why_a_body_is_not_read(body: bytes, cause: Cause) -> None:
     """The reason stands in the evidence, for whoever must find out what the gateway sent."""
     assert read_shape(body) == UnreadableReply(cause=cause)
+
+
+def test_a_long_name_takes_little_memory() -> None:
+    """A pattern that keeps a way back for each character took some hundred bytes for it, and 2 GB for a whole reply."""
+    name = "a" * 500_000
+    body = b'{ "%b": 1}' % name.encode()
+    tracemalloc.start()
+    try:
+        assert members_of(body) == {name: b"1"}
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 10 * len(body)
 
 
 def test_the_two_shapes_of_a_reply() -> None:

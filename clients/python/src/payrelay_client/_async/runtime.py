@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 import httpx
 
-from payrelay_client.wire import ANSWER_BYTES_MAX, RawReply, SendFailed, failure_of
+from payrelay_client.wire import ANSWER_BYTES_MAX, RawReply, SendFailed, failure_of, fields_of
 
 Result = TypeVar("Result")
 
@@ -50,9 +50,7 @@ async def exchange(http: HttpClient, request: httpx.Request, timeout_s: float) -
                 await response.aclose()
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
         raise failure_of(error) from error
-    return RawReply(
-        response.status_code, {name.lower(): value for name, value in response.headers.items()}, bytes(body)
-    )
+    return RawReply(response.status_code, fields_of(response.headers), bytes(body))
 
 
 @asynccontextmanager
@@ -64,10 +62,18 @@ async def streaming(http: HttpClient, request: httpx.Request) -> AsyncIterator[t
     try:
         response = await http.send(request, stream=True, follow_redirects=False)
         try:
-            headers = {name.lower(): value for name, value in response.headers.items()}
-            body = b"" if response.status_code == httpx.codes.OK else await response.aread()
-            yield RawReply(response.status_code, headers, body), response.aiter_lines()
+            body = b"" if response.status_code == httpx.codes.OK else await _refusal(response)
+            yield RawReply(response.status_code, fields_of(response.headers), body), response.aiter_lines()
         finally:
             await response.aclose()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise failure_of(error) from error
+
+
+async def _refusal(response: httpx.Response) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > ANSWER_BYTES_MAX:
+            raise SendFailed.too_long()
+    return bytes(body)

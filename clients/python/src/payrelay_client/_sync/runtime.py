@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import httpx
 
-from payrelay_client.wire import ANSWER_BYTES_MAX, RawReply, SendFailed, failure_of
+from payrelay_client.wire import ANSWER_BYTES_MAX, RawReply, SendFailed, failure_of, fields_of
 
 Result = TypeVar("Result")
 
@@ -50,9 +50,7 @@ def exchange(http: HttpClient, request: httpx.Request, timeout_s: float) -> RawR
             response.close()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise failure_of(error) from error
-    return RawReply(
-        response.status_code, {name.lower(): value for name, value in response.headers.items()}, bytes(body)
-    )
+    return RawReply(response.status_code, fields_of(response.headers), bytes(body))
 
 
 @contextmanager
@@ -64,10 +62,18 @@ def streaming(http: HttpClient, request: httpx.Request) -> Iterator[tuple[RawRep
     try:
         response = http.send(request, stream=True, follow_redirects=False)
         try:
-            headers = {name.lower(): value for name, value in response.headers.items()}
-            body = b"" if response.status_code == httpx.codes.OK else response.read()
-            yield RawReply(response.status_code, headers, body), response.iter_lines()
+            body = b"" if response.status_code == httpx.codes.OK else _refusal(response)
+            yield RawReply(response.status_code, fields_of(response.headers), body), response.iter_lines()
         finally:
             response.close()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise failure_of(error) from error
+
+
+def _refusal(response: httpx.Response) -> bytes:
+    body = bytearray()
+    for part in response.iter_bytes():
+        body += part
+        if len(body) > ANSWER_BYTES_MAX:
+            raise SendFailed.too_long()
+    return bytes(body)

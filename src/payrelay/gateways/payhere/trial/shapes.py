@@ -30,9 +30,9 @@ WORDS: Final = frozenset(
 TEXT_MAX: Final = 160
 _KNOWN_WORD: Final = frozenset({"msg", "error", "error_description", "status_message", "message"})
 """Members whose text is the gateway's own sentence: it is shown, without ids and tokens."""
-_SECRET: Final = re.compile(
-    r"[0-9A-Fa-f]{8}-[0-9A-Fa-f-]{20,}|[0-9A-Fa-f]{16,}|\d{5,}|\S+@\S+|https?://\S+|payrelay-\S+"
-)
+_SECRET: Final = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f-]{20,}|[0-9A-Fa-f]{16,}|\d{5,}|https?://\S+|payrelay-\S+")
+
+_WORD: Final = re.compile(r"\S+")
 
 KINDS: Final[Mapping[str, re.Pattern[str]]] = {
     "any": re.compile(r".*", re.DOTALL),
@@ -75,7 +75,9 @@ def text_described(text: str, name: str) -> str:
 
 def masked(text: str) -> str:
     """Gives a sentence of the gateway's without ids, tokens and addresses."""
-    return _SECRET.sub("…", text)[:TEXT_MAX]
+    # Word by word: a pattern that may begin anywhere would look for the @ from each character on.
+    without_emails = _WORD.sub(lambda word: "…" if "@" in word[0][1:-1] else word[0], text)
+    return _SECRET.sub("…", without_emails)[:TEXT_MAX]
 
 
 def formed(text: str) -> str:

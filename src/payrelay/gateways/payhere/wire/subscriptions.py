@@ -58,7 +58,8 @@ def plans_without(raw_data: bytes, subscription_ids: frozenset[str]) -> bytes:
         records = [bytes(record) for record in _records.decode(raw_data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return b"[]"
-    left = [record for record in records if _owned_number(record) not in {None, *subscription_ids}]
+    removed = {None, *subscription_ids}
+    left = [record for record in records if _owned_number(record) not in removed]
     return b"[" + b",".join(left) + b"]"
 
 
