@@ -17,7 +17,9 @@ from typing import Final
 from payrelay.settings.parse import PREFIX
 
 _OF_CLIENTS: Final = {"PAYRELAY_KEY": ("prk_", "prt_"), "PAYRELAY_WEBHOOK_SECRET": ("whsec_",)}
-_SERVICE: Final = f"{PREFIX}(?:[A-Z0-9_]+_)?"
+_SERVICE: Final = rf"(?=[A-Z0-9_]+\Z){PREFIX}(?:[A-Z0-9_]+_)?"
+"""How such a name begins. All of its characters are looked at first: a wrong one at its end would be come to anew from
+each place where the rest may begin."""
 _URL: Final = re.compile(r"(?:tcp|udp|sctp)://(?:[0-9.]+|\[[0-9a-f:.]+\]):[0-9]{1,5}")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _PROTOCOL: Final = re.compile(r"tcp|udp|sctp")
