@@ -1,7 +1,9 @@
 """Checks of the settings: what is missing for a start, and what is missing for a service that can be relied on."""
 
+import platform
 import shutil
 
+from payrelay.cli.checks.of_python import of_python
 from payrelay.cli.checks.public_address import PublicAddressState, try_public_address
 from payrelay.errors import SettingsError
 from payrelay.gateways.gateway import CheckResult
@@ -9,9 +11,13 @@ from payrelay.settings import Settings, require_serving
 
 
 async def of_settings(settings: Settings) -> list[CheckResult]:
-    """Checks all that the settings say, and calls the public address; warns of what is not set, and what that means."""
+    """Checks all that the settings say, and calls the public address; warns of what is not set, and what that means.
+
+    The Python that reads them is checked with them.
+    """
+    python = of_python(platform.python_implementation(), platform.python_version())
     program = () if settings.alert_command is None else (_of_alert_command(settings.alert_command[0]),)
-    return [_of_serving(settings), _of_alerts(settings), *program, await _of_public_url(settings.public_url)]
+    return [_of_serving(settings), python, _of_alerts(settings), *program, await _of_public_url(settings.public_url)]
 
 
 def _of_serving(settings: Settings) -> CheckResult:
