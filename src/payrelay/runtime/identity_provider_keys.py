@@ -21,6 +21,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.access.signatures import identity_keys
 from payrelay.errors import Code, Refusal
+from payrelay.runtime.connections import connector_to_others
 
 KEPT_S: Final = 600.0
 """How long fetched keys are used without another fetch: the longest time that a revoked key is still accepted."""
@@ -112,9 +113,10 @@ class Jwks:
 
     async def __call__(self) -> bytes:
         """Returns the body of the address's answer; raises FetchError."""
+        timeout = aiohttp.ClientTimeout(total=self._limit_s)
         try:
             async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._limit_s)) as session,
+                aiohttp.ClientSession(connector=connector_to_others(), timeout=timeout) as session,
                 session.get(self._url, headers=_HEADERS, allow_redirects=False) as response,
             ):
                 if response.status != HTTPStatus.OK:

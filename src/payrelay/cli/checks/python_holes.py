@@ -1,7 +1,8 @@
 """The known holes of CPython through which a stranger can do something to this service: a short table with a date.
 
 A hole is named only where foreign text or a foreign connection gets at it here. Most holes of the standard library are
-not in the table, because nothing here uses what they are in: archives, XML, e-mail, cookies, the event loop of asyncio.
+not in the table, because nothing here uses what they are in, such as archives, XML and cookies; or because we have our
+own rule in its place, such as for the addresses that events may go to.
 """
 
 from typing import Final, NamedTuple
@@ -34,11 +35,6 @@ HOLES: Final = (
         "whoever is on the way to the gateway, or to another server that Payrelay calls, can pose as it with a stolen"
         " key of the authority eMudhra, where this machine still trusts that authority",
         {11: 18, 12: 16, 13: 18, 14: 10},
-    ),
-    Hole(
-        "CVE-2024-4032",
-        "a client can have events sent to 192.0.0.8 to 192.0.0.255, which are not public",
-        {11: 10, 12: 4},
     ),
 )
 

@@ -20,8 +20,8 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _name: Final = re.compile(
     r"(?=.{1,253}\Z)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 ).fullmatch
-_is_long_port: Final = re.compile(r":[0-9]{6,}\Z").search
-"""Of an address's part with the host; no port has six digits."""
+_PROTOCOLS: Final = ipaddress.IPv4Network("192.0.0.0/24")
+"""For protocols of the IETF (RFC 6890). Python before 3.11.10 and 3.12.4 calls most of it public (CVE-2024-4032)."""
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _NAT64_LOCAL: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 _IPV4_BITS: Final = 0xFFFFFFFF
@@ -91,6 +91,8 @@ def is_public(address: Address) -> bool:
             return is_public(inner)
         if address.is_site_local or address in _NAT64_LOCAL:
             return False
+    if address in _PROTOCOLS:
+        return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 
@@ -126,8 +128,7 @@ def _parts(url: str) -> SplitResult:
         raise DestinationError(f"must be an absolute address of at most {URL_LENGTH_MAX} visible ASCII characters")
     try:
         parts = urlsplit(url)
-        has_host = parts.scheme in {"http", "https"} and bool(parts.hostname)
-        is_address = has_host and _is_long_port(parts.netloc) is None and parts.port != 0
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port or an IPv6 address that can't be read
         is_address = False
         parts = urlsplit("")

@@ -11,6 +11,7 @@ from payrelay.clock import Clock
 from payrelay.core.events.delivery import AttemptResult, judged
 from payrelay.core.events.destinations import AllowedDestinations, may_reach
 from payrelay.runtime.clients.receiver_names import NameThreads
+from payrelay.runtime.connections import connector_to_others
 from payrelay.tracing.spans import Spans
 
 ANSWER_BYTES_MAX: Final = 16_384
@@ -69,7 +70,7 @@ class WebhookClient:
     ) -> None:
         self._clock = clock
         self._limit_s = limit_s
-        connector = aiohttp.TCPConnector(
+        connector = connector_to_others(
             resolver=GuardedResolver(allowed, resolver or NameThreads()),
             limit=0,  # the endpoint workers limit themselves; a limit here would let a slow receiver delay others
             ttl_dns_cache=_NAMES_KEPT_S,

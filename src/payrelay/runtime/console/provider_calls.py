@@ -27,6 +27,7 @@ from payrelay.core.console.sign_in.provider import (
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Refusal
+from payrelay.runtime.connections import connector_to_others
 from payrelay.runtime.identity_provider_keys import (
     ANSWER_BYTES_MAX,
     FETCH_MAX_S,
@@ -139,9 +140,10 @@ class SignInProvider:
             raise self._refused("the provider's answer has no id token") from None
 
     async def _posted(self, address: str, form: dict[str, str], headers: dict[str, str]) -> tuple[int, bytes]:
+        timeout = aiohttp.ClientTimeout(total=FETCH_MAX_S)
         try:
             async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=FETCH_MAX_S)) as session,
+                aiohttp.ClientSession(connector=connector_to_others(), timeout=timeout) as session,
                 session.post(address, data=form, headers=headers, allow_redirects=False) as response,
             ):
                 body = bytearray()
