@@ -44,6 +44,7 @@ def test_nothing_is_read_but_what_the_console_makes() -> None:
         f"other=1;{session}={A};more": A,
         f'odd="\\";{session}={A}; {{"json": [1, 2]}}': A,
         f"{session}={B}; {session}={A}": A,
+        f"{session}={A}; {session}=x": A,
         f'{session}="{A}"': None,
         f"{session}={A}x": None,
         f"{session}={A[1:]}": None,

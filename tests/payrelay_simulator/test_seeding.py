@@ -50,6 +50,7 @@ def test_customer_planted_again_is_replaced(world: World) -> None:
         (Seed(customers=[CUSTOMER], subscriptions=[subscription(installments_paid=12)]), r"\[0\].installments_paid"),
         (Seed(customers=[CUSTOMER], subscriptions=[subscription(duration="Forever", status="COMPLETED")]), "duration"),
         (Seed(payments=[PaymentSeed(order_id="A", amount=Decimal(1))] * 10_001), "seed"),
+        (Seed(customers=[CUSTOMER], subscriptions=[subscription(installments_paid=1_000)] * 10), "seed"),
     ],
 )
 def test_wrong_row_is_named(world: World, seed: Seed, field: str) -> None:

@@ -33,6 +33,14 @@ async def test_nobody_listens_afterwards() -> None:
             await session.get("/_sim/clock")
 
 
+async def test_search_for_the_longest_order_is_read(running: Running) -> None:
+    """An order's id may have 255 characters of any script, each of twelve in an address."""
+    async with aiohttp.ClientSession(running.base_url) as session:
+        found = await session.get("/merchant/v1/payment/search", params={"order_id": "\U0001f375" * 255})
+
+    assert found.status == 401  # for want of a token
+
+
 def test_introduction_tells_all_that_a_client_needs() -> None:
     """One line holds the address and the credentials."""
     simulator = Simulator()

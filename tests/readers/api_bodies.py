@@ -30,6 +30,8 @@ from payrelay.gateways.payhere.wire.notifications import received
 
 _ANSWER_BYTES: Final = 65_536
 """A gateway's reply may have 16 MiB; what it takes is seen with less."""
+_NESTED_BYTES: Final = 1_600
+"""Of an answer of arrays alone, as deep as its reader goes into one."""
 _PIECE: Final = b"0123456789abcdef"
 _KINDS: Final = tuple(dict.fromkeys(route.body for route in ROUTES if route.body not in {None, EmptyBody}))
 _REQUEST: Final = Request(account="gateway", credential=stand_in("shop", created_at_ms=0), request_id="req_1")
@@ -82,6 +84,10 @@ def _reader_of(kind: type[Body]) -> Reader:
         longest=BODY_BYTES_MAX - max(map(len, before)) - 1,
         shapes=(Shape("a number far below 0", b"9", b"-"), Shape("spaces", b" ", b'"', b'"')),
     )
+
+
+def _nested(length: int) -> bytes:
+    return b"[" * (length // 2) + b'"md5sig"' + b"]" * (length // 2)
 
 
 READERS: Final = (
@@ -232,8 +238,12 @@ READERS: Final = (
         shapes=(
             Shape("many members", lambda number: b'"%d":0,' % number, b"{", b'"md5sig":0}'),
             Shape("many objects", b"{},", b"[", b'"md5sig"]'),
-            Shape("many objects in the deepest array", b"{},", b"[" * 100, b'"md5sig"' + b"]" * 100),
-            Shape("a long text in the deepest array", b"a", b"[" * 100 + b'"', b'md5sig"' + b"]" * 100),
         ),
+    ),
+    Reader(
+        name="nested answer for an app",
+        read=lambda text: without_signatures(Answer(http_status=200, body=_nested(len(text)))),
+        longest=_NESTED_BYTES,
+        shapes=(Shape("arrays", b" "),),
     ),
 )

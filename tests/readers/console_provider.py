@@ -7,7 +7,7 @@ import msgspec
 from tests.readers.reader import Reader, Shape
 
 from payrelay.core.access.signatures import IDENTITY_TOKEN_LENGTH_MAX, identity_keys
-from payrelay.core.console.sign_in.provider import ProviderAnswerError, ProviderRules, metadata_of, person_of
+from payrelay.core.console.sign_in.provider import ProviderRules, metadata_of, person_of
 from payrelay.runtime.identity_provider_keys import ANSWER_BYTES_MAX
 
 ISSUER: Final = "https://login.example"
@@ -58,7 +58,6 @@ READERS: Final = (
         name="provider's configuration",
         read=lambda text: metadata_of(text, ISSUER),
         longest=ANSWER_BYTES_MAX,
-        refusals=(ProviderAnswerError,),
         shapes=(
             Shape(
                 "marks on one letter",

@@ -16,7 +16,6 @@ from tests.readers.reader import Reader, Shape
 from payrelay.cli.imports.import_existing import KEY_FILE_BYTES_MAX
 from payrelay.cli.reconciliation.files import LINE_LENGTH_MAX, file_to_import
 from payrelay.cli.reconciliation.options import profile_of
-from payrelay.cli.terminal.messages import CommandError
 from payrelay.core.imports.items import SourceRow
 from payrelay.core.imports.laravel_rows import items_of_laravel
 from payrelay.core.imports.laravel_secrets import KEYS_MAX, VALUE_LENGTH_MAX, AppKeys, app_keys_in
@@ -28,7 +27,6 @@ from payrelay.core.reconciliation.files.statement_files import read_statement
 from payrelay.core.recovery.gateway_reports import read_report
 from payrelay.core.recovery.marks import MARK_PURPOSE, read_mark
 from payrelay.core.secret import Secret
-from payrelay.errors import PayrelayError
 from payrelay.flows.imports.sources import ImportSource
 from payrelay.runtime.recovery.mark_files import FILE_BYTES_MAX
 
@@ -36,7 +34,6 @@ ROWS_BYTES: Final = 8_192
 """Of files that are read row by row, whose own limit, if they have one, would take minutes to count."""
 PIECE_LENGTH: Final = 128
 """Characters of a piece of a dump: so that even a short text goes through many."""
-REFUSALS: Final = (PayrelayError, CommandError, ValueError)
 _FOLDER: Final = TemporaryDirectory(prefix="payrelay-readers-")
 _ZONE: Final = "Asia/Colombo"
 _APP_KEYS: Final = AppKeys([Secret(f"{number:016}") for number in range(KEYS_MAX)])
@@ -64,7 +61,7 @@ def statement(path: Path, profile: Profile = BUILT_IN["bank"]) -> int:
 def by_profile(path: Path) -> int:
     """Reads a profile, and a line by it."""
     other = path.with_name("by-profile.csv")
-    other.write_text('date,amount,currency\n2026-11-22,"1,000.00",LKR\n')
+    other.write_text('date,amount,currency,text\n2026-11-22,"1,000.00",LKR,a\n')
     return statement(other, profile_of(str(path)))
 
 
@@ -112,7 +109,6 @@ READERS: Final = (
         name="rows of a statement",
         read=in_file(statement),
         longest=ROWS_BYTES,
-        refusals=REFUSALS,
         shapes=(
             Shape("equal lines", b"2026-11-22,1.00,LKR,,a,\n", before=_BANK),
             Shape("lines of their own", lambda number: b"2026-11-22,1.00,LKR,%d,a,\n" % number, before=_BANK),
@@ -125,7 +121,6 @@ READERS: Final = (
         name="line of a statement",
         read=in_file(statement),
         longest=LINE_LENGTH_MAX - 1,
-        refusals=REFUSALS,
         shapes=(
             Shape("columns", b"a,", before=_BANK[:-1] + b",", after=b"\n1\n"),
             Shape("one column again and again", b",date", before=_BANK[:-1], after=b"\n1\n"),
@@ -145,7 +140,6 @@ READERS: Final = (
         name="profile in TOML",
         read=in_file(by_profile, "profile.toml"),
         longest=2 * ROWS_BYTES,
-        refusals=REFUSALS,
         shapes=(
             Shape("words", b"a" * 100 + b".1 ", before=_PROFILE + b'only = "', after=b'"\n'),
             Shape("quotes of two kinds", b"\"'", before=_PROFILE + b"#"),
@@ -163,17 +157,20 @@ READERS: Final = (
         name="profile in JSON",
         read=in_file(by_profile, "profile.json"),
         longest=2 * ROWS_BYTES,
-        refusals=REFUSALS,
         shapes=(
             Shape("lists within lists", b"[", before=b'{"skipped":'),
-            Shape("states", lambda number: b'"%d":"taken",' % number, before=b'{"states":{', after=b'"":"taken"}}'),
+            Shape(
+                "states",
+                lambda number: b'"%d":"taken",' % number,
+                before=b'{"name":"x","movement":"bank","states":{',
+                after=b'"":"taken"}}',
+            ),
         ),
     ),
     Reader(
         name="rows of a shop's table",
         read=in_file(imported),
         longest=ROWS_BYTES,
-        refusals=REFUSALS,
         shapes=(
             Shape("payments", b"1,2,3.00,LKR\n", before=_PAYMENTS),
             Shape("rows that are too long", b"1,2,3.00,LKR,\n", before=_PAYMENTS),
@@ -184,7 +181,6 @@ READERS: Final = (
         name="line of a shop's table",
         read=in_file(imported),
         longest=LINE_LENGTH_MAX - 1,
-        refusals=REFUSALS,
         shapes=(
             Shape("unknown columns", lambda number: b",a%d" % number, before=_PAYMENTS[:-1]),
             Shape("columns of Laravel", lambda number: b",a%d" % number, before=_LARAVEL),
@@ -199,7 +195,6 @@ READERS: Final = (
         name="rows of a dump",
         read=in_file(imported, "dump.sql"),
         longest=ROWS_BYTES // 2,
-        refusals=REFUSALS,
         shapes=(
             Shape("rows of one INSERT", b"(1,2,'LKR',2),", before=_DUMP, after=b"(1,2,3,4);"),
             Shape("statements", _DUMP + b"(1,2,'LKR',2);\n"),
@@ -232,6 +227,7 @@ READERS: Final = (
         name="keys of a shop",
         read=lambda text: app_keys_in(text.decode()),
         longest=KEY_FILE_BYTES_MAX,
+        refusals=(ValueError,),
         shapes=(
             Shape("empty lines before no key", b"\n", after=b"a"),
             Shape("spaces in a key", b" ", before=b"APP_KEY=a", after=b"b"),
@@ -277,7 +273,7 @@ READERS: Final = (
         read=lambda text: read_mark(text, _DIGEST_KEY),
         longest=FILE_BYTES_MAX,
         shapes=(
-            Shape("lists within lists", b"[", before=b'["x",'),
+            Shape("lists within lists", b"[", before=b'{"mark":{"x":'),
             Shape(
                 "operations",
                 b'["op",1,"",1],',

@@ -1,4 +1,4 @@
-"""Every regular expression of the product as a reader: each of its repeats meets more and more of what it repeats.
+"""The regular expressions that modules compile, as readers: each repeat meets more and more of what it repeats.
 
 A new one is found by itself. It is given texts that are made of its own parts, in the way in which it is used: a
 repeat that is tried from each place of a text anew, or two that share one run of characters, take time with the square

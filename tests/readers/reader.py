@@ -1,14 +1,11 @@
 """A reader of foreign text: what reads it, how much of it may come, and the shapes in which it could be worst."""
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TypeVar
-
-from payrelay.errors import Refusal
+from dataclasses import dataclass
+from typing import Final
 
 Numbered = Callable[[int], bytes]
-T = TypeVar("T")
+OURS: Final = frozenset({"payrelay", "payrelay_simulator", "payrelay_client"})
 
 
 @dataclass(frozen=True)
@@ -45,16 +42,19 @@ class Reader:
         read: reads it, as the product does.
         longest: the bytes of the longest text that it is ever given, by the limit that stands before it.
         shapes: those in which it takes longest, by what is known of the reader.
-        refusals: what it raises for a text that it refuses; that is as good as an answer.
+        refusals: what it raises for a text that it refuses, beside errors of our own; that is as good as an answer.
     """
 
     name: str
     read: Callable[[bytes], object]
     longest: int
     shapes: tuple[Shape, ...]
-    refusals: tuple[type[Exception], ...] = field(default=(Refusal, ValueError))
+    refusals: tuple[type[Exception], ...] = ()
 
     def take(self, text: bytes) -> None:
-        """Reads a text, whatever comes of it."""
-        with suppress(*self.refusals):
+        """Reads a text, whatever comes of it. Raises what nobody expects, such as an error of Python's own."""
+        try:
             self.read(text)
+        except Exception as error:
+            if not isinstance(error, self.refusals) and type(error).__module__.partition(".")[0] not in OURS:
+                raise

@@ -18,7 +18,7 @@ from payrelay.gateways.payhere.trial.shapes import described, differences, parse
 from payrelay.gateways.payhere.wire.effect_replies import classify
 from payrelay.gateways.payhere.wire.payment_records import payments_in, records_without
 from payrelay.gateways.payhere.wire.read_replies import classify_read
-from payrelay.gateways.payhere.wire.reply_shapes import WrongShape, members_of
+from payrelay.gateways.payhere.wire.reply_shapes import members_of
 from payrelay.gateways.payhere.wire.subscriptions import facts_in, plans_without, records_of
 from payrelay.gateways.payhere.wire.token_replies import read_grant
 from payrelay.runtime.health.gateway_clocks import GatewayClocks
@@ -259,7 +259,6 @@ READERS: Final = (
         read=_judged,
         longest=min(LIST_BYTES, READ_REPLY_BYTES_MAX),
         shapes=(RECORDS, *LONG_RECORDS),
-        refusals=(WrongShape,),
     ),
     Reader(
         name="a list as evidence of what was forgotten",

@@ -71,8 +71,10 @@ def test_the_console_has_an_address_of_its_own(program: Program) -> None:
     assert (answer_at(own, "/console/sign-in").status, answer_at(program.port, "/console/sign-in").status) == (200, 404)
     assert answer_at(own, "/gateway/api/operations").status == 404
     assert answer_at(own, "/metrics").status == 404
+    answer_at(own, "/console/sign-in", method="X" * 15_000)
     assert program.stop() == 0
     assert "console_request" in program.log()
+    assert "X" * 100 not in program.log()
 
 
 @asynccontextmanager

@@ -25,6 +25,7 @@ from payrelay.api.http.incoming_request import (
 )
 from payrelay.api.http.outgoing import PlainAnswer, StreamedPage, send_pieces
 from payrelay.api.http.visit import Visit
+from payrelay.api.metrics.counters import METHODS, OTHER_METHOD
 from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.errors import MEANINGS, Refusal
 
@@ -122,7 +123,7 @@ class ConsoleAddress:
         self._log.info(
             "console_request",
             request_id=request_id,
-            method=scope["method"],
+            method=scope["method"] if scope["method"] in METHODS else OTHER_METHOD,
             route=answer.route,
             status=answer.status,
             client=client,

@@ -156,8 +156,8 @@ def with_member(raw_object: bytes, name: str, raw_value: bytes) -> bytes:
 def without_signatures(answer: Answer) -> Answer:
     """Gives an answer as an app may have it: the members HIDDEN_FROM_APPS are null in it, wherever they stand.
 
-    Every other value stays byte for byte, so that a replay equals the first answer here too. Only what is nested more
-    than HIDING_LEVELS_MAX levels deep is null as a whole, because nobody looks for them there.
+    Every other value stays byte for byte, so that a replay equals the first answer here too. Only where there may be
+    one of them, what is nested more than HIDING_LEVELS_MAX levels deep is null as a whole, because nobody looks there.
     """
     if not any(text in answer.body for text in _HINTS):
         return answer

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.api.http.json_text import (
+    CONTAINERS_MAX,
     EXPONENT_NUMBER,
     NESTING_MAX,
     PATH_LENGTH_SHOWN_MAX,
@@ -122,6 +123,16 @@ def test_deep_nesting_is_refused(opening: bytes) -> None:
     for levels in (NESTING_MAX, 9_000):
         with pytest.raises(Refusal, match="nested"):
             parse_object(b'{"a":' + opening * levels + b"1" + closing * levels + b"}")
+
+
+@pytest.mark.parametrize("container", [b"[]", b'{"a":1}', b"[[[]]]"])
+def test_more_objects_and_arrays_than_any_body_has_are_refused(container: bytes) -> None:
+    """Each of them is looked at several times, and 64 KiB have room for 30,000."""
+    each = container.count(b"[") + container.count(b"{")
+    fitting = (CONTAINERS_MAX - 2) // each  # beside the body and its list
+    assert parse_object(b'{"a":[' + (container + b",") * fitting + b"1]}")
+    with pytest.raises(Refusal, match="more than 1000 objects and arrays"):
+        parse_object(b'{"a":[' + (container + b",") * (fitting + 1) + b"1]}")
 
 
 def test_brackets_in_a_text_are_not_nesting() -> None:

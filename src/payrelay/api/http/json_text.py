@@ -5,7 +5,7 @@ quicker, but accepts doubled members, of which the last one wins. It reads only 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final, NoReturn
 
@@ -15,6 +15,8 @@ from payrelay.errors import Code, FieldError, Refusal
 
 NESTING_MAX: Final = 16
 """The deepest body of the API has three levels."""
+CONTAINERS_MAX: Final = 1_000
+"""Objects and arrays in a body: one with a full list of items has some hundred."""
 NAME_LENGTH_SHOWN_MAX: Final = 64
 """The characters of an unknown member's name that an answer repeats."""
 PATH_LENGTH_SHOWN_MAX: Final = 256
@@ -37,7 +39,8 @@ def parse_object(body: bytes) -> dict[str, object]:
     """Gives the members of a body that is one JSON object.
 
     Numbers become int, Decimal or EXPONENT_NUMBER, never float. Raises Refusal (malformed_request) for anything but an
-    object in UTF-8, for a doubled member at any depth and for more than NESTING_MAX levels.
+    object in UTF-8, for a doubled member at any depth, for more than NESTING_MAX levels and more than CONTAINERS_MAX
+    objects and arrays.
     """
     plain = _plain_object(body)
     if plain is not None:
@@ -49,8 +52,8 @@ def parse_object(body: bytes) -> dict[str, object]:
     value = _decoded(text)
     if type(value) is not dict:
         raise _malformed("the body is not a JSON object")
-    if text.count("{") + text.count("[") > NESTING_MAX and _is_deeper(value, NESTING_MAX):
-        raise _malformed(f"the body is nested more than {NESTING_MAX} levels deep")
+    if text.count("{") + text.count("[") > NESTING_MAX:
+        _require_usual(value)
     return value
 
 
@@ -125,12 +128,21 @@ _decode_any_integer: Final = json.JSONDecoder(
 ).decode
 
 
-def _is_deeper(value: object, levels: int) -> bool:
-    if isinstance(value, dict):
-        return levels == 0 or any(_is_deeper(member, levels - 1) for member in value.values())
-    if isinstance(value, list):
-        return levels == 0 or any(_is_deeper(entry, levels - 1) for entry in value)
-    return False
+def _require_usual(body: dict[str, object]) -> None:
+    """Raises Refusal for more levels, or more objects and arrays, than a body of the API has."""
+    level: list[dict[str, object] | list[object]] = [body]
+    count = 0
+    for _ in range(NESTING_MAX):
+        count += len(level)
+        if count > CONTAINERS_MAX:
+            raise _malformed(f"the body has more than {CONTAINERS_MAX} objects and arrays")
+        level = [each for container in level for each in _within(container) if isinstance(each, dict | list)]
+    if level:
+        raise _malformed(f"the body is nested more than {NESTING_MAX} levels deep")
+
+
+def _within(container: dict[str, object] | list[object]) -> Iterable[object]:
+    return container.values() if isinstance(container, dict) else container
 
 
 def unusable_texts(value: object, path: str = "") -> Iterator[FieldError]:

@@ -45,7 +45,7 @@ def _unit_amount(value: object) -> int:
 def whole(value: object, most: int) -> object:
     """Gives 7.0 as the integer 7, as JSON Schema has it; anything else, and what is beyond ``most``, as it is.
 
-    A number that is far below 0 is beyond it too: to make an integer of 60,000 digits takes a fifth of a second.
+    A number that is far below 0 is beyond it too: to make an integer of it takes time with the square of its digits.
     """
     if type(value) is Decimal and -most <= value <= most and value == value.to_integral_value():
         return int(value)
@@ -53,12 +53,12 @@ def whole(value: object, most: int) -> object:
 
 
 def _quantity(value: object) -> int:
-    value = whole(value, QUANTITY_MAX)
-    if type(value) is not int:
-        raise ValueError("must be a whole number" if not isinstance(value, ExponentNumber) else _not_a_number(value))
-    if not 1 <= value <= QUANTITY_MAX:
+    number = whole(value, QUANTITY_MAX)
+    if type(number) is int and 1 <= number <= QUANTITY_MAX:
+        return number
+    if type(number) is int or (type(number) is Decimal and number == number.to_integral_value()):
         raise ValueError(f"must be 1 to {QUANTITY_MAX}")
-    return value
+    raise ValueError("must be a whole number" if not isinstance(value, ExponentNumber) else _not_a_number(value))
 
 
 def _not_a_number(value: object) -> str:

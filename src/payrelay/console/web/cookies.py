@@ -8,7 +8,7 @@ Rules:
    of a time zone.
 3. A form carries a digest of the cookie. Another site can send a form, but it knows no cookie, and so no digest.
 4. The header is read once a request, in time that grows with its length: anybody can send one, and payments wait
-   meanwhile. Python's own reader (``http.cookies``) takes seconds for some headers (CVE-2024-7592). A cookie of the
+   meanwhile. Python's own reader (``http.cookies``) takes time with the square of it (CVE-2024-7592). A cookie of the
    console has letters, digits and a few signs; whatever else a header has is none of it, quotes among them.
 """
 
@@ -63,11 +63,11 @@ class Cookies:
         self._ours_in = re.compile(rf"(?:^|;)[ \t]*{name}={value}[ \t]*(?=;|$)").findall
 
     def read(self, header: bytes | None) -> BrowserCookies:
-        """Reads a request's header; of a cookie that it has twice, the last counts."""
-        found = dict(self._ours_in((header or b"").decode("latin-1")))
-        zone = found.pop(CookieName.ZONE, UTC)
-        tokens = {name: value for name, value in found.items() if len(value) == TOKEN_LENGTH}
-        return BrowserCookies(**tokens, zone=zone if zone in zones() else UTC)
+        """Reads a request's header; of several that the console could have made, the last counts."""
+        found = self._ours_in((header or b"").decode("latin-1"))
+        tokens = {name: value for name, value in found if len(value) == TOKEN_LENGTH and name != CookieName.ZONE}
+        zone = next((value for name, value in reversed(found) if name == CookieName.ZONE and value in zones()), UTC)
+        return BrowserCookies(**tokens, zone=zone)
 
     def set_zone(self, zone: str) -> tuple[bytes, bytes]:
         """Gives the header that keeps a time zone for a year."""
