@@ -3,11 +3,9 @@
 A body has at most BODY_BYTES_MAX. Where one is refused, the answer is written too, because it repeats what was wrong.
 """
 
-import asyncio
-from functools import cache
 from typing import Final
 
-from tests.readers.reader import Reader, Shape
+from tests.readers.reader import Reader, Shape, finished
 
 from payrelay.api.http.incoming_request import BODY_BYTES_MAX, BodyTimeout, Headers, Message, read_body
 from payrelay.api.http.json_text import parse_object
@@ -41,11 +39,6 @@ _NEAR: Final = allowed_of(("hooks.internal", "10.0.0.0/8"))
 _SIGNED: Final = b"merchant_id=1&order_id=a&payhere_amount=1.00&payhere_currency=LKR&status_code=2&md5sig=0"
 
 
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    return asyncio.new_event_loop()
-
-
 def _answered(body: bytes, kind: type[Body]) -> object:
     """Reads a body of a kind, and makes a call of it or an answer that says what is wrong."""
     try:
@@ -72,7 +65,7 @@ def _in_pieces(body: bytes) -> object:
         piece = next(pieces, None)
         return {"type": "http.request", "body": piece or b"", "more_body": piece is not None}
 
-    return _loop().run_until_complete(read_body(receive, Headers([]), BodyTimeout()))
+    return finished(read_body(receive, Headers([]), BodyTimeout()))
 
 
 def _reader_of(kind: type[Body]) -> Reader:

@@ -4,18 +4,15 @@ The server bounds the request line and all headers together by HEADERS_BYTES_MAX
 headers, which is its own choice and not counted on here.
 """
 
-import asyncio
 import base64
 import ipaddress
 import logging
-from collections.abc import Coroutine
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from joserfc import jws
 from joserfc.jwk import Key, OKPKey
 from opentelemetry.sdk.trace import TracerProvider
-from tests.readers.reader import Reader, Shape
+from tests.readers.reader import Reader, Shape, finished
 
 from payrelay.api.auth.authentication import Authenticator, TokenReaders
 from payrelay.api.auth.client_tokens import ClientTokenReader, TokenSources
@@ -102,16 +99,6 @@ class _Provider:
         return _PROVIDERS_KEY
 
 
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """One loop for all readings: to open one takes longer than most of them."""
-    return asyncio.new_event_loop()
-
-
-def _finished(work: Coroutine[Any, Any, object]) -> object:
-    return _loop().run_until_complete(work)
-
-
 def _one(name: bytes, value: bytes) -> Headers:
     return Headers([(name, value)])
 
@@ -127,7 +114,7 @@ def _admit(text: bytes) -> object:
     clock, stored = Clock(), _Stored()
     identity = IdentityTokenReader(_PROVIDER, _Provider(), PersonNames(b"s" * 32), clock)
     readers = TokenReaders(ClientTokenReader(TokenSources(stored, stored), clock), identity)
-    return _finished(Authenticator(stored, clock, readers).admit(_one(b"authorization", b"Bearer " + text)))
+    return finished(Authenticator(stored, clock, readers).admit(_one(b"authorization", b"Bearer " + text)))
 
 
 def _admit_claims(claims: bytes) -> object:
@@ -373,7 +360,7 @@ READERS: Final = (
     ),
     Reader(
         name="Content-Length",
-        read=lambda text: _finished(_body_of(_one(b"content-length", text))),
+        read=lambda text: finished(_body_of(_one(b"content-length", text))),
         longest=HEADERS_BYTES_MAX,
         shapes=(Shape("digits", b"9"), Shape("zeros", b"0")),
     ),

@@ -47,7 +47,7 @@ _WAYS: Final[dict[str, Callable[[Any, Any], object]]] = {
     "sub": lambda pattern, text: pattern.sub(text[:0], text),
     "finditer": lambda pattern, text: list(pattern.finditer(text)),
 }
-_parser: Final[Any] = re._parser  # nothing else tells of what a pattern consists
+_parser: Final = import_module("re._parser")  # nothing else tells of what a pattern consists
 
 
 def _modules() -> Iterator[types.ModuleType]:

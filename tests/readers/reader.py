@@ -1,10 +1,14 @@
 """A reader of foreign text: what reads it, how much of it may come, and the shapes in which it could be worst."""
 
-from collections.abc import Callable
+import asyncio
+import atexit
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Any, Final, TypeVar
 
 Numbered = Callable[[int], bytes]
+T = TypeVar("T")
 OURS: Final = frozenset({"payrelay", "payrelay_simulator", "payrelay_client"})
 
 
@@ -58,3 +62,15 @@ class Reader:
         except Exception as error:
             if not isinstance(error, self.refusals) and type(error).__module__.partition(".")[0] not in OURS:
                 raise
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    atexit.register(loop.close)
+    return loop
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Runs work to its end, in one loop for all: to open one takes longer than most readings."""
+    return _loop().run_until_complete(work)

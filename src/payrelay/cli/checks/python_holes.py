@@ -1,8 +1,8 @@
 """The known holes of CPython through which a stranger can do something to this service: a short table with a date.
 
 A hole is named only where foreign text or a foreign connection gets at it here. Most holes of the standard library are
-not in the table, because nothing here uses what they are in, such as archives, XML and cookies; or because we have our
-own rule in its place, such as for the addresses that events may go to.
+in what nothing here uses, such as archives, XML and cookies. For others we have our own rule in the library's place,
+such as for the addresses that events may go to.
 """
 
 from typing import Final, NamedTuple

@@ -222,15 +222,13 @@ class _Reader:
         """Reads on, and as much again as there is of a token: each time it is looked at from its beginning."""
         parts = [self._text[self._at :]]
         left = min(len(parts[0]), TOKEN_MAX + 1 - len(parts[0]))
-        while not self._is_ended:
-            piece = next(self._pieces, None)
-            if piece is None:
-                self._is_ended = True
-                break
+        while (piece := next(self._pieces, None)) is not None:
             parts.append(piece)
             left -= len(piece)
             if left <= 0:
                 break
+        else:
+            self._is_ended = True
         self._text, self._at = "".join(parts), 0
 
     def _require_few(self, found: Sized, where: str, what: str) -> None:
