@@ -9,7 +9,10 @@ from typing import Final
 import aiohttp
 import pytest
 import trustme
+from tests.runtime.receivers import LOOPBACK
 
+from payrelay.clock import Clock
+from payrelay.runtime.clients.webhooks import WebhookClient
 from payrelay.runtime.connections import INTERIM_MAX, connector_to_others, tls_to_others
 
 INTERIM: Final = b"HTTP/1.1 103 Early\r\n\r\n"
@@ -99,6 +102,22 @@ async def test_a_server_chooses_no_group_that_we_have_not_named(curve: str, is_a
         else:
             with pytest.raises(aiohttp.ClientConnectorError):
                 await asking
+
+
+async def test_a_certificate_of_nobody_we_trust_is_told_as_that() -> None:
+    """Whoever runs the endpoint must know whether to look at its certificate or at its server's TLS."""
+    serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(serving)
+    client = WebhookClient(LOOPBACK, Clock(), limit_s=10.0, resolver=None, spans=None)
+
+    async def answered(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with listening(answered, serving) as port:
+        tried = await client.post(f"https://127.0.0.1:{port}/", b"{}", {})
+    await client.close()
+
+    assert tried.failure == "has no certificate that is trusted"
 
 
 def test_no_cipher_lets_a_server_name_a_group() -> None:

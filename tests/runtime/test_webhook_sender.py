@@ -170,6 +170,7 @@ async def test_a_receiver_that_is_not_there_is_named(answer: tuple[str, ...], fa
 async def test_who_speaks_no_tls_is_not_trusted(receiver: Receiver) -> None:
     """Anybody could be in between."""
     tried = await send(f"https://127.0.0.1:{receiver.port}/")
+    assert tried.failure == "did not agree on TLS: it must have the curve P-256"
 
     assert not tried.is_delivered
     assert receiver.received == []

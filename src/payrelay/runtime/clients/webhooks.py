@@ -94,8 +94,10 @@ class WebhookClient:
             return AttemptResult(failure=f"had not answered after {self._limit_s:g} s")
         except aiohttp.ClientConnectorDNSError as error:
             return AttemptResult(failure=_of_resolving(error))
-        except aiohttp.ClientSSLError:
+        except aiohttp.ClientConnectorCertificateError:
             return AttemptResult(failure="has no certificate that is trusted")
+        except aiohttp.ClientSSLError:
+            return AttemptResult(failure="did not agree on TLS: it must have the curve P-256")
         except (aiohttp.ClientError, OSError, ValueError):
             return AttemptResult(failure="could not be reached")
         return result
