@@ -50,10 +50,6 @@ CLIENT_HEAD_BYTES: Final = 100 * 1024
 TRUSTED: Final = Networks((ipaddress.ip_network("10.0.0.0/8"),))
 PUBLIC: Final = AllowedDestinations()
 SECRET: Final = "whsec_" + "A" * 32
-JWKS: Final = b'{"keys":['
-MODULUS: Final = b"v" * 341 + b"w"
-POINT: Final = (b"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY", b"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU")
-"""A public key on the curve P-256: the point from which all others are counted."""
 
 HTTP: Final = (
     Shape("many headers", b"a:\r\n", OK_HEAD := b"HTTP/1.1 200 OK\r\n", b"\r\n"),
@@ -191,7 +187,7 @@ READERS: Final = (
         name="the answer of an identity provider",
         read=_asked(_fetched),
         longest=ANSWER_BYTES,
-        shapes=(*HTTP[2:4],),
+        shapes=HTTP[2:4],
     ),
     Reader(name="the answer of an installation", read=_asked(_routed), longest=ANSWER_BYTES, shapes=HTTP),
     Reader(

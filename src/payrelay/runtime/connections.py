@@ -64,6 +64,21 @@ def connector_to_others(**options: Any) -> aiohttp.TCPConnector:  # noqa: ANN401
     return connector
 
 
+def session_to_others(limit_s: float) -> aiohttp.ClientSession:
+    """Makes a session for one exchange, which may take so long from the look-up of the name to the last byte."""
+    return aiohttp.ClientSession(connector=connector_to_others(), timeout=aiohttp.ClientTimeout(total=limit_s))
+
+
+async def body_of(response: aiohttp.ClientResponse, bytes_max: int) -> bytes | None:
+    """Reads the body of an answer to its end; None where it is longer, of which no more is read."""
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > bytes_max:
+            return None
+    return bytes(body)
+
+
 def _socket(address: Any) -> socket.socket:  # noqa: ANN401 - aiohttp's own type
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)

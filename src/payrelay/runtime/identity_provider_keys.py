@@ -21,7 +21,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.access.signatures import identity_keys
 from payrelay.errors import Code, Refusal
-from payrelay.runtime.connections import connector_to_others
+from payrelay.runtime.connections import body_of, session_to_others
 
 KEPT_S: Final = 600.0
 """How long fetched keys are used without another fetch: the longest time that a revoked key is still accepted."""
@@ -113,20 +113,17 @@ class Jwks:
 
     async def __call__(self) -> bytes:
         """Returns the body of the address's answer; raises FetchError."""
-        timeout = aiohttp.ClientTimeout(total=self._limit_s)
         try:
             async with (
-                aiohttp.ClientSession(connector=connector_to_others(), timeout=timeout) as session,
+                session_to_others(self._limit_s) as session,
                 session.get(self._url, headers=_HEADERS, allow_redirects=False) as response,
             ):
                 if response.status != HTTPStatus.OK:
                     raise FetchError(f"the address answered with HTTP {response.status}")
-                body = bytearray()
-                async for piece in response.content.iter_any():
-                    body += piece
-                    if len(body) > ANSWER_BYTES_MAX:
-                        raise FetchError(f"the answer has over {ANSWER_BYTES_MAX} bytes")
-                return bytes(body)
+                body = await body_of(response, ANSWER_BYTES_MAX)
+                if body is None:
+                    raise FetchError(f"the answer has over {ANSWER_BYTES_MAX} bytes")
+                return body
         except TimeoutError:
             raise FetchError(f"the address had not answered after {self._limit_s:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:

@@ -6,7 +6,7 @@ from typing import Final
 import aiohttp
 
 from payrelay.runtime.alert_channels import NotGivenError
-from payrelay.runtime.connections import connector_to_others
+from payrelay.runtime.connections import session_to_others
 
 ADDRESS_MAX_S: Final = 10.0
 """How long an address may take, from the look-up of its name to the status of its answer."""
@@ -22,10 +22,9 @@ class Address:
 
     async def __call__(self, body: bytes) -> None:
         """Sends an alert; raises NotGivenError where the address did not accept it."""
-        timeout = aiohttp.ClientTimeout(total=self._limit_s)
         try:
             async with (
-                aiohttp.ClientSession(connector=connector_to_others(), timeout=timeout) as session,
+                session_to_others(self._limit_s) as session,
                 session.post(self._url, data=body, headers=_HEADERS, allow_redirects=False) as response,
             ):
                 status = response.status

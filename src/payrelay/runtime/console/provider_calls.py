@@ -27,7 +27,7 @@ from payrelay.core.console.sign_in.provider import (
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Refusal
-from payrelay.runtime.connections import connector_to_others
+from payrelay.runtime.connections import body_of, session_to_others
 from payrelay.runtime.identity_provider_keys import (
     ANSWER_BYTES_MAX,
     FETCH_MAX_S,
@@ -140,18 +140,15 @@ class SignInProvider:
             raise self._refused("the provider's answer has no id token") from None
 
     async def _posted(self, address: str, form: dict[str, str], headers: dict[str, str]) -> tuple[int, bytes]:
-        timeout = aiohttp.ClientTimeout(total=FETCH_MAX_S)
         try:
             async with (
-                aiohttp.ClientSession(connector=connector_to_others(), timeout=timeout) as session,
+                session_to_others(FETCH_MAX_S) as session,
                 session.post(address, data=form, headers=headers, allow_redirects=False) as response,
             ):
-                body = bytearray()
-                async for piece in response.content.iter_any():
-                    body += piece
-                    if len(body) > ANSWER_BYTES_MAX:
-                        raise self._down("the answer of the provider's token endpoint is too long")
-                return response.status, bytes(body)
+                answer = await body_of(response, ANSWER_BYTES_MAX)
+                if answer is None:
+                    raise self._down("the answer of the provider's token endpoint is too long")
+                return response.status, answer
         except (aiohttp.ClientError, OSError, ValueError, TimeoutError) as error:
             raise self._down("the provider's token endpoint can't be reached") from error
 
