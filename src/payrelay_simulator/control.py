@@ -1,16 +1,18 @@
 """The control API under /_sim/: moves the clock, sets switches and faults, plants records, shows what happened."""
 
 import re
+from decimal import Decimal
 from typing import Annotated, TypeVar
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from payrelay_simulator.chargebacks import charge_back
+from payrelay_simulator.chargebacks import charge_back, fail_refund, win_chargeback
 from payrelay_simulator.clock import gateway_date
 from payrelay_simulator.errors import ControlError
 from payrelay_simulator.faults import WAIT_S_MAX, Rule, Schedule
+from payrelay_simulator.money import cents_of
 from payrelay_simulator.notification_faults import COPIES_MAX, NotificationRule, NotificationSchedule
 from payrelay_simulator.overview import Shown, overview_page
 from payrelay_simulator.pages.wire import HEADERS as PAGE_HEADERS
@@ -70,10 +72,23 @@ class ReleaseOrder(Strict, frozen=True, kw_only=True):
 
 
 class ChargebackOrder(Strict, frozen=True, kw_only=True):
-    """Charge a payment back; `notify_url` where the payment has none of its own."""
+    """Charge a payment back, or a part of it; `notify_url` where the payment has none of its own."""
 
     payment_id: int
+    amount: Decimal | None = None
     notify_url: str = ""
+
+
+class WonOrder(Strict, frozen=True, kw_only=True):
+    """Return to the merchant what was charged back of a payment."""
+
+    payment_id: int
+
+
+class FailedRefundOrder(Strict, frozen=True, kw_only=True):
+    """Let a refund fail that was accepted."""
+
+    refund_id: int
 
 
 class PageQuery(Strict, frozen=True, kw_only=True):
@@ -122,6 +137,8 @@ class Control:
             web.post("/_sim/notifications/resend", self.resend_notification),
             web.post("/_sim/notifications/release", self.release_notifications),
             web.post("/_sim/chargebacks", self.charge_back),
+            web.post("/_sim/chargebacks/won", self.win_chargeback),
+            web.post("/_sim/refunds/failed", self.fail_refund),
             web.post("/_sim/press/{press}", self.press),
             web.post("/_sim/reset", self.reset),
             web.get("/_sim", self.show_overview),
@@ -252,8 +269,21 @@ class Control:
     async def charge_back(self, request: web.Request) -> web.Response:
         """Give a payment back to its payer against the merchant's will, and notify of it."""
         order = _read(await request.read(), ChargebackOrder)
-        numbers = charge_back(self._stage.world, order.payment_id, order.notify_url)
+        amount_cents = None if order.amount is None else cents_of(order.amount)
+        if order.amount is not None and amount_cents is None:
+            raise ControlError("amount", "must be a positive amount of whole cents")
+        numbers = charge_back(self._stage.world, order.payment_id, order.notify_url, amount_cents=amount_cents)
         return _json({"notifications": numbers})
+
+    async def win_chargeback(self, request: web.Request) -> web.Response:
+        """Return a payment that was charged back, so that its record shows it as received again."""
+        win_chargeback(self._stage.world, _read(await request.read(), WonOrder).payment_id)
+        return _json({})
+
+    async def fail_refund(self, request: web.Request) -> web.Response:
+        """Let a refund that was accepted fail, so that its payment's record shows it no more."""
+        fail_refund(self._stage.world, _read(await request.read(), FailedRefundOrder).refund_id)
+        return _json({})
 
     async def show_overview(self, request: web.Request) -> web.Response:
         """Show people what happened, with the newest first; `refresh` has the page come again by itself."""

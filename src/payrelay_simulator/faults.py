@@ -39,9 +39,12 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 CHARGES = frozenset({"charge", "pay"})
-RECEIPTS = frozenset({"charge", "capture", "retry", "pay"})
+DECLINABLE = CHARGES | {"retry", "installment"}
+RECEIPTS = frozenset({"charge", "capture", "retry", "pay", "installment"})
 MONEY_ANSWERS = frozenset({"charge", "capture", "search", "subscription", "subscriptions", "subscription_payments"})
-WITH_TOKEN = ENDPOINT_NAMES - {"token", "pay"}
+# What happens to calls of the merchant API doesn't happen to a payer's page, and not to an installment.
+UNCALLED = frozenset({"pay", "installment"})
+WITH_TOKEN = ENDPOINT_NAMES - {"token"} - UNCALLED
 
 WAIT = frozenset({"wait_s"})
 
@@ -65,7 +68,7 @@ KINDS: Mapping[str, FaultKind] = {
     "budget_block": FaultKind(step="instead", arguments=frozenset({"answer"})),
     "token_expired": FaultKind(step="within", endpoints=WITH_TOKEN),
     "late_visibility": FaultKind(step="within", arguments=WAIT, endpoints=RECEIPTS),
-    "decline": FaultKind(step="within", arguments=frozenset({"reason", "shape"}), endpoints=CHARGES),
+    "decline": FaultKind(step="within", arguments=frozenset({"reason", "shape"}), endpoints=DECLINABLE),
     "pending": FaultKind(step="within", arguments=frozenset({"wait_s", "settles"}), endpoints=CHARGES),
     "other_amount": FaultKind(step="after", arguments=frozenset({"amount"}), endpoints=MONEY_ANSWERS),
     "other_order": FaultKind(step="after", arguments=frozenset({"order_id"}), endpoints=MONEY_ANSWERS),
@@ -125,7 +128,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which calls a rule is for; what is left out matches everything."""
+    """Which calls a rule is for; what is left out matches every call, and no installment that time brings about."""
 
     endpoint: EndpointName | None = None
     order_id: str | None = None
@@ -141,7 +144,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Chance with a seed: the probability of each fault, for each call that it can strike."""
+    """Chance with a seed: the probability of each fault, for each call that it can strike.
+
+    Installments are struck only where `endpoints` names them.
+    """
 
     seed: int
     probabilities: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1)]]
@@ -190,7 +196,10 @@ class Faults:
         return self._schedule
 
     def draw(self, endpoint: EndpointName, order_id: str | None) -> Fault | None:
-        """Return the fault that strikes this call. Each call draws once, so a schedule repeats with its arrivals."""
+        """Return the fault that strikes this call, or this installment.
+
+        Each call draws once, so a schedule repeats with its arrivals, however many installments fall due between them.
+        """
         for index, rule in enumerate(self._rules):
             left = self._left[index]
             if left == 0 or not _matches(rule, endpoint, order_id):
@@ -204,8 +213,8 @@ class Faults:
         if schedule is None:
             return None
         # Drawn before the endpoint is looked at: which calls are struck then depends on their number alone.
-        fraction = self._draws.fraction("fault")
-        if schedule.endpoints is not None and endpoint not in schedule.endpoints:
+        fraction = self._draws.fraction("installment fault" if endpoint == "installment" else "fault")
+        if endpoint not in (ENDPOINT_NAMES - {"installment"} if schedule.endpoints is None else schedule.endpoints):
             return None
         reached = 0.0
         for name in sorted(schedule.probabilities):
@@ -216,12 +225,14 @@ class Faults:
 
 
 def _can_strike(name: str, endpoint: str) -> bool:
-    # A payer's page is no call of the merchant API: what happens to calls does not happen to it.
-    return endpoint in KINDS[name].endpoints or (not KINDS[name].endpoints and endpoint != "pay")
+    return endpoint in KINDS[name].endpoints or (not KINDS[name].endpoints and endpoint not in UNCALLED)
 
 
 def _matches(rule: Rule, endpoint: EndpointName, order_id: str | None) -> bool:
     if rule.match.endpoint not in {None, endpoint} or not _can_strike(rule.fault, endpoint):
+        return False
+    # Installments fall due at any time: a rule for the next call must not be used up by one of another customer's.
+    if endpoint == "installment" and rule.match == Match():
         return False
     return rule.match.order_id in {None, order_id}
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from payrelay_simulator.faults import Fault, Faults
 from payrelay_simulator.ledger import Ledger
 from payrelay_simulator.ledger_lines import hold_line, payment_line
 from payrelay_simulator.messages import MessageType, recurring_message
@@ -30,12 +31,16 @@ DAYS = {"Day": 1, "Week": 7, "Month": 30, "Year": 364}
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """What the passing of time works on. A payment received in it cannot be found before `visible_at`."""
+    """What the passing of time works on. A payment received in it cannot be found before `visible_at`.
+
+    `faults` strike the installments that fall due; None: nothing does.
+    """
 
     state: State
     ledger: Ledger
     switches: Switches
     visible_at: datetime | None = None
+    faults: Faults | None = None
 
 
 def elapse(course: Course, now: datetime) -> None:
@@ -63,11 +68,13 @@ def _end_hold(course: Course, hold: Hold, at: datetime) -> None:
 def _fall_due(course: Course, subscription: Subscription, due: Due) -> None:
     if subscription.status != "ACTIVE" or subscription.plan != due.plan:
         return
-    customer = course.state.customers[subscription.customer_token]
-    if is_collectable(customer):
+    fault = None if course.faults is None else course.faults.draw("installment", subscription.order_id)
+    reason = refusal(course.state.customers[subscription.customer_token], fault)
+    if reason is None:
+        if fault is not None and fault.name == "late_visibility":
+            course = msgspec.structs.replace(course, visible_at=due.at + timedelta(seconds=fault.wait_s))
         _pay(course, subscription, "installment", due.at, arrival=None)
         return
-    reason = (customer.decline or NO_LONGER).replace("_", " ")
     failed = msgspec.structs.replace(subscription, failures=subscription.failures + 1)
     if failed.failures > failed.retries_max:
         _stop_retrying(course, failed, due.at, reason)
@@ -106,9 +113,13 @@ def _tell_failure(
         course.state.notifications.plan(at, message, switches=course.switches)
 
 
-def is_collectable(customer: Customer) -> bool:
-    """Say whether the customer's card would be charged now."""
-    return customer.decline is None and not customer.is_cancelled
+def refusal(customer: Customer, fault: Fault | None) -> str | None:
+    """Say why the customer's card would not be charged now, under the fault that strikes; None: it would be."""
+    if fault is not None and fault.name == "decline":
+        return fault.reason.replace("_", " ")
+    if customer.decline is not None:
+        return customer.decline.replace("_", " ")
+    return NO_LONGER if customer.is_cancelled else None
 
 
 def collect(turn: Turn, subscription: Subscription, kind: Literal["installment", "retry"]) -> None:

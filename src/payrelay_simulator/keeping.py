@@ -21,7 +21,7 @@ from payrelay_simulator.errors import SimulatorError
 from payrelay_simulator.stage import Stage
 from payrelay_simulator.world import World
 
-VERSION = 1
+VERSION = 2
 """Of the file; one of another version is not read."""
 
 OWN = 0o600

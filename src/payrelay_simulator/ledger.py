@@ -8,15 +8,25 @@ import msgspec
 from payrelay_simulator.clock import gateway_date
 
 Kind = Literal[
-    "charge", "authorization", "capture", "refund", "release", "retry", "installment", "cancel", "chargeback"
+    "charge",
+    "authorization",
+    "capture",
+    "refund",
+    "release",
+    "retry",
+    "installment",
+    "cancel",
+    "chargeback",
+    "refund_reversal",
+    "chargeback_reversal",
 ]
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that happened. `arrival` is the number of the call that caused it, None where time or a seed did.
 
-    Money came in with charge, capture, retry and installment, and went back with refund and chargeback; an
-    authorization sets an amount aside and a release lets it go. A cancel moves nothing.
+    Money came in with charge, capture, retry and installment, and went back with refund and chargeback; their reversals
+    brought it in again. An authorization sets an amount aside and a release lets it go. A cancel moves nothing.
     """
 
     number: int

@@ -103,7 +103,7 @@ def _payment_fields(payment: Payment, status_code: int, reason: str) -> dict[str
         "merchant_id": payment.merchant_id,
         "order_id": payment.order_id,
         "payment_id": str(payment.payment_id),
-        "captured_amount": amount if status_code in {SUCCESS, CHARGED_BACK} else "0.00",
+        "captured_amount": text_of(_moved_cents(payment, status_code)),
         "payhere_amount": amount,
         "payhere_currency": payment.currency,
         "status_code": str(status_code),
@@ -114,6 +114,13 @@ def _payment_fields(payment: Payment, status_code: int, reason: str) -> dict[str
         "recurring": "0" if payment.subscription_id is None else "1",
         **({} if payment.subscription_id is None else {"subscription_id": str(payment.subscription_id)}),
     }
+
+
+def _moved_cents(payment: Payment, status_code: int) -> int:
+    """Return how much was received, or taken back, with what is told."""
+    if status_code == CHARGED_BACK:
+        return payment.charged_back_cents
+    return payment.amount_cents if status_code == SUCCESS else 0
 
 
 def _card_fields(card: Card) -> dict[str, str]:

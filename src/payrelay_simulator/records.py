@@ -61,11 +61,12 @@ class Customer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refund(msgspec.Struct, frozen=True, kw_only=True):
-    """Money that goes back from a payment."""
+    """Money that goes back from a payment; of one that has failed the merchant has it again."""
 
     refund_id: int
     at: datetime
     amount_cents: int
+    has_failed: bool = False
 
 
 class Payment(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +88,8 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
     subscription_id: int | None = None
     startup_fee_cents: int = 0
     refunds: tuple[Refund, ...] = ()
-    is_charged_back: bool = False
+    # What a bank has taken back, and hasn't been made to return.
+    charged_back_cents: int = 0
     visible_at: datetime | None = None
     notify_url: str = ""
 
@@ -96,9 +98,19 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
         return self.visible_at is None or self.visible_at <= now
 
     @property
+    def is_charged_back(self) -> bool:
+        """Whether a bank has taken it back, in whole or in part."""
+        return self.charged_back_cents > 0
+
+    @property
+    def standing_refunds(self) -> tuple[Refund, ...]:
+        """Its refunds without those that have failed."""
+        return tuple(refund for refund in self.refunds if not refund.has_failed)
+
+    @property
     def refunded_cents(self) -> int:
-        """How much of it has been given back."""
-        return sum(refund.amount_cents for refund in self.refunds)
+        """How much of it has been given back; more than its amount where the switches allow that."""
+        return sum(refund.amount_cents for refund in self.standing_refunds)
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):

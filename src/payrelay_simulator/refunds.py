@@ -8,6 +8,7 @@ from payrelay_simulator.ledger_lines import payment_line
 from payrelay_simulator.money import cents_of
 from payrelay_simulator.records import Payment, Refund
 from payrelay_simulator.reply import Reply, failure, marked_failure, success
+from payrelay_simulator.switches import Switches
 from payrelay_simulator.turn import Turn
 
 REFUSED = "Error processing refund"
@@ -39,17 +40,25 @@ def _refund_hold(turn: Turn, fields: Fields) -> Reply:
 
 
 def _refund_payment(turn: Turn, fields: Fields, payment: Payment) -> Reply:
-    left_cents = payment.amount_cents - payment.refunded_cents
     is_part = "amount" in fields
     if is_part and turn.switches.partial_refund == "refused":
         return marked_failure("partial refunds are not supported")
     amount_cents = cents_of(fields.raw("amount")) if is_part else payment.amount_cents
     if amount_cents is None:
         return marked_failure("amount must be a positive amount of whole cents")
-    # A whole refund after a part has gone back asks for the whole again, which is more than is left.
-    if payment.is_charged_back or amount_cents > left_cents:
+    if not _is_taken(payment, amount_cents, turn.switches):
         return failure(REFUSED, status=turn.switches.refused_refund_status)
     return _refunded(turn, payment, amount_cents)
+
+
+def _is_taken(payment: Payment, amount_cents: int, switches: Switches) -> bool:
+    """Say whether a refund of so much is carried out; by switch also where the money is no longer there."""
+    # A whole refund after a part has gone back asks for the whole again, which is more than is left.
+    left_cents = payment.amount_cents - payment.refunded_cents
+    if amount_cents > left_cents and switches.over_refund == "refused":
+        return False
+    is_of_the_rest = amount_cents <= left_cents - payment.charged_back_cents
+    return is_of_the_rest or not payment.is_charged_back or switches.charged_back_refund == "accepted"
 
 
 def _refunded(turn: Turn, payment: Payment, amount_cents: int) -> Reply:

@@ -46,11 +46,11 @@ def payment_status(payment: Payment, *, now: datetime, switches: Switches) -> st
     """Return the record status; a whole refund passes its steps as the clock moves, by switch."""
     if payment.is_charged_back:
         return switches.chargeback_record
-    if not payment.refunds:
+    if not payment.standing_refunds:
         return "RECEIVED"
     if payment.refunded_cents < payment.amount_cents:
         return switches.partial_refund_record
-    age = now - payment.refunds[-1].at
+    age = now - payment.standing_refunds[-1].at
     if switches.refund_progress == "instant" or age >= 2 * REFUND_STEP:
         return "REFUNDED"
     return "REFUND PROCESSING" if age >= REFUND_STEP else "REFUND REQUESTED"

@@ -19,8 +19,9 @@ EndpointName = Literal[
     "subscription_payments",
     "retry",
     "cancel",
-    # Not an endpoint of the API: a payer who pays on a hosted page.
+    # Not endpoints of the API: a payer who pays on a hosted page, and an installment that falls due by itself.
     "pay",
+    "installment",
 ]
 
 ENDPOINT_NAMES: frozenset[str] = frozenset(get_args(EndpointName))

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from payrelay_simulator.chargebacks import take_back
 from payrelay_simulator.errors import ControlError
 from payrelay_simulator.installments import (
     RETRIES_MAX,
@@ -152,11 +153,12 @@ def _plant_payment(world: World, row: PaymentSeed, place: str) -> int:
         amount_cents=_cents(row.amount, f"{place}.amount"),
         person=row.person,
         card=row.card,
-        is_charged_back=row.is_charged_back,
         visible_at=turn.now + timedelta(seconds=row.visible_after_s),
         notify_url=row.notify_url,
     )
     receive(turn, payment)
+    if row.is_charged_back:
+        take_back(turn, payment, payment.amount_cents)
     return payment.payment_id
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from payrelay_simulator.errors import RefusalError
 from payrelay_simulator.fields import Fields, identifier_of
-from payrelay_simulator.installments import collect, is_collectable
+from payrelay_simulator.installments import collect, refusal
 from payrelay_simulator.ledger import LedgerLine
 from payrelay_simulator.records import Subscription
 from payrelay_simulator.rendering import installment_record, subscription_record
@@ -46,9 +46,9 @@ def retry(turn: Turn, fields: Fields) -> Reply:
     subscription = _own(turn, fields.identifier("subscription_id"))
     if subscription.failures == 0 or subscription.status not in {"ACTIVE", "FAILED"}:
         return failure("Subscription is not eligible for retrying")
-    customer = turn.state.customers[subscription.customer_token]
-    if not is_collectable(customer):
-        return marked_failure(f"the retry was declined: {(customer.decline or 'card cancelled').replace('_', ' ')}")
+    reason = refusal(turn.state.customers[subscription.customer_token], turn.fault)
+    if reason is not None:
+        return marked_failure(f"the retry was declined: {reason}")
     collect(turn, subscription, "retry")
     return success("Recurring payment charged successfully", None)
 

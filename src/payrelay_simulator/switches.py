@@ -27,6 +27,9 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     authorize: Literal["works", "refused"] = "works"
     authorize_status_code: Literal[3, 2] = 3
     refused_refund_status: Literal[-1, 0] = -1
+    # Accepted, the money goes back a second time.
+    over_refund: Literal["refused", "accepted"] = "refused"
+    charged_back_refund: Literal["refused", "accepted"] = "refused"
     partial_refund: Literal["works", "refused"] = "works"
     partial_refund_record: Literal["RECEIVED", "REFUND REQUESTED"] = "RECEIVED"
     chargeback_record: Literal["CHARGEBACKED", "RECEIVED"] = "CHARGEBACKED"

@@ -117,7 +117,8 @@ class World:
 
     def elapse(self) -> None:
         """Bring about what the clock has made due; every call does so first."""
-        elapse(Course(state=self.state, ledger=self.ledger, switches=self.switches), self.clock.now())
+        course = Course(state=self.state, ledger=self.ledger, switches=self.switches, faults=self.faults)
+        elapse(course, self.clock.now())
 
     def handle(self, call: Call) -> Outcome:
         """Deal with one call from arrival to answer, atomically: what it effects has happened when this returns."""

@@ -102,6 +102,25 @@ async def test_ledger_and_calls_are_paged(session: ClientSession, demo: DemoWorl
     assert [record["endpoint"] for record in calls["calls"]] == ["token"]
 
 
+async def test_money_goes_and_comes_back_by_order(session: ClientSession, demo: DemoWorld) -> None:
+    """What banks do days later happens when a test says so."""
+    payment_id = demo.paid_payment_id
+    async with session.post("/merchant/v1/payment/refund", json={"payment_id": payment_id, "description": "x"}) as told:
+        await call(session, "POST", "refunds/failed", {"refund_id": (await told.json())["data"]})
+    await call(session, "POST", "chargebacks", {"payment_id": payment_id, "amount": "40.00"})
+    await call(session, "POST", "chargebacks/won", {"payment_id": payment_id})
+
+    entries = (await call(session, "GET", "ledger"))["entries"]
+    of_payment = [(each["kind"], each["amount_cents"]) for each in entries if each["payment_id"] == payment_id]
+    assert of_payment == [
+        ("charge", 100_000),
+        ("refund", 100_000),
+        ("refund_reversal", 100_000),
+        ("chargeback", 4_000),
+        ("chargeback_reversal", 4_000),
+    ]
+
+
 async def test_reset_forgets_everything(session: ClientSession, running: Running) -> None:
     """The next test begins with nothing; the old token is gone too."""
     await call(session, "POST", "reset")
@@ -126,6 +145,9 @@ async def test_reset_forgets_everything(session: ClientSession, running: Running
         ("faults", {"schedule": {"seed": 1, "probabilities": {"x": 0.5}}}, "probabilities.x"),
         ("listener", {"close_for_s": 0}, "close_for_s"),
         ("seed_data", {"payments": [{"order_id": "A"}]}, "payments[0].amount"),
+        ("chargebacks", {"payment_id": 320025000001, "amount": "1.001"}, "amount"),
+        ("chargebacks/won", {"payment_id": 320025000001}, "payment_id"),
+        ("refunds/failed", {"refund_id": 1}, "refund_id"),
     ],
 )
 async def test_wrong_order_is_told_its_field(session: ClientSession, path: str, body: object, field: str) -> None:

@@ -56,6 +56,54 @@ def test_decline_waits_for_a_charge() -> None:
     assert names(faults, "A") == ["decline"]
 
 
+@pytest.mark.parametrize(
+    ("match", "struck"),
+    [
+        (Match(), False),
+        (Match(order_id="A"), True),
+        (Match(order_id="B"), False),
+        (Match(endpoint="installment"), True),
+        (Match(endpoint="installment", order_id="A"), True),
+        (Match(endpoint="charge", order_id="A"), False),
+    ],
+)
+def test_installment_is_struck_where_it_is_named(match: Match, *, struck: bool) -> None:
+    """Nobody calls for it: a rule for the next payment must not be used up by another customer's month."""
+    faults = Faults()
+    faults.add_rules(Rule(fault="decline", match=match))
+
+    assert (faults.draw("installment", "A") is not None) is struck
+    assert len(faults.pending) == (0 if struck else 1)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if not kind.endpoints])
+def test_what_happens_to_calls_happens_to_no_installment(name: str) -> None:
+    """An installment has no connection that could be cut and no body that could be spoilt."""
+    with pytest.raises(ControlError, match=r"script\[0\].match.endpoint"):
+        Faults().add_rules(Rule(fault=name, match=Match(endpoint="installment")))
+
+
+def test_schedule_draws_for_installments_beside_the_calls() -> None:
+    """Which calls are struck must not depend on how many months pass between them."""
+    schedule = Schedule(seed=11, probabilities={"decline": 0.5}, endpoints=["charge", "installment"])
+    alone, beside = Faults(), Faults()
+    alone.set_schedule(schedule)
+    beside.set_schedule(schedule)
+    drawn = [(names(beside, "A"), beside.draw("installment", "S")) for _ in range(16)]
+
+    assert [name for (name,), _ in drawn] == names(alone, *"ABCDEFGHIJKLMNOP")
+    assert {None if fault is None else fault.name for _, fault in drawn} == {None, "decline"}
+
+
+def test_schedule_that_names_no_endpoint_strikes_no_installment() -> None:
+    """Who has one charge in two declined did not ask for plans that stop."""
+    faults = Faults()
+    faults.set_schedule(Schedule(seed=1, probabilities={"decline": 1.0}))
+
+    assert faults.draw("installment", "S") is None
+    assert names(faults, "A") == ["decline"]
+
+
 def test_same_seed_strikes_the_same_calls() -> None:
     """A run that went wrong can be repeated from its seed."""
     schedule = Schedule(seed=11, probabilities={"cut_after": 0.3, "html_502_before": 0.3})

@@ -5,9 +5,12 @@ import msgspec
 import pytest
 
 from payrelay_simulator import (
+    Arguments,
     Caller,
     Clock,
     CustomerSeed,
+    Match,
+    Rule,
     Seed,
     Simulator,
     SubscriptionSeed,
@@ -101,6 +104,60 @@ def test_card_that_recovers_is_charged_by_the_next_daily_retry() -> None:
 
     dates = [entry.gateway_date[:10] for entry in world.ledger.entries()]
     assert dates == ["2026-01-31", "2026-03-03", "2026-03-31"]
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_rule_fails_as_many_tries_as_it_says(times: int) -> None:
+    """It counts as with calls, so that a test says how often a card fails before it is good again."""
+    world = world_with("Forever")
+    world.faults.add_rules(
+        Rule(fault="decline", match=Match(order_id="S"), times=times, args=Arguments(reason="do_not_honor"))
+    )
+    advance(world, 28 + times - 1)
+    assert (only_subscription(world).failures, len(world.ledger)) == (times, 1)
+    assert world.faults.pending == ()
+
+    advance(world, 1)
+
+    assert (only_subscription(world).failures, len(world.ledger)) == (0, 2)
+
+
+@pytest.mark.parametrize("is_declined", [True, False])
+def test_retry_after_a_rule_collects_unless_it_is_declined_too(*, is_declined: bool) -> None:
+    """A merchant's retry is a charge of the same card: a second decline of the order is that of the retry."""
+    world = world_with("Forever")
+    world.faults.add_rules(Rule(fault="decline", match=Match(order_id="S"), times=2 if is_declined else 1))
+    advance(world, 28)
+    caller = Caller(world)
+    body = {"subscription_id": only_subscription(world).subscription_id}
+    outcome = caller.post("subscription/retry", body)
+
+    expected = (
+        ("Simulator: the retry was declined: insufficient funds", 1)
+        if is_declined
+        else (
+            "Recurring payment charged successfully",
+            2,
+        )
+    )
+    assert (outcome.document["msg"], len(world.ledger)) == expected
+    assert caller.post("subscription/retry", body).document["status"] == (1 if is_declined else -1)
+
+
+def test_an_installment_can_be_found_later() -> None:
+    """A payment of time's may be told before a search shows it, as one of a call may."""
+    world = world_with("Forever", is_calendar=False)
+    rule = Rule(fault="late_visibility", match=Match(endpoint="installment"), args=Arguments(wait_s=30))
+    world.faults.add_rules(rule)
+    world.clock.advance(60)
+    caller = Caller(world)
+
+    def shown() -> int:
+        return len(caller.get("payment/search", order_id="S").document["data"])
+
+    assert (shown(), len(world.ledger)) == (1, 2)
+    world.clock.advance(30)
+    assert shown() == 2
 
 
 def test_retry_by_the_merchant_replaces_the_planned_one() -> None:

@@ -1,5 +1,6 @@
 from decimal import Decimal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from payrelay_simulator import (
     Caller,
     Clock,
+    ControlError,
     DemoWorld,
     PaymentSeed,
     Seed,
@@ -16,6 +18,8 @@ from payrelay_simulator import (
     demo_world,
     plant,
 )
+from payrelay_simulator.chargebacks import charge_back, fail_refund
+from payrelay_simulator.money import cents_of
 
 Body = dict[str, object]
 
@@ -110,6 +114,82 @@ def test_second_refund_is_refused_with_either_number(
     assert outcome.entries == ()
 
 
+@pytest.mark.parametrize("amounts", [(None, None), ("400.00", None), ("400.00", "700.00"), ("1000.01",)])
+@pytest.mark.parametrize("over_refund", ["refused", "accepted"])
+def test_refund_of_more_than_is_left(
+    world: World, caller: Caller, demo: DemoWorld, amounts: tuple[str | None, ...], over_refund: str
+) -> None:
+    """The gateway documents no answer. Where it takes the refund the money is gone twice, and the ledger shows it."""
+    world.switches = msgspec.structs.replace(world.switches, over_refund=over_refund)
+    bodies = [refund_body(demo) if amount is None else refund_body(demo, amount=amount) for amount in amounts]
+    *earlier, last = [caller.post("payment/refund", body) for body in bodies]
+
+    assert [each.document["status"] for each in earlier] == [1] * len(earlier)
+    assert last.document["status"] == (1 if over_refund == "accepted" else -1)
+    refunds = [entry for entry in world.ledger.entries() if entry.kind == "refund"]
+    asked = [100_000 if amount is None else cents_of(amount) for amount in amounts]
+    assert [entry.amount_cents for entry in refunds] == (asked if over_refund == "accepted" else asked[:-1])
+    assert len({entry.refund_id for entry in refunds}) == len(refunds)
+
+
+@pytest.mark.parametrize("charged_back_refund", ["refused", "accepted"])
+def test_refund_of_what_a_bank_took_back(
+    world: World, caller: Caller, demo: DemoWorld, charged_back_refund: str
+) -> None:
+    """The gateway documents no answer. Where it takes the refund, payer and bank have the money twice."""
+    world.switches = msgspec.structs.replace(world.switches, charged_back_refund=charged_back_refund)
+    charge_back(world, demo.paid_payment_id)
+    outcome = caller.post("payment/refund", refund_body(demo))
+
+    is_taken = charged_back_refund == "accepted"
+    assert outcome.document["status"] == (1 if is_taken else -1)
+    assert [entry.kind for entry in outcome.entries] == (["refund"] if is_taken else [])
+
+
+@pytest.mark.parametrize(("amount", "is_taken"), [("600.00", True), ("600.01", False), (None, False)])
+def test_the_rest_of_a_payment_charged_back_in_part_is_refunded(
+    world: World, caller: Caller, demo: DemoWorld, amount: str | None, *, is_taken: bool
+) -> None:
+    """What the bank did not take is still the merchant's to give."""
+    charge_back(world, demo.paid_payment_id, amount_cents=40_000)
+    body = refund_body(demo) if amount is None else refund_body(demo, amount=amount)
+
+    assert caller.post("payment/refund", body).document["status"] == (1 if is_taken else -1)
+
+
+def test_the_switches_for_refunds_are_two(world: World, caller: Caller, demo: DemoWorld) -> None:
+    """Who tries the one must not be given the other with it."""
+    charge_back(world, demo.paid_payment_id, amount_cents=40_000)
+    world.switches = msgspec.structs.replace(world.switches, over_refund="accepted")
+    assert caller.post("payment/refund", refund_body(demo)).document["status"] == -1
+    world.switches = msgspec.structs.replace(world.switches, over_refund="refused", charged_back_refund="accepted")
+
+    assert caller.post("payment/refund", refund_body(demo, amount="1000.01")).document["status"] == -1
+    assert caller.post("payment/refund", refund_body(demo)).document["status"] == 1
+
+
+def test_refund_that_fails_is_the_merchants_again(world: World, caller: Caller, demo: DemoWorld) -> None:
+    """Status 1 says accepted: the card may refuse the money days later, and then it can be given back once more."""
+    refund_id = caller.post("payment/refund", refund_body(demo)).document["data"]
+    fail_refund(world, refund_id)
+
+    entry = world.ledger.entries()[-1]
+    assert (entry.kind, entry.amount_cents, entry.refund_id) == ("refund_reversal", 100_000, refund_id)
+    assert record_status(caller, demo) == "RECEIVED"
+    assert caller.post("payment/refund", refund_body(demo)).document["status"] == 1
+
+
+def test_refund_fails_once(world: World, caller: Caller, demo: DemoWorld) -> None:
+    """The money comes back once; a number that no refund has brings none."""
+    refund_id = caller.post("payment/refund", refund_body(demo)).document["data"]
+    fail_refund(world, refund_id)
+    for number in (refund_id, 1):
+        with pytest.raises(ControlError, match="refund_id"):
+            fail_refund(world, number)
+
+    assert [entry.kind for entry in world.ledger.entries()].count("refund_reversal") == 1
+
+
 def test_whole_refund_after_a_part_is_refused(caller: Caller, demo: DemoWorld) -> None:
     """A refund without an amount asks for everything, which is more than is left."""
     caller.post("payment/refund", refund_body(demo, amount="1.00"))
@@ -160,3 +240,4 @@ def test_charged_back_payment_is_not_refunded(world: World, caller: Caller) -> N
     body = {"payment_id": planted.payment_ids[0], "description": "x"}
     assert caller.post("payment/refund", body).document["msg"] == REFUSED
     assert caller.get("payment/search", order_id="Back").document["data"][0]["status"] == "CHARGEBACKED"
+    assert [entry.kind for entry in world.ledger.entries()] == ["charge", "chargeback"]

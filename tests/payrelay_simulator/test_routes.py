@@ -8,7 +8,7 @@ def test_every_endpoint_has_a_path() -> None:
     """What can be matched by a fault can be called; a payer pays on a page and not by a call."""
     named = {endpoint for _, endpoint in FIXED.values()}
 
-    assert named | {"subscription", "subscription_payments", "pay"} == ENDPOINT_NAMES
+    assert named | {"subscription", "subscription_payments", "pay", "installment"} == ENDPOINT_NAMES
 
 
 def test_subscription_paths_name_their_subscription() -> None:

@@ -247,6 +247,23 @@ def test_decline_by_order_refuses_a_good_card(world: World, opened: Opens) -> No
     assert paid(world, opened()).refusal == "do not honor"
 
 
+def test_plan_of_a_page_fails_by_its_order_and_is_retried(world: World, caller: Caller, opened: Opens) -> None:
+    """The token of a card typed on a page is told to nobody: the order is what a test can name."""
+    paid(world, opened("checkout", **MONTHLY))
+    world.faults.add_rules(Rule(fault="decline", match=Match(order_id="Order12345"), times=None))
+    world.clock.advance(60)
+    world.elapse()
+    failed = told(world)[-1]
+    assert (failed["message_type"], failed["status_code"]) == ("RECURRING_INSTALLMENT_FAILED", "-2")
+    assert failed["captured_amount"] == "0.00"
+    world.faults.clear()
+    (subscription,) = world.state.subscriptions.values()
+    caller.post("subscription/retry", {"subscription_id": subscription.subscription_id})
+
+    assert told(world)[-1]["message_type"] == "RECURRING_INSTALLMENT_SUCCESS"
+    assert kinds(world) == [("installment", 100_000), ("retry", 100_000)]
+
+
 @pytest.mark.parametrize("settles", [True, False])
 def test_pending_payment_is_told_twice_if_it_settles(
     world: World, caller: Caller, opened: Opens, *, settles: bool
