@@ -45,10 +45,12 @@ from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
+from payrelay.store.orders.facts import Orders
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
+from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.reconciliation.stores import reconciliation_stores
 from payrelay.store.recovery.identity import IdentityStore
@@ -81,6 +83,8 @@ def relay_over(
         journal=Journal(database, SEAL, rows, chain_key=CHAIN_KEY, acknowledged=marks.note_operation),
         resolution=ResolutionStore(database, rows),
         known_payments=KnownPayments(database, rows),
+        orders=Orders(rows),
+        paid_again=PaidAgain(database, rows.key),
         imported_payments=ImportedPayments(database, rows),
         reconciliation=reconciliation_stores(database, rows, CHAIN_KEY),
         accounts=accounts,

@@ -63,6 +63,14 @@ DENIALS: Final[dict[str, Known]] = {
     "Money was taken for what our books call failed: the customer heard that nothing was.": Known.SHOWN,
     "Your reason explains it. Nothing is changed in the books or at the gateway. It is open again only where a"
     " comparison finds that it says something else.": Known.HERE,
+    " took no money, or are the fee of an approval that was given back: no sum has an amount of them": Known.SHOWN,
+    "both sides say that no money was taken": Known.SHOWN,
+    ": a fee, or a net, of what took no money": Known.SHOWN,
+    # The money of an order and of a payment.
+    "nothing was paid, and nothing is held": Known.SHOWN,
+    "nothing is known here of this payment": Known.SHOWN,
+    "nothing was refunded": Known.HERE,
+    "An equal refund was asked for before, and nothing was sent now: this is what came of it.": Known.SHOWN,
     # What a shop had before.
     "nothing was imported": Known.HERE,
     "it was cancelled, and took no money": Known.ANSWERED,
@@ -74,6 +82,8 @@ DENIALS: Final[dict[str, Known]] = {
     "the database may lack operations that were carried out, and an operator must start its recovery; this request was"
     " not sent": Known.NEVER_SENT,
     "new operations on this account are paused by an operator; this request was not sent": Known.NEVER_SENT,
+    "another refund of this payment came between; this request was not sent": Known.NEVER_SENT,
+    "the payment's money is no more as it was shown to you; nothing was sent": Known.NEVER_SENT,
     "the subscription's payments could not be read, which a retry needs beforehand; the retry was not sent": (
         Known.NEVER_SENT
     ),

@@ -244,6 +244,8 @@ def _judge_step(run: Run, step: Step, result: dict[str, Any], script: Script, *,
     if is_varied:
         expected = {name: value for name, value in expected.items() if name != "is_replay"}
     _require(_holds(expected, result), f"{step['call']} came to {result}, and not to {expected}")
+    named = run.filled(step.get("message_names", ""))
+    _require(named in result.get("message", ""), f"{step['call']} came to {result}, which doesn't name {named}")
     effects = [each for each in script.seen if each.moves_money]
     for each in effects:
         _require(each.key is None or run.store is not None, "a client without a store sent a key")

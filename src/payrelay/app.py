@@ -92,11 +92,13 @@ from payrelay.store.heartbeats import Heartbeats
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchants_of_apps, verify_key
+from payrelay.store.orders.facts import Orders
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
+from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.remembered import COMMITS_MAX, RememberedCommits
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.reconciliation.stores import reconciliation_stores
@@ -270,6 +272,8 @@ async def opened_relay(
             journal=Journal(database, seal, rows, chain_key=chain_secret, acknowledged=marks.note_operation),
             resolution=ResolutionStore(database, rows),
             known_payments=KnownPayments(database, rows),
+            orders=Orders(rows),
+            paid_again=PaidAgain(database, rows.key),
             imported_payments=ImportedPayments(database, rows),
             accounts=accounts,
             clock=clock,
@@ -286,13 +290,7 @@ async def opened_relay(
             revocations=RevocationList(settings.marks_folder, chain_secret, log),
             alerting=_alerting_of(settings, database),
             held_responses=held_responses,
-            read_cache=ReadCache(
-                ReadingStore(database, seal, rows),
-                clock,
-                log,
-                start=background.start,
-                note=ReadingNotes(subscriptions, accounts),
-            ),
+            read_cache=_read_cache_of(shared, clock, log, background, ReadingNotes(subscriptions, accounts)),
             order_searches=OrderSearches(database, chain_secret),
             inbox=Inbox(database, seal, rows),
             chargebacks=Chargebacks(database, rows),
@@ -315,6 +313,13 @@ async def opened_relay(
             can_apps_charge=settings.identity is not None and Scope.PAYMENTS_CHARGE in settings.identity.scopes,
             apps_principal=_apps_principal(settings),
         )
+
+
+def _read_cache_of(
+    shared: "SharedResources", clock: Clock, log: FilteringBoundLogger, background: Background, note: ReadingNotes
+) -> ReadCache:
+    readings = ReadingStore(shared.database, shared.seal, shared.rows)
+    return ReadCache(readings, clock, log, start=background.start, note=note)
 
 
 def _apps_principal(settings: Settings) -> str | None:

@@ -109,17 +109,23 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.NOT_FOUND: Meaning(
         404,
         Retry.NEVER,
-        "There is no such route, or nothing of that name or id that the caller may see.",
+        "There is no such route, or nothing of that name or id that the caller may see. With `after` in `retry`, a"
+        " payment is known that the gateway's record does not show yet.",
     ),
     Code.METHOD_NOT_ALLOWED: Meaning(405, Retry.NEVER, "The route exists, but not with this method; see Allow."),
     Code.IN_PROGRESS: Meaning(
-        409, Retry.AFTER, "The same request is under way, or an operation on the same subject is not final yet.", 1
+        409,
+        Retry.AFTER,
+        "The same request is under way, or an operation on the same subject is not final yet, or the order has an open"
+        " page.",
+        1,
     ),
     Code.CONFLICT: Meaning(
         409,
         Retry.NEVER,
-        "It is already paid, captured, refunded, cancelled or completed, or not eligible for what was asked; or the"
-        " order id is taken; or evidence or an operator established later that it failed.",
+        "It is already paid, captured, refunded, charged back, cancelled or completed, or not eligible for what was"
+        " asked; or more is to be refunded than is left; or the order id is taken; or evidence or an operator"
+        " established later that it failed.",
     ),
     Code.POSITION_LOST: Meaning(
         410,
@@ -184,6 +190,7 @@ class Refusal(PayrelayError):
         fields: the fields that are wrong, for ``invalid_request``.
         retry_after_s: seconds, in place of those in ``MEANINGS``.
         operation_id: the operation that is the cause, only where the caller owns it.
+        checkout_id: the checkout that is the cause, only where the caller owns it.
         headers: extra response headers, such as Allow.
     """
 
@@ -195,6 +202,7 @@ class Refusal(PayrelayError):
         fields: tuple[FieldError, ...] = (),
         retry_after_s: int | None = None,
         operation_id: str | None = None,
+        checkout_id: str | None = None,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> None:
         super().__init__(msg)
@@ -203,6 +211,7 @@ class Refusal(PayrelayError):
         self.fields = fields
         self.retry_after_s = MEANINGS[code].retry_after_s if retry_after_s is None else retry_after_s
         self.operation_id = operation_id
+        self.checkout_id = checkout_id
         self.headers = headers
 
 
@@ -227,6 +236,10 @@ class StillRunning(Refusal):
     def __init__(self, running_id: str) -> None:
         super().__init__(Code.IN_PROGRESS, "the same request is being worked on now", operation_id=running_id)
         self.running_id = running_id
+
+
+class UndecidedError(Exception):
+    """An operator's decision was not made; the text gives the reason, in one line."""
 
 
 class SettingsError(PayrelayError):

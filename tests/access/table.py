@@ -68,6 +68,7 @@ ROWS: Final = (
     Row(
         route="retrievePayments", noun=Noun.ORDER, path="payments/{order}", key="200 404 200 404 200", phones=_OWN_ONLY
     ),
+    Row(route="showOrder", noun=Noun.ORDER, path="orders/{order}", key="200 404 404 404 200", phones=_OWN_ONLY),
     Row(
         route="charge",
         noun=Noun.NEW_ORDER,
@@ -81,8 +82,9 @@ ROWS: Final = (
         noun=Noun.CHECKOUT,
         path="payments/charge",
         body=_CHARGE | {"order_id": "{order}", "customer_token": "{own_customer}"},
-        key="200 409 . 200 200",
-        phones=_PAYS,
+        # While its page is open, nobody charges it.
+        key="409 409 . 200 409",
+        phones=_PAYS.replace("200", "409"),
     ),
     Row(
         route="charge",
@@ -201,6 +203,13 @@ ROWS: Final = (
     ),
     Row(
         route="showCheckout", noun=Noun.CHECKOUT, path="checkouts/{checkout}", key="200 404 . 404 404", phones=_OWN_ONLY
+    ),
+    Row(
+        route="closeCheckout",
+        noun=Noun.CHECKOUT,
+        path="checkouts/{checkout}",
+        key="200 404 . 404 404",
+        phones="403 403 | 200 404 | 200 404 | 403 403 | 403 403",
     ),
     Row(
         route="listCustomers",

@@ -55,6 +55,22 @@ def test_the_report_names_each_cards_customer(run: Run, shop: Path) -> None:
     assert "59AFEE" not in again.out + again.err + (shop / "report.csv").read_text()
 
 
+def test_nothing_that_a_file_tells_of_a_card_is_dropped_without_a_word(run: Run, shop: Path) -> None:
+    """A spreadsheet takes the zero from a month; what can't be read at all is refused with its line, to be mended."""
+    (shop / "cards.csv").write_text(
+        "customer_token,reference,card_no,card_expiry\n"
+        f"{'A' * 32},one,************1292,1/29\n{'B' * 32},two,************1292,Jan-29\n"
+    )
+    ran = imported(run, f"{shop}/cards.csv", "--yes", "--report", f"{shop}/report.csv")
+    one, two = csv.DictReader((shop / "report.csv").read_text().splitlines())
+
+    assert ran.code == 1
+    assert one["verdict"] == "new"
+    assert '"card_expiry": "0129"' in run("customers", "show", one["customer"], "--json", **GATEWAY).out
+    assert (two["place"], two["verdict"]) == ("line 3", "refused")
+    assert two["reason"] == 'card_expiry must be a month and a year, such as "0129" or "01/29"'
+
+
 def test_encrypted_columns_need_the_shops_key(run: Run, shop: Path) -> None:
     """The sentence says which option opens them."""
     write_sqlite(shop / "shop.sqlite", [encrypted(payment(1))])

@@ -38,14 +38,15 @@ def test_a_key_has_the_usual_scopes_where_none_is_named(run: Run) -> None:
 
 def test_a_key_has_the_limits_that_were_named(run: Run) -> None:
     """Each option arrives in the store."""
-    options = "--name shop --scope payments:read --max-amount 99.5 --rate 100/60s --expires 30d"
+    options = "--name shop --scope payments:read --max-amount 99.5 --rate 100/60s --payments-max 3 --expires 30d"
     other = {name.replace("GATEWAY__A", "OTHER__A"): value for name, value in GATEWAY.items()}
     run("keys", "create", *options.split(), "--account", "gateway", "--account", "other", **GATEWAY, **other)
     [row] = json.loads(run("keys", "list", "--json").out)
 
     assert row["scopes"] == ["payments:read"]
     assert row["accounts"] == ["gateway", "other"]
-    assert (row["max_amount"], row["rate"]) == ("99.50", "100/60s")
+    assert (row["max_amount"], row["rate"], row["payments_max"]) == ("99.50", "100/60s", 3)
+    assert "3 for an order" in run("keys", "list", COLUMNS="200").out
     assert row["expires_at"] > row["created_at"]
 
 
@@ -67,7 +68,10 @@ def test_a_mistyped_scope_is_answered_with_the_right_ones(run: Run) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    ["--rate fast", "--expires 0", "--expires soon", "--max-amount lots", "--max-amount -1", "--account A/b"],
+    [
+        *("--rate fast", "--payments-max 0", "--payments-max 101", "--expires 0", "--expires soon", "--account A/b"),
+        *(f"--max-amount {typed}" for typed in ("lots", "-1", "0", "12,50", "1_0", "1e1", "\u0661\u0660", "1.005")),
+    ],
 )
 def test_a_wrong_limit_makes_no_key(run: Run, options: str) -> None:
     """A key without the limit that was meant would be worse than none."""

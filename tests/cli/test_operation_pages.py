@@ -166,10 +166,13 @@ def test_looks_that_saw_the_same_are_told_once() -> None:
 
 
 def test_a_whole_refund_says_so() -> None:
-    """It has no amount, and that is the largest one."""
+    """It has no amount, and that is the largest one; unless a part went back before, and the rest was sent."""
     call = Refund(payment_id="320025", description="broken")
 
-    assert "the whole payment" in shown(show_page(studied(call=call, idempotency_key=None), {}, NOW_MS))
+    assert "the whole payment" in shown(
+        show_page(studied(call=call, amount_minor=None, idempotency_key=None), {}, NOW_MS)
+    )
+    assert "what was left" in shown(show_page(studied(call=call, amount_minor=6_000), {}, NOW_MS))
     assert "described" not in shown(show_page(studied(call=CancelSubscription(subscription_id=1)), {}, NOW_MS))
 
 

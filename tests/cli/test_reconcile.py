@@ -1,5 +1,6 @@
 """The commands of the reconciliation: a day from its file to the journal that Beancount checks."""
 
+import json
 from datetime import date
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from beancount.scripts.check import main as bean_check
 from click.testing import CliRunner
 from tests.cli.commands import GATEWAY, Ran, Run
 
-from payrelay.cli.reconciliation.options import days_of
+from payrelay.cli.reconciliation.options import amount_of, days_of
 from payrelay.cli.terminal.messages import CommandError
 
 DAY = "2020-01-02"
@@ -57,7 +58,7 @@ def test_a_day_is_written_as_a_table(books: Run) -> None:
     ran = books("reconcile", "export", "--days", DAY, "--format", "csv", "--continues")
     head, row = ran.out.splitlines()
     assert head.startswith("day,closed,part,currency,movement,verdict,count")
-    assert row == f"{DAY},no,day,LKR,payment,only_theirs,1,0.00,7.00,0.00,0.00,0,0"
+    assert row == f"{DAY},no,day,LKR,payment,only_theirs,1,0.00,7.00,0.00,0.00,0,0,0,0"
 
 
 def test_a_difference_is_shown_and_closed(books: Run) -> None:
@@ -110,3 +111,111 @@ def test_days_that_cant_be_read_are_told(days: str) -> None:
     """A month that was read as another one would be closed for good."""
     with pytest.raises(CommandError):
         days_of(days)
+
+
+def fed(books: Run, path: Path, content: bytes, *options: str) -> Ran:
+    """Has a file with this content read."""
+    path.write_bytes(content)
+    return books("reconcile", "import", str(path), *(options or ("--profile", "payments")), "--by", "ann")
+
+
+def test_words_that_the_profile_lacks_are_named_at_once(books: Run, tmp_path: Path) -> None:
+    """Whoever reads a file with the wrong profile should hear of it before the comparison does."""
+    content = (
+        STATEMENT.replace("RECEIVED", "SETTLED").replace("0002,", "0003,").encode()
+        + f"9,C-1,1.00,LKR,,{DAY}\n".encode()
+    )
+    told = fed(books, tmp_path / "b.csv", content)
+    assert told.code == 0
+    assert told.err.splitlines()[:2] == [
+        "payrelay: b.csv: 1 lines have nothing as their state, which the profile doesn't know",
+        'payrelay: b.csv: 1 lines have "SETTLED" as their state, which the profile doesn\'t know',
+    ]
+    shown = json.loads(books("reconcile", "run", "--day", DAY, "--json").out)
+    words = {each["identity"]: (each["theirs"]["word"], each["why"].partition("; ")[2]) for each in shown["listed"]}
+    assert words["320025000003"] == (
+        "SETTLED",
+        'the statement has it as "SETTLED", a word that the profile doesn\'t know',
+    )
+    assert words["9"] == ("", "the statement says no state of it")
+    assert '("SETTLED")' in books("reconcile", "show", "--day", DAY).out
+
+
+def test_a_row_with_a_mark_of_thousands_too_many_is_refused(books: Run, tmp_path: Path) -> None:
+    """1,250.00 without quotes was read as 1.00 of another currency, or of another column."""
+    told = fed(books, tmp_path / "b.csv", STATEMENT.replace("7.00", "1,250.00").encode())
+    assert told.code == 1
+    assert "b.csv: line 2: has 7 fields, and the header has 6" in told.err
+    assert "no line; 0 new, 1 refused" in told.err
+
+
+def test_a_mark_at_the_beginning_is_no_part_of_the_first_columns_name(books: Run, tmp_path: Path) -> None:
+    """Spreadsheets write one, also where a profile says UTF-8 and no more."""
+    profile = tmp_path / "p.toml"
+    profile.write_text(
+        'name="p"\nmovement="payment"\nencoding="utf8"\n'
+        'columns={date="date",amount="amount",currency="currency",payment_id="payment_id"}\n'
+    )
+    assert fed(books, tmp_path / "b.csv", STATEMENT.encode("utf-8-sig"), "--profile", str(profile)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"PK\x03\x04rest", "a workbook such as .xlsx"),
+        (bytes.fromhex("d0cf11e0a1b11ae1"), "a workbook of the old kind, .xls"),
+        (b"%PDF-1.7\n", "a PDF"),
+        (b"<html><table>", "a web page or XML"),
+        (b"<!DOCTYPE html>", "a web page or XML"),
+    ],
+)
+@pytest.mark.parametrize("name", ["day.csv", "day.xlsx", "day.xls"])
+def test_what_is_no_csv_is_called_by_its_name(books: Run, tmp_path: Path, content: bytes, what: str, name: str) -> None:
+    """Portals give workbooks, and an error about an encoding sends people the wrong way."""
+    told = fed(books, tmp_path / name, content)
+    assert (told.code, told.out) == (2, "")
+    assert f"{name} is {what}" in told.err
+    assert "save the table in it as CSV" in told.err
+
+
+@pytest.mark.parametrize(
+    ("member", "reason"),
+    [
+        ('timezone="Mars/Base"', "timezone: 'Mars/Base' is none"),
+        ('timezone="Asia"', "timezone: 'Asia' is none"),
+        ('date_format="%Y%Y"', "date_format: '%Y%Y' gives no day"),
+        ('date_format="%Q"', "date_format: '%Q' gives no day"),
+        ('encoding="no-such"', "encoding: 'no-such' is none that is known"),
+        ('encoding="base64"', "encoding: 'base64' is none that is known"),
+        ('encoding="a\\u0000b"', "is none that is known"),
+        ('skipped=["Fee", "fee"]', "skipped has 'Fee', and skipped has 'fee'"),
+    ],
+)
+def test_a_wrong_profile_is_one_line_that_names_its_member(
+    books: Run, tmp_path: Path, member: str, reason: str
+) -> None:
+    """A traceback tells an accountant nothing."""
+    profile = tmp_path / "p.toml"
+    profile.write_text(
+        'name="p"\nmovement="payment"\n'
+        f'columns={{date="date",amount="amount",currency="currency",payment_id="payment_id"}}\n{member}\n'
+    )
+    told = fed(books, tmp_path / "b.csv", STATEMENT.encode(), "--profile", str(profile))
+    assert told.code == 2
+    assert reason in told.err
+    assert len(told.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["12,50", "1_0", "\uff11\uff12", "1e1", "-5.00", "(5.00)", "5.001", "", "1,2,3"])
+def test_a_total_that_isnt_understood_is_refused(text: str) -> None:
+    """12,50 was taken for 1250.00, and a file that lacks lines may come to that."""
+    with pytest.raises(CommandError, match=r"--total: .* is no amount"):
+        amount_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "minor"), [("1,234,500.00", 123_450_000), ("12,34,500", 123_450_000), ("0", 0), ("5.5", 550)]
+)
+def test_a_total_is_read_as_it_stands_on_paper(text: str, minor: int) -> None:
+    """Marks of thousands may be typed where they belong."""
+    assert amount_of(text) == minor

@@ -16,6 +16,7 @@ from tests.console.test_case_pages import HOSTILE, Shape
 from tests.flows.reconciliation.test_day import DAY, FOREIGN, PAID, Office
 from tests.flows.world import CHARGE, asked, outcome_of
 
+from payrelay.core.calls import Refund
 from payrelay.core.console.confirmations import STUCK_MS, ConfirmationState, next_of_confirmation
 from payrelay.core.console.roles import MAY, Act, Role
 from payrelay.core.outcomes import OutcomeKind
@@ -23,6 +24,7 @@ from payrelay.core.reconciliation.files.profiles import BUILT_IN
 from payrelay.core.reconciliation.verdicts import BooksFinding
 from payrelay.flows.console.parts import Actor
 from payrelay.flows.payments.charge import charge
+from payrelay.flows.payments.refund import refund
 from payrelay.flows.reconciliation.close import close_day
 from payrelay.flows.reconciliation.import_statement import FileToImport, import_file
 
@@ -128,6 +130,30 @@ async def test_the_page_of_a_day_shows_what_each_verdict_rests_on(bureau: Bureau
     assert f'<a href="/console/operations/{operation.id}">' in text
 
 
+async def test_the_pages_say_by_what_it_is_agreed_on_and_name_the_word_that_nobody_knows(bureau: Bureau) -> None:
+    """Agreed, ours 1,000.00 and theirs 0.00, is read as a mistake where nobody says that a state alone proves it."""
+    bureau.office.wait(-1)
+    bureau.world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, refund_id="560034000001"))
+    await refund(bureau.office.relay, asked("k-back"), Refund(payment_id="320025000001", description="broken"))
+    bureau.office.wait(1)
+    await bureau.compare(PAID.replace("RECEIVED", "REFUNDED"), FOREIGN.replace("RECEIVED", "Settled"))
+    ada = await bureau.window("ada", Role.ADMIN)
+    said = "1 of 1 by the state of the payment alone: 1000.00 is our amount, and no line of a statement has it"
+    for address in (PAGE, MONTH):
+        await ada.get(address)
+        assert said in " ".join(ada.text.split())
+    await ada.get(PAGE)
+    text = " ".join(ada.text.split())
+    assert "the statement has it as &#34;Settled&#34;, a word that the profile doesn&#39;t know" in text
+    assert "a.csv, line 3, on 2023-11-15, other (“Settled”)" in text
+    await bureau.asked_to_close(ada)
+    assert said in " ".join(ada.text.split())
+    await ada.get("/console/reconciliation.csv?account=gateway&month=2023-11")
+    rows = list(csv.DictReader(io.StringIO(ada.text)))
+    [row] = [row for row in rows if row["what"] == "refund"]
+    assert (row["verdict"], row["took_no_money"], row["by_state"]) == ("agreed", "0", "1")
+
+
 async def test_what_cant_be_known_is_said_on_the_page(bureau: Bureau) -> None:
     """A day about which nothing was read never looks as if all agreed."""
     await bureau.office.run()
@@ -206,8 +232,8 @@ async def test_a_day_is_closed_after_its_figures_were_repeated(bureau: Bureau) -
     text = " ".join(admin.text.split())
     assert "2023-11-15, in Asia/Colombo" in text
     assert "<dt>Account</dt><dd>gateway</dd>" in text
-    assert "<dt>LKR, payment, agreed</dt><dd>1; ours 1,000.00 LKR, theirs 1,000.00 LKR</dd>" in text
-    assert "<dt>LKR, payment, only theirs</dt><dd>1; ours 0.00 LKR, theirs 7.00 LKR</dd>" in text
+    assert "<dt>LKR, payment, agreed</dt><dd>1; ours LKR 1,000.00, theirs LKR 1,000.00</dd>" in text
+    assert "<dt>LKR, payment, only theirs</dt><dd>1; ours LKR 0.00, theirs LKR 7.00</dd>" in text
     assert "<dt>Differences still open</dt><dd>1</dd>" in text
     assert not await bureau.is_closed()
     await admin.post(address, reason="month end")

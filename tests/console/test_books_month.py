@@ -63,7 +63,7 @@ async def test_a_month_is_closed_by_one_confirmation(bureau: Bureau) -> None:
     assert "Close the month?" in admin.title
     assert "2023-11-01 to 2023-11-30, in Asia/Colombo" in text
     assert "not everything can be known</dt><dd>30<" in text, "no file of refunds, payouts or the bank was read"
-    assert "1; ours 1,000.00 LKR, theirs 1,000.00 LKR" in text
+    assert "1; ours LKR 1,000.00, theirs LKR 1,000.00" in text
     await admin.post(address, reason=WHY)
     await admin.get(address)
     assert "The month is closed." in admin.text

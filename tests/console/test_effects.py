@@ -7,10 +7,12 @@ from typing import NamedTuple
 import msgspec
 import pytest
 from tests.console.counter import Counter, confirmation_in, sent
+from tests.flows.hosted import current, hosting, opened, seen
 from tests.flows.world import CHARGE, asked, outcome_of
 from tests.samples import NOTIFICATION
 
 from payrelay.core.calls import CancelSubscription, Capture, Effect, RetrySubscription, Void
+from payrelay.core.checkouts.checkout import CLOSED_SENTENCE, CheckoutState
 from payrelay.core.notifications.notification import NotificationReason, NotificationState
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
@@ -97,6 +99,35 @@ async def test_a_lost_reply_is_told_as_not_known(counter: Counter, done: Done) -
     assert await counter.acts() == [(done.act, WHY)]
 
 
+async def test_a_page_is_closed_and_its_order_says_so(counter: Counter) -> None:
+    """Support reads on the order's page that it was closed, and whether the customer may still pay."""
+    checkout = await opened(hosting(counter.world))
+    ada = await counter.window("ada")
+    await ada.get(f"/console/orders/gateway/{checkout.order_id}")
+    assert "closed" not in ada.text
+    await sent(ada, f"/console/act/checkout/{checkout.id}", "close_checkout")
+    await ada.post(f"/console/confirmations/{confirmation_in(ada)}", reason=WHY)
+    assert "the order is free. A form of it is out" in ada.text
+    await ada.get(f"/console/act/checkout/{checkout.id}")
+    assert 'value="close_checkout"' not in ada.text
+    await ada.get(f"/console/orders/gateway/{checkout.order_id}")
+
+    assert (CLOSED_SENTENCE in ada.text, "<dd>closed</dd>" in ada.text) == (True, True)
+    assert await counter.acts() == [("close_checkout", WHY)]
+
+
+async def test_a_page_that_was_paid_while_it_was_confirmed_is_not_closed(counter: Counter) -> None:
+    """The last look at the gateway shows the payment; the page of the result says why nothing was closed."""
+    checkout = await opened(hosting(counter.world))
+    ada = await counter.window("ada")
+    await sent(ada, f"/console/act/checkout/{checkout.id}", "close_checkout")
+    counter.world.account.observations.append(seen())
+    await ada.post(f"/console/confirmations/{confirmation_in(ada)}", reason=WHY)
+
+    assert f"The checkout {checkout.id} is completed already: it can&#39;t be closed." in ada.text
+    assert (await current(counter.world.relay, checkout.id)).state is CheckoutState.COMPLETED
+
+
 async def test_what_nobody_here_owns_is_done_for_the_client_that_is_chosen(counter: Counter) -> None:
     """A plan from before the service: its end is written down for one client, whom the operator names."""
     world = counter.world
@@ -113,7 +144,7 @@ async def test_what_nobody_here_owns_is_done_for_the_client_that_is_chosen(count
         await sent(ada, page, "cancel_subscription", **wrong)
         assert "Choose the client for whom it is done" in ada.text
     await sent(ada, page, "cancel_subscription", client="shop")
-    for repeated in ("<dt>For</dt><dd>shop</dd>", "<dd>20.00 LKR</dd>", "<dd>before</dd>"):
+    for repeated in ("<dt>For</dt><dd>shop</dd>", "<dd>LKR 20.00</dd>", "<dd>before</dd>"):
         assert repeated in ada.text
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED))
     await ada.post(f"/console/confirmations/{confirmation_in(ada)}", reason=WHY)
@@ -122,7 +153,7 @@ async def test_what_nobody_here_owns_is_done_for_the_client_that_is_chosen(count
     assert world.account.ledger == [CancelSubscription(subscription_id=PLAN)]
     assert (await world.operation()).principal == "shop"
     await ada.get("/console/acts")
-    assert "cancel subscription: 20.00 LKR, order before, cnf_" in ada.text
+    assert "cancel subscription: LKR 20.00, order before, cnf_" in ada.text
     assert f"subscription/gateway~{PLAN}" in ada.text
 
 

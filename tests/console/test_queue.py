@@ -5,15 +5,19 @@ from pathlib import Path
 
 import pytest
 from tests.console.counter import Counter, confirmation_in, seen_in, sent
+from tests.flows.hosted import hosting, new, opened
 from tests.flows.vault import approved_in
+from tests.flows.world import asked
 
 from payrelay.console.routes import ROUTES
+from payrelay.core.calls import Refund
 from payrelay.core.console.roles import HAVE_OWN_LINE, TO_CONFIRM, Act, Role
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Event, State
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.flows.console.acts.fields import EVENT_ID_LENGTH_MAX
 from payrelay.flows.events.manage_endpoints import REPLAYED_IDS_MAX, NewEndpoint, Owner, create_endpoint
+from payrelay.flows.payments.refund import refund
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}'
 WHY = "it is on the statement"
@@ -46,7 +50,7 @@ async def test_the_queue_leads_to_a_case_and_the_case_to_a_decision(counter: Cou
         assert words in ada.text
     await ada.post(f"{page}/decide", seen=seen_in(ada), decision="succeeded", payment_id="00320")
     assert "Decide: It was done" in ada.text
-    assert "1,000.00 LKR" in ada.text
+    assert "LKR 1,000.00" in ada.text
     await ada.post(f"/console/confirmations/{confirmation_in(ada)}", reason=WHY)
 
     assert "<strong>Done.</strong> The decision is stored." in ada.text
@@ -58,6 +62,25 @@ async def test_the_queue_leads_to_a_case_and_the_case_to_a_decision(counter: Cou
     assert await counter.acts() == [("decide", WHY)]
     await ada.get("/console/queue")
     assert operation.id not in ada.text
+
+
+async def test_an_order_that_was_paid_again_is_in_the_queue_until_one_payment_is_left(counter: Counter) -> None:
+    """It leads to the order, whose page names both payments. Once one of them is given back, nobody has to look."""
+    await counter.charged(payment_id="320")
+    await counter.charged(payment_id="321")
+    ada = await counter.window("ada")
+    await ada.get("/console/queue")
+    assert "Orders that were paid again (1)" in ada.text
+    assert 'href="/console/orders/gateway/A-1"' in ada.text
+    await ada.get("/console/orders/gateway/A-1")
+    assert "This order was paid 2 times" in ada.text
+    assert "320 (LKR 1,000.00), 321 (LKR 1,000.00)" in ada.text
+
+    await refund(counter.world.relay, asked("back"), Refund(payment_id="321", description="paid twice"))
+    for page in ("/console/queue", "/console/orders/gateway/A-1"):
+        await ada.get(page)
+        assert "paid again (" not in ada.text
+        assert "was paid 2 times" not in ada.text
 
 
 async def test_two_operators_on_one_case_decide_once(counter: Counter) -> None:
@@ -200,7 +223,9 @@ async def things(counter: Counter) -> dict[Act, tuple[str, dict[str, str]]]:
             life_s=None,
         ),
     )
+    page = await opened(hosting(counter.world), new(order_id="B-3"))
     return {
+        Act.CLOSE_CHECKOUT: (f"checkout/{page.id}", {}),
         Act.DECIDE: (f"operation/{doubted.id}", {"decision": "failed"}),
         Act.REFUND: (f"operation/{paid.id}", {"amount": "1", "description": "x"}),
         Act.PAUSE_ACCOUNT: ("account/gateway", {}),

@@ -156,7 +156,12 @@ def test_a_read_that_failed_hides_what_the_gateway_said() -> None:
 def test_a_refusal_carries_its_headers_fields_and_operation() -> None:
     """What was raised deep inside arrives whole."""
     refusal = Refusal(
-        Code.METHOD_NOT_ALLOWED, "no", operation_id="op_9", headers=(("Allow", "GET"),), fields=(FieldError("a", "b"),)
+        Code.METHOD_NOT_ALLOWED,
+        "no",
+        operation_id="op_9",
+        checkout_id="chk_9",
+        headers=(("Allow", "GET"),),
+        fields=(FieldError("a", "b"),),
     )
     answer = of_refusal(refusal, "req_9")
     assert answer.headers == (("Allow", "GET"),)
@@ -165,6 +170,7 @@ def test_a_refusal_carries_its_headers_fields_and_operation() -> None:
         "retry": "never",
         "request_id": "req_9",
         "operation_id": "op_9",
+        "checkout_id": "chk_9",
         "fields": [{"path": "a", "msg": "b"}],
     }
     assert parsed(answer)["msg"] == "no"

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, amount_json, decimal_text, minor_units
+from payrelay.core.money import (
+    AMOUNT_MINOR_MAX,
+    AmountError,
+    amount_json,
+    decimal_text,
+    minor_units,
+    money_text,
+    plain_minor,
+    typed_minor,
+)
 
 amounts_minor = st.integers(1, AMOUNT_MINOR_MAX)
 
@@ -94,7 +103,7 @@ def test_a_whole_number_means_the_same_as_an_integer_or_a_decimal(units: int) ->
 
 
 def test_an_exponent_is_read_by_value() -> None:
-    """The core accepts the value; the API rejects exponents."""
+    """Some libraries write 1000 so."""
     assert minor_units(Decimal("1E+3")) == 100_000
 
 
@@ -135,3 +144,65 @@ def test_an_amount_below_zero_is_the_same_with_a_sign(amount_minor: int) -> None
     """A discount on a first payment is shown as it was given."""
     assert decimal_text(-amount_minor) == f"-{decimal_text(amount_minor)}"
     assert Decimal(decimal_text(-amount_minor)) * 100 == -amount_minor
+
+
+@pytest.mark.parametrize(
+    ("amount_minor", "currency", "text"),
+    [
+        (125_000, "LKR", "LKR 1,250.00"),
+        (-125_000, "LKR", "LKR -1,250.00"),
+        (-50, "LKR", "LKR -0.50"),
+        (0, None, "0.00"),
+        (None, "LKR", ""),
+    ],
+)
+def test_people_read_an_amount_with_its_currency_and_its_sign(
+    amount_minor: int | None, currency: str | None, text: str
+) -> None:
+    """Below one unit the sign stands before a zero, and isn't lost."""
+    assert money_text(amount_minor, currency) == text
+
+
+@given(amounts_minor)
+def test_what_a_person_types_is_the_amount_that_a_page_shows(amount_minor: int) -> None:
+    """Copied from the page with its commas, or typed without them, with both decimals or as few as it needs."""
+    shown, text = money_text(amount_minor, "LKR"), decimal_text(amount_minor)
+
+    assert typed_minor(shown.removeprefix("LKR ")) == typed_minor(f" {text}\t") == amount_minor
+    assert typed_minor(text.rstrip("0").rstrip(".")) == amount_minor
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " ", "x", "12,50", "1,2345", "1,00,000.00", ",100", "100,", "0,100", "1000,000", "1,250.00,00"),
+        *("1.250,00", "1.250", "1250.", ".50", "1.2.3", "1 250", "1'250", "1_0", "1e1", "1E+2", "0x10", "+5", "-5"),
+        *("NaN", "Infinity", "\uff11\uff12", "\u0661\u0660", "\u00b2", "LKR 100", "1" * 16, "1" + ",000" * 5),
+    ],
+)
+def test_what_a_person_types_is_never_guessed(text: str) -> None:
+    """12,50 is a habit of half of the world: it was read as 1,250.00, and refunded."""
+    with pytest.raises(AmountError, match=r"must be written like 1250, 1250\.50 or 1,250\.50"):
+        typed_minor(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("0", "greater than 0"), ("0.00", "greater than 0"), ("1" * 15, "at most")]
+)
+def test_a_typed_amount_is_an_amount(text: str, words: str) -> None:
+    """Its form alone doesn't make it one."""
+    with pytest.raises(AmountError, match=words):
+        typed_minor(text)
+
+
+@pytest.mark.parametrize(("text", "minor"), [("345.67", 34_567), ("345", 34_500), ("0.010", 1), ("007", 700)])
+def test_an_amount_in_plain_digits_is_read_exactly(text: str, minor: int) -> None:
+    """As tables and tokens have it."""
+    assert plain_minor(text) == minor
+
+
+@pytest.mark.parametrize("text", ["", "1,000", "1e2", "1_0", "+1", " 1", "1.", ".1", "NaN", "\u0661", "1" * 19, "1\n"])
+def test_what_is_no_plain_number_is_refused(text: str) -> None:
+    """Python's own reader takes most of these."""
+    with pytest.raises(AmountError, match="must be a number without separators"):
+        plain_minor(text)

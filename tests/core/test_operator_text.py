@@ -1,6 +1,14 @@
 import pytest
 
-from payrelay.core.operator_text import NAME_LENGTH_MAX, REASON_LENGTH_MAX, WordsError, name_of, reason_of
+from payrelay.core.operator_text import (
+    DESCRIPTION_LENGTH_MAX,
+    NAME_LENGTH_MAX,
+    REASON_LENGTH_MAX,
+    WordsError,
+    description_of,
+    name_of,
+    reason_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,3 +31,10 @@ def test_a_name_is_shorter() -> None:
     assert name_of("ann") == "ann"
     with pytest.raises(WordsError, match="must have 1 to 100 printable characters"):
         name_of("x" * (NAME_LENGTH_MAX + 1))
+
+
+def test_a_description_fits_into_the_gateways_record() -> None:
+    """It is read in the gateway's portal."""
+    assert description_of(" a broken cup ") == "a broken cup"
+    with pytest.raises(WordsError, match="must have 1 to 200 printable characters"):
+        description_of("x" * (DESCRIPTION_LENGTH_MAX + 1))

@@ -10,11 +10,12 @@ from tests.samples import ASKED, PAYMENT
 
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.checkouts.hosted_payment import NewCheckout
 from payrelay.core.checkouts.return_links import parse_rule
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.payment import PaymentsSeen
 from payrelay.core.secret import Secret
-from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
+from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.relay import Relay
 from payrelay.gateways.payhere.wire.checkout_forms import Merchant
 from payrelay.store.engine.database import Row, Statement, Unit

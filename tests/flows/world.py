@@ -207,10 +207,12 @@ class SteppingJournal(Journal):
         """Finds, but not more than its own limit."""
         return (await super().stranded(before_ms=before_ms))[: self.stranded_max]
 
-    async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:
+    async def record(
+        self, operation: Operation, entry: JournalEntry, answer: Answer | None, *, may_be_paid_again: bool = True
+    ) -> Operation:
         """Stores, between two steps."""
         await self._steps.reach("record")
-        stored = await super().record(operation, entry, answer)
+        stored = await super().record(operation, entry, answer, may_be_paid_again=may_be_paid_again)
         await self._steps.reach("recorded")
         return stored
 
@@ -396,8 +398,8 @@ class World:
         """Loses every row, as far as the journal tells."""
         self.journal.is_forgetful = True
 
-    def _new_id(self, prefix: str, _now_ms: int) -> str:
-        return f"{prefix}_{next(self.numbers):026}"
+    def _new_id(self, prefix: str, now_ms: int) -> str:
+        return f"{prefix}_{now_ms:012x}{next(self.numbers):020}"
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)

@@ -71,6 +71,10 @@ class GatewayFacade:
         """Passes it on."""
         return self._gateway.payments_in(raw_data)
 
+    def payment_ids_in(self, raw_data: bytes) -> frozenset[str] | None:
+        """Passes it on."""
+        return self._gateway.payment_ids_in(raw_data)
+
     def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
         """Passes it on."""
         return self._gateway.subscriptions_in(raw_data, seen_at_ms=seen_at_ms, order_id=order_id)

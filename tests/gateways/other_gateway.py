@@ -154,6 +154,14 @@ class OtherGateway:
         except (msgspec.DecodeError, ValueError, RecursionError):
             return None
 
+    def payment_ids_in(self, raw_data: bytes) -> frozenset[str] | None:
+        """Reads the numbers."""
+        try:
+            records = msgspec.json.decode(raw_data, type=list[Record])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        return frozenset(record.id for record in records)
+
     def subscriptions_in(
         self,
         raw_data: bytes,  # noqa: ARG002, the interface

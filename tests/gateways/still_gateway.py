@@ -34,7 +34,7 @@ from payrelay.gateways.payhere.wire.checkout_forms import (
     signed_texts_of,
 )
 from payrelay.gateways.payhere.wire.notifications import received
-from payrelay.gateways.payhere.wire.payment_records import payments_in, records_without
+from payrelay.gateways.payhere.wire.payment_records import payment_ids_in, payments_in, records_without
 from payrelay.gateways.payhere.wire.reply_shapes import WrongShape
 from payrelay.gateways.payhere.wire.subscriptions import facts_in, plans_without, records_of
 
@@ -103,6 +103,10 @@ class StillGateway:
             return payments_in(raw_data, self.timezone)
         except WrongShape:
             return None
+
+    def payment_ids_in(self, raw_data: bytes) -> frozenset[str] | None:
+        """Reads PayHere's records."""
+        return payment_ids_in(raw_data)
 
     def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
         """Reads PayHere's records."""

@@ -19,11 +19,12 @@ from payrelay.api.public.notifications import receive_notification
 from payrelay.api.public.refused_senders import RefusedSenders
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import CheckoutState
+from payrelay.core.checkouts.hosted_payment import NewCheckout
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.notifications.notification import Authenticity, NotificationFilter, NotificationState
 from payrelay.core.payments.operation import State
 from payrelay.errors import Code, Refusal
-from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
+from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.notifications.work_inbox import begin_inbox
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay

@@ -75,7 +75,12 @@ def _reader_of(kind: type[Body]) -> Reader:
         name=f"each member of a {kind.__name__}",
         read=lambda value: [_answered(each + value + b"}", kind) for each in before],
         longest=BODY_BYTES_MAX - max(map(len, before)) - 1,
-        shapes=(Shape("a number far below 0", b"9", b"-"), Shape("spaces", b" ", b'"', b'"')),
+        shapes=(
+            Shape("a number far below 0", b"9", b"-"),
+            Shape("an exponent", b"9", b"1e"),
+            Shape("spaces", b" ", b'"', b'"'),
+            Shape("digits of a text", b"9", b'"', b'.00"'),
+        ),
     )
 
 
@@ -107,6 +112,10 @@ READERS: Final = (
             Shape("decimals", b"9", b'{"a":0.', b"}"),
             Shape("decimals of many numbers", b"0.1,", b'{"a":[', b"0]}"),
             Shape("digits of an exponent", b"9", b'{"a":1e', b"}"),
+            Shape("zeros of an exponent", b"0", b'{"a":1e', b"1}"),
+            Shape("digits before an exponent", b"9", b'{"a":', b"e1}"),
+            Shape("exponents of many numbers", b"9e999,", b'{"a":[', b"0]}"),
+            Shape("a byte order mark", b" ", b"\xef\xbb\xbf"),
             Shape("escapes", b'\\"', b'{"a":"', b'"}'),
             Shape("halves of pairs", b"\\ud800", b'{"a":"', b'"}'),
             Shape("an open text", b"\\n", b'{"a":"'),
@@ -121,6 +130,7 @@ READERS: Final = (
         shapes=(
             Shape("many unknown members", lambda number: b'"%d":0,' % number, b"{", b'"":0}'),
             Shape("many unknown nulls", lambda number: b'"%d":null,' % number, b"{", b'"":0}'),
+            Shape("many unknown empty texts", lambda number: b'"%d":"",' % number, b"{", b'"":0}'),
             Shape("many unknown texts of NUL", lambda number: b'"%d":"\\u0000",' % number, b"{", b'"":0}'),
             Shape("a long unknown name", b"\\ud800", b'{"', b'":0}'),
             Shape("long names in each other", b'{"' + b"\\ud800" * 64 + b'":', b'{"a":'),

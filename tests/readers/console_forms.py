@@ -160,7 +160,7 @@ def _live_parts(text: str) -> dict[str, str]:
         kind="charge",
         assigned_to=text,
     )
-    queue = Queue(attention=[case], held=[], notifications=[], proposed=[], has_more=frozenset())
+    queue = Queue(attention=[case], held=[], notifications=[], paid_again=[], proposed=[], has_more=frozenset())
     page = _asked({}).page("queue.html", live="/console/queue", tells=True, queue=queue, text_of=text_of)
     return parts_of(page.body)
 
@@ -307,6 +307,8 @@ READERS: Final = (
             Shape("a long negative power", b"9", before=b"1E-"),
             Shape("digits of another script", "\u0661".encode()),
             Shape("commas", b",", after=b"1"),
+            Shape("groups of digits", b",000", before=b"1"),
+            Shape("spaces around", b" ", after=b"1"),
         ),
     ),
     Reader(

@@ -96,6 +96,8 @@ def in_envelope(json: bytes) -> bytes:
 
 _BANK: Final = b"date,amount,currency,reference,text,payout_id\n"
 _PAYMENTS: Final = b"payment_id,order_id,amount,currency\n"
+_CARDS: Final = b"customer_token,card_expiry\n"
+_PLANS: Final = b"subscription_id,order_id,next_on\n"
 _REPORT: Final = b"order_id,payment_id,amount,currency,status,date"
 _LARAVEL: Final = b"order_id,payhere_amount,payhere_currency,status_code"
 _DUMP: Final = b"INSERT INTO p (" + _LARAVEL + b") VALUES "
@@ -187,6 +189,8 @@ READERS: Final = (
             Shape("fields", b",", before=_PAYMENTS),
             Shape("quotes", b'""', before=_PAYMENTS + b'"'),
             Shape("an amount", b"9", before=_PAYMENTS + b"1,2,", after=b",LKR\n"),
+            Shape("a card's expiry", b"1", before=_CARDS + b"59AFEE022CC69CA3,", after=b"\n"),
+            Shape("a day", b"1", before=_PLANS + b"1,2,2026-11-25 ", after=b"\n"),
             Shape("spaces", b" ", before=_PAYMENTS + b"1,2", after=b"2,3.00,LKR\n"),
             Shape("no UTF-8", b"\xff", before=_PAYMENTS + b"1,", after=b",3.00,LKR\n"),
         ),

@@ -11,6 +11,7 @@ CHANCE = Random(0)  # noqa: S311, each request differs from the others, and each
 GOOD_KEY = re.compile(r"[!#-~][!-~]{0,254}")
 AMOUNT_MAX = 999999999999.99
 AMOUNTS = ("amount", "amount_max", "unit_amount", "startup_fee")
+FEE_BELOW_0 = re.compile(r"-[0-9]{1,12}\.[0-9]{2}")
 LINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[!-~]*")
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 PERIOD = re.compile(r"[1-9][0-9]{0,2} (?:Week|Month|Year)")
@@ -55,6 +56,10 @@ def written_out(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON v
         return [written_out(entry, name) for entry in value]
     if name == "startup_fee" and isinstance(value, int | float) and -AMOUNT_MAX <= value < 0:
         return written_out(-value, name)  # or nothing may be left to be paid first
+    if name == "startup_fee" and isinstance(value, str) and FEE_BELOW_0.fullmatch(value):
+        return value[1:]
+    if name == "delivery" and value == "":
+        return 0  # taken, though the description says so in words only
     if isinstance(value, float) and name in AMOUNTS and 0 < value <= AMOUNT_MAX:
         return max(round(value, 2), 0.01)
     if isinstance(value, float) and name in {"payment_id", "quantity"} and value.is_integer():

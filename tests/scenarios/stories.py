@@ -13,7 +13,7 @@ ACCOUNTS = ("gateway", "second", "third", "fourth", *(f"spare{number}" for numbe
 CUSTOMER_TOKEN = "59AFEE022CC69CA39D325E1B59130862"
 STATUS_OF = {200: 1, 202: 0, 401: -2, 403: -2}
 RETRY_ADVICE = {"never", "same_key", "after"}
-ERROR_MEMBERS = {"code", "retry", "request_id", "operation_id", "fields"}
+ERROR_MEMBERS = {"code", "retry", "request_id", "operation_id", "checkout_id", "fields"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -574,7 +574,7 @@ async def test_a_repeat_is_the_same_checkout_and_another_body_is_refused(scene: 
     assert again.body == first.body
     assert again.header("idempotent-replayed") == "true"
     assert_refused(await scene.post({**wanted, "amount": 5}, key), 422, "idempotency_mismatch")
-    assert_refused(await scene.post({**wanted, "amount": 5}), 409, "conflict")
+    assert_refused(await scene.post({**wanted, "amount": 5}), 409, "in_progress")
 
 
 async def test_no_secret_and_no_person_is_in_the_log(scene: Scene) -> None:

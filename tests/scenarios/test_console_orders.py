@@ -8,6 +8,7 @@ from playwright.async_api import Page, expect
 from tests.browser import PATIENCE_MS
 from tests.scenarios import gateway_double as payhere
 from tests.scenarios.gateway_double import GatewayDouble
+from tests.scenarios.http_client import Raw
 from tests.scenarios.program import Program
 from tests.scenarios.stories import charge_body, fresh, settings_for
 from tests.scenarios.test_console import ADD, PASSWORD, code_on, looked_at, opened_browser
@@ -94,3 +95,34 @@ async def test_a_question_about_an_order_is_answered(
         await context.close()
     verified = program.run("audit", "verify")
     assert "Verified: nothing was changed or removed." in verified.stdout, verified.stdout
+
+
+@pytest.mark.browser
+@pytest.mark.integration
+async def test_whoever_waits_for_a_refund_is_told_how_much_came_back(program: Program) -> None:
+    """Two refunds of parts by the shop: the page answers before it tells, and the refund form says what is left."""
+    order_id = fresh("order")
+    client = program.client(program.run("keys", "create", "--name", "shop").stdout.strip())
+    payment_id = client.charge(charge_body(order_id), key=fresh("key")).json["data"]["payment_id"]
+    for amount in ("100.00", "45.67"):
+        body = {"payment_id": payment_id, "description": "one cup broken", "amount": Raw(text=amount)}
+        assert client.post("payments/refund", body, key=fresh("key")).status == 200
+    path = program.run(*ADD).stdout.strip()
+    base = f"http://127.0.0.1:{program.port}"
+    async with opened_browser() as browser:
+        page = await browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        await sign_in(page, base, path)
+        await page.goto(f"{base}/console/orders/gateway/{order_id}")
+        await expect(page.locator(".answer")).to_have_text(
+            "As far as is known, LKR 345.67 was paid, LKR 145.67 was given back, and LKR 200.00 is left."
+        )
+        await expect(page.locator("#live-money table")).to_contain_text("LKR 45.67 was given back")
+        await looked_at(page, "order-money")
+        await page.get_by_role("link", name="LKR 45.67 was given back").click()
+        await expect(page.locator("h1")).to_contain_text("Refund of LKR 45.67")
+        await page.goto(f"{base}/console/act/payment/gateway~{payment_id}")
+        await expect(page.locator("#left-refund")).to_contain_text("LKR 200.00 of 345.67")
+        await looked_at(page, "refund-money")
+    shown = program.run("orders", "show", order_id).stdout
+    assert "LKR 145.67 was given back" in shown

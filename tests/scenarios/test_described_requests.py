@@ -29,6 +29,7 @@ DAY: Final = (
     Step("capture", "part", "capture"),
     Step("refund", "whole", "refund"),
     Step("refund", "part"),
+    Step("showOrder", None, "order"),
     Step("refund", "void"),
     Step("listSubscriptions", None, "subscriptions"),
     Step("retrieveSubscription", None, "subscription"),
@@ -44,6 +45,7 @@ DAY: Final = (
     Step("eraseCustomer", None, "erased customer"),
     Step("openCheckout", "payment", "opened checkout"),
     Step("showCheckout", None, "checkout"),
+    Step("closeCheckout", None, "closed checkout"),
     Step("openCheckout", "preapproval"),
     Step("openCheckout", "recurring"),
     Step("openCheckout", "authorization"),
@@ -63,7 +65,7 @@ NOT_ANSWERED: Final = {"subscription states", "subscription state"}
 """A demo knows states only of subscriptions that somebody began on its pages."""
 ADDRESSES: Final = ("url", "form")
 CHANCE: Final = re.compile(
-    r'(?<=")(?:cus|chk)_[0-9a-f]{32}'
+    r'(?<=")(?:(?:cus|chk|op)_[0-9a-f]{32}|req_[0-9a-f]{24})'
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{3}Z)?"
     r'|(?<="md5sig": ")[0-9A-F]{32}'
 )

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -15,7 +16,7 @@ from tests.scenarios.stories import charge_body, fresh
 from tests.scenarios.test_notifications import CUSTOMER, listed
 
 import payrelay_simulator
-from payrelay_simulator import NotificationArguments, NotificationRule, Payer, Running
+from payrelay_simulator import Match, NotificationArguments, NotificationRule, Payer, Rule, Running
 
 T = TypeVar("T")
 
@@ -137,6 +138,42 @@ async def test_an_approved_card_is_charged_by_its_handle(scene: Scene) -> None:
     assert {row["state"] for row in await scene.notifications(at_least=2)} == {"applied"}
 
 
+async def test_a_changed_cart_gets_a_new_page_and_the_old_form_still_counts(scene: Scene) -> None:
+    """The customer changes the cart, and then pays the form in the other tab: nothing is lost, and the shop is told."""
+    first = await scene.opened()
+    changed = {"order_id": first["order_id"], "amount": 1200}
+    body = {"type": "payment", "items": "Two door bells", "currency": "LKR", "customer": CUSTOMER, **changed}
+    early = await asyncio.to_thread(scene.client.post, "checkouts", body)
+    assert (early.status, early.json["error"]["code"], early.json["error"]["retry"]) == (409, "in_progress", "after")
+    assert early.json["error"]["checkout_id"] == first["id"]
+    assert 0 < int(early.header("retry-after") or 0) <= 1_800
+
+    closed = [await asyncio.to_thread(scene.client.delete, f"checkouts/{first['id']}") for _ in range(2)]
+    assert closed[0].json["data"] == closed[1].json["data"]
+    told = {name: closed[0].json["data"][name] for name in ("state", "reason", "may_still_be_paid")}
+    assert told == {"state": "cancelled", "reason": "closed", "may_still_be_paid": True}
+    second = await scene.opened(**changed)
+    page = await asyncio.to_thread(scene.client.send, "GET", urlsplit(first["url"]).path)
+    assert (page.status, b"<form" in page.body) == (410, False)
+
+    scene.pay(first)
+    assert (await scene.finished(first))["amount"] == 1000
+    refused = await asyncio.to_thread(scene.client.delete, f"checkouts/{first['id']}")
+    assert (refused.status, refused.json["error"]["code"]) == (409, "conflict")
+    assert (await scene.get(f"checkouts/{second['id']}"))["state"] == "open"
+    paid = [entry.amount_cents for entry in scene.gateway.simulator.ledger() if entry.order_id == first["order_id"]]
+    assert paid == [100_000]
+
+    async def told_of_first() -> list[tuple[str, str | None]]:
+        events = (await scene.get("events"))["events"]
+        return [(e["type"], e["data"]["reason"]) for e in events if e["data"].get("checkout_id") == first["id"]]
+
+    assert await until(told_of_first, lambda told: len(told) > 1) == [
+        ("checkout.cancelled", "closed"),
+        ("checkout.completed", None),
+    ]
+
+
 async def test_a_hold_is_captured_by_its_checkout(scene: Scene) -> None:
     """The app never sees the gateway's token, and doesn't need it. Only the capture's reply proves what was held."""
     checkout = await scene.opened("authorization")
@@ -166,6 +203,30 @@ async def test_a_plan_is_followed_by_the_gateways_clock(scene: Scene) -> None:
     ended = ("completed", 3)
     state = await until(lambda: scene.get(path), lambda data: (data["state"], data["installments_paid"]) == ended)
     assert state["next_on"] is None
+
+
+async def test_a_failed_installment_of_a_page_is_told_and_can_be_retried(scene: Scene) -> None:
+    """A shop tries what it does then without the token of the card, which the gateway's page tells nobody."""
+    checkout = await scene.opened("recurring", recurrence="1 Month", duration="Forever")
+    scene.pay(checkout)
+    plan = (await scene.finished(checkout))["subscription_id"]
+    world = scene.gateway.simulator.world
+    world.faults.add_rules(Rule(fault="decline", match=Match(order_id=checkout["order_id"])))
+
+    async def told() -> list[str]:
+        reply = await asyncio.to_thread(scene.client.get, f"events?subject=subscription:{plan}")
+        return [each["type"].removeprefix("subscription.") for each in reply.json["data"]["events"]]
+
+    world.clock.advance(60)
+    await until(told, lambda types: "installment_failed" in types)
+    path = f"subscription-states/{plan}"
+    assert (await scene.get(path))["is_failing"] is True
+    retried = await asyncio.to_thread(scene.client.post, f"subscriptions/{plan}/retry", None, key=fresh("retry"))
+
+    assert retried.status == 200, str(retried)
+    await until(told, lambda types: types.count("installment_paid") == 2)
+    entries = [entry.kind for entry in scene.gateway.simulator.ledger()]
+    assert (entries, (await scene.get(path))["is_failing"]) == (["installment", "retry"], False)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ class Relayed(RuleBasedStateMachine):
         self.refunded[order] += 1
         self.payments.remove((order, payment_id))
         again = self.client.post("payments/refund", body, key=fresh("key"))
-        self._refused(again, 422, "invalid_request")
+        self._refused(again, 409, "conflict")
 
     @invariant()
     def every_key_tells_its_state(self) -> None:

@@ -199,8 +199,8 @@ def test_an_open_page_holds_the_payment(shop: Scene, customer: str) -> None:
     opened = data(phone.post("checkouts", page(order_id)))
 
     refused = phone.charge(paying(order_id))
-    assert_refused(refused, 409, "conflict")
-    assert opened["id"] in refused.json["msg"]
+    assert_refused(refused, 409, "in_progress")
+    assert refused.json["error"]["checkout_id"] == opened["id"]
     assert data(phone.post("checkouts", page(order_id)))["id"] == opened["id"]
     assert shop.gateway.count("payment/charge", order_id) == 0
 

@@ -2,10 +2,13 @@
 
 import base64
 import re
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,11 +29,14 @@ from tests.scenarios.stories import (
 )
 from tests.scenarios.waiting import until
 
+from payrelay.api.openapi.examples import CHECKOUT
+
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.integration]
 
+RACES = 100
 SEALING_KEY = base64.b64encode(bytes(range(32))).decode()
 
 
@@ -57,7 +63,7 @@ def shop(
     name = f"scenarios_{drawn_uuid().hex}"
     postgresql_server.run("createdb", "-h", str(postgresql_server.folder), "-U", "payrelay", name)
     store = {"PAYRELAY_DATABASE_URL": postgresql_server.url(name), "PAYRELAY_ENCRYPTION_KEY": SEALING_KEY}
-    environment = settings_for(gateway) | store
+    environment = settings_for(gateway) | store | {"PAYRELAY_PUBLIC_URL": "https://pay.example"}
     return Shop(environment=environment, folder=tmp_path_factory.mktemp("shop"), gateway=gateway)
 
 
@@ -101,6 +107,66 @@ def test_two_services_charge_once(shared: Scene, beside: Client, is_keyed: bool)
     for reply in replies:
         assert_envelope(reply)
         assert reply.status == 200 or reply.code == "in_progress", str(reply)
+
+
+def raced(gateway: GatewayDouble, order_id: str, *requests: Callable[[], Reply]) -> list[Reply]:
+    """Makes requests that begin at one moment; the gateway answers a charge only once one of them was answered.
+
+    So none of them can have come after the end of another.
+    """
+    together, held = Barrier(len(requests)), gateway.hold(payhere.CHARGE, order_id)
+
+    def made(request: Callable[[], Reply]) -> Reply:
+        together.wait()
+        return request()
+
+    with ThreadPoolExecutor(len(requests)) as pool:
+        tasks = [pool.submit(made, request) for request in requests]
+        wait(tasks, return_when=FIRST_COMPLETED)
+        held.released.set()
+        replies = [task.result() for task in tasks]
+    for reply in replies:
+        assert reply.status == 200 or reply.code == "in_progress", str(reply)
+    return replies
+
+
+def test_a_charge_and_a_page_of_one_order_are_never_both_begun(shared: Scene, beside: Client) -> None:
+    """A hundred times, at two processes: whichever comes first, the customer can't pay in both ways."""
+    begun = Counter[tuple[int, int]]()
+    for number in range(RACES):
+        body = charge_body()
+        page = page_of(str(body["order_id"]))
+        charger, opener = (shared.client, beside) if number % 2 else (beside, shared.client)
+        charged, opened = raced(
+            shared.gateway,
+            str(body["order_id"]),
+            partial(charger.charge, body, key=fresh("key")),
+            partial(opener.post, "checkouts", page, key=fresh("key")),
+        )
+        begun[charged.status, opened.status] += 1
+        assert shared.gateway.count(payhere.CHARGE, str(body["order_id"])) == (charged.status == 200)
+    assert (200, 200) not in begun, begun
+
+
+def test_a_request_and_the_same_without_its_key_are_charged_once(shared: Scene, beside: Client) -> None:
+    """A hundred times, at two processes: the one is told to wait, or both get one answer."""
+    for number in range(RACES):
+        body = charge_body()
+        keyed, unkeyed = (shared.client, beside) if number % 2 else (beside, shared.client)
+        replies = raced(
+            shared.gateway,
+            str(body["order_id"]),
+            partial(keyed.charge, body, key=fresh("key")),
+            partial(unkeyed.charge, body),
+        )
+        assert shared.gateway.count(payhere.CHARGE, str(body["order_id"])) == 1
+        assert len({reply.body for reply in replies if reply.status == 200}) == 1
+
+
+def page_of(order_id: str) -> dict[str, object]:
+    """A checkout of an order."""
+    asked = {"type": "payment", "order_id": order_id, "currency": "LKR", "amount": Raw(text="345.67"), "items": "Tea"}
+    return asked | {"customer": CHECKOUT["customer"]}
 
 
 def test_another_service_replays_the_answer(shared: Scene, beside: Client) -> None:

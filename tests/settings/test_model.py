@@ -150,13 +150,14 @@ def test_the_gateways_own_amounts_are_settings(tmp_path: Path, name: str, usual:
 
     assert getattr(read_settings(GATEWAY, tmp_path).gateways["gateway"], name.lower()) == usual
     assert getattr(read_settings({**GATEWAY, variable: "1.01"}, tmp_path).gateways["gateway"], name.lower()) == 101
-    for wrong in ("a rupee", "0", "1.001", "-1"):
+    for wrong in ("a rupee", "0", "1.001", "-1", "12,50", "1e1", "1_0"):
         with pytest.raises(SettingsError, match=f"{variable} must be an amount such as 10.00"):
             read_settings({**GATEWAY, variable: wrong}, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("text", "amounts"), [("", set()), ("0.00", {0}), ("0, 1.00,1.01", {0, 100, 101}), ("10.00,10.00", {1_000})]
+    ("text", "amounts"),
+    [("", set()), ("0.00", {0}), ("0, 1.00,1.01", {0, 100, 101}), ("10.00,10.00", {1_000}), ("0,0.0", {0})],
 )
 def test_amounts_of_approvals_are_listed(tmp_path: Path, text: str, amounts: set[int]) -> None:
     """An operator writes down what the gateway was seen to notify, and that may be nothing."""
@@ -166,7 +167,7 @@ def test_amounts_of_approvals_are_listed(tmp_path: Path, text: str, amounts: set
     assert account.approval_amounts == amounts  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("wrong", ["a rupee", "1.001", "-1", "1.00;2.00", ",".join(["1"] * 21)])
+@pytest.mark.parametrize("wrong", ["a rupee", "1.001", "-1", "1e1", "0e9", "1_0", "1.00;2.00", ",".join(["1"] * 21)])
 def test_a_wrong_list_of_amounts_is_no_empty_one(tmp_path: Path, wrong: str) -> None:
     """Approvals would go to an operator one by one, and nobody would know why."""
     variable = "PAYRELAY_GATEWAYS__GATEWAY__APPROVAL_AMOUNTS"

@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 from tests.settings.given import GATEWAY, KEY, error_line, of, payhere
 
 from payrelay.errors import SettingsError
-from payrelay.settings import child_environment, read_settings
+from payrelay.settings import Settings, child_environment, read_settings
 
 
 def test_nothing_at_all_is_a_usable_configuration(tmp_path: Path) -> None:
@@ -114,6 +115,37 @@ def test_the_file_in_the_working_directory_is_read(tmp_path: Path) -> None:
     assert settings.repeat_window == 0
     assert len(settings.trusted_proxies) == 1
     assert settings.gateways["my-shop"].timeout_s == 12
+
+
+@pytest.mark.parametrize(
+    ("section", "member"),
+    [
+        (section, member)
+        for section, field in Settings.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+        for member in field.annotation.model_fields
+    ],
+)
+def test_each_member_of_each_section_can_be_set(tmp_path: Path, section: str, member: str) -> None:
+    """A setting that the documents name, and that the program calls none, can't be set by anybody."""
+    name = f"{section}__{member}".upper()
+    assert "is not a setting" not in refusal_of(tmp_path, name)
+
+
+def refusal_of(tmp_path: Path, name: str) -> str:
+    """Gives why a setting can't have a value that few would take; empty where it is taken."""
+    try:
+        of(tmp_path, **{name: "?"})
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
+def test_the_days_of_the_books_may_end_in_another_zone(tmp_path: Path) -> None:
+    """The zone decides to which day of the books a payment belongs."""
+    assert of(tmp_path, RECONCILIATION__TIMEZONE="Europe/Lisbon").reconciliation.timezone == "Europe/Lisbon"
+    line = error_line(tmp_path, RECONCILIATION__TIMEZONE="Mars/Base")
+    assert line == "PAYRELAY_RECONCILIATION__TIMEZONE must be a time zone such as Asia/Colombo"
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:

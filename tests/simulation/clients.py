@@ -1,7 +1,7 @@
 """The clients: they charge, capture, refund, release, retry and cancel, repeat what got lost, and race each other."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, Protocol
 
@@ -52,6 +52,11 @@ class Town(Protocol):
     payment_ids: list[str]
     subscription_ids: list[str]
 
+    @property
+    def key_loss_share(self) -> float:
+        """The share of the repeats that lose their Idempotency-Key on the way."""
+        ...
+
     async def call(self, ask: Ask, patience_s: float) -> Told:
         """Asks once."""
         ...
@@ -67,6 +72,7 @@ class Client:
         self._principal = random.choice(("shop", "shop", "app"))
         self._number = number
         self._keys = 0
+        self._keyless = Random(f"lost keys of {number} in {random.getrandbits(32)}")  # noqa: S311, the same each time
 
     async def live(self) -> None:
         """Has a few errands, with pauses in between."""
@@ -83,7 +89,8 @@ class Client:
         data = data_of(told)
         if isinstance(data.get("payment_id"), int):
             self._town.payment_ids.append(str(data["payment_id"]))
-            if self._random.random() < 0.4:
+            for _ in range(self._random.choice((0, 0, 0, 0, 1, 1, 2, 3))):
+                # A second one has a key of its own, or none: it is another refund, or the same once more.
                 await self._persist(self._refund(str(data["payment_id"])))
 
     async def _hold(self) -> None:
@@ -162,9 +169,12 @@ class Client:
         """Asks the same again until it is told something final, or loses interest; sometimes by two at once."""
         told: Told | None = None
         for number in range(self._random.randint(1, TRIES_MAX)):
+            if number and ask.key is not None and self._keyless.random() < self._town.key_loss_share:
+                ask = replace(ask, key=None)  # from here on, as where a proxy has lost it
             asking = self._town.call(ask, self._random.choice(PATIENCE_S))
             if number == 0 and self._random.random() < 0.15:
-                answers = await asyncio.gather(asking, self._town.call(ask, 60.0))
+                other = replace(ask, key=None) if self._keyless.random() < self._town.key_loss_share else ask
+                answers = await asyncio.gather(asking, self._town.call(other, 60.0))
                 told = answers[0]
             else:
                 told = await asking

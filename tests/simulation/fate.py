@@ -68,6 +68,7 @@ class PageFate:
         are_orders_shared: whether charges and checkouts meet on the same orders.
         chargeback_share: of the payments that the payers' banks take back.
         edited_share: of the forms for a subscription whose schedule the person edits: it is in no signed text.
+        tabs: how many shops have customers with two tabs, who pay one order on a page and by a stored card.
     """
 
     buyers: int
@@ -82,6 +83,7 @@ class PageFate:
     are_orders_shared: bool
     chargeback_share: float
     edited_share: float = 0.2
+    tabs: int = 0
 
     @classmethod
     def of(cls, draw: Random) -> "PageFate":
@@ -97,7 +99,8 @@ class PageFate:
             has_endpoint=draw.random() < 0.5,
             endpoint_fault_share=draw.choice((0.0, 0.2, 0.5)),
             are_orders_shared=draw.random() < 0.2,
-            chargeback_share=0.3 if draw.random() < 0.15 else 0.0,
+            chargeback_share=0.3 if draw.random() < 0.25 else 0.0,
+            tabs=draw.choice((0, 1)),
         )
 
 
@@ -128,6 +131,7 @@ class Fate:
         hostile: who means harm; None for a life in which nobody does.
         loss: how the database goes back in time; None for a life in which it doesn't.
         clears: whether calls of operations that are final are cleared at once.
+        key_loss_share: of the repeats with an Idempotency-Key that come without it from then on.
     """
 
     seed: int
@@ -152,6 +156,7 @@ class Fate:
     hostile: HostileFate | None
     loss: LossFate | None
     clears: bool = False
+    key_loss_share: float = 0.0
 
     @classmethod
     def of(cls, seed: int, hostilities: frozenset[str] = SWITCHED_ON) -> "Fate":
@@ -182,6 +187,7 @@ class Fate:
             pages=pages,
             hostile=HostileFate.of(chance(seed, "hostility"), has_pages=pages is not None, switched_on=hostilities),
             loss=LossFate.of(chance(seed, "loss")),
+            key_loss_share=chance(seed, "lost keys").choice((0.0, 0.0, 0.2, 0.6)),
         )
 
     def chance(self, purpose: str) -> Random:

@@ -17,6 +17,7 @@ from tests.simulation.judge_losses import (
     kinds_of,
     with_earlier_tries,
 )
+from tests.simulation.judge_ways import UNKEYED_REPEATS_MS, settled_ms
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.losses import Loss
 from tests.simulation.network import DAY_S, Gateway
@@ -25,7 +26,6 @@ from tests.simulation.recovery import Recovery
 
 from payrelay.core.calls import Charge, Effect
 from payrelay.core.payments.operation import (
-    OPEN_STATES,
     TRANSITIONS,
     Event,
     Kind,
@@ -37,8 +37,6 @@ from payrelay_simulator.clock import STANDING_START
 BEGINNINGS: Final = frozenset({State.ACCEPTED, State.SENDING, State.HELD})
 STILL_OPEN: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN})
 """What nothing may be in when settling has had its time."""
-UNKEYED_REPEATS_MS: Final = 86_400_000
-"""How long a success is the answer to an equal request without a key: what PAYRELAY_REPEAT_WINDOW is by default."""
 STORED_WITHIN_MS: Final = 5_000
 """From the decision to its commit; the simulated disk is slow, and writes queue."""
 _UNALARMED: Final = (
@@ -85,11 +83,10 @@ class Judged(Protocol):
 
 async def judge(run: Judged) -> dict[str, Book]:
     """Looks at everything, blames, and gives the books that it has looked at."""
-    books = await _books(run)
     if run.loss is not None:
-        for _ in range(run.loss.forget_found(books)):
+        for _ in range(run.loss.forget_found(await _books(run))):
             run.count("brought back")
-    books = with_earlier_tries(books, run.loss, run.gateway)
+    books = await books_of(run)
     for book in books.values():
         for fault in (*_faults_of_history(book), *_faults_of_effect(book)):
             run.blame(f"{book}: {fault}")
@@ -106,6 +103,11 @@ async def judge(run: Judged) -> dict[str, Book]:
         run.blame(fault)
     await _replay(run, books)
     return books
+
+
+async def books_of(run: Judged) -> dict[str, Book]:
+    """Gives the operations as our books have them by now, each beside what really became of it."""
+    return with_earlier_tries(await _books(run), run.loss, run.gateway)
 
 
 async def _books(run: Judged) -> dict[str, Book]:
@@ -191,10 +193,9 @@ def _faults_of_claims(books: dict[str, Book]) -> Iterator[str]:
 
 
 def _is_new_request(later: Book, earlier: Book) -> bool:
-    """Tells whether an equal request came without a key when the earlier one's success was no longer remembered."""
-    succeeded_ms = next((entry.at_ms for entry in earlier.history if entry.state is State.SUCCEEDED), 2**62)
+    """Tells whether an equal request came without a key when the earlier one had begun too long ago to be repeated."""
     is_keyed = later.operation.idempotency_key is not None
-    return not is_keyed and later.history[0].at_ms >= succeeded_ms + UNKEYED_REPEATS_MS
+    return not is_keyed and later.operation.created_at_ms >= earlier.operation.created_at_ms + UNKEYED_REPEATS_MS
 
 
 def _faults_of_guards(run: Judged, books: dict[str, Book]) -> Iterator[str]:
@@ -208,15 +209,10 @@ def _faults_of_guards(run: Judged, books: dict[str, Book]) -> Iterator[str]:
         by_subject[book.operation.subject].append(book)
     for subject, several in by_subject.items():
         ended_ms, before = 0, None
-        for book in sorted(several, key=lambda each: (each.history[0].at_ms, _ended_ms(each))):
+        for book in sorted(several, key=lambda each: (each.history[0].at_ms, settled_ms(each))):
             if before is not None and book.history[0].at_ms + tolerance_ms < ended_ms:
                 yield f"{subject}: {book} began while {before} was open"
-            ended_ms, before = _ended_ms(book), book
-
-
-def _ended_ms(book: Book) -> int:
-    """When it was settled first; what is reopened later is for a person, and holds nobody up that came in between."""
-    return next((entry.at_ms for entry in book.history if entry.state not in OPEN_STATES), 2**62)
+            ended_ms, before = settled_ms(book), book
 
 
 def _faults_of_budget(run: Judged) -> Iterator[str]:

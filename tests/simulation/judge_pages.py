@@ -108,15 +108,15 @@ class Judged(Protocol):
 def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
     """Looks at all of it, and blames."""
     checkouts = [Checkout(*row) for row in run.auditor.execute(_CHECKOUTS)]
-    inbox = {row[0]: Noted(*row) for row in run.auditor.execute(_NOTIFICATIONS)}
+    inbox = inbox_of(run.auditor)
     for faults in (
         _faults_of_steps(run),
         _faults_of_success(checkouts, paid),
-        _faults_of_signatures(run, checkouts, _arrived(posted, inbox)),
+        _faults_of_signatures(run, checkouts, taken_in(posted, inbox)),
         _faults_of_authorizations(run, checkouts, paid),
         _faults_of_owning(run, checkouts),
         _faults_of_inbox(inbox, posted, run.loss),
-        _faults_of_silence(run, checkouts, _arrived(posted, inbox), paid),
+        _faults_of_silence(run, checkouts, taken_in(posted, inbox), paid),
         _faults_of_ends(run, checkouts, paid),
         _faults_of_customers(run, checkouts, paid),
         _faults_of_repeats(run),
@@ -244,7 +244,12 @@ def _faults_of_owning(run: Judged, checkouts: list[Checkout]) -> Iterator[str]:
             yield f"payment {payment_id} is of {number} checkouts or operations"
 
 
-def _arrived(posted: list[Posted], inbox: dict[str, Noted]) -> list[tuple[Posted, Noted]]:
+def inbox_of(auditor: sqlite3.Connection) -> dict[str, Noted]:
+    """Reads the notifications that our books have, by their digests."""
+    return {row[0]: Noted(*row) for row in auditor.execute(_NOTIFICATIONS)}
+
+
+def taken_in(posted: list[Posted], inbox: dict[str, Noted]) -> list[tuple[Posted, Noted]]:
     """Gives the gateway's own notifications that were taken in, each as it was taken first."""
     first: dict[str, Posted] = {}
     for each in posted:
@@ -286,8 +291,8 @@ def _faults_of_silence(
     taken_back = taken_back_by_banks(run.gateway)
     for each in paid:
         order_id = each.entry.order_id
-        of_it = [(posted, noted) for posted, noted in arrived if _is_of(posted, each)]
-        in_time = [noted for posted, noted in of_it if _was_shown(run, each, posted)]
+        of_it = [(posted, noted) for posted, noted in arrived if is_of(posted, each)]
+        in_time = [noted for posted, noted in of_it if was_shown(run, each, posted)]
         asked = [checkout for checkout in checkouts if checkout.order_id == order_id]
         if each.entry.payment_id in taken_back or order_id in charged:
             continue
@@ -304,7 +309,8 @@ def _faults_of_silence(
             yield f"{each} was told and shown, and there is {asked}; {in_time}"
 
 
-def _is_of(posted: Posted, paid: Paid) -> bool:
+def is_of(posted: Posted, paid: Paid) -> bool:
+    """Tells whether a notification is of what a person did, and says that it was done."""
     fields, entry = posted.fields, paid.entry
     if fields["status_code"] not in {"2", "3"}:
         return False
@@ -314,7 +320,7 @@ def _is_of(posted: Posted, paid: Paid) -> bool:
     return is_first and fields.get("payment_id") == str(entry.payment_id)
 
 
-def _was_shown(run: Judged, paid: Paid, posted: Posted) -> bool:
+def was_shown(run: Judged, paid: Paid, posted: Posted) -> bool:
     """Tells whether the gateway showed it for long enough while the notification of it waited, and all was calm."""
     blind_from_s, blind_until_s = run.fate.blind_s
     until_s = posted.at_s + WAITS_FOR_S

@@ -10,6 +10,7 @@ from tests.gateways.facade import GatewayFacade
 from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.hostility import CHEAP_MINOR
 from tests.simulation.mistakes_of_clearing import MISTAKES_OF_CLEARING
+from tests.simulation.mistakes_of_money import MISTAKES_OF_MONEY
 from tests.simulation.mistakes_of_recovery import MISTAKES_OF_RECOVERY
 from tests.simulation.network import OPERATION, SimulatedNetwork
 from tests.simulation.process import ACCOUNT, SEAL, Parts
@@ -178,17 +179,28 @@ class Hasty(Journal):
 class Unjournaled(Journal):
     """Sends once more without saying so first."""
 
-    async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:
+    async def record(
+        self, operation: Operation, entry: JournalEntry, answer: Answer | None, *, may_be_paid_again: bool = True
+    ) -> Operation:
         """Leaves out the line that announces a second sending."""
-        return operation if entry.event is Event.RESENT_TO_RESOLVE else await super().record(operation, entry, answer)
+        if entry.event is Event.RESENT_TO_RESOLVE:
+            return operation
+        return await super().record(operation, entry, answer, may_be_paid_again=may_be_paid_again)
 
 
 class Forgetful(Journal):
     """Keeps the state and not the answer."""
 
-    async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:  # noqa: ARG002, dropped
+    async def record(
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        answer: Answer | None,  # noqa: ARG002, dropped
+        *,
+        may_be_paid_again: bool = True,
+    ) -> Operation:
         """Stores without it."""
-        return await super().record(operation, entry, None)
+        return await super().record(operation, entry, None, may_be_paid_again=may_be_paid_again)
 
 
 class Shameless(ResolutionStore):
@@ -328,9 +340,9 @@ class Talkative(Chargebacks):
         """Finds none, so that each is looked into anew."""
         return None
 
-    async def keep(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
+    async def keep(self, chargeback: Chargeback, event: OutgoingEvent, *, won: Chargeback | None = None) -> bool:
         """Tells of it although it is kept already."""
-        is_new = await super().keep(chargeback, event)
+        is_new = await super().keep(chargeback, event, won=won)
         if not is_new:
             await self._database.write(outbox.put(event, self._rows.key))
         return is_new
@@ -608,4 +620,5 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "a removed customer is charged": lambda: Parts(change=_remembering),
     **MISTAKES_OF_RECOVERY,
     **MISTAKES_OF_CLEARING,
+    **MISTAKES_OF_MONEY,
 }

@@ -77,7 +77,7 @@ PROFILE: Final = Profile(
         state="state",
     ),
     states={"taken": LineState.TAKEN, "failed": LineState.NOT_TAKEN},
-    movements={"refund": Movement.REFUND, "chargeback": Movement.CHARGEBACK},
+    movements={"payment": Movement.PAYMENT, "refund": Movement.REFUND, "chargeback": Movement.CHARGEBACK},
 )
 _HEAD: Final = "movement,payment,reference,order,amount,currency,state,date\n"
 
@@ -133,6 +133,12 @@ def plants(row: Row, number: int) -> dict[str, tuple[list[Row], str, Verdict]]:
         "only theirs": ([row, foreign], foreign.payment, (BooksVerdict.ONLY_THEIRS, ())),
         "amount": ([row.but(cents=row.cents + 1)], row.payment, (different, (Aspect.AMOUNT,))),
         "state": ([row.but(state="failed")], row.payment, (different, (Aspect.STATE,))),
+        "word": ([row.but(state="settled")], row.payment, (different, (Aspect.STATE,))),
+        "foreign word": (
+            [row, foreign.but(state="settled")],
+            foreign.payment,
+            (BooksVerdict.ONLY_THEIRS, ()),
+        ),
         "day": ([row.but(day=row.day + timedelta(days=3))], row.payment, (different, (Aspect.DAY,))),
         "order": ([row.but(order=f"other {number}")], row.payment, (different, (Aspect.ORDER,))),
         "statements": (

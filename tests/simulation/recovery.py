@@ -23,9 +23,8 @@ from tests.simulation.process import MERCHANT, SEAL, START_MS, TIMEOUT_S, Proces
 from payrelay.clock import Clock
 from payrelay.core.payments.operation import PAYMENT_KINDS, SEND_WITHIN_S, Operation
 from payrelay.core.recovery.held_decisions import HeldDecision
-from payrelay.errors import Outdated, Refusal, StoreError
+from payrelay.errors import Outdated, Refusal, StoreError, UndecidedError
 from payrelay.flows.access.issue_key import revoke_key
-from payrelay.flows.operators.decidable import UndecidedError
 from payrelay.flows.recovery.begin_recovery import begin_recovery
 from payrelay.flows.recovery.decisions.decide_held import HeldFilter, decide_held, held_operations
 from payrelay.flows.recovery.end_recovery import end_recovery

@@ -25,7 +25,8 @@ class Remembering(Clearing):
         if kept is Kept.CALLS:
             for operation in await self.journal.list(OperationFilter(), before=None, limit=OPERATIONS_MAX):
                 if operation.id not in self.calls:
-                    with suppress(CallCleared):  # by another process, which remembered it first
+                    # Another process cleared it, and remembered it first; or commits were lost, and it with them.
+                    with suppress(CallCleared, LookupError):
                         self.calls[operation.id] = await self.journal.call_of(operation.id)
         return await super().clear(kept, before_ms, now_ms, limit=limit)
 

@@ -48,6 +48,14 @@ SIGNS: Final = {
     "what has lost its owner is open to all": "of another principal was answered",
     "an order is whose it is by now": "was done before the loss, and answered",
     "what is open is cleared": "is no longer kept",
+    "a declined charge is counted": "counts what took no money",
+    "a refund of a part is forgotten": "was given back, and the ledger has",
+    "what was charged back is refunded": "was sent, and 0 was left of",
+    "a repeat without its key is new": "has no key and repeats",
+    "a page is opened beside a charge": "was open",
+    "no second look for pages": "could be paid",
+    "paid again, and nobody is told": "was paid again, and nobody was told",
+    "paid again is told twice": "2 times that",
     "guards are cleared": "the operation is not as this entry, its newest, left it",
 }
 FALSE_NEWS: Final = PageFate(
@@ -64,6 +72,7 @@ FALSE_NEWS: Final = PageFate(
     chargeback_share=0.0,
 )
 NEWS: Final = replace(FALSE_NEWS, forged_share=0.0, late_share=0.3)
+TABS: Final = replace(NEWS, tabs=2)
 LOST: Final = LossFate(copied_s=3.0, lost_s=60.0, begins_after_s=0.0, outside="kept", hides_s=0.0, is_ended=True)
 BUSY: Final = {"fault_share": 0.1, "clients": 4, "pages": None, "hostile": None}
 BENT: Final[dict[str, dict[str, Any]]] = {
@@ -90,6 +99,12 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
+    "what was charged back is refunded": {"pages": replace(TABS, chargeback_share=1.0)},
+    "a repeat without its key is new": {**BUSY, "key_loss_share": 0.6, "client_fault_share": 0.4},
+    "a page is opened beside a charge": {"pages": TABS},
+    "no second look for pages": {"pages": TABS, "commit_s": 0.5},
+    "paid again, and nobody is told": {"pages": TABS},
+    "paid again is told twice": {"pages": TABS},
     "what is open is cleared": {**BUSY, "clears": True},
     "guards are cleared": {**BUSY, "clears": True},
     "nothing lost is looked for": {**BUSY, "loss": LOST},

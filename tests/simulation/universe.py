@@ -20,11 +20,14 @@ from tests.simulation.ends import audit, decide_all
 from tests.simulation.fate import Fate
 from tests.simulation.hostility import PHONE_ORDERS
 from tests.simulation.intruders import HostileBuyer, Meddler, PhoneShop
-from tests.simulation.judge import judge
+from tests.simulation.judge import books_of, judge
+from tests.simulation.judge_balances import judge_balances
 from tests.simulation.judge_chargebacks import judge_chargebacks
 from tests.simulation.judge_hostility import judge_hostility
 from tests.simulation.judge_pages import judge_pages
+from tests.simulation.judge_paid_again import faults_of_paid_again
 from tests.simulation.judge_plans import judge_plans
+from tests.simulation.judge_ways import faults_of_ways, pages_given_out
 from tests.simulation.loop import Endless, new_loop, wait_seconds
 from tests.simulation.losses import Loss
 from tests.simulation.network import DAY_S, Gateway
@@ -34,6 +37,7 @@ from tests.simulation.process import ACCOUNT, START_MS, TIMEOUT_S, Heard, Parts,
 from tests.simulation.receivers import ADDRESS, Receivers
 from tests.simulation.recovery import Recovery
 from tests.simulation.retention import clear_everything_old, repeat_all, wait_until_quiet
+from tests.simulation.tabs import Tabs
 from tests.simulation.template import Template
 from tests.simulation.witness import Witness
 
@@ -147,6 +151,11 @@ class Universe:
         self.recovery = None if fate.loss is None else Recovery(self, fate.chance("recovery"), fate.loss)
 
     # What processes and the gateway's end ask.
+
+    @property
+    def key_loss_share(self) -> float:
+        """The share of the repeats that lose their key from now on."""
+        return 0.0 if self.is_healed else self.fate.key_loss_share
 
     def store_fault_share(self) -> float:
         """The share of writes that fail at this moment."""
@@ -350,13 +359,19 @@ class Universe:
             await judge_chargebacks(self, self.postman.posted)
             await judge_plans(self, self.postman.posted)
         judge_hostility(self)
-        for fault in self.eyes.faults_of_events(None if self.receivers is None else self.receivers.received):
+        received = None if self.receivers is None else self.receivers.received
+        for fault in self.eyes.faults_of_events(received, pages_given_out(self.told)):
             self.blame(fault)
         books = await judge(self)
         relay = next(process.relay for process in self.processes if process is not None)
         if relay is not None:
+            await judge_balances(self, relay, books, is_shown=True)
+            posted = [] if self.postman is None else self.postman.posted
+            for fault in (*faults_of_ways(self, books), *faults_of_paid_again(self, books, posted, self.paid)):
+                self.blame(fault)
             for fault in (*await decide_all(relay, books), *await audit(relay)):
                 self.blame(fault)
+            await judge_balances(self, relay, await books_of(self), is_shown=False)
             await wait_until_quiet(relay, self.auditor)
             for fault in (*await clear_everything_old(relay, self.auditor), *await audit(relay)):
                 self.blame(fault)
@@ -392,6 +407,10 @@ class Universe:
                 edited_share=pages.edited_share,
             ).live()
             for number in range(pages.buyers)
+        ]
+        stories += [
+            Tabs(150 + number, self, self.fate.chance(f"tabs {number}"), is_narrow=False).live()
+            for number in range(pages.tabs)
         ]
         return [*stories, self._register()] if pages.has_endpoint else stories
 

@@ -5,12 +5,13 @@ It lies in the database itself, as triggers, so that it forgets nothing that the
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from payrelay.core.events.event import PAID_AGAIN
 from payrelay.core.payments.operation import Event, State
 from payrelay.flows.resolution.resend import SEND_WITHIN_S
 
@@ -41,10 +42,33 @@ CREATE TRIGGER see_chargeback AFTER INSERT ON chargebacks
 CREATE TRIGGER see_event AFTER INSERT ON outbox
     BEGIN INSERT INTO seen_events (id, subject, data, type, principal, at_ms)
         VALUES (new.id, new.subject, new.data, new.type, new.principal, new.at_ms); END;
+CREATE TABLE seen_money (number INTEGER PRIMARY KEY, what TEXT, id TEXT, data TEXT);
+CREATE TRIGGER see_made_operation AFTER INSERT ON operations WHEN new.state = 'succeeded'
+    BEGIN INSERT INTO seen_money (what, id) VALUES ('operation', new.id); END;
+CREATE TRIGGER see_done_operation AFTER UPDATE OF state ON operations
+    WHEN new.state = 'succeeded' AND old.state <> 'succeeded'
+    BEGIN INSERT INTO seen_money (what, id) VALUES ('operation', new.id); END;
+CREATE TRIGGER see_paid_checkout AFTER UPDATE ON checkouts
+    WHEN new.state = 'completed' AND (old.state <> 'completed' OR new.payment_id IS NOT old.payment_id)
+    BEGIN INSERT INTO seen_money (what, id) VALUES ('checkout', new.id); END;
+CREATE TRIGGER see_installment AFTER INSERT ON installments WHEN new.is_paid = 1
+    BEGIN INSERT INTO seen_money (what, id, data) VALUES ('installment', new.payment, new.subscription_id); END;
+CREATE TRIGGER see_money_taken_back AFTER INSERT ON chargebacks
+    BEGIN INSERT INTO seen_money (what, id) VALUES ('chargeback', new.payment_id); END;
+CREATE TRIGGER see_new_record AFTER INSERT ON payments_seen
+    BEGIN INSERT INTO seen_money (what, id, data) VALUES ('record', new.payment_id, new.status); END;
+CREATE TRIGGER see_record AFTER UPDATE ON payments_seen WHEN new.status <> old.status
+    BEGIN INSERT INTO seen_money (what, id, data) VALUES ('record', new.payment_id, new.status); END;
+CREATE TRIGGER see_paid_again AFTER INSERT ON outbox WHEN new.type = 'order.paid_again'
+    BEGIN INSERT INTO seen_money (what, id, data) VALUES ('told as paid again', new.principal, new.data); END;
 CREATE TRIGGER see_endpoint AFTER INSERT ON endpoints
     BEGIN INSERT INTO seen_events (id, subject, type, principal)
         VALUES (new.id, 'endpoint:' || new.id, 'registered', new.principal); END;
 """
+UNCHANGING: Final = frozenset({"customer.updated", PAID_AGAIN})
+"""The events that tell of no change of their subject's state."""
+WITHDRAWN: Final = "checkout.expired"
+"""What becomes without an event of a page that was found, as soon as it was stored, to be in the way of a charge."""
 _UNTOLD: Final = """
 SELECT subject, type FROM seen_changes AS change WHERE number > ? AND NOT EXISTS (
     SELECT 1 FROM seen_events AS event
@@ -105,13 +129,16 @@ class Witness:
         if last == self._seen:
             return
         for subject, type_ in self._auditor.execute(_UNTOLD, (self._seen,)).fetchall():
+            if type_ == WITHDRAWN:
+                continue  # a page that is told to nobody may be withdrawn; whether it was is seen at the end
             yield f"{subject} came to {type_} in a commit without its event"
         self._seen = last
 
-    def faults_of_events(self, received: dict[str, list[str]] | None) -> Iterator[str]:
+    def faults_of_events(self, received: dict[str, list[str]] | None, given_out: Container[str]) -> Iterator[str]:
         """Looks at all events when all is over.
 
-        ``received`` are the ids that each endpoint got, in their order; None where none was waited for.
+        ``given_out`` are the checkouts that somebody was told of. ``received`` are the ids that each endpoint got, in
+        their order; None where none was waited for.
         """
         events = self._auditor.execute(_EVENTS).fetchall()
         changes: dict[str, list[str]] = defaultdict(list)
@@ -119,8 +146,12 @@ class Witness:
         for subject, type_ in self._auditor.execute(_CHANGES):
             changes[subject].append(type_)
         for _, subject, type_, _ in events:
-            if type_ != "customer.updated":
+            if type_ not in UNCHANGING:
                 told[subject].append(type_)
+        for subject, _ in self._auditor.execute(_UNTOLD, (0,)):
+            changes[subject].remove(WITHDRAWN)
+            if subject.removeprefix("checkout:") in given_out:
+                yield f"{subject} was given out, and withdrawn without an event"
         for subject, types in changes.items():
             # What comes late to an operation that needs a person is told again; any other state once.
             if [type_ for type_, _ in groupby(told[subject])] != [type_ for type_, _ in groupby(types)]:

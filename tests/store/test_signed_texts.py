@@ -122,6 +122,21 @@ async def test_a_form_without_texts_writes_nothing(database: Database, signed_te
     assert await rows(database) == []
 
 
+@pytest.mark.parametrize("state", CheckoutState)
+async def test_the_first_form_leaves_of_an_open_checkout_alone(
+    database: Database, signed_texts: SignedTexts, state: CheckoutState
+) -> None:
+    """Whoever closed it was told that no form is out. One that is out already may leave again: that is known."""
+    await add(database, msgspec.structs.replace(CHECKOUT, state=state))
+    assert await signed_texts.has_form(CHECKOUT.id) is False
+    is_open = state is CheckoutState.OPEN
+
+    assert await signed_texts.keep_form(CHECKOUT, [TEXT], at_ms=1) is is_open
+    assert await signed_texts.keep_form(CHECKOUT, [TEXT], at_ms=2) is True
+    assert await signed_texts.keep_form(CHECKOUT, [OTHER], at_ms=3) is True
+    assert await signed_texts.has_form(CHECKOUT.id) is True
+
+
 async def test_the_list_shows_nobody_an_order(database: Database, signed_texts: SignedTexts) -> None:
     """Whoever reads the database, and guesses an order and an amount, can't check the guess without the secret."""
     await signed_texts.keep_form(CHECKOUT, [TEXT], at_ms=1)

@@ -9,6 +9,7 @@ use Payrelay\Done;
 use Payrelay\FileStore;
 use Payrelay\Limits;
 use Payrelay\Open;
+use Payrelay\PaymentList;
 use Payrelay\Payrelay;
 use Payrelay\PayrelayError;
 use Payrelay\Store;
@@ -68,8 +69,10 @@ function called(Payrelay $payrelay, string $call, array $given, array $options):
         'retry' => $payrelay->subscriptions->retry($given['subscription_id'], ...$options),
         'cancel' => $payrelay->subscriptions->cancel($given['subscription_id'], ...$options),
         'open_checkout' => $payrelay->checkouts->open($given, ...$options),
+        'close_checkout' => $payrelay->checkouts->close($given['id']),
         'show_checkout' => $payrelay->checkouts->show($given['id']),
         'issue_client_token' => $payrelay->clientTokens->issue($given),
+        'show_order' => $payrelay->orders->show($given['order_id']),
         'payments_of_order' => $payrelay->payments->ofOrder($given['order_id']),
         'show_operation_by_key' => $payrelay->operations->byKey($given['key']),
         'list_operations' => array_column(iterator_to_array(
@@ -108,12 +111,15 @@ try {
         $made instanceof Done => [
             'result' => 'done', 'data' => $made->data, 'operation_id' => $made->operationId, 'is_replay' => $made->isReplay,
         ],
+        $made instanceof PaymentList => [
+            'result' => 'done', 'data' => $made, 'missing' => $made->missing, 'operation_id' => null, 'is_replay' => false,
+        ],
         default => ['result' => 'done', 'data' => $made, 'operation_id' => null, 'is_replay' => false],
     };
 } catch (PayrelayError $error) {
     $result = [
         'result' => 'error', 'type' => (new ReflectionClass($error))->getShortName(), 'code' => $error->errorCode,
-        'operation_id' => $error->operationId,
+        'message' => $error->getMessage(), 'retry_after_s' => $error->retryAfterS, 'operation_id' => $error->operationId,
     ];
 }
 echo json_encode($result + ['puts' => $store?->puts ?? 0, 'waits' => $waits], JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES), "\n";

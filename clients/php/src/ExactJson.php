@@ -11,6 +11,7 @@ final class ExactJson
     private const MONEY = [
         'amount' => 1, 'captured_amount' => 1, 'amount_max' => 1, 'startup_fee' => 1, 'unit_amount' => 1, 'gross' => 1,
         'fee' => 1, 'net' => 1, 'unit_price' => 1, 'total_price' => 1,
+        'paid' => 1, 'held' => 1, 'given_back' => 1, 'charged_back' => 1, 'left' => 1,
     ];
     private const NUMBERS = ['payment_id' => 1, 'subscription_id' => 1];
 

@@ -81,7 +81,10 @@ final class Payments
         return $this->effects->carryOut('capture', $request, $name, $again);
     }
 
-    /** Refunds a payment, or a part of it. With a store a part needs a name, such as the return's number. */
+    /**
+     * Refunds all that is left of a payment, or a part of it. With a store a part needs a name, such as the return's number.
+     * Without a store two equal parts within the service's repeat window (24 hours) are one refund.
+     */
     public function refund(
         string $paymentId,
         string $description,
@@ -105,17 +108,17 @@ final class Payments
     }
 
     /**
-     * Gives the successful payments of an order; with `noCache` the gateway is asked anew.
-     *
-     * @return list<array<string, mixed>>
+     * Gives the successful payments of an order; with `noCache` the gateway is asked anew. `missing` names payments that took
+     * money and that the gateway doesn't show yet. Where it shows none at all, and some took money, this throws Busy: the
+     * order isn't unpaid.
      */
-    public function ofOrder(string $orderId, bool $noCache = false): array
+    public function ofOrder(string $orderId, bool $noCache = false): PaymentList
     {
         $headers = $noCache ? ['Cache-Control' => 'no-cache'] : [];
         $request = new Request('GET', '/payments/' . rawurlencode($orderId), headers: $headers);
         $got = $this->sender->send($request, new Budget($this->sender->limits));
         // An order without payments is 404 with an empty list.
-        return $got->status === 200 || ($got->status === 404 && $got->data === []) ? $got->data : throw $got->error();
+        return $got->status === 200 || $got->isEmptyList() ? PaymentList::of($got) : throw $got->error();
     }
 
     /** A refund's number is a text. */
@@ -139,6 +142,68 @@ final class Payments
     }
 }
 
+/**
+ * Payments as the gateway records them, to be counted, gone through and read by their place as an array is.
+ *
+ * @implements \IteratorAggregate<int, array<string, mixed>>
+ * @implements \ArrayAccess<int, array<string, mixed>>
+ */
+final class PaymentList implements \ArrayAccess, \Countable, \IteratorAggregate, \JsonSerializable
+{
+    /**
+     * @param list<array<string, mixed>> $payments
+     * @param list<string> $missing the ids of payments that took money, and that the gateway's record doesn't show yet
+     */
+    private function __construct(public readonly array $payments, public readonly array $missing)
+    {
+    }
+
+    /**
+     * @param list<array<string, mixed>>|null $payments in place of the answer's data
+     * @internal
+     */
+    public static function of(Reply $got, ?array $payments = null): self
+    {
+        return new self($payments ?? $got->data, $got->missing());
+    }
+
+    public function getIterator(): \ArrayIterator
+    {
+        return new \ArrayIterator($this->payments);
+    }
+
+    public function count(): int
+    {
+        return count($this->payments);
+    }
+
+    public function offsetExists(mixed $offset): bool
+    {
+        return isset($this->payments[$offset]);
+    }
+
+    public function offsetGet(mixed $offset): mixed
+    {
+        return $this->payments[$offset];
+    }
+
+    public function offsetSet(mixed $offset, mixed $value): void
+    {
+        throw new \LogicException('payments are not changed');
+    }
+
+    public function offsetUnset(mixed $offset): void
+    {
+        throw new \LogicException('payments are not changed');
+    }
+
+    /** @return list<array<string, mixed>> */
+    public function jsonSerialize(): array
+    {
+        return $this->payments;
+    }
+}
+
 /** Subscriptions, as the gateway has them. */
 final class Subscriptions
 {
@@ -149,20 +214,22 @@ final class Subscriptions
     /** @return list<array<string, mixed>> */
     public function list(bool $noCache = false): array
     {
-        return $this->read('', [], $noCache);
+        return $this->read('', [], $noCache)->data;
     }
 
-    /** @return array<string, mixed> */
+    /** @return array<string, mixed> with its `payments`, a PaymentList, where they are wanted */
     public function show(string $subscriptionId, bool $withPayments = false, bool $noCache = false): array
     {
         $query = $withPayments ? ['expand' => 'payments'] : [];
-        return $this->read('/' . rawurlencode($subscriptionId), $query, $noCache);
+        $got = $this->read('/' . rawurlencode($subscriptionId), $query, $noCache);
+        $payments = $withPayments ? ['payments' => PaymentList::of($got, $got->data['payments'] ?? [])] : [];
+        return $payments + $got->data;
     }
 
-    /** @return list<array<string, mixed>> */
-    public function payments(string $subscriptionId, bool $noCache = false): array
+    /** Gives the payments of a subscription; `missing` and Busy are as for the payments of an order. */
+    public function payments(string $subscriptionId, bool $noCache = false): PaymentList
     {
-        return $this->read('/' . rawurlencode($subscriptionId) . '/payments', [], $noCache);
+        return PaymentList::of($this->read('/' . rawurlencode($subscriptionId) . '/payments', [], $noCache));
     }
 
     /** Charges the failed installment of a subscription. With a store it needs a name, such as the month's. */
@@ -180,12 +247,31 @@ final class Subscriptions
     }
 
     /** @param array<string, string> $query */
-    private function read(string $path, array $query, bool $noCache): mixed
+    private function read(string $path, array $query, bool $noCache): Reply
     {
         $headers = $noCache ? ['Cache-Control' => 'no-cache'] : [];
         $request = new Request('GET', "/subscriptions$path", $query, headers: $headers);
         $got = $this->sender->send($request, new Budget($this->sender->limits));
-        return $got->status === 200 || ($got->status === 404 && $got->data === []) ? $got->data : throw $got->error();
+        return $got->status === 200 || $got->isEmptyList() ? $got : throw $got->error();
+    }
+}
+
+/** What Payrelay knows of the money of orders, without asking the gateway. */
+final class Orders
+{
+    public function __construct(private readonly Sender $sender)
+    {
+    }
+
+    /**
+     * Gives the balance of an order, with its payments, operations and pages. Look at `is_certain` before you decide by a figure.
+     *
+     * @return array<string, mixed>
+     * @throws NotFound where nothing is known of the order
+     */
+    public function show(string $orderId): array
+    {
+        return $this->sender->ask(new Request('GET', '/orders/' . rawurlencode($orderId)))->data;
     }
 }
 
@@ -240,6 +326,18 @@ final class Checkouts
     public function show(string $checkoutId): array
     {
         return $this->sender->ask(new Request('GET', '/checkouts/' . rawurlencode($checkoutId)))->data;
+    }
+
+    /**
+     * Closes a page, so that its order is free for another one; may be repeated. Where `may_still_be_paid` is true, a form of
+     * it is out, and a later payment completes it.
+     *
+     * @return array<string, mixed>
+     * @throws Conflict where it was paid or held
+     */
+    public function close(string $checkoutId): array
+    {
+        return $this->sender->ask(new Request('DELETE', '/checkouts/' . rawurlencode($checkoutId)))->data;
     }
 }
 

@@ -8,6 +8,7 @@ namespace Payrelay;
 final class Payrelay
 {
     public readonly Payments $payments;
+    public readonly Orders $orders;
     public readonly Subscriptions $subscriptions;
     public readonly SubscriptionStates $subscriptionStates;
     public readonly Checkouts $checkouts;
@@ -41,6 +42,7 @@ final class Payrelay
         $follower = new Follower($sender);
         $effects = new Effects($sender, $follower, $store, $segments[count($segments) - 2]);
         $this->payments = new Payments($sender, $effects);
+        $this->orders = new Orders($sender);
         $this->subscriptions = new Subscriptions($sender, $effects);
         $this->subscriptionStates = new SubscriptionStates($sender);
         $this->checkouts = new Checkouts($sender, $effects);

@@ -127,6 +127,18 @@ final class Reply
         return is_string($named) ? $named : null;
     }
 
+    /** @return list<string> the ids of payments that took money, and that the gateway's record doesn't show yet */
+    public function missing(): array
+    {
+        return array_values(array_filter(explode(',', $this->headers['payrelay-missing'] ?? ''), static fn (string $id) => $id !== ''));
+    }
+
+    /** Whether this says that a list of the gateway's is empty, and not that it doesn't show something yet. */
+    public function isEmptyList(): bool
+    {
+        return $this->status === 404 && $this->data === [] && $this->isFinal();
+    }
+
     public function isReplay(): bool
     {
         return ($this->headers['idempotent-replayed'] ?? '') === 'true';
@@ -150,6 +162,9 @@ final class Reply
         }
         $kind = self::BY_CODE[$this->code()] ?? self::BY_STATUS[$this->status]
             ?? ($this->status >= 500 ? ServiceFault::class : InvalidRequest::class);
+        if ($kind === NotFound::class && ($this->error['retry'] ?? '') === 'after') {
+            $kind = Busy::class; // it is there, and not shown yet
+        }
         $fields = is_array($this->error['fields'] ?? null) ? array_values($this->error['fields']) : [];
         return new $kind(
             $this->msg,
@@ -159,6 +174,7 @@ final class Reply
             $this->operationId(),
             $fields,
             $this->retryAfterS(),
+            checkoutId: is_string($this->error['checkout_id'] ?? null) ? $this->error['checkout_id'] : null,
         );
     }
 }

@@ -25,6 +25,7 @@ class PayrelayError extends \RuntimeException
         public readonly array $fields = [],
         public readonly ?float $retryAfterS = null,
         ?\Throwable $previous = null,
+        public readonly ?string $checkoutId = null,
     ) {
         $this->advice = static::ADVICE;
         parent::__construct($message, 0, $previous);

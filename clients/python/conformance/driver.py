@@ -22,6 +22,7 @@ from payrelay_client import (
     FileStore,
     ItemEntry,
     Limits,
+    PaymentList,
     Payrelay,
     PayrelayError,
     Waiting,
@@ -98,7 +99,7 @@ def call_of(client: Any, step: Mapping[str, Any]) -> Callable[[], Any]:  # noqa:
     if name == "charge":
         is_authorization = given.pop("type", "PAYMENT") == "AUTHORIZE"
         return lambda: (client.payments.authorize if is_authorization else client.payments.charge)(**given)
-    if name == "show_checkout":
+    if name in {"show_checkout", "close_checkout"}:
         given["checkout_id"] = given.pop("id")
     if name in BY_ID:
         subscription_id = given.pop("subscription_id")
@@ -110,7 +111,9 @@ def call_of(client: Any, step: Mapping[str, Any]) -> Callable[[], Any]:  # noqa:
         "open_checkout": client.checkouts.open,
         "issue_client_token": client.client_tokens.issue,
         "payments_of_order": client.payments.of_order,
+        "show_order": client.orders.show,
         "show_checkout": client.checkouts.show,
+        "close_checkout": client.checkouts.close,
         "show_operation_by_key": client.operations.by_key,
         "follow": client.operations.follow,
         "verify_webhook": verify_webhook,
@@ -147,7 +150,8 @@ def told(made: object) -> dict[str, object]:
     if isinstance(made, Done):
         members = {"operation_id": made.operation_id, "is_replay": made.is_replay}
         return {"result": "done", "data": data_of(made.data), **members}
-    return {"result": "done", "data": data_of(made), "operation_id": None, "is_replay": False}
+    missing = {"missing": list(made.missing)} if isinstance(made, PaymentList) else {}
+    return {"result": "done", "data": data_of(made), "operation_id": None, "is_replay": False, **missing}
 
 
 def main() -> None:
@@ -181,6 +185,8 @@ def main() -> None:
             "result": "error",
             "type": type(error).__name__,
             "code": error.code,
+            "message": error.message,
+            "retry_after_s": error.retry_after_s,
             "operation_id": error.operation_id,
         }
     result |= {"puts": store.puts if store else 0, "waits": waits}

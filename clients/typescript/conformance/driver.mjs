@@ -44,9 +44,10 @@ const client = new Payrelay({
   onWait: ({ reason, seconds }) => waits.push({ reason, seconds }),
 });
 
-const { payments, subscriptions, checkouts, operations, clientTokens } = client;
+const { orders, payments, subscriptions, checkouts, operations, clientTokens } = client;
 const options = step.options ?? {};
 const data = (value) => ({ isDone: true, data: value, operationId: null, isReplay: false });
+const reading = ({ data: shown, missing }) => ({ ...data(shown), more: { missing } });
 const calls = {
   charge: (body) => payments.charge(body, options),
   capture: (body) => payments.capture(body, options),
@@ -55,8 +56,10 @@ const calls = {
   retry: ({ subscription_id }) => subscriptions.retry(subscription_id, options),
   cancel: ({ subscription_id }) => subscriptions.cancel(subscription_id, options),
   open_checkout: async (body) => data(await checkouts.open(body, options)),
+  close_checkout: async ({ id }) => data(await checkouts.close(id)),
   show_checkout: async ({ id }) => data(await checkouts.show(id)),
-  payments_of_order: async ({ order_id }) => data((await payments.ofOrder(order_id)).data),
+  show_order: async ({ order_id }) => data(await orders.show(order_id)),
+  payments_of_order: async ({ order_id }) => reading(await payments.ofOrder(order_id)),
   list_operations: async (filter) => data((await operations.list(filter).all()).map((each) => each.id)),
   show_operation_by_key: async ({ key }) => data(await operations.byKey(key)),
   follow: async ({ operation_id, by }) => data(await operations.follow(operation_id, { by })),
@@ -68,13 +71,15 @@ async function result() {
   try {
     const outcome = await calls[step.call](step.with);
     if (outcome.isDone) {
-      return { result: "done", data: outcome.data, operation_id: outcome.operationId, is_replay: outcome.isReplay };
+      const { data, operationId, isReplay, more } = outcome;
+      return { result: "done", data, operation_id: operationId, is_replay: isReplay, ...more };
     }
     const { reason, operationId, isWithPerson } = outcome;
     return { result: "open", reason, operation_id: operationId, is_with_person: isWithPerson };
   } catch (error) {
     if (!(error instanceof PayrelayError)) throw error;
-    return { result: "error", type: error.name, code: error.code, operation_id: error.operationId };
+    const { name: type, code, message, retryAfterS, operationId } = error;
+    return { result: "error", type, code, message, retry_after_s: retryAfterS, operation_id: operationId };
   }
 }
 

@@ -142,12 +142,13 @@ export class Caller {
       const message = got.kind === "lost" ? got.message : got.msg;
       return new NoAnswer(message, { code: "no_answer", retryAfterS: after });
     }
-    const { code, retry, fields } = got.failure;
+    const { code, retry, checkout_id, fields } = got.failure;
     const details = {
       code,
       httpStatus: got.status,
       requestId: requestIdOf(got),
       operationId: operationIdOf(got),
+      checkoutId: checkout_id ?? null,
       fields: fields ?? [],
       retryAfterS: after,
       data: got.data,

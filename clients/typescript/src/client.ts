@@ -8,6 +8,7 @@ import { ClientTokens } from "./nouns/client-tokens.js";
 import { Customers } from "./nouns/customers.js";
 import { Endpoints, Events } from "./nouns/events.js";
 import { Operations, Recoveries } from "./nouns/operations.js";
+import { Orders } from "./nouns/orders.js";
 import { Payments } from "./nouns/payments.js";
 import { Subscriptions, SubscriptionStates } from "./nouns/subscriptions.js";
 import type { Settings } from "./settings.js";
@@ -19,6 +20,7 @@ import type { Settings } from "./settings.js";
  */
 export class Payrelay {
   readonly payments: Payments;
+  readonly orders: Orders;
   readonly subscriptions: Subscriptions;
   readonly subscriptionStates: SubscriptionStates;
   readonly checkouts: Checkouts;
@@ -33,6 +35,7 @@ export class Payrelay {
     const caller = new Caller(settings);
     const effects = new Effects(caller, settings.store ? new Keys(settings.store, caller.account) : null);
     this.payments = new Payments(caller, effects);
+    this.orders = new Orders(caller, effects);
     this.subscriptions = new Subscriptions(caller, effects);
     this.subscriptionStates = new SubscriptionStates(caller, effects);
     this.checkouts = new Checkouts(caller, effects);

@@ -15,6 +15,7 @@ export interface ErrorDetails {
   httpStatus?: number;
   requestId?: string | null;
   operationId?: string | null;
+  checkoutId?: string | null;
   fields?: readonly FieldError[];
   retryAfterS?: number | null;
   data?: Json;
@@ -29,6 +30,8 @@ export class PayrelayError extends Error {
   readonly httpStatus: number;
   readonly requestId: string | null;
   readonly operationId: string | null;
+  /** The checkout that the error is about, where it is yours. */
+  readonly checkoutId: string | null;
   readonly fields: readonly FieldError[];
   /** How many seconds to wait before the same call; null where waiting is not what helps. */
   readonly retryAfterS: number | null;
@@ -44,6 +47,7 @@ export class PayrelayError extends Error {
     this.httpStatus = details.httpStatus ?? 0;
     this.requestId = details.requestId ?? null;
     this.operationId = details.operationId ?? null;
+    this.checkoutId = details.checkoutId ?? null;
     this.fields = details.fields ?? [];
     this.retryAfterS = details.retryAfterS ?? null;
     this.data = details.data ?? null;
@@ -200,5 +204,7 @@ const BY_STATUS: Readonly<Record<number, ErrorType>> = {
 export function errorFor(message: string, details: ErrorDetails & { httpStatus: number; code: string }, retry: string): PayrelayError {
   const fallback = BY_STATUS[details.httpStatus] ?? (details.httpStatus >= 500 ? ServiceFault : InvalidRequest);
   const known = BY_CODE[details.code] ?? (retry === "never" ? fallback : Busy);
-  return new known(message, details);
+  // What isn't shown yet is there, and not for those who take NotFound for "no".
+  const type = known === NotFound && retry === "after" ? Busy : known;
+  return new type(message, details);
 }

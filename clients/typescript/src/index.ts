@@ -20,5 +20,6 @@ export type * from "./types/client-tokens.js";
 export type * from "./types/customers.js";
 export type * from "./types/events.js";
 export type * from "./types/operations.js";
+export type * from "./types/orders.js";
 export type * from "./types/payments.js";
 export type * from "./types/subscriptions.js";

@@ -18,6 +18,7 @@ export interface Failure {
   readonly retry: string;
   readonly request_id?: string;
   readonly operation_id?: string;
+  readonly checkout_id?: string;
   readonly fields?: { path: string; msg: string }[];
 }
 

@@ -15,7 +15,6 @@ const HOME = fileURLToPath(new URL("..", import.meta.url));
 const SHOP = JSON.parse(readFileSync(join(HOME, "shop.json"), "utf8"));
 const { PAYRELAY: ADDRESS, SHOP_DATA: DATA, SHOP_SIMULATOR: SIMULATOR = "", PORT = "8090", HOST = "127.0.0.1" } = process.env;
 const NEWS_MAX = 20;
-const OVER = ["subscription.completed", "subscription.stopped"];
 const TYPES = { ".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript" };
 mkdirSync(DATA, { recursive: true, mode: 0o700 }); // must outlive this program: keys of what was sent, and what shoppers were told
 const payrelay = new Payrelay({ address: ADDRESS, credential: process.env.PAYRELAY_KEY, store: fileStore(join(DATA, "keys")) });
@@ -33,14 +32,14 @@ function orderOf(what, shopper, number) {
   return `${what}-${shopper}-${number}`;
 }
 
-/** Reads what a shopper was told lately, and which memberships go on; or writes it, whole or not at all. */
+/** Reads a shopper's news, memberships that go on, and what became of orders; or writes it, whole or not at all. */
 function told(shopper, change) {
   const file = join(DATA, `${shopper}.json`);
   if (change !== undefined) {
     writeFileSync(`${file}.new`, JSON.stringify(change));
     renameSync(`${file}.new`, file);
   }
-  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { news: [], clubs: {} };
+  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { news: [], clubs: {}, handed: {} };
 }
 
 /** Refuses another's card: the shop's key reaches every one. */
@@ -94,17 +93,22 @@ const acts = {
     return { status: outcomes.every(({ isDone }) => isDone) ? 200 : 202 };
   },
 
-  /** Hears from Payrelay what happened. Here a real shop hands over its goods, once for each event's id. */
+  /** Hears what happened. Goods go out once, and only for their price; what was stopped stays so, in any order. */
   async "POST /webhooks"(request, body) {
     const event = await verifyWebhook(process.env.PAYRELAY_WEBHOOK_SECRET, request.headers, body);
-    const [, shopper] = /^[a-z]+-([0-9a-f]{16})-[a-z0-9]{12}$/.exec(String(event.data.order_id)) ?? [];
+    const [, what, shopper] = /^([a-z]+)-([0-9a-f]{16})-[a-z0-9]{12}$/.exec(String(event.data.order_id)) ?? [];
     if (shopper === undefined) return {};
     const now = told(shopper);
     const { id, type, timestamp, data } = event;
-    // What has ended stays so: news come in any order.
-    if (data.subscription_id) now.clubs[data.subscription_id] = (now.clubs[data.subscription_id] ?? true) && !OVER.includes(type);
+    const sold = Object.hasOwn(SHOP.goods, what) ? SHOP.goods[what] : SHOP.club;
+    const [place, name, isDue] = SHOP.events[`${type} ${data.kind ?? ""}`.trim()] ?? [];
+    const isPrice = (data.payment_amount ?? data.amount) === sold.amount && data.currency === SHOP.currency;
+    const isMeant = data[name] && (!isDue || isPrice);
+    const isFirst = isMeant && isDue && !Object.hasOwn(now[place], data[name]);
+    if (isMeant) now[place][data[name]] = (now[place][data[name]] ?? true) && isDue;
     now.news = [...now.news.slice(-NEWS_MAX).filter((each) => each.id !== id), { id, type, timestamp, data }];
     told(shopper, now);
+    if (isFirst) console.log("hand over", data[name]); // here a real shop's goods go out
     return {};
   },
 };

@@ -8,7 +8,12 @@ const WORDS = {
   "checkout.cancelled": "You came back without finishing",
   "checkout.failed": "The gateway did not take the card",
   "checkout.expired": "The gateway's page has ended",
-  "operation.succeeded": "Your payment arrived",
+  "operation.succeeded charge": "Your payment arrived",
+  "operation.succeeded capture": "Your payment arrived",
+  "operation.succeeded refund": "Your money goes back",
+  "operation.succeeded cancel": "Your membership was ended, as you asked",
+  "payment.charged_back": "Your bank took the payment back",
+  "order.paid_again": "An order was paid once more. We look into it",
   "operation.declined": "Your payment was declined",
   "operation.unknown": "Nobody knows yet whether it was done",
   "subscription.updated": "Your membership has changed",
@@ -29,8 +34,8 @@ export function showNews(news) {
       const time = document.createElement("time");
       time.dateTime = timestamp;
       time.textContent = new Date(timestamp).toLocaleTimeString();
-      const amount = type.startsWith("operation.") && data.amount ? `, ${data.currency} ${data.amount}` : "";
-      line.append(time, ` ${WORDS[type] ?? type}${amount}`);
+      const amount = /^(operation|payment)\./.test(type) && data.amount ? `, ${data.currency} ${data.amount}` : "";
+      line.append(time, ` ${WORDS[`${type} ${data.kind}`] ?? WORDS[type] ?? type}${amount}`);
       return line;
     }),
   );

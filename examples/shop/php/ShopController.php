@@ -13,7 +13,6 @@ use Symfony\Component\HttpFoundation\Cookie;
 final class ShopController extends Controller
 {
     private const NEWS_MAX = 20;
-    private const OVER = ['subscription.completed', 'subscription.stopped'];
 
     /**
      * @param array<string, mixed> $shop what is sold, of shop.json
@@ -86,19 +85,23 @@ final class ShopController extends Controller
         return new JsonResponse(status: $isDone ? 200 : 202);
     }
 
-    /** Hears from Payrelay what happened. Here a real shop hands over its goods, once for each event's id. */
+    /** Hears what happened. Goods go out once, and only for their price; what was stopped stays so, in any order. */
     public function takeNews(Request $request): Response
     {
         $event = Webhook::verify($this->settings['webhook_secret'], $request->headers->all(), $request->getContent());
-        if (preg_match('/^[a-z]+-([0-9a-f]{16})-[a-z0-9]{12}$/', (string) ($event['data']['order_id'] ?? ''), $named) === 1) {
-            $this->told($named[1], static function (array $now) use ($event): array {
-                $club = $event['data']['subscription_id'] ?? null;
-                if ($club !== null) { // what has ended stays so: news come in any order
-                    $now['clubs'][$club] = ($now['clubs'][$club] ?? true) && !in_array($event['type'], self::OVER, true);
+        if (preg_match('/^([a-z]+)-([0-9a-f]{16})-[a-z0-9]{12}$/D', (string) ($event['data']['order_id'] ?? ''), $named) === 1) {
+            $this->told($named[2], function (array $now) use ($event, $named, &$first): array {
+                [$data, $sold] = [$event['data'], $this->shop['goods'][$named[1]] ?? $this->shop['club']];
+                [$place, $name, $isDue] = $this->shop['events'][trim("{$event['type']} " . ($data['kind'] ?? ''))] ?? [null, '', false];
+                $paid = [$data['payment_amount'] ?? $data['amount'] ?? null, $data['currency'] ?? null];
+                if (isset($data[$name]) && (!$isDue || $paid === [$sold['amount'], $this->shop['currency']])) {
+                    $first = $isDue && !isset($now[$place][$data[$name]]) ? $data[$name] : null;
+                    $now[$place][$data[$name]] = ($now[$place][$data[$name]] ?? true) && $isDue;
                 }
                 $older = array_filter($now['news'], static fn (array $each) => $each['id'] !== $event['id']);
                 return ['news' => [...array_slice($older, -self::NEWS_MAX), $event]] + $now;
             });
+            isset($first) && error_log("hand over $first"); // here a real shop's goods go out
         }
         return new Response(status: 204);
     }
@@ -133,17 +136,17 @@ final class ShopController extends Controller
         return $this->payrelay->customers->show($card)['reference'] === $shopper ? $card : throw new NotFound('You have no such card.', httpStatus: 404);
     }
 
-    /** Reads what a shopper was told lately, and which memberships go on; changes it one at a time, whole or not at all. */
+    /** Reads a shopper's news, memberships that go on, and what became of orders; changes them one at a time, whole or not at all. */
     private function told(string $shopper, ?\Closure $change = null): array
     {
         $file = "{$this->settings['data']}/$shopper.json";
         flock($lock = fopen("$file.lock", 'c'), LOCK_EX);
-        $now = is_file($file) ? json_decode(file_get_contents($file), true) : ['news' => [], 'clubs' => []];
+        $now = is_file($file) ? json_decode(file_get_contents($file), true) : ['news' => [], 'clubs' => [], 'handed' => []];
         if ($change !== null) {
             $now = $change($now);
             file_put_contents("$file.new", json_encode($now, JSON_THROW_ON_ERROR));
             rename("$file.new", $file);
         }
-        return ['clubs' => (object) $now['clubs']] + $now;
+        return ['clubs' => (object) $now['clubs'], 'handed' => (object) $now['handed']] + $now;
     }
 }

@@ -17,7 +17,7 @@ HOME = Path(__file__).parents[1]
 SHOP = json.loads((HOME / "shop.json").read_text())
 HERE = {"address": os.environ["PAYRELAY"], "simulator": os.environ.get("SHOP_SIMULATOR", "")}  # which only a demo has
 DATA = Path(os.environ["SHOP_DATA"])  # must outlive this program: keys of what was sent, and what shoppers were told
-COOKIE, NEWS_MAX, OVER = "shopper", 20, ("subscription.completed", "subscription.stopped")
+COOKIE, NEWS_MAX = "shopper", 20
 payrelay = client.AsyncPayrelay(HERE["address"], os.environ["PAYRELAY_KEY"], store=client.FileStore(DATA / "keys"))
 routes = web.RouteTableDef()
 
@@ -37,12 +37,12 @@ def order_of(what: str, shopper: str, number: object) -> str:
 
 
 def told(shopper: str, change: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Reads what a shopper was told lately, and which memberships go on; or writes it, whole or not at all."""
+    """Reads a shopper's news, memberships that go on, and what became of orders; or writes it, whole or not at all."""
     file, new = DATA / f"{shopper}.json", DATA / f"{shopper}.new"
     if change is not None:
         new.write_text(json.dumps(change))
         new.replace(file)
-    return json.loads(file.read_text()) if file.exists() else {"news": [], "clubs": {}}
+    return json.loads(file.read_text()) if file.exists() else {"news": [], "clubs": {}, "handed": {}}
 
 
 async def card_of(shopper: str, card: str) -> str:
@@ -112,15 +112,22 @@ async def leave_club(request: web.Request) -> web.Response:
 
 @routes.post("/webhooks")
 async def take_news(request: web.Request) -> web.Response:
-    """Hears from Payrelay what happened. Here a real shop hands over its goods, once for each event's id."""
+    """Hears what happened. Goods go out once, and only for their price; what was stopped stays so, in any order."""
     event = client.verify_webhook(os.environ["PAYRELAY_WEBHOOK_SECRET"], request.headers, await request.read())
-    if named := re.fullmatch(r"[a-z]+-([0-9a-f]{16})-[a-z0-9]{12}", str(event.data.get("order_id"))):
-        now, subscription = told(named[1]), event.data.get("subscription_id")
-        if subscription:  # what has ended stays so: news come in any order
-            now["clubs"][subscription] = now["clubs"].get(subscription, True) and event.type not in OVER
-        news = {"id": event.id, "type": event.type, "timestamp": event.timestamp, "data": dict(event.data)}
+    data = dict(event.data)
+    if named := re.fullmatch(r"([a-z]+)-([0-9a-f]{16})-[a-z0-9]{12}", str(data.get("order_id"))):
+        now, sold = told(named[2]), SHOP["goods"].get(named[1], SHOP["club"])
+        place, name, is_due = SHOP["events"].get(f"{event.type} {data.get('kind', '')}".strip(), ("", "", False))
+        key, paid = data.get(name), (data.get("payment_amount") or data.get("amount"), data.get("currency"))
+        is_meant = key and (not is_due or paid == (sold["amount"], SHOP["currency"]))
+        is_first = is_meant and is_due and key not in now[place]
+        if is_meant:
+            now[place][key] = now[place].get(key, True) and is_due
+        news = {"id": event.id, "type": event.type, "timestamp": event.timestamp, "data": data}
         now["news"] = [*(each for each in now["news"][-NEWS_MAX:] if each["id"] != event.id), news]
-        told(named[1], now)
+        told(named[2], now)
+        if is_first:
+            print("hand over", key, flush=True)  # noqa: T201 - here a real shop's goods go out
     return web.Response(status=204)
 
 
@@ -139,8 +146,8 @@ async def sentences(request: web.Request, handler: typedefs.Handler) -> web.Stre
     try:
         return await handler(request)
     except client.PayrelayError as error:
-        status = 400 if isinstance(error, client.WebhookRefused) else error.http_status or 502
-        return web.json_response({"message": error.message}, status=status)
+        is_refused = isinstance(error, client.WebhookRefused)
+        return web.json_response({"message": error.message}, status=400 if is_refused else error.http_status or 502)
 
 
 DATA.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,6 +1,5 @@
 """The commands for keys: make, list and revoke them, with or without a server on the same database."""
 
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -13,7 +12,7 @@ from payrelay.clock import Clock
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
 from payrelay.core.durations import SpanError, span_s
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import AmountError, decimal_text, minor_units
+from payrelay.core.money import AmountError, decimal_text, typed_minor
 
 if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
@@ -46,6 +45,10 @@ async def create(
     rate: Annotated[
         str | None, typer.Option(metavar="COUNT/SPAN", help="Its own limit of requests, such as 100/60s.")
     ] = None,
+    payments_max: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="How many payments an order may have, whoever makes them."),
+    ] = None,
     expires: Annotated[str | None, typer.Option(metavar="SPAN", help="When it ends, from now, such as 30d.")] = None,
 ) -> int:
     """Make a key, and print it."""
@@ -60,6 +63,7 @@ async def create(
         accounts=_accounts(account),
         amount_max_minor=_amount(max_amount),
         rate=_rate(rate),
+        payments_max=_payments_max(payments_max),
         life_s=_life_s(expires),
     )
 
@@ -131,9 +135,7 @@ def _amount(text: str | None) -> int | None:
     if text is None:
         return None
     try:
-        return minor_units(Decimal(text))
-    except InvalidOperation:
-        raise CommandError("--max-amount must be a number") from None
+        return typed_minor(text)
     except AmountError as error:
         raise CommandError(f"--max-amount {error}") from None
 
@@ -143,6 +145,14 @@ def _rate(text: str | None) -> Rate | None:
         return None if text is None else Rate.parse(text)
     except SpanError as error:
         raise CommandError(f"--rate {error}") from None
+
+
+def _payments_max(number: int | None) -> int | None:
+    from payrelay.flows.access.issue_key import PAYMENTS_OF_ORDER_MAX
+
+    if number is not None and not 1 <= number <= PAYMENTS_OF_ORDER_MAX:
+        raise CommandError(f"--payments-max must be 1 to {PAYMENTS_OF_ORDER_MAX}")
+    return number
 
 
 def _life_s(text: str | None) -> int | None:
@@ -167,6 +177,7 @@ def _shown(credential: Credential, now_ms: int) -> dict[str, object]:
         "accounts": None if credential.accounts is None else sorted(credential.accounts),
         "max_amount": None if limit is None else decimal_text(limit),
         "rate": None if quota is None else f"{quota.count}/{quota.window_s}s",
+        "payments_max": credential.payments_max,
         "created_at": _utc(credential.created_at_ms),
         "expires_at": _utc(credential.expires_at_ms),
         "revoked_at": _utc(credential.revoked_at_ms),
@@ -189,6 +200,8 @@ def _may(row: dict[str, object]) -> "Cell":
 
 def _limits(row: dict[str, object]) -> list[str]:
     limits = [str(row[name]) for name in ("max_amount", "rate") if row[name] is not None]
+    if row["payments_max"] is not None:
+        limits.append(f"{row['payments_max']} for an order")
     accounts = row["accounts"]
     return [*limits, *(f"on {name}" for name in (accounts if isinstance(accounts, list) else ()))]
 

@@ -44,6 +44,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "resume": "accounts",
         "operations": "operations",
         "notifications": "notifications",
+        "orders": "lists.orders",
         "payments": "lists.payments",
         "checkouts": "lists.checkouts",
         "subscriptions": "lists.subscriptions",

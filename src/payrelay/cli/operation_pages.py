@@ -100,6 +100,11 @@ def hints_of(operation: Operation, previews: Mapping[State, Consequence]) -> lis
     return [f"payrelay operations decide {operation.id} {decided} --reason …" for decided in previews]
 
 
+def heading_of(operation: Operation) -> str:
+    """Gives the line that names an operation, with what it was asked to do."""
+    return f"{operation.id}, {request_phrase(operation)}"
+
+
 def consequence_lines(consequence: Consequence) -> list[str]:
     """Tells in sentences what a decision does: the answer first."""
     return [f"The client gets {_answer_text(consequence.answer)}", *sentences_of(consequence)]
@@ -163,7 +168,7 @@ def _asked(operation: Operation, call: Effect | None, now_ms: int) -> Iterator[t
         case Charge(items=words) | Capture(description=words) | Refund(description=words) | Void(description=words):
             yield "described as", f"“{words}”"
     if isinstance(call, Refund) and call.amount_minor is None:
-        yield "how much", "the whole payment"
+        yield "how much", "the whole payment" if operation.amount_minor is None else "what was left"
     age = span_text(_age_s(operation, now_ms))
     yield "when", f"{spoken(operation.created_at_ms)} UTC, {age} ago"
     yield "on, by", f"account {operation.account}, key {operation.principal}"

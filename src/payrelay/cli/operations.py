@@ -18,7 +18,6 @@ from payrelay.cli.terminal.messages import (
     say,
     show_json,
 )
-from payrelay.core.payments.explanations import request_phrase
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.payment import payment_number
 
@@ -113,7 +112,8 @@ async def decide_operation(
 
     The operation must be unknown, pending or in need of attention.
     """
-    from payrelay.flows.operators.decidable import Decision, UndecidedError, UnknownOperationError, require_decidable
+    from payrelay.errors import UndecidedError
+    from payrelay.flows.operators.decidable import Decision, UnknownOperationError, require_decidable
     from payrelay.flows.operators.decide import decide
 
     settings = read_settings()
@@ -143,11 +143,11 @@ async def decide_operation(
 
 async def _is_decision_confirmed(relay: "Relay", operation: Operation, decision: "Decision") -> bool:
     """Shows what the decision does, and asks."""
-    from payrelay.cli.operation_pages import consequence_lines
+    from payrelay.cli.operation_pages import consequence_lines, heading_of
     from payrelay.flows.operators.decide import preview_decision
 
     consequence = await preview_decision(relay, operation, decision)
-    say(f"{operation.id}, {request_phrase(operation)}")
+    say(heading_of(operation))
     for line in consequence_lines(consequence):
         say(f"· {line}")
     return is_confirmed(f"Decide, for good, that it {decision.decided}?")

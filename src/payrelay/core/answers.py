@@ -9,13 +9,15 @@ from typing import Final
 import msgspec
 
 from payrelay.core.outcomes import Outcome, Reading
-from payrelay.errors import MEANINGS, Code, FieldError, Refusal
+from payrelay.errors import MEANINGS, Code, FieldError, Refusal, Retry
 
 STATUS_OF_HTTP: Final = {200: 1, 202: 0, 401: -2, 403: -2}
 """The envelope's ``status``; for every other HTTP status it is STATUS_OTHERWISE, whatever number the gateway used."""
 STATUS_OTHERWISE: Final = -1
 OPERATION_HEADER: Final = "Payrelay-Operation"
 """Names the operation that an answer is about."""
+MISSING_HEADER: Final = "Payrelay-Missing"
+"""Names the payments that took money, and that the gateway's record doesn't show yet."""
 REPLAYED: Final = ("Idempotent-Replayed", "true")
 """The header of an answer that is replayed."""
 
@@ -49,6 +51,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
     request_id: str
     operation_id: str | None = None
+    checkout_id: str | None = None
 
 
 class _ErrorMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -56,6 +59,7 @@ class _ErrorMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     retry: str
     request_id: str
     operation_id: str | None = None
+    checkout_id: str | None = None
     fields: tuple[FieldError, ...] = ()
 
 
@@ -110,7 +114,7 @@ def of_refusal(refusal: Refusal, request_id: str) -> Answer:
     answer = failed(
         refusal.code,
         refusal.msg,
-        Trace(request_id=request_id, operation_id=refusal.operation_id),
+        Trace(request_id=request_id, operation_id=refusal.operation_id, checkout_id=refusal.checkout_id),
         fields=refusal.fields,
         retry_after_s=refusal.retry_after_s,
     )
@@ -134,6 +138,7 @@ def failed(
         retry=meaning.retry,
         request_id=trace.request_id,
         operation_id=trace.operation_id,
+        checkout_id=trace.checkout_id,
         fields=fields,
     )
     status = STATUS_OF_HTTP.get(meaning.http_status, STATUS_OTHERWISE)
@@ -144,6 +149,27 @@ def failed(
         code=code,
         retry_after_s=meaning.retry_after_s if retry_after_s is None else retry_after_s,
     )
+
+
+def not_shown_yet(msg: str, trace: Trace, *, retry_after_s: int) -> Answer:
+    """Answers 404 with an empty list, where the gateway shows nothing, and payments are known all the same.
+
+    It advises to ask again, so that nobody reads *not paid*.
+    """
+    member = _ErrorMember(code=Code.NOT_FOUND, retry=Retry.AFTER, request_id=trace.request_id)
+    return Answer(
+        http_status=MEANINGS[Code.NOT_FOUND].http_status,
+        body=_envelope(STATUS_OTHERWISE, _encode(msg), b"[]", _encode(member)),
+        code=Code.NOT_FOUND,
+        retry_after_s=retry_after_s,
+    )
+
+
+def lacking(answer: Answer, payment_ids: tuple[str, ...]) -> Answer:
+    """Adds the header that names payments which the gateway's record doesn't show; nothing where there are none."""
+    if not payment_ids:
+        return answer
+    return msgspec.structs.replace(answer, headers=(*answer.headers, (MISSING_HEADER, ",".join(payment_ids))))
 
 
 def with_member(raw_object: bytes, name: str, raw_value: bytes) -> bytes:

@@ -3,6 +3,7 @@
 Every currency of the gateway has two decimals, so the minor unit is a hundredth.
 """
 
+import re
 from decimal import Context, Decimal
 from typing import Final
 
@@ -21,6 +22,8 @@ _AMOUNT_MAX: Final = Decimal(AMOUNT_MINOR_MAX).scaleb(-2)
 _HUNDREDTH: Final = Decimal("0.01")
 _EXACT: Final = Context(prec=28)
 """Has room for twice the digits of the largest amount; the thread's own context may have less."""
+_is_plain: Final = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?").fullmatch
+_is_typed: Final = re.compile(r"(?:[0-9]{1,15}|[1-9][0-9]{0,2}(?:,[0-9]{3}){1,4})(?:\.[0-9]{1,2})?").fullmatch
 
 
 class AmountError(ValueError):
@@ -45,6 +48,28 @@ def minor_units(amount: Decimal | int) -> int:
     if isinstance(amount, int):
         return amount * MINOR_PER_UNIT
     return _hundredths(amount)
+
+
+def plain_minor(text: str) -> int:
+    """Gives an amount that a program wrote as ASCII digits, with or without decimals, in hundredths.
+
+    Raises AmountError for any other text, and as ``minor_units`` does.
+    """
+    if _is_plain(text) is None:
+        raise AmountError("must be a number without separators, such as 1250.00")
+    return minor_units(Decimal(text))
+
+
+def typed_minor(text: str) -> int:
+    """Gives an amount that a person typed, in hundredths: ``1250``, ``1250.5``, ``1250.50`` or ``1,250.50``.
+
+    Spaces around it don't matter. Commas stand between groups of three digits, and nowhere else: what could be a
+    comma before decimals is refused. Raises AmountError for any other text, and as ``minor_units`` does.
+    """
+    plain = text.strip()
+    if _is_typed(plain) is None:
+        raise AmountError("must be written like 1250, 1250.50 or 1,250.50")
+    return minor_units(Decimal(plain.replace(",", "")))
 
 
 def _hundredths(amount: Decimal) -> int:
@@ -84,9 +109,10 @@ def decimal_text(amount_minor: int) -> str:
     return f"{'-' if amount_minor < 0 else ''}{units}.{hundredths:02d}"
 
 
-def amount_text(amount_minor: int | None, currency: str | None) -> str | None:
-    """Writes an amount with its currency for people, such as ``1,250.00 LKR``; None where there is no amount."""
+def money_text(amount_minor: int | None, currency: str | None) -> str:
+    """Writes an amount for people, such as ``LKR 1,250.00``; empty where none is known."""
     if amount_minor is None:
-        return None
-    units, _, hundredths = decimal_text(amount_minor).partition(".")
-    return f"{int(units):,}.{hundredths} {currency or '(currency not known)'}"
+        return ""
+    units, hundredths = divmod(abs(amount_minor), MINOR_PER_UNIT)
+    amount = f"{'-' if amount_minor < 0 else ''}{units:,}.{hundredths:02d}"
+    return amount if currency is None else f"{currency} {amount}"

@@ -1,4 +1,4 @@
-"""What is stored of an operator who decides: a name, and the operator's own reason."""
+"""What is stored of an operator who decides or acts: a name, the operator's own reason, and a description."""
 
 from typing import Final
 
@@ -6,6 +6,9 @@ NAME_LENGTH_MAX: Final = 100
 """A name that fits into a list."""
 REASON_LENGTH_MAX: Final = 500
 """Some sentences; a longer reason can name a document of its own."""
+
+DESCRIPTION_LENGTH_MAX: Final = 200
+"""Of what the gateway's own record says."""
 
 
 class WordsError(ValueError):
@@ -20,6 +23,14 @@ def name_of(text: str) -> str:
 def reason_of(text: str) -> str:
     """Gives a reason as it is stored: 1 to REASON_LENGTH_MAX printable characters. Raises WordsError."""
     return _checked(text, REASON_LENGTH_MAX)
+
+
+def description_of(text: str) -> str:
+    """Gives what the gateway's record is to say: 1 to DESCRIPTION_LENGTH_MAX printable characters.
+
+    Raises WordsError.
+    """
+    return _checked(text, DESCRIPTION_LENGTH_MAX)
 
 
 def _checked(text: str, length_max: int) -> str:

@@ -89,6 +89,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The operator who decided."""
     reason: str | None = None
     """The operator's own reason."""
+    insisted: str | None = None
+    """The refusal against which the operator insisted, and what the gateway's record showed."""
     traceparent: str | None = None
     """The W3C trace context of what stored the entry, where tracing was on."""
 

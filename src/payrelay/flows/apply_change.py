@@ -61,30 +61,34 @@ async def apply(relay: Relay, operation: Operation, report: Report) -> Change:
             change = what_follows(current, report, at_ms=now_ms, retention=relay.retention, meanwhile=meanwhile)
         except IllegalTransition as error:
             raise _overruled(relay, current, report, str(error)) from error
+        may_be_paid_again = report.may_be_paid_again or bool(meanwhile)
         with suppress(Outdated):
-            return await _commit(relay, current, change)
+            return await _commit(relay, current, change, may_be_paid_again=may_be_paid_again)
         if report.is_firsthand:
             current, meanwhile = await _reread(relay, operation, report)
     raise Outdated(f"operation {operation.id} was changed since it was read")
 
 
-async def _commit(relay: Relay, before: Operation, change: Change) -> Change:
+async def _commit(relay: Relay, before: Operation, change: Change, *, may_be_paid_again: bool) -> Change:
     relay.hooks.reached(OperationPoint.RECORDING, before.id)
-    stored = await _record(relay, before, change)
+    stored = await _record(relay, before, change, may_be_paid_again=may_be_paid_again)
     relay.hooks.reached(OperationPoint.RECORDED, before.id)
     relay.hooks.operation_changed(stored)
     return msgspec.structs.replace(change, operation=stored)
 
 
-async def _record(relay: Relay, before: Operation, change: Change) -> Operation:
+async def _record(relay: Relay, before: Operation, change: Change, *, may_be_paid_again: bool) -> Operation:
     try:
-        return await relay.journal.record(change.operation, change.entry, change.answer)
+        return await relay.journal.record(
+            change.operation, change.entry, change.answer, may_be_paid_again=may_be_paid_again
+        )
     except Outdated:
         if change.operation.guard in {None, before.guard}:
             raise
         # The row has changed, or another operation holds the guard: the second try shows which of the two.
         unguarded = msgspec.structs.replace(change.operation, guard=None)
-        return await _record(relay, before, msgspec.structs.replace(change, operation=unguarded))
+        change = msgspec.structs.replace(change, operation=unguarded)
+        return await _record(relay, before, change, may_be_paid_again=may_be_paid_again)
 
 
 async def _reread(relay: Relay, known: Operation, report: Report) -> tuple[Operation, list[JournalEntry]]:

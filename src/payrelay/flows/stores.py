@@ -14,9 +14,11 @@ from payrelay.store.customers import Customers
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
+from payrelay.store.orders.facts import Orders
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
+from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.reconciliation.stores import ReconciliationStores
 from payrelay.store.recovery.identity import IdentityStore
@@ -33,7 +35,9 @@ class Stores:
         journal: operations, with their histories, calls and answers.
         resolution: the queries of the resolution.
         known_payments: the payments that are known here.
+        orders: all that is stored of an order's money, and of one payment.
         imported_payments: those of them that were made before Payrelay.
+        paid_again: the orders that were paid again.
         order_searches: when each order is searched for at the gateway.
         inbox: notifications.
         chargebacks: payments that a bank took back.
@@ -55,7 +59,9 @@ class Stores:
     journal: Journal
     resolution: ResolutionStore
     known_payments: KnownPayments
+    orders: Orders
     imported_payments: ImportedPayments
+    paid_again: PaidAgain
     order_searches: OrderSearches
     inbox: Inbox
     chargebacks: Chargebacks

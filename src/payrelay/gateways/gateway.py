@@ -229,6 +229,9 @@ class Gateway(Protocol):
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
         """Reads the payments in a reading's data; None where it is no list of payments or one of them is incomplete."""
 
+    def payment_ids_in(self, raw_data: bytes) -> frozenset[str] | None:
+        """Reads the numbers of the payments in a reading's data; None where it is no list, or one can't be read."""
+
     def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
         """Reads the facts about subscriptions in a reading's data, as of the time at which the gateway was asked.
 

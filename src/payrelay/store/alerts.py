@@ -38,7 +38,8 @@ class AlertSubject(StrEnum):
     """A checkout of whose order a subscription began that contradicts what was asked for, or a payment is shown that
     nothing explains since commits were lost."""
     ROW = "row"
-    """A stored row whose digest is wrong, or the database as a whole where it is behind (BEHIND_ROW)."""
+    """A stored row whose digest is wrong, the database as a whole where it is behind (BEHIND_ROW), or an order that was
+    paid again."""
     ANCHOR = "anchor"
     """The newest anchor of the audit, to be kept outside the database."""
 

@@ -24,9 +24,10 @@ class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
         account: the account under whose address the notification came.
         principal: the principal that gets the event: the owner of the operation or checkout that made the payment.
         operation_id: the operation that the payment belongs to; None where another way made the payment.
-        amount_minor, currency: as notified; of the payment as the gateway's record shows it.
+        amount_minor, currency: as notified and signed; at most what the gateway's record shows of the payment.
         notification_id: the notification.
-        noted_at_ms: the time at which it was stored.
+        noted_at_ms: the time at which it was stored; the gateway's record showed it then.
+        part_minor: how much was taken, where the notification says less in a field that isn't signed; else None.
     """
 
     merchant: str
@@ -39,6 +40,7 @@ class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     notification_id: str
     noted_at_ms: int
+    part_minor: int | None = None
 
 
 class Chargebacks:
@@ -48,9 +50,12 @@ class Chargebacks:
         self._database = database
         self._rows = rows
 
-    async def keep(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
-        """Stores a chargeback with its event; False, and nothing is stored, where the payment has one already."""
-        return await self._database.write(_keep(chargeback, event, self._rows.key))
+    async def keep(self, chargeback: Chargeback, event: OutgoingEvent, *, won: Chargeback | None = None) -> bool:
+        """Stores a chargeback with its event; False, and nothing is stored, where the payment has one already.
+
+        It takes the place of ``won``, an earlier chargeback of the payment that the merchant has won since.
+        """
+        return await self._database.write(_keep(chargeback, event, self._rows.key, won))
 
     async def of_operation(self, operation_id: str) -> list[Chargeback]:
         """Reads the chargebacks of an operation's payments."""
@@ -67,13 +72,14 @@ class Chargebacks:
         return [struct_of(row, Chargeback) for row in await self._rows.trusted(CHARGEBACKS, rows)]
 
 
-def _keep(chargeback: Chargeback, event: OutgoingEvent, key: RowKey) -> Unit[bool]:
+def _keep(chargeback: Chargeback, event: OutgoingEvent, key: RowKey, won: Chargeback | None) -> Unit[bool]:
     columns = msgspec.structs.astuple(chargeback)
     added = (*columns, key.of(CHARGEBACKS, columns))
     if not (yield Statement(statements.ADD_CHARGEBACK, added)):
         of_payment = yield Statement(statements.CHARGEBACK_OF_PAYMENT, (chargeback.merchant, chargeback.payment_id))
-        wrong = [row[-1] for row in of_payment if not key.fits(CHARGEBACKS, row)]
-        if not wrong or not (yield Statement(statements.REPLACE_CHARGEBACK, (*added, wrong[0]))):
+        ended = None if won is None else key.of(CHARGEBACKS, msgspec.structs.astuple(won))
+        replaced = [row[-1] for row in of_payment if row[-1] == ended or not key.fits(CHARGEBACKS, row)]
+        if not replaced or not (yield Statement(statements.REPLACE_CHARGEBACK, (*added, replaced[0]))):
             return False
     yield from put_event(event, key)
     return True

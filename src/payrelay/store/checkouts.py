@@ -27,7 +27,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
-from payrelay.store.payments.journal import Condition
+from payrelay.store.payments.paid_again import paid_on, tell_if_paid_again
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT, ADD_PAYMENT_ALERT
 
@@ -43,6 +43,7 @@ _decode: Final = msgspec.msgpack.Decoder(Details).decode
 
 _Checkouts: TypeAlias = list[Checkout]
 _Rows: TypeAlias = list[Row]
+_Condition: TypeAlias = Callable[[str], Unit[None]]
 
 
 class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +89,7 @@ class Checkouts:
         return self.rows.lookups.key(idempotency_key)
 
     async def add(
-        self, checkout: Checkout, details: Details, condition: Condition | None = None, *, reference: str | None = None
+        self, checkout: Checkout, details: Details, condition: _Condition | None = None, *, reference: str | None = None
     ) -> bool:
         """Stores a new checkout; False where another one holds its order or has its idempotency key.
 
@@ -169,10 +170,20 @@ class Checkouts:
 
         Raises Outdated, and writes nothing, unless the row has the version before. ``is_paid`` says that the checkout's
         payment is new to it: then it also raises Outdated where another checkout or an operation owns that payment by
-        now. A checkout whose order another one holds by now is stored without a guard.
+        now. A checkout whose order another one holds by now is stored without a guard. Where its payment is a further
+        one of the order, that is told in the same unit of work.
         """
         digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
         await self._database.write(_change(checkout, digest, self.rows.key, has_event=has_event, is_paid=is_paid))
+        self._acknowledged(checkout)
+
+    async def withdraw(self, checkout: Checkout) -> None:
+        """Stores a checkout that has ended before anybody was told of it, and frees its key; it has no event.
+
+        Raises Outdated, and writes nothing, unless the row has the version before.
+        """
+        digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
+        await self._database.write(_withdraw(checkout, digest, self.rows.key))
         self._acknowledged(checkout)
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
@@ -288,7 +299,7 @@ def sealed_reference(data_keys: DataKeys, checkout_id: str, reference: str) -> S
     return SealedReference(own.key.seal(reference.encode(), reference_context(checkout_id)), own)
 
 
-def _add(statement: Statement, checkout_id: str, condition: Condition | None) -> Unit[bool]:
+def _add(statement: Statement, checkout_id: str, condition: _Condition | None) -> Unit[bool]:
     is_added = bool((yield statement))
     if is_added and condition is not None:
         yield from condition(checkout_id)
@@ -308,6 +319,15 @@ def _change(checkout: Checkout, digest: str, key: RowKey, *, has_event: bool, is
         yield Statement(statements.LEARN, (checkout.merchant, checkout.id, checkout.updated_at_ms))
     if has_event:
         yield from outbox.put(event_of(checkout), key)
+    payment = paid_on(checkout)
+    # The state may be new, or the first payment of a plan that was completed without one.
+    if payment is not None and (has_event if payment.plan is None else is_paid):
+        yield from tell_if_paid_again(payment, at_ms=checkout.updated_at_ms, key=key)
+
+
+def _withdraw(checkout: Checkout, digest: str, key: RowKey) -> Unit[None]:
+    yield from _change(checkout, digest, key, has_event=False, is_paid=False)
+    yield Statement(statements.FREE_KEY, (checkout.id,))
 
 
 def _forget_order(order: tuple[str, str, str], key: RowKey) -> Unit[int]:

@@ -15,7 +15,7 @@ Rules:
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.checkouts.checkout import Checkout, CheckoutState
 from payrelay.core.checkouts.text_holders import HolderKind, TextHolder
 from payrelay.core.gateways.signed_text import PURPOSE, SignedText
 from payrelay.core.keyed_digest import DigestKey
@@ -50,17 +50,26 @@ class SignedTexts:
         rows = [(merchant, digest, operation.id, HolderKind.CALL, len(digests)) for digest in digests]
         return tuple(_put(self._rows.key, row, at_ms) for row in rows)
 
-    async def keep_form(self, checkout: Checkout, texts: Iterable[SignedText], *, at_ms: int) -> None:
-        """Stores the texts that a checkout's form has; when this returns, the form may leave.
+    async def keep_form(self, checkout: Checkout, texts: Iterable[SignedText], *, at_ms: int) -> bool:
+        """Stores the texts that a checkout's form has; when this returns True, the form may leave.
 
-        Writes nothing that is stored already. May be repeated. Raises StoreUnavailable.
+        False where the checkout ended before its first form was stored: whoever ended it may have been told that none
+        is out. Writes nothing that is stored already. May be repeated. Raises StoreUnavailable.
         """
         wanted = {self.digest_of(checkout.merchant, text) for text in texts}
         if not wanted:
-            return
+            return True
         stored = await self._database.read(all_rows(Statement(statements.TEXTS_OF, (checkout.id,))))
-        if not wanted <= {str(row[_DIGEST]) for row in stored if self._rows.key.fits(SIGNED_TEXTS, row)}:
-            await self._database.write(_keep(self._rows.key, checkout, wanted, at_ms))
+        if wanted <= {str(row[_DIGEST]) for row in stored if self._rows.key.fits(SIGNED_TEXTS, row)}:
+            return True
+        return await self._database.write(_keep(self._rows.key, checkout, wanted, at_ms))
+
+    async def has_form(self, checkout_id: str) -> bool:
+        """Tells whether a form of a checkout may have left, by any row: a wrong one proves that none did no more.
+
+        Raises StoreUnavailable.
+        """
+        return bool(await self._database.read(all_rows(Statement(statements.TEXTS_OF, (checkout_id,)))))
 
     async def holders(self, merchant: str, readings: Sequence[SignedText]) -> list[TextHolder]:
         """Finds everything that may have a signature, by the orders and amounts that the signature fits.
@@ -163,8 +172,8 @@ def _put(key: RowKey, row: tuple[str | int, ...], at_ms: int) -> Statement:
     return Statement(statements.PUT_SIGNED_TEXT, (*row, key.of(SIGNED_TEXTS, row), at_ms))
 
 
-def _keep(key: RowKey, checkout: Checkout, wanted: set[str], at_ms: int) -> Unit[None]:
-    yield Statement(statements.LOCK_CHECKOUT, (checkout.id,))
+def _keep(key: RowKey, checkout: Checkout, wanted: set[str], at_ms: int) -> Unit[bool]:
+    states = yield Statement(statements.LOCK_CHECKOUT, (checkout.id,))
     stored = yield Statement(statements.TEXTS_OF, (checkout.id,))
     right = [row for row in stored if key.fits(SIGNED_TEXTS, row)]
     digests = {str(row[_DIGEST]) for row in right}
@@ -173,3 +182,4 @@ def _keep(key: RowKey, checkout: Checkout, wanted: set[str], at_ms: int) -> Unit
     texts = known + len(wanted - digests)
     for digest in sorted(wanted | digests):
         yield _put(key, (checkout.merchant, digest, checkout.id, HolderKind.FORM, texts), at_ms)
+    return bool(stored) or all(state == CheckoutState.OPEN for (state,) in states)

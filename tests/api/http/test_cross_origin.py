@@ -3,6 +3,9 @@ from collections.abc import Callable
 import pytest
 from tests.api.fakes import Caller
 
+from payrelay.api.http.cross_origin import ANSWER_HEADERS
+from payrelay.api.openapi.document import HEADERS
+
 SHOP = "https://shop.example"
 ASKS = {"Authorization": "", "Origin": SHOP, "Access-Control-Request-Method": "POST"}
 TARGET = "/gateway/api/payments/charge"
@@ -41,6 +44,14 @@ async def test_an_allowed_page_reads_answers_and_errors(call: Caller) -> None:
         assert reply.headers["access-control-allow-origin"] == SHOP
         assert "payrelay-operation" in reply.headers["access-control-expose-headers"]
         assert "access-control-allow-credentials" not in reply.headers
+
+
+def test_a_page_reads_every_header_that_is_described() -> None:
+    """But for two that tell a script nothing: a browser keeps back each header that isn't named."""
+    described = {name.lower() for name in HEADERS} - {"allow", "www-authenticate"}
+    exposed = {name.decode() for name in ANSWER_HEADERS.split(b", ")}
+
+    assert exposed == described | {"traceresponse"}
 
 
 async def test_an_allowed_page_still_needs_a_credential(call: Caller) -> None:

@@ -20,6 +20,7 @@ from payrelay.api.routes.table import ROUTES
 from payrelay.core.answers import Trace, failed
 from payrelay.errors import MEANINGS, Code, Refusal
 
+CHARGE_ROUTE = next(route for route in ROUTES if route.name == "charge")
 DOCUMENT: dict[str, Any] = json.loads(describe_api(ROUTES, {"gateway": "sandbox", "second": "live"}))
 
 
@@ -64,7 +65,7 @@ def test_every_code_has_its_status(route: Route) -> None:
 
 def test_what_is_not_final_has_a_type_of_its_own() -> None:
     """A generated client can't take a 202 for a failure, nor a failure for a 202: the money may have moved."""
-    responses = described(ROUTES[1])["responses"]
+    responses = described(CHARGE_ROUTE)["responses"]
     schemas = {status: responses[status]["content"]["application/json"]["schema"] for status in ("200", "202", "402")}
     assert [schema["$ref"].rpartition("/")[2] for schema in schemas.values()] == ["ChargeAnswer", "Accepted", "Failure"]
     for code in Code:
@@ -161,7 +162,7 @@ def test_a_quota_is_described_everywhere(route: Route) -> None:
 
 
 def _key_schema() -> dict[str, Any]:
-    parameters = described(ROUTES[1])["parameters"]
+    parameters = described(CHARGE_ROUTE)["parameters"]
     schema: dict[str, Any] = next(each["schema"] for each in parameters if each["name"] == "Idempotency-Key")
     return schema
 
@@ -186,3 +187,14 @@ async def test_it_is_served_as_it_is_made(call: Caller) -> None:
     reply = await call("GET", "/openapi.json", headers={"Authorization": ""})
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     assert reply.body == describe_api(ROUTES, {"gateway": "sandbox"})
+
+
+@every_route()
+def test_missing_payments_are_described_where_payments_are_shown(route: Route) -> None:
+    """A client that is made of the description reads the header; and the 404 that is no "no" has a time to wait."""
+    responses = described(route)["responses"]
+    shows = {"retrievePayments", "listSubscriptionPayments", "retrieveSubscription"}
+    assert ("Payrelay-Missing" in responses["200"]["headers"]) is (route.name in shows)
+    has_list = route.name in shows - {"retrieveSubscription"}
+    if "404" in responses:
+        assert ({"Payrelay-Missing", "Retry-After"} <= responses["404"]["headers"].keys()) is has_list

@@ -17,7 +17,7 @@ from payrelay.api.public.language import language
 from payrelay.api.public.page_reader import PageReader
 from payrelay.api.public.router import PUBLIC_ROUTES
 from payrelay.core.checkouts.checkout import INQUIRED_FOR_MS, Checkout, CheckoutOutcome, CheckoutState
-from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
+from payrelay.core.checkouts.hosted_payment import CheckoutKind, NewCheckout, Plan
 from payrelay.core.checkouts.shop import UNNAMED_SHOP, Shop, logo_of
 from payrelay.core.gateways.pauses import Pause
 from payrelay.flows.checkouts.finish_checkout import (
@@ -26,7 +26,6 @@ from payrelay.flows.checkouts.finish_checkout import (
     finish_by_notification,
     forget_checkouts,
 )
-from payrelay.flows.checkouts.open_checkout import NewCheckout
 from payrelay.flows.checkouts.way_to_gateway import link_to_gateway
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm

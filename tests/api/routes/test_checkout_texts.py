@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payrelay.api.requests.amounts import StartupFee
 from payrelay.api.requests.body import CheckedValue
 from payrelay.api.routes.checkout_texts import (
     AppLink,
@@ -19,7 +20,6 @@ from payrelay.api.routes.checkout_texts import (
     Period,
     Phone,
     Retries,
-    StartupFee,
 )
 
 GOOD: list[tuple[type[CheckedValue], object]] = [
@@ -40,6 +40,9 @@ GOOD: list[tuple[type[CheckedValue], object]] = [
     (AppLink, "myshop://paid"),
     (StartupFee, Decimal("-100.50")),
     (StartupFee, 100),
+    (StartupFee, Decimal("1E+2")),
+    (StartupFee, "100.50"),
+    (StartupFee, "-0.01"),
     (Retries, 0),
     (Retries, Decimal("3.0")),
     (ExpiresIn, 60),
@@ -76,6 +79,9 @@ BAD: list[tuple[type[CheckedValue], object, str]] = [
     (AppLink, "myshop://a b", "must be a link"),
     (AppLink, 1, "must be a link"),
     (StartupFee, 0, "must not be 0"),
+    (StartupFee, "0.00", "must not be 0"),
+    (StartupFee, "-0.00", "must not be 0"),
+    (StartupFee, "1000000000000.00", "must be a number"),
     (StartupFee, "1", "must be a number"),
     (StartupFee, True, "must be a number"),
     (StartupFee, Decimal("0.001"), "must have at most 2 decimals"),
@@ -100,7 +106,7 @@ def fits(kind: type[CheckedValue], value: object) -> bool:
 def test_what_the_gateway_accepts_is_accepted(kind: type[CheckedValue], value: object) -> None:
     """As it was written, and the description says so too."""
     read = kind.read(value)
-    expected = int(value * 100) if kind is StartupFee and isinstance(value, int | Decimal) else value
+    expected = int(Decimal(str(value)) * 100) if kind is StartupFee else value
 
     assert read == expected
     assert isinstance(read, kind)

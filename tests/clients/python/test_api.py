@@ -34,6 +34,7 @@ PIECE: Final = b"x" * 65_536
 PERSON: Final = Buyer(first_name="S", last_name="P", email="s@p.lk", phone="1", address="1", city="C", country="LK")
 
 CALLS: Final[dict[str, Callable[[Payrelay], Any]]] = {
+    "showOrder": lambda client: client.orders.show("1"),
     "retrievePayments": lambda client: client.payments.of_order("1"),
     "charge": lambda client: client.payments.charge(order_id="A", items="I", currency="LKR", amount=1),
     "capture": lambda client: client.payments.capture(authorization_token="1", amount=1, description="d"),
@@ -49,6 +50,7 @@ CALLS: Final[dict[str, Callable[[Payrelay], Any]]] = {
         type="payment", order_id="A", items="I", currency="LKR", amount=1, customer=PERSON
     ),
     "showCheckout": lambda client: client.checkouts.show("1"),
+    "closeCheckout": lambda client: client.checkouts.close("1"),
     "listCustomers": lambda client: client.customers.list(),
     "importCustomer": lambda client: client.customers.store(customer_token="T"),
     "showCustomer": lambda client: client.customers.show("1"),

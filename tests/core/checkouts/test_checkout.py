@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.samples import ASKED, CHECKOUT
 
 from payrelay.core.checkouts.checkout import (
+    CLOSED_SENTENCE,
     HOLDING_ORDER,
     INQUIRED_FOR_MS,
     INQUIRY_MS_MAX,
@@ -220,6 +221,7 @@ def test_an_event_has_ids_and_money_and_no_personal_data() -> None:
         "checkout_id": CHECKOUT.id,
         "kind": "payment",
         "state": "completed",
+        "reason": None,
         "version": 2,
         "order_id": "A-1",
         "amount": "1000.00",
@@ -280,6 +282,19 @@ def test_a_plan_begins_after_the_days_before_its_own() -> None:
 def test_every_state_has_its_sentence() -> None:
     """Pages and docs say it to people."""
     assert STATE_SENTENCES.keys() == set(CheckoutState)
+
+
+@pytest.mark.parametrize("state", CheckoutState)
+def test_a_closed_page_says_so_while_nothing_more_is_known(state: CheckoutState) -> None:
+    """A failure or a payment that comes later says more; when the page was closed stays all the same."""
+    closed = after(CheckoutEvent.CLOSED)
+    event = {after: event for (before, event), after in TRANSITIONS.items() if before is CheckoutState.CANCELLED}
+    later = advance(closed, event[state], at_ms=3_000) if state in event else None
+
+    assert (closed.reason, closed.sentence, closed.closed_at_ms) == ("closed", CLOSED_SENTENCE, 2_000)
+    assert event_of(closed).data["reason"] == "closed"
+    if later is not None:
+        assert (later.reason, later.sentence, later.closed_at_ms) == (None, STATE_SENTENCES[state], 2_000)
 
 
 def test_no_personal_data_is_printed() -> None:

@@ -72,6 +72,12 @@ def test_a_page_waits_for_whatever_may_still_be_done(books: CheckoutState) -> No
     assert leads_on(shown, is_cancelled=False) == (not is_awaiting)
 
 
+def test_who_did_not_turn_back_is_not_told_so() -> None:
+    """The shop closed the page; a payment of the order is told before that."""
+    assert shown_of(CANCELLED, (), is_closed=True) is Shown.CLOSED
+    assert shown_of(CANCELLED, (COMPLETED,), is_closed=True) is Shown.ORDER_COMPLETED
+
+
 @pytest.mark.parametrize("books", CheckoutState)
 def test_who_turned_back_is_led_on(books: CheckoutState) -> None:
     """There is nothing that such a customer waits for; the link says no more than is known."""

@@ -32,6 +32,7 @@ TABLE = {
     Act.VOID: (False, False, True, True),
     Act.CANCEL_SUBSCRIPTION: (False, False, True, True),
     Act.RETRY_SUBSCRIPTION: (False, False, True, True),
+    Act.CLOSE_CHECKOUT: (False, False, True, True),
     Act.PAUSE_ACCOUNT: (False, False, True, True),
     Act.RESUME_ACCOUNT: (False, False, True, True),
     Act.REPLAY_EVENT: (False, False, True, True),

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from tests.samples import CHECKOUT, NOTIFICATION
 
-from payrelay.core.checkouts.checkout import CheckoutState
+from payrelay.core.checkouts.checkout import CLOSED_SENTENCE, CheckoutEvent, CheckoutState, advance
 from payrelay.core.console.timeline import of_checkout, of_notification
 from payrelay.core.notifications.notification import (
     Authenticity,
@@ -32,6 +32,19 @@ def test_a_page_that_was_opened_and_has_ended_has_three_moments() -> None:
     assert [each.at_ms for each in moments] == [1, 2, 3]
     assert moments[1].text == "The customer's page was shown for the first time."
     assert ("Payment", "7") in moments[2].evidence
+
+
+@pytest.mark.parametrize(("event", "texts"), [(None, 1), (CheckoutEvent.FAILED, 2), (CheckoutEvent.COMPLETED, 2)])
+def test_a_closed_page_says_when_it_was_closed(event: CheckoutEvent | None, texts: int) -> None:
+    """Support reads it also of a page whose form was paid after that."""
+    closed = advance(msgspec.structs.replace(CHECKOUT, created_at_ms=1), CheckoutEvent.CLOSED, at_ms=2)
+    assert closed is not None
+    later = closed if event is None else advance(closed, event, at_ms=3)
+    assert later is not None
+    moments = of_checkout(later)[1:]
+
+    assert (moments[0].at_ms, moments[0].text, len(moments)) == (2, CLOSED_SENTENCE, texts)
+    assert (("Reason", "closed") in moments[-1].evidence) is (event is None)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from payrelay.core.customers.customer import (
     STATE_SENTENCES,
@@ -21,7 +19,6 @@ from payrelay.core.customers.customer import (
     event_of_customer,
     is_handle,
     is_repeat,
-    masked,
     removed,
     renamed,
 )
@@ -209,30 +206,6 @@ def test_each_version_has_an_event_of_its_own() -> None:
 
     assert event_of_customer(CUSTOMER, None).id != event_of_customer(changed, CustomerEvent.APPROVED).id
     assert event_of_customer(changed, CustomerEvent.APPROVED) == event_of_customer(changed, CustomerEvent.APPROVED)
-
-
-@pytest.mark.parametrize(
-    ("card_no", "mask"),
-    [
-        ("************1292", "************1292"),
-        ("4916217501611292", "************1292"),
-        ("491621******1292", "************1292"),
-        ("4916 2175 0161 1292", "***************1292"),
-        ("1292", "1292"),
-        ("", None),
-        (None, None),
-        ("4" * 33, None),
-    ],
-)
-def test_four_digits_of_a_card_are_kept_whatever_comes(card_no: str | None, mask: str | None) -> None:
-    """A gateway that forgot its mask must not put a whole card number into the database."""
-    assert masked(card_no) == mask
-
-
-@given(st.text(max_size=40))
-def test_never_more_than_four_characters_are_shown(card_no: str) -> None:
-    """Whatever it looks like."""
-    assert len((masked(card_no) or "").replace("*", "")) <= 4
 
 
 def test_a_fact_that_is_no_fact_is_left_out() -> None:

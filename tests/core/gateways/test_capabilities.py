@@ -42,3 +42,18 @@ def test_a_refund_shows_in_its_orders_records(missing: str) -> None:
     lacking = msgspec.structs.replace(SHOWING, **{missing: False})
 
     assert resolution_way_of(Kind.REFUND, lacking, is_key_kept=False) is ResolutionWay.NONE
+
+
+@pytest.mark.parametrize(
+    ("takes", "currency", "error"),
+    [
+        (None, "JPY", None),
+        (frozenset({"LKR", "AUD"}), "LKR", None),
+        (frozenset({"LKR", "AUD"}), "JPY", "must be one that the gateway's page takes: AUD, LKR"),
+    ],
+)
+def test_a_currency_is_refused_where_the_page_is_known_not_to_take_it(
+    takes: frozenset[str] | None, currency: str, error: str | None
+) -> None:
+    """Of a gateway that says nothing of its page, no currency is refused."""
+    assert Capabilities(page_currencies=takes).page_currency_error(currency) == error

@@ -36,6 +36,9 @@ READERS: dict[str, Callable[[Fields], object]] = {
     "currency": lambda fields: fields.currency("a"),
     "count": lambda fields: fields.count("a"),
     "day": lambda fields: fields.day("a"),
+    "card expiry": lambda fields: fields.card_expiry("a"),
+    "card fact": lambda fields: fields.card_fact("a"),
+    "flag": lambda fields: fields.flag("a"),
     "moment": lambda fields: fields.moment("a", "UTC"),
 }
 
@@ -64,6 +67,12 @@ READERS: dict[str, Callable[[Fields], object]] = {
         ("currency", "lkr", "a is no currency"),
         ("count", "two", "a is no whole number"),
         ("day", "yesterday", "a is no date"),
+        ("day", "2026-11-255", "a is no date"),
+        ("day", "2026-11-25x", "a is no date"),
+        ("day", "2026-02-30 00:00:00", "a is no date"),
+        ("card expiry", "13/29", "a must be a month and a year"),
+        ("card fact", "x" * 33, "a has more than 32"),
+        ("flag", "2", "a is neither 1 nor 0"),
         ("moment", "yesterday", "a is no time"),
         ("moment", "2999-01-01", "a is no time"),
     ],

@@ -50,6 +50,8 @@ def test_a_payment_is_a_payment() -> None:
     [
         ({"refunded": 1}, PaymentStatus.REFUNDED),
         ({"refunded": "true"}, PaymentStatus.REFUNDED),
+        ({"refunded": "T"}, PaymentStatus.REFUNDED),
+        ({"refunded": "f"}, PaymentStatus.RECEIVED),
         ({"status_code": "-3"}, PaymentStatus.CHARGED_BACK),
     ],
 )
@@ -67,7 +69,7 @@ def test_an_approval_is_a_card_and_its_payment() -> None:
 
     assert isinstance(card, CardItem)
     assert card.token == Secret(TOKEN)
-    assert (card.reference, card.order_id, card.card_expiry) == ("7", "1001", "12/29")
+    assert (card.reference, card.order_id, card.card_expiry) == ("7", "1001", "1229")
     assert TOKEN not in repr(card)
     assert card.name == "card of order 1001"
     assert isinstance(paid, PaymentItem)
@@ -122,6 +124,12 @@ def test_a_payment_under_the_name_of_a_later_column_is_one_too() -> None:
         ({"payment_id": None}, False, "payment_id is missing"),
         ({"payhere_amount": "1e20"}, True, "payhere_amount"),
         ({"payhere_currency": "Rs"}, True, "payhere_currency"),
+        ({"refunded": "maybe"}, True, "refunded is neither 1 nor 0"),
+        ({"subscription_id": "42", "item_rec_status": "7"}, True, "item_rec_status is none"),
+        ({"customer_token": TOKEN, "card_expiry": "13/29"}, True, "card_expiry must be a month and a year"),
+        ({"customer_token": TOKEN, "method": "V" * 33}, True, "method has more than 32"),
+        ({"customer_token": TOKEN, "card_no": "*" * 33}, True, "card_no has more than 32"),
+        ({"customer_token": TOKEN, "status_code": "-3"}, False, "its card is left out"),
     ],
 )
 def test_what_is_no_payment_says_why(members: dict[str, object], *, is_refused: bool, why: str) -> None:
@@ -208,6 +216,42 @@ def test_each_kind_of_file_is_read() -> None:
     assert (plan.state, plan.amount_minor, ended.state, ended.amount_minor) == ("active", 500, "stopped", None)
     assert isinstance(card, CardItem)
     assert (card.name, nameless.name) == ("card of person-7", "card of nobody named")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        ("card_expiry", "1/29", "0129"),
+        ("card_expiry", "129", "0129"),
+        ("card_expiry", "2029-01", "0129"),
+        ("method", "VISA", "VISA"),
+        ("card_no", "************1292", "************1292"),
+        ("card_expiry", "13/29", None),
+        ("card_expiry", "Jan-29", None),
+        ("card_expiry", "29-01-31", None),
+        ("method", "V" * 33, None),
+        ("card_no", "*" * 33, None),
+    ],
+)
+def test_what_a_file_tells_of_a_card_is_kept_or_its_line_is_refused(column: str, value: str, shown: str | None) -> None:
+    """A card that was called new, and whose expiry was dropped without a word, was noticed when it was declined."""
+    [item] = own(f"customer_token,{column}\n{TOKEN},{value}\n")
+
+    if shown is None:
+        assert isinstance(item, NoItem)
+        assert item.is_refused
+        assert item.reason.startswith(f"{column} ")
+    else:
+        assert isinstance(item, CardItem)
+        assert shown in {item.card_expiry, item.method, item.card_no_masked}
+
+
+def test_a_currency_without_an_amount_is_kept() -> None:
+    """It is what the subscription is in, whatever an installment is."""
+    [plan] = own("subscription_id,order_id,amount,currency\n42,A,,LKR\n")
+
+    assert isinstance(plan, PlanItem)
+    assert (plan.currency, plan.amount_minor) == ("LKR", None)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_all_evidence_has_a_phrase() -> None:
         notification_id="ntf_1",
         operator="ann",
         reason="it is on the bank's list",
+        insisted="this payment was charged back",
     )
 
     assert phrases_of(evidence) == [
@@ -120,6 +121,7 @@ def test_all_evidence_has_a_phrase() -> None:
         "after 9.99 s",
         "by ann",
         "because: “it is on the bank's list”",
+        "although: “this payment was charged back”",
     ]
 
 

@@ -52,15 +52,15 @@ def fingerprint_of(found: list[BooksFinding]) -> str:
 
 @given(worlds)
 def test_the_sums_have_every_finding_once(names: list[str]) -> None:
-    """The total of a report is the total of its findings, to the hundredth."""
+    """The total of a report is the money that moved by its findings, to the hundredth."""
     ours, theirs, _ = planted(names)
     found, tally = judge(ours, theirs, COMPLETE), Tally()
     for each in found:
         tally.add(each)
     sums = tally.sums()
     assert sum(each.count for each in sums) == len(found)
-    assert sum(each.ours_minor for each in sums) == sum(each.ours_minor or 0 for each in found)
-    assert sum(each.theirs_minor for each in sums) == sum(each.theirs_minor or 0 for each in found)
+    assert sum(each.ours_minor for each in sums) == sum(each.ours_moved_minor or 0 for each in found)
+    assert sum(each.theirs_minor for each in sums) == sum(each.theirs_moved_minor or 0 for each in found)
     report = DayReport(
         account="shop",
         day=DAY,
@@ -83,6 +83,35 @@ def test_a_sum_says_what_it_lacks() -> None:
         tally.add(each)
     [found] = tally.sums()
     assert (found.verdict, found.unknown, found.ours_minor) == (BooksVerdict.ONLY_OURS, 1, 0)
+
+
+def sum_of(name: str, movement: Movement) -> Sum:
+    """Gives the sum of a movement that both sides agree on, in a world of one thing."""
+    ours, theirs, _ = planted([name])
+    tally = Tally()
+    for each in judge(ours, theirs, COMPLETE):
+        tally.add(each)
+    [found] = [each for each in tally.sums() if (each.movement, each.verdict) == (movement, BooksVerdict.AGREED)]
+    return found
+
+
+def test_what_failed_on_both_sides_is_agreed_on_and_is_no_money() -> None:
+    """Counted as money, a declined charge would be income in the sums of a day."""
+    found = sum_of("declined on both sides", Movement.PAYMENT)
+    assert (found.count, found.moved_nothing, found.ours_minor, found.theirs_minor) == (1, 1, 0, 0)
+    assert (found.booked_minor, found.without_fee) == (0, 0)
+    [said] = found.bases
+    assert said.startswith("1 of 1 took no money")
+
+
+def test_what_the_state_of_a_payment_proves_is_said_to_be_so() -> None:
+    """Agreed with 1000.01 on our side and 0.00 on theirs looks like a mistake, unless the basis is said."""
+    found = sum_of("refunded in full", Movement.REFUND)
+    assert (found.by_state, found.ours_minor, found.theirs_minor, found.booked_minor) == (1, 100_001, 0, 100_001)
+    assert found.bases == (
+        "1 of 1 by the state of the payment alone: 1000.01 is our amount, and no line of a statement has it",
+    )
+    assert sum_of("agreed", Movement.PAYMENT).bases == ()
 
 
 @given(st.lists(worlds, max_size=3))

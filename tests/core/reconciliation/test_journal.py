@@ -11,7 +11,7 @@ from hypothesis import given
 from tests.core.reconciliation.worlds import COMPLETE, DAY, PLANTS, ZONE, line, payment, planted, refund, worlds
 
 from payrelay.core.reconciliation.days import DayReport, Tally, Unseen
-from payrelay.core.reconciliation.entries import LineState, Movement
+from payrelay.core.reconciliation.entries import EntryStanding, LineState, Movement
 from payrelay.core.reconciliation.journal import COLUMNS, BooksJournal, JournalDay, table_rows
 from payrelay.core.reconciliation.judging import judge
 from payrelay.core.reconciliation.verdicts import Basis, BooksFinding, BooksVerdict
@@ -83,7 +83,8 @@ def test_beancount_finds_every_journal_right(names: list[str]) -> None:
     found = judge(ours, theirs, COMPLETE)
     agreed = [each for each in found if each.verdict is BooksVerdict.AGREED]
     signs = {Movement.PAYMENT: 1, Movement.REFUND: -1, Movement.CHARGEBACK: -1}
-    amounts = [signs[each.movement] * (each.theirs_minor or each.ours_minor or 0) for each in agreed]
+    money = [each for each in agreed if not each.moved_nothing]
+    amounts = [signs[each.movement] * (each.theirs_minor or each.ours_minor or 0) for each in money]
     fees = [signs[each.movement] * (each.theirs.fee_minor or 0) for each in agreed if each.theirs]
     text = written(closed(report_on(found)))
     assert clearing(text) == Decimal(sum(amounts) - sum(fees)) / 100
@@ -116,6 +117,30 @@ def test_a_fee_that_no_statement_names_is_said_to_be_missing() -> None:
     text = written(closed(report_on(judge([payment(1)], [line(1)], COMPLETE))))
     assert "; not booked: the fees of 1 payments, which no statement names" in text
     assert "Expenses:Fees" not in text
+
+
+def test_what_took_no_money_is_in_no_transaction() -> None:
+    """A portal lists failed payments too. Booked, a declined charge would be income that never came."""
+    failed = judge([payment(1, standing=EntryStanding.FAILED)], [line(1, state=LineState.NOT_TAKEN)], COMPLETE)
+    text = written(closed(report_on(failed)))
+    assert not any(isinstance(each, Transaction) for each in load_string(text)[0])
+    assert "; payments, agreed: 1 of 1 took no money" in text
+    both = written(closed(report_on([*failed, *judge([payment(2)], [line(2)], COMPLETE)])))
+    assert '"1 payments"' in both
+    assert clearing(both) == Decimal("1000.02")
+    [row] = table_rows(closed(report_on(failed)))
+    told = dict(zip(COLUMNS, row, strict=True))
+    assert (told["count"], told["ours"], told["theirs"], told["booked"], told["took_no_money"]) == (
+        *("1", "0.00", "0.00", "0.00", "1"),
+    )
+
+
+def test_what_the_state_of_a_payment_proves_is_booked_and_said_to_be_so() -> None:
+    """The statement names no amount for it, so ours is booked: whoever checks the journal must read that."""
+    found = judge([payment(1), refund("1a", None, 1)], [line(1, state=LineState.REFUNDED)], COMPLETE)
+    text = written(closed(report_on(found)))
+    assert clearing(text) == 0
+    assert "; refunds, agreed: 1 of 1 by the state of the payment alone: 1000.01 is our amount" in text
 
 
 def test_a_refund_of_everything_is_booked_with_what_was_paid() -> None:

@@ -16,14 +16,10 @@ from payrelay.core.reconciliation.entries import LineState, Movement, StatementL
 from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile, ProfileError, read_profile
 from payrelay.core.reconciliation.files.statement_files import (
     HEADER_WITHIN,
-    REFUSED_MAX,
-    FileSummary,
-    PassedOver,
-    Read,
-    RefusedLine,
     StatementUnreadableError,
     read_statement,
 )
+from payrelay.core.reconciliation.files.summary import REFUSED_MAX, FileSummary, PassedOver, Read, RefusedLine
 from payrelay.core.reconciliation.judging import judge
 from payrelay.core.reconciliation.table_text import ROW_LINES_MAX
 
@@ -96,7 +92,13 @@ def test_the_day_of_a_time_is_that_of_the_books() -> None:
         ("1,A-1,0,LKR,RECEIVED,2026-11-22", "amount: must be greater than 0"),
         ("1,A-1,5,Rs,RECEIVED,2026-11-22", "currency: must be three capital letters"),
         ("1,A-1,5,LKR,RECEIVED,22/11/2026", "date: must be in ISO 8601"),
-        ("1,A-1,5,LKR,RECEIVED", "has 5 fields"),
+        ("1,A-1,5,LKR,RECEIVED", "has 5 fields, and the header has 6"),
+        ("1,A-1,1,250.00,LKR,RECEIVED,2026-11-22", "has 7 fields, and the header has 6: is an amount with a mark"),
+        ("1,A-1,5,LKR,RECEIVED,2026-11-22,", "has 7 fields, and the header has 6"),
+        ("1,A-1,(5,LKR,RECEIVED,2026-11-22", "amount: must be a number"),
+        ("1,A-1,5),LKR,RECEIVED,2026-11-22", "amount: must be a number"),
+        ("1,A-1,+-5,LKR,RECEIVED,2026-11-22", "amount: must be a number"),
+        (f"1,A-1,5,LKR,{'R' * 251},2026-11-22", "state: must be printable, with at most 250"),
         (f"1,{'A' * 251},5,LKR,RECEIVED,2026-11-22", "order_id: must be printable, with at most 250"),
     ],
 )
@@ -183,10 +185,45 @@ def test_a_row_of_many_lines_is_refused() -> None:
         read(HEADER, '"', *['","'] * ROW_LINES_MAX)
 
 
-def test_an_unknown_state_is_a_difference_and_no_guess() -> None:
-    """A word that nobody mapped says neither that money was taken nor that it wasn't."""
-    [found] = lines(HEADER, ROW.replace("RECEIVED", "Erhalten"))
-    assert found.state is LineState.OTHER
+@pytest.mark.parametrize("word", ["Erhalten", "SETTLED", ""])
+def test_an_unknown_state_is_a_difference_and_no_guess(word: str) -> None:
+    """A word that nobody mapped says neither that money was taken nor that it wasn't. It is kept, to be named."""
+    [found] = lines(HEADER, ROW.replace("RECEIVED", word))
+    assert (found.state, found.word) == (LineState.OTHER, word)
+
+
+@pytest.mark.parametrize("word", ["RECEIVED", "received", "Received", "  rEcEiVeD ", "\uff32\uff45ceived"])
+@pytest.mark.parametrize("own", ["RECEIVED", "received"])
+def test_words_are_compared_without_regard_to_case(own: str, word: str) -> None:
+    """Whoever writes a profile copies the word from the file, and the file writes it in capitals."""
+    profile = msgspec.structs.replace(PAYMENTS, states={own: LineState.TAKEN})
+    [found] = lines(HEADER, ROW.replace("RECEIVED", word), profile=profile)
+    assert found.state is LineState.TAKEN
+
+
+TYPED = msgspec.structs.replace(
+    PAYMENTS,
+    columns=msgspec.structs.replace(PAYMENTS.columns, movement="type"),
+    movements={"Sale": Movement.PAYMENT, "Refund": Movement.REFUND},
+    skipped=("Monthly  Fee",),
+)
+
+
+@pytest.mark.parametrize("word", ["Chargeback", "Payout", "Refund reversal", "Refunds", "payment", "adjustment", ""])
+def test_a_kind_of_line_that_the_profile_lacks_is_refused(word: str) -> None:
+    """Read as payments, a chargeback and a payout would both be money that came in."""
+    [refused] = read(f"{HEADER},type", f"{ROW},{word}", profile=TYPED)
+    assert isinstance(refused, RefusedLine)
+    told = f'movement: "{word}" is no word' if word else "movement: is empty, which is no word"
+    assert (refused.number, refused.reason.partition(" that")[0]) == (2, told)
+
+
+@pytest.mark.parametrize("word", ["SALE", "sale ", "\uff33ale", "REFUND", "monthly fee", "MONTHLY FEE"])
+def test_a_kind_of_line_is_known_without_regard_to_case(word: str) -> None:
+    """A portal changes its capitals without notice."""
+    [found] = read(f"{HEADER},TYPE", f"{ROW},{word}", profile=TYPED)
+    assert isinstance(found, PassedOver) is word.casefold().startswith("monthly")
+    assert not isinstance(found, RefusedLine)
 
 
 def test_equal_lines_of_one_file_are_two_and_stay_two() -> None:
@@ -211,7 +248,7 @@ def test_lines_of_something_else_are_passed_over() -> None:
 def test_refunds_stand_among_payments_where_a_column_says_so() -> None:
     """Many statements have one list of everything, refunds with a minus."""
     columns = msgspec.structs.replace(PAYMENTS.columns, movement="type", fee="fee", net="net")
-    movements = {"refund": Movement.REFUND, "chargeback": Movement.CHARGEBACK}
+    movements = {"sale": Movement.PAYMENT, "refund": Movement.REFUND, "chargeback": Movement.CHARGEBACK}
     profile = msgspec.structs.replace(PAYMENTS, columns=columns, movements=movements, skipped=("fee",))
     header = f"{HEADER},type,fee,net"
     paid, refunded, _, back = read(
@@ -230,29 +267,100 @@ def test_refunds_stand_among_payments_where_a_column_says_so() -> None:
     assert back.identity == back.payment_id
 
 
+def problem(of: FileSummary, said_minor: int | None = None, said_count: int | None = None) -> str | None:
+    """Gives what doesn't fit."""
+    return of.fitting(said_minor, said_count).problem
+
+
 def test_the_files_own_sum_is_compared() -> None:
     """A file that was cut has lost its sum, or doesn't come to it."""
     profile = msgspec.structs.replace(PAYMENTS, total="Total")
-    assert summary(HEADER, ROW, "Total,,2510.00,,,", profile=profile).problem_with_total() is None
-    told = summary(HEADER, ROW, "Total,,2511.00,,,", profile=profile).problem_with_total()
+    assert problem(summary(HEADER, ROW, "Total,,2510.00,,,", profile=profile)) is None
+    assert problem(summary(HEADER, ROW, ",TOTAL,2510.00", profile=profile)) is None
+    told = problem(summary(HEADER, ROW, "Total,,2511.00,,,", profile=profile))
     assert told == "the lines come to 2510.00, and 2511.00 was said"
-    assert summary(HEADER, ROW, "Total,,x,,,", profile=profile).refused_count == 1
-    assert summary(HEADER, ROW, "Total", profile=profile).said_minor == 0
+    twice = summary(HEADER, ROW, *["Total,,2510.00,,,"] * 2, "Total,,2511.00,,,", profile=profile)
+    assert problem(twice) == "the file says several sums: 2510.00, 2511.00"
+    assert problem(twice, 251_000) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("Total,,x,,,", "the sum: amount: must be a number"),
+        ("Total", "the sum: amount: is missing"),
+        ("Total,,,,,", "the sum: amount: is missing"),
+        ("Total,,2,510.00,,,", "the sum: has 7 fields"),
+    ],
+)
+def test_a_sum_that_cant_be_read_is_no_sum_of_nothing(row: str, reason: str) -> None:
+    """A file whose sum is lost was compared with 0.00, and one whose sum was cut apart with 2.00."""
+    profile = msgspec.structs.replace(PAYMENTS, total="Total")
+    [refused] = summary(HEADER, ROW, row, profile=profile).refused
+    assert refused.reason.startswith(reason)
 
 
 def test_a_persons_sum_and_number_are_compared() -> None:
     """Whoever has the statement on paper reads the sum and the number from there."""
     two = summary(HEADER, ROW, ROW.replace("0001,", "0002,"))
-    assert two.problem_with_total(502_000, 2) is None
-    assert two.problem_with_total(None, 3) == "2 lines were read, and 3 were said"
+    assert two.fitting(502_000, 2).checked == ("2 lines, as the statement says", "the sum 5020.00 agrees, of all lines")
+    assert two.fitting().checked == ("2 lines", "no sum was compared")
+    assert problem(two, None, 3) == "2 lines were read, and 3 were said"
     mixed = summary(HEADER, ROW, ROW.replace("LKR", "USD"))
-    assert "which have no sum together" in str(mixed.problem_with_total(1))
+    assert "which have no sum together" in str(problem(mixed, 1))
+
+
+def test_a_sum_says_of_which_lines_it_is() -> None:
+    """Some portals add up all lines at the foot, and others those that took money. Neither is taken for the other."""
+    held, failed, odd = (ROW.replace("RECEIVED", each) for each in ("HELD", "FAILED", "SETTLED"))
+    told = summary(HEADER, ROW, held, failed)
+    assert told.fitting(753_000, 3).checked[-1] == "the sum 7530.00 agrees, of all lines"
+    assert told.fitting(251_000, 1).checked == (
+        "3 lines, of which 1 took money, as the statement says",
+        "the sum 2510.00 agrees, of the 1 lines that took money",
+    )
+    assert problem(told, 5) == "the lines come to 7530.00, those that took money come to 2510.00, and 0.05 was said"
+    unknown = summary(HEADER, ROW, odd)
+    assert problem(unknown, 5) == (
+        "the lines come to 5020.00, those that took money come to 2510.00, and 0.05 was said;"
+        " of 1 lines the profile doesn't know the state"
+    )
+    assert problem(unknown, None, 5) == (
+        "2 lines were read, 1 of them took money, and 5 were said; of 1 lines the profile doesn't know the state"
+    )
+
+
+def test_lines_of_several_kinds_have_a_sum_where_one_kind_alone_took_money() -> None:
+    """A failed payment in dollars is no reason not to compare the rupees."""
+    failed = ROW.replace("RECEIVED", "FAILED").replace("LKR", "USD")
+    told = summary(HEADER, ROW, failed)
+    assert told.fitting(251_000).problem is None
+    assert problem(told, 5) == "those that took money come to 2510.00, and 0.05 was said"
+    assert "no sum together" in str(problem(summary(HEADER, failed, ROW.replace("RECEIVED", "FAILED")), 5))
+
+
+def test_files_that_are_one_statement_have_one_sum() -> None:
+    """A month in two files is compared with the month's sum; what each says at its foot is of itself."""
+    profile = msgspec.structs.replace(PAYMENTS, total="Total")
+    first = summary(HEADER, ROW, "Total,,2510.00,,,", profile=profile)
+    second = summary(HEADER, ROW.replace("RECEIVED", "SETTLED"), "x")
+    whole = FileSummary.together([first, second])
+    assert (whole.lines.count, whole.moved.count, whole.unknown_count, whole.refused_count) == (2, 1, 1, 1)
+    assert (whole.first_day, whole.last_day, whole.totals_minor) == (DAY, DAY, [])
+    assert FileSummary.together([first]).totals_minor == [251_000]
+    assert FileSummary.together([FileSummary()]).first_day is None
 
 
 def test_of_many_refused_lines_the_first_are_told() -> None:
     """A hundred wrong lines have one cause; all are counted."""
     made = summary(HEADER, *("x,A-1,5,LKR,RECEIVED,2026-11-22" for _ in range(REFUSED_MAX + 1)))
     assert (made.refused_count, len(made.refused)) == (REFUSED_MAX + 1, REFUSED_MAX)
+
+
+def test_of_many_unknown_words_the_first_are_named() -> None:
+    """A file with another column in the place of the state has as many words as lines; all are counted."""
+    made = summary(HEADER, *(f"1,A-1,5,LKR,W{number % 101},2026-11-22" for number in range(202)))
+    assert (made.unknown_count, len(made.unknown_words), made.unknown_words["W0"]) == (202, REFUSED_MAX, 2)
 
 
 @settings(max_examples=examples(100))
@@ -302,20 +410,82 @@ def test_a_fee_by_the_agreed_rate_is_expected() -> None:
         ("no toml", "Expected .=. after a key"),
         ('name="a"\nmovement="payment"\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "payment_id is needed"),
         ('name="a"\nmovement="bank"\ncolumns={date="d",amount="a"}', "whose money"),
-        ('name="a"\nmovement="bank"\nonly="x"\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "only needs"),
-        ('name="a"\nmovement="bank"\ndecimal=","\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "the same mark"),
-        ('name="a"\nmovement="bank"\nthousands="1"\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "no digits"),
-        ('name="a"\nmovement="bank"\ndecimal="1"\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "no digits"),
         (f'name="a"\nmovement="bank"\ndate_format="{"%d" * 51}"\ncolumns={{date="d",amount="a"}}', "length <= 100"),
         ("a = " + "[" * 2_000, "recursion"),
         ("\xff", "Invalid"),
-        ('name="a"\nmovement="bank"\nwhat=","\ncurrency="LKR"\ncolumns={date="d",amount="a"}', "unknown field"),
     ],
 )
-def test_a_profile_that_says_too_little_is_refused(text: str, reason: str) -> None:
-    """A mistyped member of a profile must not be passed over in silence."""
+def test_what_is_no_profile_is_refused(text: str, reason: str) -> None:
+    """A mistyped file must not be read as one that says nothing."""
     with pytest.raises(ProfileError, match=reason):
         read_profile(text.encode(), is_toml=True)
+
+
+_ZONE, _FORM = "it must be such as Asia/Colombo", "gives no day"
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ('only="x"', "only needs"),
+        ('decimal=","', "the same mark"),
+        ('thousands="1"', "no digits"),
+        ('decimal="1"', "no digits"),
+        ('what=","', "unknown field"),
+        ('states={paid="taken"}', "states and columns.state need each other"),
+        ('movements={fee="refund"}\ncolumns.payment_id="p"', "movements and columns.movement need each other"),
+        ('columns.state="s"', "states and columns.state need each other"),
+        ('columns.movement="m"', "movements and columns.movement need each other"),
+        (
+            'columns.state="s"\nstates={RECEIVED="taken", received="not_taken"}',
+            "states has 'RECEIVED', and states has 'received': compared, they are one word",
+        ),
+        ('columns.state="s"\nstates={"re fund"="taken", " Re  Fund"="taken"}', "compared, they are one word"),
+        ('columns.state="s"\nstates={"straße"="taken", "STRASSE"="taken"}', "compared, they are one word"),
+        ('columns.state="s"\nstates={"\uff50aid"="taken", "Paid"="taken"}', "compared, they are one word"),
+        ('columns.movement="m"\nmovements={Fee="bank"}\nskipped=["fee"]', "movements has 'Fee', and skipped has 'fee'"),
+        ('skipped=["total"]\ntotal="Total"', "skipped has 'total', and total has 'Total'"),
+        ('skipped=["a", "A"]', "skipped has 'a', and skipped has 'A'"),
+        ('skipped=[" "]', "skipped and total must not be empty"),
+        ('total=""', "skipped and total must not be empty"),
+        ('currency="lkr"', "currency must be three capital letters"),
+        *((f'timezone="{name}"', rf"timezone: .*{_ZONE}") for name in ("Mars/Base", "", "Asia", "../UTC", "a" * 5_000)),
+        *(
+            (f'date_format="{form}"', f"date_format: .*{_FORM}")
+            for form in ("%Y%Y", "%d/%m", "%H:%M", "%Q", "%", "", "x", "%m/%Y", "%I:%M %d/%m/%Y", "%d/%m/%Y%", "%s")
+        ),
+        (r'delimiter="\""', "delimiter must be no quotation mark"),
+        (r'delimiter="\n"', "delimiter must be no quotation mark"),
+        *((f'fees={{percent="{number}"}}', "fees.percent must be") for number in ("NaN", "Infinity", "-1", "101")),
+        *((f'fees={{percent="1", fixed="{number}"}}', "fees.fixed must be") for number in ("NaN", "-1", "1e30")),
+    ],
+)
+def test_a_profile_that_would_be_misread_is_refused_by_its_member(members: str, reason: str) -> None:
+    """Whoever wrote it reads one line, before any line of the file is read otherwise than it was meant."""
+    text = f'name="a"\nmovement="bank"\ncolumns.date="d"\ncolumns.amount="a"\n{members}\n'
+    if "currency" not in members:
+        text += 'currency="LKR"\n'
+    with pytest.raises(ProfileError, match=reason):
+        read_profile(text.encode(), is_toml=True)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"name": "a", "name": "b"', '{"name": "a", "states": {"paid": "taken", "paid": "not_taken"}']
+)
+def test_a_member_that_a_json_profile_has_twice_is_refused(text: str) -> None:
+    """TOML refuses that by itself. Of two, the last would win in silence."""
+    rest = ', "movement": "bank", "currency": "LKR", "columns": {"date": "d", "amount": "a", "state": "s"}}'
+    with pytest.raises(ProfileError, match="is there twice"):
+        read_profile((text + rest).encode(), is_toml=False)
+
+
+@pytest.mark.parametrize(
+    "form", ["%d/%m/%Y", "%d.%m.%y", "%Y%m%d", "%b %d, %Y %I:%M %p", "%Y-%m-%dT%H:%M:%S%z", "%j %Y"]
+)
+def test_forms_of_dates_that_name_a_day_are_taken(form: str) -> None:
+    """The forms that portals and banks write."""
+    text = f'name="a"\nmovement="bank"\ncurrency="LKR"\ncolumns={{date="d",amount="a"}}\ndate_format="{form}"'
+    assert read_profile(text.encode(), is_toml=True).date_format == form
 
 
 def test_the_portals_profile_is_a_guess() -> None:

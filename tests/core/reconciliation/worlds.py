@@ -116,6 +116,20 @@ PLANTS: Final[dict[str, Callable[[int], Planted]]] = {
     "failed on both sides": lambda n: Planted(
         (payment(n, standing=EntryStanding.FAILED, payment_id=None),), (line(n, state=LineState.NOT_TAKEN),), ()
     ),
+    "declined on both sides": lambda n: Planted(
+        (payment(n, standing=EntryStanding.FAILED),), (line(n, state=LineState.NOT_TAKEN),), (_AGREED,)
+    ),
+    "a word that nobody knows": lambda n: Planted(
+        (payment(n),), (line(n, state=LineState.OTHER, word="SETTLED"),), (_different(Aspect.STATE),)
+    ),
+    "a stranger's word that nobody knows": lambda n: Planted(
+        (), (line(n, state=LineState.OTHER, word="SETTLED"),), ((BooksVerdict.ONLY_THEIRS, ()),)
+    ),
+    "a refund that failed there": lambda n: Planted(
+        (payment(n), refund(f"{n}a", 10, n)),
+        (line(n), refund_line(f"{n}x", 10, n, state=LineState.NOT_TAKEN)),
+        (_AGREED, _different(Aspect.STATE)),
+    ),
     "refunded in full": lambda n: Planted(
         (payment(n), refund(f"{n}a", None, n)), (line(n, state=LineState.REFUNDED),), (_AGREED, _AGREED)
     ),

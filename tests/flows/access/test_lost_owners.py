@@ -1,5 +1,6 @@
 """What has no known owner while commits are lost: it is reserved, and not open to every key of the account."""
 
+import json
 from dataclasses import replace
 from typing import Final
 
@@ -9,15 +10,18 @@ from tests.flows.losing import Losing, losing, url
 from tests.flows.world import CREDENTIAL, START_MS, asked
 
 from payrelay.core.access.credential import Scope
-from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfSubscription
+from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
+from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.ownership import require_own
+from payrelay.flows.payments.retrieve_payments import retrieve_payments
 from payrelay.flows.subscriptions.read_subscriptions import (
     list_subscription_payments,
     list_subscriptions,
     retrieve_subscription,
 )
+from payrelay.store.subscriptions import SubscriptionOwner
 
 __all__ = ["losing", "url"]
 
@@ -117,3 +121,22 @@ async def test_a_subscription_whose_maker_is_lost_is_shown_to_nobody(several: Lo
         await list_subscription_payments(world.relay, asked(), payments)
     listed = await list_subscriptions(world.relay, asked(), AllSubscriptions())
     assert b"420075032251" not in (listed.body)
+
+
+async def test_a_missing_payment_of_nobodys_is_not_named_while_a_recovery_lasts(several: Losing) -> None:
+    """It may be another principal's. Once the recovery is over it is told, so that nobody takes the money again."""
+    relay, account = several.world.relay, several.world.account
+    fact = Fact(subscription_id="420", at_ms=1, is_seen=False, order_id="Plan-1", payment="320", is_paid=True)
+    owner = SubscriptionOwner(account="gateway", merchant=account.merchant)
+    await relay.subscriptions.note(owner, [fact], now_ms=1)
+
+    async def advice() -> str:
+        account.readings.append(Reading(code=Code.NOT_FOUND, msg="No payments found"))
+        answer = await retrieve_payments(relay, asked(None), PaymentsOfOrder(order_id="Plan-1"))
+        return str(json.loads(answer.body)["error"]["retry"])
+
+    assert await advice() == "after"
+    several.lose()
+    assert await advice() == "never"
+    several.end()
+    assert await advice() == "after"

@@ -25,9 +25,10 @@ from payrelay.core.answers import REPLAYED
 from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, CheckoutEvent, CheckoutState, advance
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.gateways.pauses import Pause
-from payrelay.errors import Code, Refusal
+from payrelay.errors import Code, FieldError, Refusal
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.visit_checkout import visit_checkout
+from payrelay.gateways.payhere.wire.checkout_forms import CURRENCIES
 from payrelay.store.gateways.pauses import Pauses
 
 PRICE = Allowance(amount_minor=100_000, currency="LKR")
@@ -114,10 +115,7 @@ async def test_an_order_has_one_checkout(world: World, key: str | None) -> None:
     with pytest.raises(Refusal) as refused:
         await open_checkout(relay, asked(key), new(amount_minor=5))
 
-    assert (refused.value.code, refused.value.msg) == (
-        Code.CONFLICT,
-        f"the order has the checkout {checkout.id} already, which is open",
-    )
+    assert (refused.value.code, refused.value.checkout_id) == (Code.IN_PROGRESS, checkout.id)
 
 
 async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: World) -> None:
@@ -336,3 +334,32 @@ def test_no_personal_data_is_printed() -> None:
     """A traceback goes into the log."""
     assert "Saman" not in repr(new())
     assert "Saman" not in repr(ASKED)
+
+
+@pytest.mark.parametrize("kind", CheckoutKind)
+@pytest.mark.parametrize(("currency", "is_taken"), [(each, True) for each in sorted(CURRENCIES)] + [("JPY", False)])
+async def test_a_currency_that_the_page_does_not_take_is_refused(
+    world: World, kind: CheckoutKind, currency: str, *, is_taken: bool
+) -> None:
+    """Of every kind, and before a customer stands before the gateway's error page."""
+    relay = hosting(world)
+    plan = PLAN if kind is CheckoutKind.RECURRING else None
+    wanted = new(kind=kind, plan=plan, currency=currency)
+    if is_taken:
+        assert (await opened(relay, wanted)).currency == currency
+        return
+    with pytest.raises(Refusal) as refused:
+        await open_checkout(relay, asked(), wanted)
+
+    words = "must be one that the gateway's page takes: AUD, EUR, GBP, LKR, USD"
+    assert (refused.value.code, refused.value.msg) == (Code.INVALID_REQUEST, f"currency {words}")
+    assert refused.value.fields == (FieldError("currency", words),)
+    assert await relay.checkouts.of_order(world.account.merchant, "A-1") == []
+
+
+async def test_a_currency_is_named_beside_what_else_is_wrong(world: World) -> None:
+    """Whoever mends a request mends it once."""
+    with pytest.raises(Refusal) as refused:
+        await open_checkout(hosting(world), asked(), new(currency="JPY", return_to="https://elsewhere.example/"))
+
+    assert [each.path for each in refused.value.fields] == ["return_to", "currency"]

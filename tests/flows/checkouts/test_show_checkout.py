@@ -17,6 +17,8 @@ async def test_it_shows_the_state_and_neither_secret_nor_personal_data(world: Wo
         "id": checkout.id,
         "kind": "payment",
         "state": "open",
+        "reason": None,
+        "may_still_be_paid": True,
         "explanation": "The customer has not finished it yet, as far as the service knows.",
         "account": "gateway",
         "order_id": "A-1",

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from tests.flows.console.books import PAYMENT, PLAN, ended, everything, id_at, operation
+from tests.flows.console.books import MERCHANT, PAYMENT, PLAN, ended, everything, id_at, operation
 from tests.flows.console.desk import MINUTE_MS, START_MS, Desk
 from tests.flows.console.test_find import hired
 
@@ -65,7 +65,7 @@ async def test_the_sentences_can_be_read_to_a_customer(desk: Desk) -> None:
     assert "The gateway answered that it was declined." in texts
     assert "The gateway answered that it was done." in texts
     assert "An installment was paid: LKR 1,000.00." in texts
-    assert f"The bank took the payment {PAYMENT} back, LKR 1,000.00." in texts
+    assert f"The payment {PAYMENT} was charged back by the bank, LKR 1,000.00." in texts
     assert "plain accepted it; it was sent once." in texts
     assert any(text == "It waits to be sent to plain." for text in texts)
 
@@ -104,6 +104,16 @@ async def test_an_order_of_another_merchant_with_the_same_id_is_another_order(de
     assert [each.account for each in ours.operations] == ["gateway"]
     assert [each.account for each in theirs.operations] == ["second"]
     assert (ours.is_configured, theirs.is_configured) == (True, False)
+
+
+async def test_an_account_that_had_two_merchants_has_the_money_of_both(desk: Desk) -> None:
+    """Support reads one order, and the sum is of all that was paid under its name."""
+    for number, merchant in enumerate((MERCHANT, "f" * 16), 1):
+        row = await operation(desk, number, merchant=merchant)
+        await ended(desk, row, Event.SUCCEEDED, START_MS + 1, Evidence(), payment_id=f"32002500000{number}")
+    (sums,) = (await shown(desk)).money.balance.currencies
+
+    assert (sums.paid_minor, sums.left_minor) == (200_000, 200_000)
 
 
 async def test_each_name_of_a_merchant_leads_to_one_line_of_time(desk: Desk) -> None:

@@ -130,29 +130,6 @@ async def test_another_amount_than_was_requested_needs_attention(world: InboxWor
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
-async def test_an_order_that_was_paid_twice_needs_attention(world: InboxWorld) -> None:
-    """The customer paid in two windows; an operator decides which payment is refunded."""
-    await world.open_checkout()
-    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
-    await world.take(body_of())
-    taken = await world.take(body_of(payment_id="320025000002"))
-
-    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.SECOND_PAYMENT)
-    assert (await world.checkout()).payment_id == PAYMENT_ID
-
-
-async def test_an_order_that_was_charged_and_then_paid_on_a_page_needs_attention(world: InboxWorld) -> None:
-    """The server charged the order, and the customer edited another form to pay it as well: nobody asked for that."""
-    await world.charge(OutcomeKind.SUCCEEDED, payment_id="320025000009", order_id="A-1")
-    world.payments.append(payment_of(payment_id="320025000009"))
-    assert (await world.take(body_of())).reason is NotificationReason.NOT_SHOWN
-    world.payments.append(payment_of())
-    await world.later()
-
-    (taken,) = await world.all()
-    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.SECOND_PAYMENT)
-
-
 async def test_a_payment_of_an_order_whose_charge_failed_is_an_alert_in_the_end(world: InboxWorld) -> None:
     """Somebody else may have asked for it, such as the shop itself. Money on a known order isn't ignored unheard."""
     await world.charge(OutcomeKind.DECLINED, payment_id="320025000009", order_id="A-1")
@@ -415,8 +392,8 @@ async def test_an_authorization_of_another_operation_proves_nothing(world: Inbox
 @pytest.mark.parametrize("payment_id", [None, "320000000009"])
 async def test_an_operations_authorization_completes_no_checkout(world: InboxWorld, payment_id: str | None) -> None:
     """One authorization would count for two; the payment beside its token is not signed, and may be any."""
-    await world.open_checkout(CheckoutKind.AUTHORIZATION)
     await world.charge(OutcomeKind.SUCCEEDED, HOLD, authorization_token=AUTHORIZATION_TOKEN)
+    await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=payment_id, authorization_token=AUTHORIZATION_TOKEN))
 
     assert taken.reason is NotificationReason.OPERATION_RESOLVED

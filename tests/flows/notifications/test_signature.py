@@ -164,8 +164,8 @@ async def test_a_charge_that_is_made_at_once_is_never_notified_as_an_authorizati
 
 async def test_an_amount_with_separators_has_the_text_of_one_without(world: InboxWorld) -> None:
     """The gateway's forms never have them, and its notifications once did."""
-    await world.open_checkout(**{**FORM, "amount_minor": 251_000, "order_id": "A1", "guard": "A1"})
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
+    await world.open_checkout(**{**FORM, "amount_minor": 251_000, "order_id": "A1", "guard": "A1"})
     await world.take(
         body_of("3", order_id="A1", payhere_amount="2,510.00", payment_id=None, authorization_token=AUTHORIZATION_TOKEN)
     )
@@ -209,10 +209,10 @@ async def test_an_incomplete_list_proves_nothing(world: InboxWorld) -> None:
 
 async def test_what_a_process_of_an_earlier_version_did_counts_too(world: InboxWorld) -> None:
     """It gives out forms without storing a text, beside a process of this version."""
-    await world.open_checkout(CheckoutKind.RECURRING, plan=Plan(recurrence="1 Month", duration="1 Year"), **FORM)
     await world.charge(OutcomeKind.SUCCEEDED, SAME_TEXT, authorization_token="t" * 36)
     await world.database.write(_run("DELETE FROM signed_texts"))
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD, "k-2")
+    await world.open_checkout(CheckoutKind.RECURRING, plan=Plan(recurrence="1 Month", duration="1 Year"), **FORM)
     await world.take(HELD)
 
     assert await seen(world, operation) == (State.NEEDS_ATTENTION, MatchResult.TEXT_OF_ANOTHER)

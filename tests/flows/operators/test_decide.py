@@ -10,7 +10,8 @@ from payrelay.core.calls import CancelSubscription, Capture, Refund, Void
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import FROZEN, Event, Operation, State, advance
 from payrelay.core.payments.payment import payment_number
-from payrelay.flows.operators.decidable import Decision, UndecidedError, UnknownOperationError
+from payrelay.errors import UndecidedError
+from payrelay.flows.operators.decidable import Decision, UnknownOperationError
 from payrelay.flows.operators.decide import ATTEMPTS_MAX, Consequence, decide, preview_decisions, sentences_of
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge

@@ -14,6 +14,7 @@ from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import (
     EVENT_OF_OUTCOME,
+    FIRST_INQUIRY_MS,
     FROZEN,
     OPEN_STATES,
     SEND_WITHIN_S,
@@ -182,14 +183,17 @@ class TestRepeats:
     async def test_a_second_charge_of_an_open_order_is_refused_whoever_asks(
         self, world: World, principal: str, *, is_named: bool
     ) -> None:
-        """With another key it would else be sent; the operation with the guard is named to its owner only."""
+        """With another key it would else be sent; the operation with the guard is named to its owner only.
+
+        So is the moment of the next look at the gateway.
+        """
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
         await charge(world.relay, asked("k-1"), CHARGE)
         refusal = await refused(world, "k-2", principal=principal)
         operation_id = (await world.operation()).id
         assert refusal.code is Code.IN_PROGRESS
         assert refusal.operation_id == (operation_id if is_named else None)
-        assert refusal.retry_after_s == 10
+        assert refusal.retry_after_s == (FIRST_INQUIRY_MS // 1000 if is_named else 10)
         assert world.account.ledger == [CHARGE]
 
     async def test_another_name_for_the_same_merchant_is_no_way_around_the_guard(self, world: World) -> None:

@@ -161,6 +161,32 @@ async def test_the_searches_end_where_none_works(office: Office) -> None:
     assert await asked(office) == AskedOrders(failed=3, is_ended_early=True)
 
 
+@pytest.mark.parametrize("unreadable", [{"amount_minor": None}, {"at_ms": None}])
+async def test_a_payment_that_cant_be_read_is_not_missing(office: Office, unreadable: dict[str, None]) -> None:
+    """The gateway showed it: whoever says that it isn't there has read the answer as another one."""
+    await office.pay()
+    office.wait(1)
+    shown = seen()
+    office.world.account.observations.append(
+        msgspec.structs.replace(shown, payments=(msgspec.structs.replace(shown.payments[0], **unreadable),))
+    )
+    assert await asked(office) == AskedOrders(unreadable=1)
+    assert told(await office.run()) == [("320025000001", BooksVerdict.UNKNOWABLE)]
+
+
+async def test_a_state_that_the_gateway_does_not_document_is_a_difference(office: Office) -> None:
+    """Its record may have a word tomorrow that nobody here has heard of."""
+    await office.pay()
+    office.wait(1)
+    shown = seen()
+    odd = msgspec.structs.replace(shown.payments[0], status=PaymentStatus.OTHER)
+    office.world.account.observations.append(msgspec.structs.replace(shown, payments=(odd,)))
+    assert await asked(office) == AskedOrders(asked=1)
+    [found] = (await office.run()).listed
+    assert (found.verdict, found.basis) == (BooksVerdict.DIFFERENT, Basis.SEARCH)
+    assert found.why.endswith("the gateway's record has it in a state that isn't known here")
+
+
 async def test_a_search_that_fails_shows_nothing(office: Office) -> None:
     """A gateway that can't be asked has not said that the payment isn't there."""
     await office.pay()

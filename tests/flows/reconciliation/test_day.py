@@ -14,7 +14,7 @@ from tests.samples import IMPORTED
 from payrelay.core.console.roles import Act
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.reconciliation.days import DayReport
-from payrelay.core.reconciliation.entries import EntryStanding
+from payrelay.core.reconciliation.entries import EntryStanding, LineState
 from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile
 from payrelay.core.reconciliation.verdicts import BooksVerdict
 from payrelay.errors import Refusal
@@ -316,6 +316,65 @@ async def test_money_for_what_was_declined_is_told(office: Office) -> None:
     await office.feed(PAID)
     [found] = (await office.run()).listed
     assert (found.verdict, found.concern) == (BooksVerdict.DIFFERENT, "taken_though_failed")
+
+
+async def test_what_was_declined_on_both_sides_is_booked_with_nothing(office: Office) -> None:
+    """A portal lists what failed, too: its amount was income in the journal, though no money ever moved."""
+    await office.pay(None)
+    await office.feed(PAID.replace("RECEIVED", "FAILED"))
+    [alone] = (await office.run()).sums or [None]
+    assert alone is None, "our charge has no number, and no money was taken: there is nothing to tell"
+    await declined_with_a_number(office)
+    await office.feed(FOREIGN.replace("RECEIVED", "FAILED"), name="b.csv")
+    [agreed] = (await office.run()).sums
+    assert (agreed.verdict, agreed.count, agreed.moved_nothing) == (BooksVerdict.AGREED, 1, 1)
+    assert (agreed.ours_minor, agreed.theirs_minor, agreed.booked_minor) == (0, 0, 0)
+
+
+async def declined_with_a_number(office: Office) -> None:
+    """Makes a charge that the gateway declines as the payment of FOREIGN."""
+    office.world.account.script.append(outcome_of(OutcomeKind.DECLINED, payment_id="320025000002"))
+    await charge(office.relay, asked("k-declined"), msgspec.structs.replace(CHARGE, order_id="B-1", amount_minor=700))
+
+
+@pytest.mark.parametrize("word", ["SETTLED", ""])
+async def test_a_word_that_nobody_knows_is_told_and_named(office: Office, word: str) -> None:
+    """Beside a payment of ours, a declined one, and a stranger's: none of them is agreed on, and none is left out."""
+    await office.pay()
+    await declined_with_a_number(office)
+    rows = (PAID, FOREIGN, FOREIGN.replace("0002", "0003").replace("B-1", "C-1"))
+    imported = await office.feed(*(each.replace("RECEIVED", word) for each in rows))
+    assert imported.summary.unknown_words == {word: 3}
+    report = await office.run()
+    assert told(report) == [
+        ("320025000001", BooksVerdict.DIFFERENT),
+        ("320025000002", BooksVerdict.DIFFERENT),
+        ("320025000003", BooksVerdict.ONLY_THEIRS),
+    ]
+    assert all((f'"{word}"' if word else "says no state") in each.why for each in report.listed)
+    assert all(each.booked_minor == 0 for each in report.sums)
+
+
+async def test_a_file_that_is_read_again_by_a_better_profile_explains_its_words(office: Office) -> None:
+    """Whoever adds the word to the profile must not be left with the difference of before."""
+    await office.pay()
+    await office.feed(PAID.replace("RECEIVED", "Settled"))
+    assert told(await office.run()) == [("320025000001", BooksVerdict.DIFFERENT)]
+    better = msgspec.structs.replace(BUILT_IN["payments"], states={"settled": LineState.TAKEN})
+    await office.read(better, HEADER, PAID.replace("RECEIVED", "SETTLED"))
+    report = await office.run()
+    assert told(report) == []
+    assert [each.booked_minor for each in report.sums] == [100_000]
+
+
+async def test_a_total_says_which_lines_it_was_compared_with(office: Office) -> None:
+    """On these words rests that a file is complete; the history keeps them."""
+    await office.pay()
+    imported = await office.feed(PAID, FOREIGN.replace("RECEIVED", "FAILED"), covers=False)
+    await office.vouch([imported], Completeness(first=DAY, last=DAY, total_minor=100_000))
+    assert (await office.run()).rests_on == (
+        "payment: ann said so; 2 lines, the sum 1000.00 agrees, of the 1 lines that took money",
+    )
 
 
 async def test_a_file_with_a_refused_line_is_not_complete(office: Office) -> None:

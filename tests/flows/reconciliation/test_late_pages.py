@@ -9,7 +9,7 @@ from tests.samples import ASKED, CHECKOUT
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Details
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
-from payrelay.core.reconciliation.verdicts import BooksVerdict, Concern
+from payrelay.core.reconciliation.verdicts import Aspect, BooksVerdict, Concern
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.errors import Refusal
 from payrelay.flows.reconciliation.close import close_day
@@ -178,3 +178,59 @@ async def test_a_page_takes_back_the_installment_that_was_agreed_on(office: Offi
     later = await office.run(NEXT)
     booked = sum(each.booked_minor for each in later.corrections) - sum(each.booked_minor for each in later.taken_back)
     assert booked == 0
+
+
+FEE = PAID.replace("1000.00", "10.00")
+
+
+async def approved(office: Office, amount_minor: int | None) -> None:
+    """Has a customer approve a card on a page."""
+    kind = CheckoutKind.PREAPPROVAL
+    page = await offered(office, kind=kind, amount_minor=amount_minor, first_minor=amount_minor)
+    await notified(office, page, payment_id=None if amount_minor is None else "320025000001")
+
+
+@pytest.mark.parametrize("state", ["RECEIVED", "REFUNDED", "REFUND REQUESTED"])
+async def test_the_fee_of_an_approval_is_known(office: Office, state: str) -> None:
+    """The gateway takes it and gives it back by itself. Called a stranger's payment, each approval rang an alarm."""
+    await approved(office, None)
+    await office.feed(FEE.replace("RECEIVED", state))
+    report = await office.run()
+    assert told(report) == []
+    [agreed] = report.sums
+    assert (agreed.verdict, agreed.booked_minor) == (BooksVerdict.AGREED, 1_000 if state == "RECEIVED" else 0)
+
+
+async def test_no_statement_lacks_the_fee_of_an_approval(office: Office) -> None:
+    """Whether it is listed is the gateway's business."""
+    await approved(office, None)
+    await office.feed()
+    assert (await office.run()).sums == ()
+
+
+async def test_an_approval_explains_nothing_but_its_fee(office: Office) -> None:
+    """A payment of another amount on its order is one that nobody here made."""
+    await approved(office, None)
+    await office.feed(PAID)
+    [found] = (await office.run()).listed
+    assert (found.verdict, found.aspects) == (BooksVerdict.DIFFERENT, (Aspect.AMOUNT,))
+
+
+async def test_what_an_approval_charges_is_a_payment_of_ours(office: Office) -> None:
+    """It was asked for with the approval, and the gateway showed it."""
+    await approved(office, 100_000)
+    await office.feed(PAID)
+    [agreed] = (await office.run()).sums
+    assert (agreed.verdict, agreed.booked_minor) == (BooksVerdict.AGREED, 100_000)
+
+
+@pytest.mark.parametrize("state", [CheckoutState.CANCELLED, CheckoutState.FAILED, CheckoutState.EXPIRED])
+async def test_a_word_that_nobody_knows_is_told_of_a_page_that_has_ended(office: Office, state: CheckoutState) -> None:
+    """The customer may have paid after all, and the word may say so."""
+    page = await offered(office)
+    ended = msgspec.structs.replace(page, state=state, version=2, guard=None)
+    await office.relay.checkouts.change(ended, has_event=False)
+    await office.feed(PAID.replace("RECEIVED", "SETTLED"))
+    [found] = (await office.run()).listed
+    assert (found.verdict, found.aspects, found.concern) == (BooksVerdict.DIFFERENT, (Aspect.STATE,), None)
+    assert '"SETTLED"' in found.why

@@ -116,6 +116,30 @@ async def test_a_refund_whose_first_try_was_executed_gets_that_refund(lost: Lost
     await require_held(lost, lost.refund, "k-2")
 
 
+@pytest.mark.parametrize("status", [PaymentStatus.REFUND_REQUESTED, PaymentStatus.CHARGED_BACK])
+async def test_a_repeat_is_not_refused_by_what_its_own_first_try_may_have_done(
+    lost: LostWorld, status: PaymentStatus
+) -> None:
+    """Somebody has read since that the money went back: "already refunded" would be said of the client's own refund."""
+    lost.account.execute(lost.refund, at_ms=MOST_MS)
+    lost.account.shown = [(msgspec.structs.replace(each, status=status), at_ms) for each, at_ms in lost.account.shown]
+    lost.lose()
+    seen, now_ms = tuple(each for each, _ in lost.account.shown), lost.world.clock.now_ms()
+    await lost.world.relay.read_cache.note_payments(lost.account.merchant, seen, seen_at_ms=now_ms)
+    await require_held(lost, lost.refund)
+
+
+async def test_a_cleared_refund_is_refused_by_the_figures(lost: LostWorld) -> None:
+    """The record shows no refund yet, so the request was never carried out; but another one gave the payment back."""
+    shown = list(lost.account.shown)
+    await lost.make(lost.refund, "before the loss")
+    lost.account.shown = shown
+    lost.lose()
+    with pytest.raises(Refusal, match="already refunded"):
+        await lost.make(lost.refund)
+    assert lost.account.effects == [lost.refund]
+
+
 async def test_a_retry_beside_a_new_installment_is_for_a_person(lost: LostWorld) -> None:
     """The gateway also charges by itself: nothing says whose the installment is, and another one would be too much."""
     lost.account.execute(RETRY, at_ms=MOST_MS)

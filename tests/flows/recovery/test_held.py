@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.databases import sqlite_url
+from tests.flows.hosted import hosting, opened
 from tests.flows.world import CHARGE, START_MS, Crash, Raising, World, asked, outcome_of
 
 from payrelay.clock import Clock
@@ -19,9 +20,8 @@ from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import Event, Kind, Operation, State
 from payrelay.core.payments.proof import shown_before
 from payrelay.core.recovery.held_decisions import HeldDecision
-from payrelay.errors import Code, Refusal, StoreDoubtful, StoreUnavailable
+from payrelay.errors import Code, Refusal, StoreDoubtful, StoreUnavailable, UndecidedError
 from payrelay.flows.operations.intent import Intent
-from payrelay.flows.operators.decidable import UndecidedError
 from payrelay.flows.operators.decide import decide, preview_decisions
 from payrelay.flows.operators.review import ReviewFilter, list_for_operator
 from payrelay.flows.payments.charge import charge
@@ -233,6 +233,17 @@ async def test_a_paused_account_sends_nothing(books: World) -> None:
 
     assert (await books.operation()).state is State.HELD
     assert books.account.sent == []
+
+
+async def test_what_is_held_is_not_sent_beside_an_open_page(world: World) -> None:
+    """The page was opened right before the request was held; its customer would pay twice."""
+    page = await opened(hosting(world))
+    await held(world)
+    with pytest.raises(Refusal, match=f"the checkout {page.id}, which is open") as refused:
+        await decided(world, HeldDecision.SEND)
+
+    assert (refused.value.code, world.account.sent) == (Code.IN_PROGRESS, [])
+    assert (await world.operation()).state is State.HELD
 
 
 async def test_another_merchants_account_sends_nothing(world: World) -> None:

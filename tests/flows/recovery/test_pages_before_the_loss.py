@@ -20,13 +20,13 @@ from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.checkouts.shown import Shown
 from payrelay.core.outcomes import Reading
 from payrelay.core.recovery.held_decisions import PageDecision
-from payrelay.errors import Code
+from payrelay.errors import Code, Refusal, UndecidedError
+from payrelay.flows.checkouts.close_checkout import close_checkout
 from payrelay.flows.checkouts.decide_after_loss import decide_checkout
 from payrelay.flows.checkouts.finish_checkout import end_checkouts
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.show_checkout import DOUBT_SENTENCE, show_checkout
 from payrelay.flows.operators.alert_messages import MESSAGES
-from payrelay.flows.operators.decidable import UndecidedError
 from payrelay.flows.relay import Relay
 from payrelay.store.alerts import Alert, AlertSubject
 
@@ -68,6 +68,30 @@ async def test_no_form_goes_out_before_the_gateway_can_show_the_lost_time(lost: 
     assert repeated["url"] is not None
     assert data_of(await show_checkout(relay, asked(), checkout.id))["explanation"] == DOUBT_SENTENCE
     assert lost.account.searched == []
+
+
+async def test_no_page_is_closed_before_the_gateway_can_show_the_lost_time(lost: LostWorld) -> None:
+    """It doesn't end by its time any earlier: its order would be free, although the customer may have paid."""
+    relay, checkout = await _relay_and_page(lost)
+    lost.lose(now_ms=LOOKED_MS - 1)
+    with pytest.raises(Refusal) as refused:
+        await close_checkout(relay, asked(), checkout.id)
+
+    assert (refused.value.code, refused.value.msg) == (Code.UNAVAILABLE, DOUBT_SENTENCE)
+    assert (await current(relay, checkout.id)).state is CheckoutState.OPEN
+    assert lost.account.searched == []
+
+
+@pytest.mark.parametrize("is_paid", [True, False])
+async def test_a_page_is_closed_once_the_gateway_can_show_the_lost_time(lost: LostWorld, *, is_paid: bool) -> None:
+    """The look of the closing finds what was paid within it."""
+    relay, checkout = await _relay_and_page(lost)
+    if is_paid:
+        lost.account.shown.append((PAID, 0))
+        with pytest.raises(Refusal, match="is completed already"):
+            await close_checkout(relay, asked(), checkout.id)
+    else:
+        assert data_of(await close_checkout(relay, asked(), checkout.id))["reason"] == "closed"
 
 
 async def test_a_page_that_was_paid_in_the_lost_time_says_so(lost: LostWorld) -> None:

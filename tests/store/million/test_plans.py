@@ -68,6 +68,7 @@ SAMPLES: Final = {
     "events.feed.READ_BETWEEN": {3: "100", 4: "200"},
     "events.feed.READ_TYPES": {3: "100", 4: "200"},
     "events.feed.LAST_KEPT": {1: "100", 2: "200"},
+    "orders.facts.FACTS": {4: "501"},
 }
 """Parameters that aren't usual ones of their types."""
 

@@ -12,7 +12,7 @@ from tests.digests import digests_of
 from payrelay.core.console.operator import NewAct
 from payrelay.core.console.roles import Act
 from payrelay.core.reconciliation.days import Closure
-from payrelay.core.reconciliation.entries import Movement, StatementLine
+from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine
 from payrelay.core.reconciliation.judging import judge
 from payrelay.core.reconciliation.payouts_compared import PayoutParts
 from payrelay.errors import Outdated
@@ -59,13 +59,16 @@ async def booked(stores: ReconciliationStores, day: date) -> list[StatementLine]
 
 
 async def test_a_line_is_stored_once_and_read_as_it_was(database: Database) -> None:
-    """Another place, or another time of reading, makes it no other line; another amount does."""
+    """Another place, or another time of reading, makes it no other line; another amount, or another word, does."""
     lines = stores_of(database).lines
     first = line(1, fee_minor=5, net_minor=6, payout_id="P9", at_ms=NOON_MS)
     again = msgspec.structs.replace(first, place="elsewhere", known_at_ms=9, expected_fee_minor=4)
     other = msgspec.structs.replace(first, amount_minor=7)
+    worded = msgspec.structs.replace(first, state=LineState.OTHER, word="SETTLED")
     assert await lines.add(MERCHANT, [first, again]) == 1
     assert await lines.add(MERCHANT, [first, other]) == 1
+    assert await lines.add(MERCHANT, [worded, msgspec.structs.replace(worded, word="DISPUTED")]) == 2
+    assert worded in await lines.of(MERCHANT, ["1"], [])
     assert await lines.of(MERCHANT, ["1"], []) == await lines.of(MERCHANT, [], ["A-1"])
     assert {each.amount_minor for each in await lines.of(MERCHANT, ["1"], ["A-1"])} == {7, 100_001}
     assert first in await booked(stores_of(database), DAY)
@@ -83,11 +86,13 @@ async def test_a_line_of_a_closed_day_is_booked_on_the_next(database: Database) 
 
 
 async def test_what_names_a_payout_is_summed_up(database: Database) -> None:
-    """Payments count after their fees, and what was given back counts against them."""
+    """Payments count after their fees, and what was given back counts against them; what took no money doesn't."""
     lines = stores_of(database).lines
     given_back = refund_line("r", 300, 1, payout_id="P9")
     paid = [line(1, payout_id="P9", amount_minor=1_000, fee_minor=33), line(2, payout_id="P9", net_minor=500)]
     await lines.add(MERCHANT, [*paid, given_back, PAYOUT])
+    failed = [line(3, payout_id="P9", state=LineState.NOT_TAKEN), line(4, payout_id="P9", state=LineState.AUTHORIZED)]
+    await lines.add(MERCHANT, failed)
     assert await lines.parts(MERCHANT, ["P9", "P1"]) == {"P9": PayoutParts(1_167, 3)}
     assert await lines.payouts(MERCHANT, DAY, DAY) == [PAYOUT]
 

@@ -18,6 +18,11 @@ MONEY: Final = frozenset(
         "net",
         "unit_price",
         "total_price",
+        "paid",
+        "held",
+        "given_back",
+        "charged_back",
+        "left",
     }
 )
 """Members that are money: they have at least two decimals."""

@@ -25,6 +25,7 @@ class PayrelayError(Exception):
         http_status: of the answer; None where there was none.
         request_id: finds the request in the service's log.
         operation_id: the operation that the error is about, where it is yours.
+        checkout_id: the checkout that the error is about, where it is yours.
         fields: the wrong fields.
         retry_after_s: the seconds after which the same call may do better; None where waiting doesn't help.
     """
@@ -40,6 +41,7 @@ class PayrelayError(Exception):
         http_status: int | None = None,
         request_id: str | None = None,
         operation_id: str | None = None,
+        checkout_id: str | None = None,
         fields: tuple[FieldProblem, ...] = (),
         retry_after_s: float | None = None,
     ) -> None:
@@ -49,6 +51,7 @@ class PayrelayError(Exception):
         self.http_status = http_status
         self.request_id = request_id
         self.operation_id = operation_id
+        self.checkout_id = checkout_id
         self.fields = fields
         self.retry_after_s = retry_after_s
 

@@ -4,9 +4,10 @@ Times are texts of RFC 3339 in UTC, but for ``date``, which is in the gateway's 
 Numbers of the gateway's, such as ``payment_id``, are texts. A member that is missing is None.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Self
 
 from payrelay_client.decoding import Model
 
@@ -121,6 +122,22 @@ class Payment(Model):
     items: tuple[LineItem, ...] = ()
 
 
+class PaymentList(tuple[Payment, ...]):  # noqa: SLOT001 - a tuple can have no other slots
+    """Payments as the gateway records them.
+
+    Attributes:
+        missing: the ids of payments that took money, and that the gateway's record doesn't show yet.
+    """
+
+    missing: tuple[str, ...]
+
+    def __new__(cls, payments: Iterable[Payment] = (), missing: Iterable[str] = ()) -> Self:
+        """Makes it of the payments that are shown, and the ids of those that aren't."""
+        made = super().__new__(cls, payments)
+        made.missing = tuple(missing)
+        return made
+
+
 @dataclass(frozen=True, kw_only=True)
 class Subscription(Model):
     """A subscription as the gateway records it; ``payments`` only where they were asked for."""
@@ -137,7 +154,7 @@ class Subscription(Model):
     amount_detail: AmountDetail | None = None
     payment_method: PaymentMethod | None = None
     items: tuple[LineItem, ...] = ()
-    payments: tuple[Payment, ...] = ()
+    payments: PaymentList = field(default_factory=PaymentList)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,12 +189,14 @@ class Checkout(Model):
     """A checkout, as far as its outcome is known.
 
     ``state`` is ``open``, ``completed``, ``notified``, ``failed``, ``cancelled`` or ``expired``; only ``completed`` is
-    final.
+    final. ``reason`` is ``closed`` where it is cancelled because its page was closed, and else None.
     """
 
     id: str = ""
     kind: str = ""
     state: str = ""
+    reason: str | None = None
+    may_still_be_paid: bool = False
     explanation: str = ""
     account: str = ""
     order_id: str = ""
@@ -297,6 +316,95 @@ class OperationDetail(Operation):
     history: tuple[HistoryEntry, ...] = ()
     chargebacks: tuple[Chargeback, ...] = ()
     answer: FinishedAnswer | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalanceDoubt(Model):
+    """Something of a balance that isn't certain: the word for programs, and a sentence for people."""
+
+    kind: str = ""
+    explanation: str = ""
+    id: str | None = None
+    payment_id: str | None = None
+    amount: Decimal | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalanceFigure(Model):
+    """Where a figure of a payment comes from: ``source`` is ``operation``, ``checkout``, ``record`` and so on."""
+
+    figure: str = ""
+    source: str = ""
+    id: str | None = None
+    amount: Decimal | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurrencyBalance(Model):
+    """Sums of one currency: ``paid`` is ``given_back``, ``charged_back`` and ``left`` together."""
+
+    currency: str = ""
+    paid: Decimal | None = None
+    held: Decimal | None = None
+    given_back: Decimal | None = None
+    charged_back: Decimal | None = None
+    left: Decimal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaymentBalance(Model):
+    """One payment of an order. ``paid`` and ``left`` are None where money was taken, and nothing says how much."""
+
+    payment_id: str | None = None
+    currency: str | None = None
+    paid: Decimal | None = None
+    held: Decimal | None = None
+    held_until: str | None = None
+    given_back: Decimal | None = None
+    charged_back: Decimal | None = None
+    left: Decimal | None = None
+    is_certain: bool = False
+    figures: tuple[BalanceFigure, ...] = ()
+    doubts: tuple[BalanceDoubt, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderCheckout(Model):
+    """A page of an order, in short."""
+
+    id: str = ""
+    kind: str = ""
+    state: str = ""
+    explanation: str = ""
+    amount: Decimal | None = None
+    currency: str = ""
+    payment_id: str | None = None
+    subscription_id: str | None = None
+    created_at: str = ""
+    updated_at: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order(Model):
+    """The money of an order. Where ``is_complete`` is false it has too much to be added up, and there are no sums.
+
+    ``…_left_out`` says how many more payments, operations and pages there are than are shown.
+    """
+
+    order_id: str = ""
+    account: str = ""
+    is_certain: bool = False
+    is_complete: bool = False
+    balances: tuple[CurrencyBalance, ...] = ()
+    payments: tuple[PaymentBalance, ...] = ()
+    payments_left_out: int = 0
+    doubts: tuple[BalanceDoubt, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    operations_left_out: int = 0
+    checkouts: tuple[OrderCheckout, ...] = ()
+    checkouts_left_out: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,6 +102,17 @@ class Reply:
         return named if isinstance(named, str) else None
 
     @property
+    def checkout_id(self) -> str | None:
+        """The checkout that an error is about, where it is one's own."""
+        named = self.error.get("checkout_id")
+        return named if isinstance(named, str) else None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The ids of payments that took money, and that the gateway's record doesn't show yet."""
+        return tuple(filter(None, self.headers.get("payrelay-missing", "").split(",")))
+
+    @property
     def is_replay(self) -> bool:
         """Whether this is the finished answer of an earlier request."""
         return self.headers.get("idempotent-replayed") == "true"
@@ -190,20 +201,23 @@ def error_of(reply: Reply | NoReply) -> PayrelayError:
         return NoAnswer(reply.message, code=reply.reason, retry_after_s=reply.retry_after_s)
     fallback = ServiceFault if reply.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR else InvalidRequest
     kind = _BY_CODE.get(reply.code) or _BY_STATUS.get(reply.http_status, fallback)
+    if kind is NotFound and reply.error.get("retry") == "after":
+        kind = Busy  # it is there, and not shown yet
     return kind(
         reply.msg,
         code=reply.code,
         http_status=reply.http_status,
         request_id=reply.request_id,
         operation_id=reply.operation_id,
+        checkout_id=reply.checkout_id,
         fields=_fields_of(reply.error.get("fields")),
         retry_after_s=reply.retry_after_s,
     )
 
 
 def is_empty_list(reply: Reply) -> bool:
-    """Tells whether a 404 says that a list of the gateway's is empty."""
-    return reply.http_status == HTTPStatus.NOT_FOUND and reply.data == []
+    """Tells whether a 404 says that a list of the gateway's is empty, and not that it doesn't show something yet."""
+    return reply.http_status == HTTPStatus.NOT_FOUND and reply.is_final and reply.data == []
 
 
 def next_cursor(link: str | None) -> str | None:

@@ -2,6 +2,7 @@
 
 import type { Call, Caller } from "../calls.js";
 import type { Effects } from "../effects.js";
+import { NotFound } from "../errors.js";
 import { nextLink, type Page, Pages, queryMember } from "../paging.js";
 import type { CallOptions } from "../settings.js";
 import type { Answer } from "../transport.js";
@@ -30,6 +31,16 @@ export abstract class Noun {
     return readingOf(await this.caller.ask(gatewayRead(path, options, query), options));
   }
 
+  /** A list of the gateway's; an empty one where it has none. */
+  protected async readingOfList<T>(path: string, options?: ReadOptions): Promise<Reading<T[]>> {
+    try {
+      return await this.reading<T[]>(path, options);
+    } catch (error) {
+      if (error instanceof NotFound && Array.isArray(error.data)) return { data: [], isStale: false, ageS: 0, missing: [] };
+      throw error;
+    }
+  }
+
   /** A list whose answers name the next page in a Link header. */
   protected linked<T>(path: string, query: object, options?: CallOptions): Pages<T> {
     const page = async (cursor: string | undefined): Promise<Page<T>> => {
@@ -53,6 +64,7 @@ export function readingOf<T>(got: Answer): Reading<T> {
     data: got.data as T,
     isStale: got.headers.get("Payrelay-Stale") === "true",
     ageS: Number.isFinite(ageS) ? ageS : 0,
+    missing: (got.headers.get("Payrelay-Missing") ?? "").split(",").filter((id) => id !== ""),
   };
 }
 

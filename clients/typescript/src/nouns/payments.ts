@@ -1,7 +1,6 @@
 /** Payments: charges, authorizations, captures, refunds and voids. */
 
 import type { EffectOptions } from "../effects.js";
-import { NotFound } from "../errors.js";
 import type { Outcome } from "../outcome.js";
 import type {
   Capture,
@@ -30,8 +29,8 @@ export class Payments extends Noun {
   }
 
   /**
-   * Refunds a payment, or a part of it; gives the gateway's number of the refund. With a store a part needs a name, such as that of
-   * the return.
+   * Refunds all that is left of a payment, or a part of it; gives the gateway's number of the refund. With a store a part needs a
+   * name, such as that of the return. Without a store two equal parts within the service's repeat window (24 hours) are one refund.
    */
   refund(request: RefundRequest, options?: EffectOptions): Promise<Outcome<string | null>> {
     const call = { method: "POST", path: "/payments/refund", body: request } as const;
@@ -45,13 +44,11 @@ export class Payments extends Noun {
     return this.effects.run({ kind: "void", call }, options);
   }
 
-  /** Gives the successful payments of an order; none where it has none. */
-  async ofOrder(orderId: string, options: ReadOptions = {}): Promise<Reading<PaymentRecord[]>> {
-    try {
-      return await this.reading<PaymentRecord[]>(`/payments/${segment(orderId)}`, options);
-    } catch (error) {
-      if (error instanceof NotFound && Array.isArray(error.data)) return { data: [], isStale: false, ageS: 0 };
-      throw error;
-    }
+  /**
+   * Gives the successful payments of an order; none where it has none. `missing` names payments that took money and that the gateway
+   * doesn't show yet. Where it shows none at all, and some took money, this throws Busy: the order isn't unpaid.
+   */
+  ofOrder(orderId: string, options: ReadOptions = {}): Promise<Reading<PaymentRecord[]>> {
+    return this.readingOfList(`/payments/${segment(orderId)}`, options);
   }
 }

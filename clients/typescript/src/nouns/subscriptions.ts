@@ -21,9 +21,9 @@ export class Subscriptions extends Noun {
     return this.reading(`/subscriptions/${segment(id)}`, options, query);
   }
 
-  /** Gives the payments of a subscription. */
+  /** Gives the payments of a subscription; `missing` and Busy are as for the payments of an order. */
   payments(id: string, options?: ReadOptions): Promise<Reading<PaymentRecord[]>> {
-    return this.reading(`/subscriptions/${segment(id)}/payments`, options);
+    return this.readingOfList(`/subscriptions/${segment(id)}/payments`, options);
   }
 
   /** Charges the failed installment. With a store it needs a name that tells one failure from the next, such as its date. */

@@ -81,6 +81,10 @@ export interface Checkout {
   id: string;
   kind: CheckoutKind;
   state: "open" | "notified" | "completed" | "failed" | "cancelled" | "expired";
+  /** `closed` where it is cancelled because its page was closed. */
+  reason: string | null;
+  /** Whether the customer may pay it yet: on its page, or by a form that is out. */
+  may_still_be_paid: boolean;
   explanation: string;
   account: string;
   order_id: string;

@@ -37,7 +37,7 @@ export interface CaptureRequest {
   deduction_details?: string;
 }
 
-/** The body of a refund; without an amount the whole payment is refunded. */
+/** The body of a refund; without an amount all that is left of the payment is refunded. */
 export interface RefundRequest {
   payment_id: string;
   description: string;
@@ -145,4 +145,6 @@ export interface Reading<T> {
   readonly isStale: boolean;
   /** The seconds since the gateway was asked. */
   readonly ageS: number;
+  /** The ids of payments that took money, and that the gateway's record doesn't show yet; of a read of payments. */
+  readonly missing: readonly string[];
 }

@@ -7,6 +7,8 @@ export class PayrelayError extends Error {
     httpStatus;
     requestId;
     operationId;
+    /** The checkout that the error is about, where it is yours. */
+    checkoutId;
     fields;
     /** How many seconds to wait before the same call; null where waiting is not what helps. */
     retryAfterS;
@@ -21,6 +23,7 @@ export class PayrelayError extends Error {
         this.httpStatus = details.httpStatus ?? 0;
         this.requestId = details.requestId ?? null;
         this.operationId = details.operationId ?? null;
+        this.checkoutId = details.checkoutId ?? null;
         this.fields = details.fields ?? [];
         this.retryAfterS = details.retryAfterS ?? null;
         this.data = details.data ?? null;
@@ -153,5 +156,7 @@ const BY_STATUS = {
 export function errorFor(message, details, retry) {
     const fallback = BY_STATUS[details.httpStatus] ?? (details.httpStatus >= 500 ? ServiceFault : InvalidRequest);
     const known = BY_CODE[details.code] ?? (retry === "never" ? fallback : Busy);
-    return new known(message, details);
+    // What isn't shown yet is there, and not for those who take NotFound for "no".
+    const type = known === NotFound && retry === "after" ? Busy : known;
+    return new type(message, details);
 }

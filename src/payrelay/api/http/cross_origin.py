@@ -15,8 +15,8 @@ REQUEST_HEADERS: Final = (
     b" tracestate, x-request-id"
 )
 ANSWER_HEADERS: Final = (
-    b"age, idempotent-replayed, link, location, payrelay-operation, payrelay-stale, preference-applied, ratelimit,"
-    b" ratelimit-policy, retry-after, traceresponse, x-request-id"
+    b"age, idempotent-replayed, link, location, payrelay-missing, payrelay-operation, payrelay-stale,"
+    b" preference-applied, ratelimit, ratelimit-policy, retry-after, traceresponse, x-request-id"
 )
 """The headers that a page's script may read, beyond those that every script may."""
 PREFLIGHT_CACHED_S: Final = 600

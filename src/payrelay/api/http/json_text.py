@@ -5,6 +5,7 @@ quicker, but accepts doubled members, of which the last one wins. It reads only 
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final, NoReturn
@@ -24,27 +25,42 @@ PATH_LENGTH_SHOWN_MAX: Final = 256
 could make it some thousand long, and it is written for each text below them."""
 _INTEGER_DIGITS_MAX: Final = 4300
 """The most digits that Python converts to an integer; a longer number becomes a Decimal, too large for any field."""
+_EXPONENT_NUMBER_LENGTH_MAX: Final = 100
+"""The characters of a number with an exponent: five times as many as any language writes."""
+_BYTE_ORDER_MARKS: Final = (
+    (b"\xef\xbb\xbf", "UTF-8"),
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+"""The marks with which some editors and libraries begin a text; RFC 8259 forbids them in JSON."""
+# Zeros before the exponent's digits are allowed, and say nothing.
+_is_usual_exponent: Final = re.compile(r"[^eE]*[eE][+-]?0*[0-9]{1,3}").fullmatch
 
 
-class ExponentNumber:
-    """A number that was written with an exponent; JSON allows it, amounts don't."""
+class OversizeNumber:
+    """A number with an exponent that is beyond every field's values, or has more digits than any; it isn't computed."""
 
     __slots__ = ()
 
 
-EXPONENT_NUMBER: Final = ExponentNumber()
+OVERSIZE_NUMBER: Final = OversizeNumber()
 
 
 def parse_object(body: bytes) -> dict[str, object]:
     """Gives the members of a body that is one JSON object.
 
-    Numbers become int, Decimal or EXPONENT_NUMBER, never float. Raises Refusal (malformed_request) for anything but an
-    object in UTF-8, for a doubled member at any depth, for more than NESTING_MAX levels and more than CONTAINERS_MAX
-    objects and arrays.
+    Numbers become int, Decimal or OVERSIZE_NUMBER, never float. Raises Refusal (malformed_request) for anything but an
+    object in UTF-8 without a byte order mark, for a doubled member at any depth, for more than NESTING_MAX levels and
+    more than CONTAINERS_MAX objects and arrays.
     """
     plain = _plain_object(body)
     if plain is not None:
         return plain
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if body.startswith(mark):
+            raise _malformed(f"the body begins with a byte order mark ({encoding}); it must be UTF-8 without one")
     try:
         text = body.decode()
     except UnicodeDecodeError:
@@ -109,8 +125,12 @@ def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return members
 
 
-def _fraction(text: str) -> Decimal | ExponentNumber:
-    return EXPONENT_NUMBER if "e" in text or "E" in text else Decimal(text)
+def _fraction(text: str) -> Decimal | OversizeNumber:
+    """Reads a number with a point or an exponent, exactly; the exponent is bounded before anything is computed."""
+    if "e" not in text and "E" not in text:
+        return Decimal(text)
+    is_usual = len(text) <= _EXPONENT_NUMBER_LENGTH_MAX and _is_usual_exponent(text) is not None
+    return Decimal(text) if is_usual else OVERSIZE_NUMBER
 
 
 def _integer(text: str) -> int | Decimal:

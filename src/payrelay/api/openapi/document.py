@@ -47,6 +47,7 @@ the last one; the `Link` header leads there too.
 
 _TAGS: Final[dict[str, str]] = {
     "payments": "Charge, capture, refund and void; the payments of an order.",
+    "orders": "What was paid of an order, and what is left of it.",
     "subscriptions": "The gateway's subscriptions: read, retry and cancel them.",
     "checkouts": "Pages of the gateway on which customers pay, approve a card or subscribe.",
     "customers": "People who approved a card, which may be charged later.",
@@ -62,8 +63,12 @@ _TAGS: Final[dict[str, str]] = {
 _TAG_OF_PATHS: Final = {"subscription-states": "subscriptions", "client-tokens": "client tokens"}
 
 _STRING: Final[Schema] = {"type": "string"}
+_SHOWS_PAYMENTS: Final = frozenset({"payments", "subscription"})
+"""Answers with the gateway's record of payments, which may lack some that are known to have taken money."""
+_LIST_OF_PAYMENTS: Final = "payments"
+"""Of these the one that is 404 where the record shows none."""
 _SECONDS: Final[Schema] = {"type": "integer", "format": "int32", "minimum": 0}
-_HEADERS: Final[dict[str, tuple[str, Schema]]] = {
+HEADERS: Final[dict[str, tuple[str, Schema]]] = {
     "X-Request-Id": ("Identifies the request in the service's log; your own id where it is valid.", _STRING),
     "Retry-After": ("Seconds to wait before you repeat the request.", _SECONDS),
     "Location": ("The address that shows the operation.", _STRING),
@@ -78,6 +83,10 @@ _HEADERS: Final[dict[str, tuple[str, Schema]]] = {
     "Payrelay-Stale": (
         "This is the last known answer; the gateway gives none now.",
         {"type": "string", "const": "true"},
+    ),
+    "Payrelay-Missing": (
+        "Ids of payments that took money and aren't in the gateway's record yet, with commas between them.",
+        _STRING,
     ),
     "Preference-Applied": ("The longest time in seconds that the answer was held, where you prefer to wait.", _STRING),
 }
@@ -155,7 +164,7 @@ def describe_api(routes: Sequence[Route], environments: Mapping[str, str], publi
             "schemas": _schemas(routes),
             "examples": FAILURE_EXAMPLES,
             "headers": {
-                name: {"description": sentence, "schema": schema} for name, (sentence, schema) in _HEADERS.items()
+                name: {"description": sentence, "schema": schema} for name, (sentence, schema) in HEADERS.items()
             },
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "prk_… or prt_…"}},
         },
@@ -248,6 +257,8 @@ def _success(route: Route) -> Schema:
         names.append("Idempotent-Replayed")
     if route.is_read:
         names += ["Age", "Payrelay-Stale"]
+    if route.answer in _SHOWS_PAYMENTS:
+        names.append("Payrelay-Missing")
     if route.can_wait:
         names.append("Preference-Applied")
     if route.answer in PAGED:
@@ -265,8 +276,11 @@ def _success(route: Route) -> Schema:
 
 def _failure(status: int, codes: list[Code], route: Route) -> Schema:
     names = ["X-Request-Id", "RateLimit-Policy", "RateLimit"]
-    if any(MEANINGS[code].retry is Retry.AFTER for code in codes):
+    is_not_shown_yet = status == HTTPStatus.NOT_FOUND and route.answer == _LIST_OF_PAYMENTS
+    if is_not_shown_yet or any(MEANINGS[code].retry is Retry.AFTER for code in codes):
         names.append("Retry-After")
+    if is_not_shown_yet:
+        names.append("Payrelay-Missing")
     if status == HTTPStatus.ACCEPTED:
         names.append("Location")
     if status == HTTPStatus.UNAUTHORIZED:

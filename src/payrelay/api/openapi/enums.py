@@ -10,6 +10,7 @@ from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.customers.customer import CustomerState
 from payrelay.core.events.delivery import PATTERNS, DeliveryState, EndpointState
 from payrelay.core.events.event import PUBLISHED_STATES, TYPES
+from payrelay.core.orders.figures import DoubtKind, Figure, FigureSource
 from payrelay.core.payments.operation import Kind, State
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Retry
@@ -20,6 +21,9 @@ _VALUES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "OperationState": ("The state of an operation.", tuple(State)),
     "OperationKind": ("What an operation does at the gateway.", tuple(Kind)),
     "PublishedState": ("The states of an operation that have events.", tuple(sorted(PUBLISHED_STATES))),
+    "Figure": ("One of the figures of a payment.", tuple(Figure)),
+    "FigureSource": ("What a figure of a payment comes from.", tuple(FigureSource)),
+    "DoubtKind": ("Why something of a balance isn't certain. Words may be added.", tuple(DoubtKind)),
     "CheckoutKind": ("What a customer is asked for.", tuple(CheckoutKind)),
     "CheckoutState": ("The state of a checkout.", tuple(CheckoutState)),
     "CustomerState": ("The state of a stored customer.", tuple(CustomerState)),
@@ -31,7 +35,10 @@ _VALUES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "PAYMENT charges the amount now, AUTHORIZE authorizes it for a later capture.",
         ("PAYMENT", "AUTHORIZE"),
     ),
-    "CheckoutMethod": ("How a customer pays.", ("VISA", "MASTER", "AMEX", "HELAPAY", "FRIMI", "QPLUS")),
+    "CheckoutMethod": (
+        "How a customer pays; an empty text says nothing of it.",
+        ("VISA", "MASTER", "AMEX", "HELAPAY", "FRIMI", "QPLUS", ""),
+    ),
     "EventPattern": ("Every event, the events about a noun, or those of one type.", PATTERNS),
     "EventType": ("What has happened.", tuple(sorted(TYPES))),
     "OpenCode": ("Why the outcome isn't known yet.", OPEN),

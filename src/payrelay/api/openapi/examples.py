@@ -124,7 +124,7 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     },
     "capture": {"part": ("Capture a part of the authorized amount", CAPTURE)},
     "refund": {
-        "whole": ("Refund the whole payment", REFUND),
+        "whole": ("Refund all that is left of the payment", REFUND),
         "part": ("Refund a part", REFUND_PART),
         "void": ("Void an authorization", VOID),
     },
@@ -261,6 +261,8 @@ _CHECKOUT: Final[dict[str, object]] = {
     "id": "chk_019c8b2f5a7e4d10b6f3a92c7e08d154",
     "kind": "payment",
     "state": "open",
+    "reason": None,
+    "may_still_be_paid": True,
     "explanation": "The customer has not finished it yet, as far as the service knows.",
     "account": "gateway",
     "order_id": "Order12350",
@@ -273,6 +275,77 @@ _CHECKOUT: Final[dict[str, object]] = {
     "created_at": "2026-03-01T08:00:00.000Z",
     "updated_at": "2026-03-01T08:00:00.000Z",
     "expires_at": "2026-03-01T08:30:00.000Z",
+}
+
+_CHARGED: Final = "320025000021"
+_ORDER: Final[dict[str, object]] = {
+    "order_id": "Order12345",
+    "account": "gateway",
+    "is_certain": True,
+    "is_complete": True,
+    "balances": [
+        {"currency": "LKR", "paid": 345.67, "held": 0.0, "given_back": 0.0, "charged_back": 0.0, "left": 345.67}
+    ],
+    "payments": [
+        {
+            "payment_id": _CHARGED,
+            "currency": "LKR",
+            "paid": 345.67,
+            "held": 0.0,
+            "held_until": None,
+            "given_back": 0.0,
+            "charged_back": 0.0,
+            "left": 345.67,
+            "is_certain": True,
+            "figures": [
+                {
+                    "figure": "paid",
+                    "source": "operation",
+                    "id": "op_019c8b2f5a7e4d10b6f3a92c7e08d154",
+                    "amount": 345.67,
+                    "currency": "LKR",
+                }
+            ],
+            "doubts": [],
+        }
+    ],
+    "payments_left_out": 0,
+    "doubts": [],
+    "operations": [
+        {
+            "id": "op_019c8b2f5a7e4d10b6f3a92c7e08d154",
+            "kind": "charge",
+            "state": "succeeded",
+            "explanation": "It was done: the gateway answered or shows that it was, or an operator decided so.",
+            "is_final": True,
+            "account": "gateway",
+            "principal": "demo",
+            "idempotency_key": None,
+            "request_id": "req_5af22480a16661292670ceae",
+            "order_id": "Order12345",
+            "payment_id": _CHARGED,
+            "subscription_id": None,
+            "customer_id": None,
+            "amount": 345.67,
+            "currency": "LKR",
+            "created_at": "2026-03-01T08:00:00.000Z",
+            "updated_at": "2026-03-01T08:00:00.214Z",
+            "send_by": "2026-03-01T08:00:10.000Z",
+        }
+    ],
+    "operations_left_out": 0,
+    "checkouts": [],
+    "checkouts_left_out": 0,
+}
+
+_CLOSED_CHECKOUT: Final = {
+    **_CHECKOUT,
+    "state": "cancelled",
+    "reason": "closed",
+    "explanation": (
+        "Its page was closed, and leads no customer on any more; who has its form already may still complete it."
+    ),
+    "updated_at": "2026-03-01T08:05:00.000Z",
 }
 
 _SUBSCRIPTION_STATE: Final = {
@@ -372,6 +445,8 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "customer": ("OK", _STORED_CUSTOMER),
     "erased customer": ("OK", _ERASED_CUSTOMER),
     "checkout": ("OK", _CHECKOUT),
+    "closed checkout": ("OK", _CLOSED_CHECKOUT),
+    "order": ("OK", _ORDER),
     "opened checkout": (
         "OK",
         {

@@ -6,10 +6,12 @@ from typing import Final
 
 from payrelay.api.openapi.shapes import Schema
 from payrelay.core.answers import STATUS_OF_HTTP, STATUS_OTHERWISE
-from payrelay.errors import MEANINGS, Code
+from payrelay.core.payments.payment import missing_sentence
+from payrelay.errors import MEANINGS, Code, Retry
 
 REQUEST_ID: Final = "req_5af22480a16661292670ceae"
 OPERATION_ID: Final = "op_019c8b2f5a7e4d10b6f3a92c7e08d154"
+CHECKOUT_ID: Final = "chk_019c8b2f5a7e4d10b6f3a92c7e08d154"
 
 _CHARGE: Final = frozenset({"charge"})
 _EFFECTS: Final = frozenset({"charge", "capture", "refund", "retrySubscription", "cancelSubscription"})
@@ -107,10 +109,18 @@ EXAMPLES: Final[dict[str, FailureExample]] = {
     "forbidden": FailureExample(
         code=Code.FORBIDDEN, msg="the credential lacks the scope payments:capture", routes={"capture"}
     ),
+    "not_shown_yet": FailureExample(
+        code=Code.NOT_FOUND,
+        msg=missing_sentence(["320025000001"]),
+        routes={"retrievePayments"},
+        data=[],
+        error={"retry": Retry.AFTER},
+    ),
     "no_payments": FailureExample(code=Code.NOT_FOUND, msg="No payments found", routes={"retrievePayments"}, data=[]),
+    "no_order": _missing("order", {"showOrder"}),
     "no_operation": _missing("operation", {"showOperation"}),
     "no_customer": _missing("customer", _CUSTOMERS),
-    "no_checkout": _missing("checkout", {"showCheckout"}),
+    "no_checkout": _missing("checkout", {"showCheckout", "closeCheckout"}),
     "no_endpoint": _missing("endpoint", _ENDPOINTS),
     "no_client_token": _missing("client token", {"revokeClientToken"}),
     "method_not_allowed": FailureExample(
@@ -121,6 +131,13 @@ EXAMPLES: Final[dict[str, FailureExample]] = {
         msg="an operation on the same order is not final yet",
         routes=_CHARGE,
         error=_OF_OPERATION,
+    ),
+    "open_page": FailureExample(
+        code=Code.IN_PROGRESS,
+        msg=f"the order has the checkout {CHECKOUT_ID} already, which is open: wait until it has ended, or close its"
+        f" page with DELETE checkouts/{CHECKOUT_ID}",
+        routes={"openCheckout"},
+        error={"checkout_id": CHECKOUT_ID},
     ),
     "not_eligible": FailureExample(
         code=Code.CONFLICT,

@@ -14,6 +14,7 @@ from payrelay.errors import MEANINGS, Code, Retry
 _MSG: Final[Schema] = {"type": "string", "description": "A message for people."}
 _REQUEST_ID: Final[Schema] = {"type": "string", "description": "Identifies the request in the service's log."}
 _OPERATION_ID: Final[Schema] = {"type": "string", "description": "The operation, where it is yours."}
+_CHECKOUT_ID: Final[Schema] = {"type": "string", "description": "The checkout, where it is yours."}
 OPEN: Final = tuple(code for code in Code if MEANINGS[code].http_status == HTTPStatus.ACCEPTED)
 FAILED: Final = tuple(code for code in Code if code not in OPEN)
 
@@ -70,6 +71,7 @@ FAILURES: Final[Mapping[str, Schema]] = {
             "retry": {"type": "string", "enum": [*Retry]},
             "request_id": _REQUEST_ID,
             "operation_id": _OPERATION_ID,
+            "checkout_id": _CHECKOUT_ID,
             "fields": {
                 "type": "array",
                 "description": "Every wrong field.",

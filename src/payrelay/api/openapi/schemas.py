@@ -7,8 +7,9 @@ import msgspec
 
 from payrelay.api.openapi.failures import FAILURES
 from payrelay.api.openapi.gateway_records import GATEWAY_RECORDS
-from payrelay.api.openapi.shapes import CARD_EXPIRY, NOTHING, REF, Schema, always, nullable, plain, reference
-from payrelay.api.requests.body import Body, CheckedValue, given
+from payrelay.api.openapi.shapes import CARD_EXPIRY, NOTHING, REF, Schema, always, nullable, or_empty, plain, reference
+from payrelay.api.requests.amounts import Amount, StartupFee, UnitAmount
+from payrelay.api.requests.body import Body, CheckedValue, empty_is_absent, given
 from payrelay.api.routes.checkouts import MEMBERS_OF_KINDS, MembersOfKind
 from payrelay.api.routes.client_tokens import CLIENT_TOKEN_RULES, OPEN
 from payrelay.core.events.delivery import PATTERNS
@@ -18,6 +19,7 @@ from payrelay.flows.checkouts.show_checkout import CheckoutView, OpenedCheckout
 from payrelay.flows.customers.show_customer import CustomerView, ErasedCustomerView
 from payrelay.flows.events.event_views import EventPage, EventView
 from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, ReplayResult
+from payrelay.flows.orders.order_views import OrderView
 from payrelay.flows.payments.operation_views import OperationDetail, OperationView
 from payrelay.flows.recovery.acknowledge import RecoveryView
 from payrelay.flows.subscriptions.show_subscription_states import SubscriptionStateView
@@ -44,8 +46,20 @@ def _list_of(name: str) -> Schema:
     return {"type": "array", "items": reference(name)}
 
 
+_AMOUNTS: Final = (
+    *("amount", "amount_max", "startup_fee"),
+    *("paid", "held", "given_back", "charged_back", "left"),
+)
+_SHARED: Final[Mapping[type[CheckedValue], str]] = {
+    Amount: "Amount",
+    UnitAmount: "UnitAmount",
+    StartupFee: "StartupFee",
+}
+"""Our own types that stand under a name: a generator makes a type of the two forms of an amount, and only one."""
+
 _OBJECTS: Final[Mapping[str, Schema]] = {
     **GATEWAY_RECORDS,
+    **{name: kind.SCHEMA for kind, name in _SHARED.items()},
     "TestEvent": {
         "type": "object",
         "required": ["event_id"],
@@ -85,6 +99,8 @@ _OWN_DATA: Final[Mapping[str, Any]] = {
     "deliveries": list[DeliveryView],
     "opened checkout": OpenedCheckout,
     "checkout": CheckoutView,
+    "order": OrderView,
+    "closed checkout": CheckoutView,
     "customers": list[CustomerView],
     "customer": CustomerView,
     "erased customer": ErasedCustomerView,
@@ -124,7 +140,7 @@ def _renamed(value: Any) -> Any:  # noqa: ANN401 - any part of a schema
 
 def _own_type(kind: type) -> Schema:
     assert issubclass(kind, CheckedValue)  # noqa: S101 - tells mypy what every type of our own is
-    return kind.SCHEMA
+    return reference(_SHARED[kind]) if kind in _SHARED else kind.SCHEMA
 
 
 DATA: Final[Mapping[str, Schema]] = {
@@ -171,6 +187,7 @@ def components(bodies: list[type[Body]], answers: Iterable[str]) -> dict[str, Sc
     _, made = _described([*bodies, *_OWN_DATA.values()])
     for kind in _all_bodies(bodies):
         _allow_null(made[name_of(kind)])
+        _allow_empty(kind, made[name_of(kind)])
     _add_rules_between_members(made)
     schemas = {**made, **_OBJECTS, **FAILURES}
     for name, schema in made.items():
@@ -208,6 +225,14 @@ def _members(schema: Schema) -> dict[str, Schema]:
     return properties
 
 
+def _allow_empty(kind: type[Body], schema: Schema) -> None:
+    """Lets an optional address or label be an empty text, as ``parse_body`` does."""
+    fields = msgspec.inspect.type_info(kind).fields  # type: ignore[attr-defined]
+    marked = {field.encode_name for field in fields if empty_is_absent(field)}
+    properties = _members(schema)
+    properties.update({name: or_empty(each) for name, each in properties.items() if name in marked})
+
+
 def _allow_null(schema: Schema) -> None:
     """Lets every optional member of a body be null, as ``parse_body`` does."""
     required = schema.get("required", [])
@@ -219,7 +244,7 @@ def _allow_null(schema: Schema) -> None:
 def _add_what_types_leave_open(name: str, schema: Schema) -> None:
     properties = _members(schema)
     # What a view has as JSON text is an amount, which its type does not say.
-    amounts = [each for each in ("amount", "amount_max", "startup_fee") if properties.get(each) == {}]
+    amounts = [each for each in _AMOUNTS if properties.get(each) == {}]
     properties.update({each: {"type": ["number", "null"]} for each in amounts})
     if name in {name_of(ClientTokenView), name_of(IssuedClientToken)}:
         properties["amount"] = {"anyOf": [{"type": ["number", "null"]}, {"type": "string", "const": OPEN}]}

@@ -62,7 +62,7 @@ def always(*rules: Schema) -> Schema:
 def nullable(schema: Schema) -> Schema:
     """Gives a schema that also allows null."""
     if "$ref" in schema:
-        return {"anyOf": [schema, NULL]}
+        return {"anyOf": [{"$ref": schema["$ref"]}, NULL], **{key: schema[key] for key in schema if key != "$ref"}}
     if "anyOf" in schema:
         alternatives = schema["anyOf"]
         assert isinstance(alternatives, list)  # noqa: S101 - tells mypy what JSON Schema has there
@@ -77,6 +77,23 @@ def nullable(schema: Schema) -> Schema:
     if "default" in schema and schema["default"] is None:
         schema = {name: value for name, value in schema.items() if name != "default"}
     return {**schema, **more}
+
+
+def or_empty(schema: Schema) -> Schema:
+    """Gives a schema of a text that also allows the empty one; that of an object only says so in words.
+
+    An object or an empty text would be a type for which few languages have a name.
+    """
+    sentence = f"{schema.get('description', '')} An empty text says the same as nothing.".strip()
+    if "anyOf" in schema:
+        return {**schema, "description": sentence}
+    more: Schema = {"description": sentence}
+    values, pattern = schema.get("enum"), schema.get("pattern")
+    if isinstance(values, list):
+        more["enum"] = [*values, ""]
+    if isinstance(pattern, str) and re.search(pattern, "") is None:
+        more["pattern"] = f"^$|{pattern}"
+    return {**{name: value for name, value in schema.items() if name != "minLength"}, **more}
 
 
 def _with_null_in_alternatives(schema: Schema, alternatives: list[Schema]) -> Schema:

@@ -48,6 +48,22 @@ _DATA: Final[Mapping[str, tuple[str, Mapping[str, Schema]]]] = {
         "The bank took a payment back.",
         {"payment_id": _TEXT, "operation_id": _TEXT_OR_NULL, **_PAID_FOR},
     ),
+    "order": (
+        "An order that was paid got a further payment. What is another principal's is null.",
+        {
+            "order_id": _TEXT,
+            "payment_id": described(_GATEWAY_ID, "Of the further payment."),
+            "operation_id": _TEXT_OR_NULL,
+            "checkout_id": _TEXT_OR_NULL,
+            "amount": _AMOUNT,
+            "currency": _TEXT_OR_NULL,
+            "earlier_payment_id": described(_GATEWAY_ID, "Of a payment that the order had before."),
+            "earlier_operation_id": _TEXT_OR_NULL,
+            "earlier_checkout_id": _TEXT_OR_NULL,
+            "earlier_amount": _AMOUNT,
+            "earlier_currency": _TEXT_OR_NULL,
+        },
+    ),
     "subscription": (
         "A subscription has changed, or an installment was charged or failed.",
         {
@@ -79,6 +95,7 @@ _DATA: Final[Mapping[str, tuple[str, Mapping[str, Schema]]]] = {
             "checkout_id": _TEXT,
             "kind": _one_of(CheckoutKind),
             "state": _one_of(CheckoutState),
+            "reason": described(_TEXT_OR_NULL, "Why, where the state doesn't say it: `closed` of a cancelled one."),
             "version": _VERSION,
             **_PAID_FOR,
             "payment_id": _GATEWAY_ID,
@@ -92,6 +109,8 @@ _DATA: Final[Mapping[str, tuple[str, Mapping[str, Schema]]]] = {
     ),
 }
 """By the noun of the types: a sentence, and the members of ``data``."""
+_SUBJECTS: Final[Mapping[str, str]] = {"order": "payment"}
+"""The nouns of the subjects that aren't those of the types: an order's name may have any characters."""
 _OPTIONAL: Final = frozenset(
     {("subscription", "payment_id"), ("subscription", "payment_amount"), ("endpoint", "reason")}
 )
@@ -122,7 +141,7 @@ def webhook_schemas() -> dict[str, Schema]:
                 "type": _one_of(each for each in TYPES if each.startswith(f"{noun}.")),
                 "timestamp": described(_TEXT, "When it happened."),
                 "account": described(_TEXT, "The gateway account."),
-                "subject": described(_TEXT, f"What it is about, such as `{noun}:…`."),
+                "subject": described(_TEXT, f"What it is about, such as `{_SUBJECTS.get(noun, noun)}:…`."),
                 "data": reference(data),
                 "traceparent": described(_TEXT, "The W3C trace context, where tracing was on."),
             },

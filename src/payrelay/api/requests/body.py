@@ -6,6 +6,7 @@ come from the annotations, so that they can't differ.
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
 
 import msgspec
@@ -20,8 +21,16 @@ TEXT_LENGTH_MAX: Final = 255
 NO_NUL: Final = r"^[^\x00]*$"
 """The pattern of JSON Schema that forbids NUL in a text."""
 _VISIBLE: Final = "^[!-~]+$"
+_KINDS_MAX: Final = 64
+"""More than there are kinds of bodies."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_LENGTH_MAX, extra_json_schema={"pattern": NO_NUL})]
+
+EMPTY_IS_ABSENT: Final = Meta(extra={"is_empty_absent": True})
+"""Marks an optional address or label: an empty text says what its absence says.
+
+Never for what decides about money or whom it is of, nor for a member of a change, where absence leaves what there is.
+"""
 
 Check = Callable[[object], object]
 """Converts a value; raises ValueError with words that fit behind the name of a field."""
@@ -128,19 +137,20 @@ BodyT = TypeVar("BodyT", bound=Body)
 
 
 def given(name: str) -> dict[str, object]:
-    """Gives, as JSON Schema, the condition that a member is there and isn't null."""
-    return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+    """Gives, as JSON Schema, the condition that a member is there, and is neither null nor an empty text."""
+    return {"required": [name], "properties": {name: {"not": {"enum": [None, ""]}}}}
 
 
 def parse_body(body: bytes, kind: type[BodyT]) -> BodyT:
     """Reads a body of this kind.
 
-    Null stands for an absent member wherever a member may be absent and null has no meaning of its own. Raises Refusal:
-    malformed_request where the body isn't one JSON object, invalid_request with every wrong field.
+    Null stands for an absent member wherever a member may be absent and null has no meaning of its own, and so does an
+    empty text where EMPTY_IS_ABSENT. Raises Refusal: malformed_request where the body isn't one JSON object,
+    invalid_request with every wrong field.
     """
     members = parse_object(body)
-    if b"null" in body:
-        members = _without_nulls(members, msgspec.inspect.type_info(kind))
+    if b"null" in body or b'""' in body:
+        members = _without_absent(members, _type_of(kind))
     errors: list[FieldError] = []
     if b"\\u" in body:
         errors.extend(unusable_texts(members))
@@ -151,27 +161,45 @@ def parse_body(body: bytes, kind: type[BodyT]) -> BodyT:
         except (msgspec.ValidationError, UnicodeEncodeError):  # the latter where a name has half of a surrogate pair
             pass
     paths = {error.path for error in errors}
-    others = [error for error in _errors(members, msgspec.inspect.type_info(kind), "") if error.path not in paths]
+    others = [error for error in _errors(members, _type_of(kind), "") if error.path not in paths]
     raise wrong_fields([*others, *errors] or [FieldError("", "is not valid")])
 
 
-def _without_nulls(value: Any, kind: msgspec.inspect.Type) -> Any:  # noqa: ANN401 - any JSON value
-    """Leaves out the members that are null, may be absent, and have no value None."""
+@lru_cache(maxsize=_KINDS_MAX)
+def _type_of(kind: type[Body]) -> msgspec.inspect.Type:
+    """Gives what the annotations of a kind of body say; to find it out takes longer than to read a body."""
+    return msgspec.inspect.type_info(kind)
+
+
+def empty_is_absent(field: msgspec.inspect.Field) -> bool:
+    """True for a member that is marked with EMPTY_IS_ABSENT."""
+    return isinstance(field.type, msgspec.inspect.Metadata) and field.type.extra == EMPTY_IS_ABSENT.extra
+
+
+def _without_absent(value: Any, kind: msgspec.inspect.Type) -> Any:  # noqa: ANN401 - any JSON value
+    """Leaves out the members that count as absent: by null, or by an empty text."""
     match kind:
         case msgspec.inspect.StructType(fields=fields) if isinstance(value, dict):
             kinds = {field.name: field for field in fields}
             return {
-                name: _without_nulls(member, kinds[name].type) if name in kinds else member
+                name: _without_absent(member, kinds[name].type) if name in kinds else member
                 for name, member in value.items()
-                if member is not None or name not in kinds or kinds[name].required or _has_none(kinds[name].type)
+                if name not in kinds or not _is_absent(member, kinds[name])
             }
         case msgspec.inspect.Metadata(type=inner):
-            return _without_nulls(value, inner)
+            return _without_absent(value, inner)
         case msgspec.inspect.UnionType(types=types):
-            return _without_nulls(value, types[0])
+            return _without_absent(value, types[0])
         case msgspec.inspect.ListType(item_type=inner) if isinstance(value, list):
-            return [_without_nulls(entry, inner) for entry in value]
+            return [_without_absent(entry, inner) for entry in value]
     return value
+
+
+def _is_absent(member: object, field: msgspec.inspect.Field) -> bool:
+    """True for null where it may be absent and has no value None, and for an empty text where that is marked."""
+    if member is None:
+        return not field.required and not _has_none(field.type)
+    return member == "" and empty_is_absent(field)
 
 
 def _has_none(kind: msgspec.inspect.Type) -> bool:

@@ -1,25 +1,22 @@
 """The bodies of charges, captures, refunds and voids, and the calls that they become."""
 
 import re
-from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.amounts import (
-    AMOUNT_SCHEMA,
-    ITEM_LIST_LENGTH_MAX,
-    Amount,
-    Currency,
-    Quantity,
-    UnitAmount,
-    positive_minor,
-    whole,
+from payrelay.api.requests.amounts import ITEM_LIST_LENGTH_MAX, Amount, Currency, Quantity, UnitAmount, whole
+from payrelay.api.requests.body import (
+    EMPTY_IS_ABSENT,
+    NO_NUL,
+    TEXT_LENGTH_MAX,
+    Body,
+    CheckedValue,
+    Text,
+    VisibleText,
 )
-from payrelay.api.requests.body import NO_NUL, TEXT_LENGTH_MAX, Body, CheckedValue, Text, VisibleText
 from payrelay.api.requests.tokens import AuthorizationToken
 from payrelay.core.calls import Capture, Charge, Item, Refund, Void
-from payrelay.core.money import minor_units
 
 ITEMS_LENGTH_MAX: Final = 1000
 """Long, because the title of a purchase may list its items."""
@@ -32,23 +29,9 @@ _web_address_match: Final = re.compile(_WEB_ADDRESS).fullmatch
 _PAYMENT_ID_DIGITS_MAX: Final = 19
 _PAYMENT_ID_END: Final = 10**_PAYMENT_ID_DIGITS_MAX
 _payment_id_match: Final = re.compile(r"[0-9]{1,19}").fullmatch
-_REFUND_TEXT: Final[dict[str, object]] = {
-    "type": "string",
-    "maxLength": 15,
-    "pattern": r"^(?:[0-9]+\.(?:0[1-9]|[1-9][0-9])|0*[1-9][0-9]*\.00)$",
-}
-_refund_text_match: Final = re.compile(r"[0-9]{1,12}\.[0-9]{2}").fullmatch
 
 Custom = Annotated[str, Meta(max_length=TEXT_LENGTH_MAX, extra_json_schema={"pattern": NO_NUL})]
 Title = Annotated[str, Meta(min_length=1, max_length=ITEMS_LENGTH_MAX, extra_json_schema={"pattern": NO_NUL})]
-
-
-def _refund_amount(value: object) -> int:
-    if isinstance(value, str):
-        if _refund_text_match(value) is None:
-            raise ValueError('must be a number, or a text with two decimals such as "100.50"')
-        return minor_units(Decimal(value))
-    return positive_minor(value)
 
 
 def _payment_id(value: object) -> str:
@@ -65,18 +48,6 @@ def _web_address(value: object) -> str:
     if len(value) > TEXT_LENGTH_MAX or _web_address_match(value) is None:
         raise ValueError(f"must be an absolute http or https address of at most {TEXT_LENGTH_MAX} characters")
     return value
-
-
-class RefundAmount(
-    CheckedValue,
-    int,
-    check=_refund_amount,
-    schema={
-        "anyOf": [AMOUNT_SCHEMA, _REFUND_TEXT],
-        "description": "The amount to refund. Absent or null, the whole payment is refunded; 0 is refused.",
-    },
-):
-    """The amount to refund, in hundredths; it comes as a number, or as a text with two decimals."""
 
 
 class PaymentId(
@@ -130,7 +101,7 @@ class ChargeBody(Body, frozen=True, kw_only=True):
     customer_token: Annotated[VisibleText, Meta(description="Id of a stored customer, or the gateway's token.")]
     custom_1: Annotated[Custom | None, Meta(description="Custom parameter 1; an empty one counts as none.")] = None
     custom_2: Annotated[Custom | None, Meta(description="Custom parameter 2; an empty one counts as none.")] = None
-    notify_url: WebAddress | UnsetType = UNSET
+    notify_url: Annotated[WebAddress | UnsetType, EMPTY_IS_ABSENT] = UNSET
     itemList: (  # noqa: N815 - spelled so in the interface
         Annotated[list[ItemEntry], Meta(max_length=ITEM_LIST_LENGTH_MAX)] | UnsetType
     ) = UNSET
@@ -161,10 +132,13 @@ class CaptureBody(Body, frozen=True, kw_only=True):
         Meta(description="Token of the authorization, from an AUTHORIZE charge, or the checkout's id."),
     ]
     amount: Amount
-    description: Annotated[Text, Meta(description="Details about the capture.")] | UnsetType = UNSET
-    deduction_details: (
-        Annotated[Text, Meta(description="Details about the capture; sent in place of description.")] | UnsetType
-    ) = UNSET
+    description: Annotated[
+        Annotated[Text, Meta(description="Details about the capture.")] | UnsetType, EMPTY_IS_ABSENT
+    ] = UNSET
+    deduction_details: Annotated[
+        Annotated[Text, Meta(description="Details about the capture; sent in place of description.")] | UnsetType,
+        EMPTY_IS_ABSENT,
+    ] = UNSET
 
     def call(self) -> Capture:
         """Gives the capture that this body describes."""
@@ -188,7 +162,17 @@ class RefundBody(Body, frozen=True, kw_only=True):
         Annotated[AuthorizationToken, Meta(description="Token of the authorization to void, or the checkout's id.")]
         | UnsetType
     ) = UNSET
-    amount: RefundAmount | UnsetType = UNSET
+    amount: (
+        Annotated[
+            Amount,
+            Meta(
+                description="The amount to refund. Absent or null, all that is left of the payment is refunded; 0 is"
+                " refused, and so is more than is left. Two equal requests without an Idempotency-Key, within the"
+                " repeat window, are one refund."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
     def call(self) -> Refund | Void:
         """Gives the refund, or the void of an authorization, that this body describes."""

@@ -5,12 +5,10 @@ For a form that the gateway rejects, it shows the customer an error page; these 
 
 import re
 from datetime import date
-from decimal import Decimal
 from typing import Final
 
 from payrelay.api.requests.amounts import WholeNumber
 from payrelay.api.requests.body import Check, CheckedValue, MatchingText, matching
-from payrelay.core.money import AMOUNT_MINOR_MAX, MINOR_PER_UNIT, AmountError, minor_units
 
 FORM_TEXT_LENGTH_MAX: Final = 255
 FORM_TITLE_LENGTH_MAX: Final = 1000
@@ -41,7 +39,6 @@ _DAY: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _LINK: Final = r"^[A-Za-z][A-Za-z0-9+.-]*://[!-~]*$"
 _LINK_LENGTH_MAX: Final = 1000
 _DAY_WORDS: Final = "must be a day such as 2026-12-24"
-_FEE_MAX: Final = AMOUNT_MINOR_MAX / MINOR_PER_UNIT
 
 
 def _form_text(longest: int) -> Check:
@@ -71,18 +68,6 @@ def _day(value: object) -> object:
     except ValueError:
         raise ValueError(_DAY_WORDS) from None
     return text
-
-
-def _startup_fee(value: object) -> int:
-    if type(value) is not int and type(value) is not Decimal:
-        raise ValueError("must be a number, written without an exponent")
-    if value == 0:
-        raise ValueError("must not be 0: leave it out")
-    try:
-        return minor_units(value) if value > 0 else -minor_units(-value)
-    except AmountError as error:
-        words = str(error)
-        raise ValueError(words if value > 0 else words.replace("probably ", "probably -")) from None
 
 
 def _pattern(pattern: str, longest: int = FORM_TEXT_LENGTH_MAX) -> dict[str, object]:
@@ -157,22 +142,6 @@ class AppLink(
     """A link of the client's own app; a setting says which links are allowed."""
 
     __slots__ = ()
-
-
-class StartupFee(
-    CheckedValue,
-    int,
-    check=_startup_fee,
-    schema={
-        "type": "number",
-        "minimum": -_FEE_MAX,
-        "maximum": _FEE_MAX,
-        "not": {"const": 0},
-        "description": "Added to the first payment; below 0, subtracted from it.",
-        "x-decimals-max": 2,
-    },
-):
-    """The amount added to a first payment, or subtracted from it where it is below 0, in hundredths."""
 
 
 class Retries(WholeNumber, least=0, most=RETRIES_MAX, words=f"must be a whole number from 0 to {RETRIES_MAX}"):

@@ -1,15 +1,24 @@
 """Checkouts: requests to customers that they answer on the gateway's page."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.amounts import ITEM_LIST_LENGTH_MAX, Amount, Currency, Quantity, UnitAmount
-from payrelay.api.requests.body import Body, RedactedBody
+from payrelay.api.requests.amounts import (
+    ITEM_LIST_LENGTH_MAX,
+    Amount,
+    Currency,
+    Quantity,
+    StartupFee,
+    UnitAmount,
+    positive_minor,
+    startup_fee_minor,
+)
+from payrelay.api.requests.body import EMPTY_IS_ABSENT, Body, RedactedBody
 from payrelay.api.requests.parameters import own_id
-from payrelay.api.requests.route import Route, only_own
+from payrelay.api.requests.route import EmptyBody, Route, only_own
 from payrelay.api.routes.checkout_texts import (
     EXPIRES_IN_S_USUAL,
     AppLink,
@@ -23,14 +32,21 @@ from payrelay.api.routes.checkout_texts import (
     Period,
     Phone,
     Retries,
-    StartupFee,
 )
 from payrelay.api.routes.policies import own_checkout
 from payrelay.core.access.credential import Scope
-from payrelay.core.calls import Item
-from payrelay.core.checkouts.hosted_payment import Buyer, CheckoutKind, HostedPayment, Plan, PostalAddress
+from payrelay.core.checkouts.hosted_payment import (
+    Buyer,
+    CheckoutKind,
+    HostedPayment,
+    Item,
+    NewCheckout,
+    Plan,
+    PostalAddress,
+)
 from payrelay.errors import Code, FieldError
-from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
+from payrelay.flows.checkouts.close_checkout import close_checkout
+from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.show_checkout import show_checkout
 
 CHECKOUT: Final = own_id("chk", "checkout")
@@ -89,9 +105,9 @@ class PayerBody(RedactedBody, frozen=True, kw_only=True):
 class DeliveryBody(RedactedBody, frozen=True, kw_only=True):
     """The address of the delivery."""
 
-    address: FormText | UnsetType = UNSET
-    city: FormText | UnsetType = UNSET
-    country: FormText | UnsetType = UNSET
+    address: Annotated[FormText | UnsetType, EMPTY_IS_ABSENT] = UNSET
+    city: Annotated[FormText | UnsetType, EMPTY_IS_ABSENT] = UNSET
+    country: Annotated[FormText | UnsetType, EMPTY_IS_ABSENT] = UNSET
 
 
 class CheckoutItem(Body, frozen=True, kw_only=True):
@@ -112,26 +128,29 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
     ]
     order_id: Annotated[FormText, Meta(description="Identifier of the order, which has one checkout at a time.")]
     items: Annotated[FormTitle, Meta(description="Item title or order number.")]
-    currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
+    currency: Annotated[
+        Currency, Meta(description="Currency code, three capital letters: one that the gateway's page takes.")
+    ]
     customer: PayerBody
     amount: (
         Annotated[Amount, Meta(description="Optional for a preapproval; without it, nothing is charged now.")]
         | UnsetType
     ) = UNSET
-    delivery: DeliveryBody | UnsetType = UNSET
+    delivery: Annotated[DeliveryBody | UnsetType, EMPTY_IS_ABSENT] = UNSET
     itemList: (  # noqa: N815 - spelled so in the interface
         Annotated[list[CheckoutItem], Meta(max_length=ITEM_LIST_LENGTH_MAX)] | UnsetType
     ) = UNSET
     custom_1: CustomText | None = None
     custom_2: CustomText | None = None
-    platform: FormText | UnsetType = UNSET
-    payment_method: (
+    platform: Annotated[FormText | UnsetType, EMPTY_IS_ABSENT] = UNSET
+    payment_method: Annotated[
         Annotated[
             Literal["VISA", "MASTER", "AMEX", "HELAPAY", "FRIMI", "QPLUS"],
             Meta(description="Skips the choice on the gateway's page; for a payment only."),
         ]
-        | UnsetType
-    ) = UNSET
+        | UnsetType,
+        EMPTY_IS_ABSENT,
+    ] = UNSET
     recurrence: Annotated[Period, Meta(description="How often, such as `1 Month`.")] | UnsetType = UNSET
     duration: Annotated[Duration, Meta(description="For how long: `1 Year`, or `Forever`.")] | UnsetType = UNSET
     startup_fee: StartupFee | UnsetType = UNSET
@@ -143,8 +162,8 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
         Annotated[FormText, Meta(description="Your own name for the customer; an approved card is stored under it.")]
         | UnsetType
     ) = UNSET
-    return_to: AppLink | UnsetType = UNSET
-    cancel_to: AppLink | UnsetType = UNSET
+    return_to: Annotated[AppLink | UnsetType, EMPTY_IS_ABSENT] = UNSET
+    cancel_to: Annotated[AppLink | UnsetType, EMPTY_IS_ABSENT] = UNSET
     expires_in_s: ExpiresIn | UnsetType = UNSET
 
     @classmethod
@@ -172,7 +191,7 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
             currency=self.currency,
             amount_minor=None if self.amount is UNSET else int(self.amount),
             person=self.customer.buyer(),
-            delivery=None if self.delivery is UNSET else _address(self.delivery),
+            delivery=_address(self.delivery),
             item_list=() if self.itemList is UNSET else tuple(_item(entry) for entry in self.itemList),
             custom_1=_plain(self.custom_1) or None,
             custom_2=_plain(self.custom_2) or None,
@@ -209,8 +228,9 @@ def _plan_errors(members: dict[str, object]) -> Iterator[FieldError]:
         shortest, longest = _days(recurrence, _DAYS_LEAST), _days(duration, _DAYS_MOST)
         if shortest is not None and longest is not None and longest < shortest:
             yield FieldError("duration", "must not be shorter than recurrence")
-    amount, fee = members.get("amount"), members.get("startup_fee")
-    if _is_number(amount) and _is_number(fee) and amount + fee <= 0 < amount:  # type: ignore[operator]
+    amount_minor = _minor_of(positive_minor, members.get("amount"))
+    fee_minor = _minor_of(startup_fee_minor, members.get("startup_fee"))
+    if amount_minor is not None and fee_minor is not None and amount_minor + fee_minor <= 0:
         yield FieldError("startup_fee", "must leave something to be paid first")
 
 
@@ -221,16 +241,26 @@ def _days(period: str, days_of: dict[str, int]) -> int | None:
     return int(number) * days_of[unit] if is_period else None
 
 
-def _is_number(value: object) -> bool:
-    return type(value).__name__ in {"int", "Decimal"}
+def _minor_of(read: Callable[[object], int], value: object) -> int | None:
+    """Gives an amount in hundredths; None where the check of its own field refuses it."""
+    try:
+        return read(value)
+    except ValueError:
+        return None
 
 
 def _plain(text: str | UnsetType | None) -> str | None:
     return None if text is UNSET or text is None else str(text)
 
 
-def _address(delivery: DeliveryBody) -> PostalAddress:
-    return PostalAddress(address=_plain(delivery.address), city=_plain(delivery.city), country=_plain(delivery.country))
+def _address(delivery: DeliveryBody | UnsetType) -> PostalAddress | None:
+    """Gives the address of a delivery; None where nothing of it is known."""
+    if delivery is UNSET:
+        return None
+    address = PostalAddress(
+        address=_plain(delivery.address), city=_plain(delivery.city), country=_plain(delivery.country)
+    )
+    return None if address == PostalAddress() else address
 
 
 def _item(entry: CheckoutItem) -> Item:
@@ -253,7 +283,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=own_checkout,
         answer="opened checkout",
         body=CheckoutBody,
-        own_codes=(Code.CONFLICT, Code.IDEMPOTENCY_MISMATCH, Code.NOT_CONFIGURED),
+        own_codes=(Code.IN_PROGRESS, Code.CONFLICT, Code.IDEMPOTENCY_MISMATCH, Code.NOT_CONFIGURED),
         takes_key=True,
     ),
     Route(
@@ -265,5 +295,18 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="checkout",
         bound=only_own,
         segment=CHECKOUT,
+    ),
+    Route(
+        name="closeCheckout",
+        method="DELETE",
+        path="/checkouts/{id}",
+        sentence="Close the page of a checkout, so that its order is free",
+        scope=Scope.CHECKOUTS_CREATE,
+        handler=lambda relay, parsed: close_checkout(relay, parsed.request, parsed.id),
+        answer="closed checkout",
+        bound=own_checkout,
+        segment=CHECKOUT,
+        body=EmptyBody,
+        own_codes=(Code.CONFLICT,),
     ),
 )

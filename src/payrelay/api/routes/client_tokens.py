@@ -5,11 +5,11 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.amounts import AMOUNT_SCHEMA, Amount, Currency, WholeNumber, positive_minor
+from payrelay.api.requests.amounts import AMOUNT_SCHEMAS, Amount, Currency, StartupFee, WholeNumber, positive_minor
 from payrelay.api.requests.body import Body, CheckedValue, Text, given
 from payrelay.api.requests.parameters import LIMIT, OF_CUSTOMER, own_cursor, own_id, page_of, text
 from payrelay.api.requests.route import Route, refused
-from payrelay.api.routes.checkout_texts import Duration, Period, StartupFee
+from payrelay.api.routes.checkout_texts import Duration, Period
 from payrelay.core.access.allowance import PAYMENTS_MAX
 from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S, PAYING
 from payrelay.core.access.credential import Scope
@@ -73,7 +73,7 @@ class ExactOrOpenAmount(
     int,
     check=_exact_or_open,
     schema={
-        "anyOf": [AMOUNT_SCHEMA, {"const": OPEN}],
+        "anyOf": [*AMOUNT_SCHEMAS, {"const": OPEN}],
         "description": "The exact amount of each payment, or `open`: then the app chooses it.",
     },
 ):
@@ -104,7 +104,13 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
     amount_max: (
         Annotated[Amount, Meta(description="Only with `open`: the most that the app may choose.")] | UnsetType
     ) = UNSET
-    currency: Annotated[Currency, Meta(description="Required of a token that may pay.")] | UnsetType = UNSET
+    currency: (
+        Annotated[
+            Currency,
+            Meta(description="Required of a token that may pay. A token for pages alone names one that they take."),
+        ]
+        | UnsetType
+    ) = UNSET
     payments: PaymentsMax | UnsetType = UNSET
     recurrence: Annotated[Period, Meta(description="How often; for `recurring` only.")] | UnsetType = UNSET
     duration: Annotated[Duration, Meta(description="For how long; for `recurring` only.")] | UnsetType = UNSET
@@ -154,6 +160,7 @@ def _where(**members: dict[str, object]) -> dict[str, object]:
 
 _PLAN: Final = ("recurrence", "duration", "startup_fee")
 _PAYS: Final = _with_one_of(*PAYING)
+_IS_OPEN: Final = _where(amount={"const": OPEN})
 CLIENT_TOKEN_RULES: Final[dict[str, object]] = {
     "anyOf": [given("customer_id"), given("order_id")],
     "allOf": [
@@ -167,13 +174,13 @@ CLIENT_TOKEN_RULES: Final[dict[str, object]] = {
             "if": {"allOf": [_PAYS, {"not": _where(type={"const": "preapproval"})}]},
             "then": given("amount"),
         },
-        {"if": given("amount_max"), "then": _where(amount={"const": OPEN})},
+        {"if": given("amount_max"), "then": _IS_OPEN},
         {
             "if": _where(type={"enum": ["preapproval", "recurring"]}),
             "then": _with_one_of(Scope.CHECKOUTS_CREATE),
         },
         {
-            "if": _where(type={"const": "recurring"}, amount={"type": "number"}),
+            "if": {"allOf": [_where(type={"const": "recurring"}), given("amount"), {"not": _IS_OPEN}]},
             "then": {"allOf": [given("recurrence"), given("duration")]},
             "else": _without(*_PLAN),
         },

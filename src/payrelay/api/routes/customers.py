@@ -5,11 +5,19 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.body import NO_NUL, CheckedValue, RedactedBody, Text, VisibleText, matching
+from payrelay.api.requests.body import EMPTY_IS_ABSENT, NO_NUL, CheckedValue, RedactedBody, Text, VisibleText, matching
 from payrelay.api.requests.parameters import LIMIT, choice, own_cursor, own_id, page_of, text
 from payrelay.api.requests.route import EmptyBody, Route, only_own, refused
 from payrelay.core.access.credential import Scope
-from payrelay.core.customers.customer import CustomerFilter, CustomerState, ExistingApproval, month_and_year
+from payrelay.core.customers.customer import (
+    CARD_EXPIRY_PATTERN,
+    CARD_EXPIRY_WORDS,
+    CARD_FACT_LENGTH_MAX,
+    CustomerFilter,
+    CustomerState,
+    ExistingApproval,
+    month_and_year,
+)
 from payrelay.core.secret import Secret
 from payrelay.errors import Code
 from payrelay.flows.customers.change_customer import NewNames, change_customer
@@ -19,7 +27,6 @@ from payrelay.flows.customers.list_customers import list_customers
 from payrelay.flows.customers.show_customer import show_customer
 
 _MASKED_CARD: Final = r"^[*Xx -]{0,20}[0-9]{4}$"
-_EXPIRY: Final = r"^(?:0[1-9]|1[0-2])/?[0-9]{2}$"
 
 CUSTOMER: Final = own_id("cus", "customer")
 REFERENCE: Final = text("reference", "Only customers with this reference.", "user-17")
@@ -45,11 +52,12 @@ class MaskedCard(
 class CardExpiry(
     CheckedValue,
     str,
-    check=matching(_EXPIRY, 'must be a month and a year, such as "0129"'),
+    check=matching(CARD_EXPIRY_PATTERN, CARD_EXPIRY_WORDS),
     schema={
         "type": "string",
-        "pattern": _EXPIRY,
-        "description": "Month and year, `0129`; `01/29` is taken too, and shown as `0129`.",
+        "pattern": CARD_EXPIRY_PATTERN,
+        "description": "Month and year, `0129`. `01/29`, `1/29`, `01/2029`, `2029-01` and `129` are read too, and shown"
+        " as `0129`.",
     },
 ):
     """The month and year in which a card expires."""
@@ -66,19 +74,26 @@ class CustomerBody(RedactedBody, frozen=True, kw_only=True):
 
     customer_token: Annotated[VisibleText, Meta(description="The gateway's token, as its notification had it.")]
     reference: _Reference | None = None
-    label: _Label | None = None
-    method: (
+    label: Annotated[_Label | None, EMPTY_IS_ABSENT] = None
+    method: Annotated[
         Annotated[
             str,
-            Meta(min_length=1, max_length=32, extra_json_schema={"pattern": NO_NUL}, description="Such as `VISA`."),
+            Meta(
+                min_length=1,
+                max_length=CARD_FACT_LENGTH_MAX,
+                extra_json_schema={"pattern": NO_NUL},
+                description="Such as `VISA`.",
+            ),
         ]
-        | None
-    ) = None
-    card_no_masked: MaskedCard | None = None
-    card_expiry: CardExpiry | None = None
-    card_holder: (
-        Annotated[Text, Meta(description="The name on the card. It is kept sealed, and never shown.")] | None
-    ) = None
+        | None,
+        EMPTY_IS_ABSENT,
+    ] = None
+    card_no_masked: Annotated[MaskedCard | None, EMPTY_IS_ABSENT] = None
+    card_expiry: Annotated[CardExpiry | None, EMPTY_IS_ABSENT] = None
+    card_holder: Annotated[
+        Annotated[Text, Meta(description="The name on the card. It is kept sealed, and never shown.")] | None,
+        EMPTY_IS_ABSENT,
+    ] = None
 
     def call(self) -> ExistingApproval:
         """Gives the approval that this body describes."""

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.body import Body, Text
+from payrelay.api.requests.body import EMPTY_IS_ABSENT, Body, Text
 from payrelay.api.requests.parameters import choice, cursor, limit, own_id
 from payrelay.api.requests.route import EmptyBody, ParsedRequest, Route, refused
 from payrelay.api.routes.events import AFTER, POSITION
@@ -84,7 +84,7 @@ class NewEndpointBody(Body, frozen=True, kw_only=True):
 
     url: _Url
     types: _Types | UnsetType = UNSET
-    label: _Label | UnsetType = UNSET
+    label: Annotated[_Label | UnsetType, EMPTY_IS_ABSENT] = UNSET
 
     def call(self) -> NewEndpoint:
         """Gives the endpoint that this body describes."""

@@ -170,7 +170,7 @@ def _sentences(report: "ImportReport", scope: "ImportScope") -> Iterator[str]:
         ImportVerdict.NEW: f"{'To be imported' if scope.is_dry else 'Imported'} for {scope.principal}",
         ImportVerdict.CHANGED: "Here already, and given back since",
         ImportVerdict.KNOWN: "Here already",
-        ImportVerdict.PASSED_OVER: "Passed over, as not known to be paid",
+        ImportVerdict.PASSED_OVER: "Passed over, as nothing to be imported",
         ImportVerdict.REFUSED: "Refused",
     }
     for verdict, words in said.items():

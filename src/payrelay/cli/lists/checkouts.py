@@ -1,22 +1,35 @@
-"""The commands for checkouts: list them, show one. They ask no gateway."""
+"""The commands for checkouts: list them, show one, close the page of one. Only the last one asks the gateway."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
 
 from payrelay.cli.lists.options import Account, Limit, Order, amount_text, named_facts
-from payrelay.cli.session import read_settings, session
-from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
-from payrelay.cli.terminal.messages import require_found
-from payrelay.core.checkouts.checkout import STATE_SENTENCES, Checkout, CheckoutFilter, CheckoutState
+from payrelay.cli.session import operator_from, read_settings, reason_from, session
+from payrelay.cli.terminal.declaring import By, Json, Reason, Sure, awaited, examples, group, state_help
+from payrelay.cli.terminal.messages import (
+    DONE,
+    FAULTY,
+    REFUSED,
+    CommandError,
+    is_confirmed,
+    require_answerable,
+    require_found,
+    say,
+    show,
+)
+from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter, CheckoutState
 from payrelay.core.moments import spoken
 from payrelay.core.money import amount_json
+from payrelay.errors import Refusal
 
 if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
 
 app = group("checkouts", "Checkouts: what customers were asked for.")
+
+UNCLOSED: Final = "nothing was closed"
 
 CheckoutId = Annotated[str, typer.Argument(metavar="ID", help="As `checkouts list` shows it.")]
 
@@ -60,6 +73,32 @@ async def show_checkout(checkout_id: CheckoutId, *, as_json: Json = False) -> in
     return show_result(data, facts(named_facts(members)), as_json=as_json)
 
 
+@app.command("close", epilog=examples('payrelay checkouts close ID --reason "the cart was changed"'))
+@awaited
+async def close_checkout(checkout_id: CheckoutId, *, reason: Reason = "", by: By = None, yes: Sure = False) -> int:
+    """Close the page of a checkout, so that its order is free.
+
+    A form that is out can't be taken back: the command says whether the customer may still pay by it.
+    """
+    from payrelay.flows.checkouts.close_checkout import close_by_command
+
+    settings = read_settings()
+    require_answerable(is_sure=yes, undone=UNCLOSED)
+    who, why = operator_from(by), reason_from(reason)
+    async with session(settings) as relay:
+        checkout = require_found(await relay.checkouts.get(checkout_id), "checkout", checkout_id)
+        if not yes and not is_confirmed(f"Close the page of order {checkout.order_id}, for good?"):
+            raise CommandError(UNCLOSED, REFUSED)
+        try:
+            closed = await close_by_command(relay, checkout, by=who, reason=why)
+        except Refusal as error:
+            raise CommandError(f"{checkout_id}: {error}", FAULTY) from None
+    if closed.may_still_be_paid:
+        say("A form of it is out, and can't be taken back: the customer may still pay by it.")
+    show(" ".join(filter(None, (closed.id, closed.state, closed.reason))))
+    return DONE
+
+
 def _row(checkout: Checkout) -> "tuple[Cell, ...]":
     from payrelay.cli.terminal.pages import entry
 
@@ -74,7 +113,7 @@ def _row(checkout: Checkout) -> "tuple[Cell, ...]":
     ]
     updated = f"{spoken(checkout.updated_at_ms)[: len('2026-11-21 10:00')]} UTC"
     owner = f"on {checkout.account}, by {checkout.principal}"
-    state = [checkout.state, STATE_SENTENCES[checkout.state], *made, updated]
+    state = [checkout.state, checkout.sentence, *made, updated]
     return entry(checkout.id, f"order {checkout.order_id}", owner), [checkout.kind, _amount(checkout)], state
 
 

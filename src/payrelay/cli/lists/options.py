@@ -1,6 +1,7 @@
 """What these lists share: the options that narrow each of them, and how facts and amounts are written."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Annotated, Final
 
 import msgspec
@@ -20,6 +21,6 @@ def named_facts(members: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def amount_text(currency: str | None, amount: msgspec.Raw, otherwise: str = "amount not known") -> str:
-    """Writes an amount with its currency; ``otherwise`` where it is null."""
+    """Writes an amount with its currency, as everywhere for people; ``otherwise`` where it is null."""
     text = bytes(amount).decode()
-    return f"{currency or ''} {otherwise if text == 'null' else text}".strip()
+    return f"{currency or ''} {otherwise if text == 'null' else f'{Decimal(text):,}'}".strip()

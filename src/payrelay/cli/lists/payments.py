@@ -1,10 +1,12 @@
-"""The commands for payments: list those that are known here, show one. They ask no gateway."""
+"""The commands for payments: list those that are known here, show one, refund one. Lists ask no gateway."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from payrelay.cli.lists.money import facts_of, figures_of
 from payrelay.cli.lists.options import Account, Limit, Order, amount_text
+from payrelay.cli.refunds import refund_payment
 from payrelay.cli.session import read_settings, session
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
 from payrelay.cli.terminal.messages import require_found
@@ -12,7 +14,7 @@ from payrelay.core.payments.payment import PaymentStatus
 
 if TYPE_CHECKING:
     from payrelay.cli.terminal.pages import Cell
-    from payrelay.flows.known_payments import KnownPaymentView
+    from payrelay.flows.orders.known_payments import KnownPaymentView, ListedPayment
 
 app = group("payments", "Payments: those that are known here.")
 
@@ -34,13 +36,13 @@ async def list_payments(
 ) -> int:
     """List the payments that are known here, newest first."""
     from payrelay.cli.terminal.pages import show_result, table
-    from payrelay.flows.known_payments import list_known_payments
+    from payrelay.flows.orders.known_payments import list_known_payments
 
     async with session(read_settings()) as relay:
         found = await list_known_payments(relay, account=account, order_id=order, status=state, limit=limit)
     empty = "Nothing here: no such payment is known; GET payments/{order_id} of the API asks the gateway."
     page = table(("payment", "belongs to", "state"), map(_row, found), empty=empty, leading=1)
-    return show_result({"payments": found}, page, as_json=as_json)
+    return show_result({"payments": [each.view for each in found]}, page, as_json=as_json)
 
 
 @app.command("show", epilog=examples("payrelay payments show ID", "payrelay payments show ID --json"))
@@ -50,35 +52,46 @@ async def show_payment(payment_id: PaymentId, *, as_json: Json = False) -> int:
     from rich.console import Group
 
     from payrelay.cli.terminal.pages import facts, show_result
-    from payrelay.flows.known_payments import list_known_payments
+    from payrelay.flows.orders.known_payments import list_known_payments
 
     async with session(read_settings()) as relay:
         found = require_found(await list_known_payments(relay, payment_id=payment_id, limit=50), "payment", payment_id)
-    return show_result({"payments": found}, Group(*(facts(_facts(each)) for each in found)), as_json=as_json)
+    page = Group(*(facts(_facts(each)) for each in found))
+    return show_result({"payments": [each.view for each in found]}, page, as_json=as_json)
 
 
-def _row(payment: "KnownPaymentView") -> "tuple[Cell, ...]":
+app.command(
+    "refund",
+    epilog=examples(
+        'payrelay payments refund ID --reason "sent back"',
+        'payrelay payments refund ID --amount 250 --reason "a broken cup"',
+        'payrelay payments refund ID --reason "the bank gave it to us again" --insist',
+    ),
+)(refund_payment)
+
+
+def _row(payment: "ListedPayment") -> "tuple[Cell, ...]":
     from payrelay.cli.terminal.pages import entry
 
-    order = None if payment.order_id is None else f"order {payment.order_id}"
-    account = None if payment.account is None else f"on {payment.account}"
-    amount = amount_text(payment.currency, payment.amount)
-    return entry(payment.payment_id, order, amount, account), _owners(payment) or "-", _state(payment)
+    view, money = payment.view, payment.money
+    order = None if view.order_id is None else f"order {view.order_id}"
+    account = None if view.account is None else f"on {view.account}"
+    figures = [] if money is None else [" ".join(each) for each in figures_of(money)]
+    return entry(view.payment_id, order, *figures, account), _owners(view) or "-", _state(view)
 
 
-def _facts(payment: "KnownPaymentView") -> "list[tuple[str, Cell]]":
-    refunds = [
-        f"{each.operation_id}, {each.state}, {amount_text(payment.currency, each.amount, 'the whole')}"
-        for each in payment.refunds
-    ]
+def _facts(payment: "ListedPayment") -> "list[tuple[str, Cell]]":
+    view, money = payment.view, payment.money
+    currency = None if money is None else money.balance.currency
+    asked = [f"{each.operation_id}, {each.state}, {amount_text(currency, each.amount, 'all')}" for each in view.refunds]
     return [
-        ("payment", payment.payment_id),
-        ("account", payment.account or "-"),
-        ("order", payment.order_id or "-"),
-        ("amount", amount_text(payment.currency, payment.amount)),
-        ("state", _state(payment)),
-        ("belongs to", _owners(payment) or "not known"),
-        ("refunds asked for here", refunds or "-"),
+        ("payment", view.payment_id),
+        ("account", view.account or "-"),
+        ("order", view.order_id or "-"),
+        *facts_of(money),
+        ("state", _state(view)),
+        ("belongs to", _owners(view) or "not known"),
+        ("refunds asked for here", asked or "-"),
     ]
 
 

@@ -60,13 +60,18 @@ async def ask(*, days: DaysOption, account: Account = None) -> int:
         scope = scope_of(relay, account)
         for day in days_between(first, last):
             asked = await ask_gateway(relay, scope, day, pause=asyncio.sleep)
-            is_whole = is_whole and not (asked.failed or asked.unproved)
+            is_whole = is_whole and not (asked.failed or asked.unproved or asked.unreadable)
             of_day = "" if first == last else f"{day}: "
             say(f"{of_day}{asked.asked} were searched for, {asked.known} had been before, {asked.failed} could not be.")
             if asked.unproved:
                 say(
                     f"{asked.unproved} had an empty search, which may be one that doesn't work: of these it can't be"
                     " known."
+                )
+            if asked.unreadable:
+                say(
+                    f"{asked.unreadable} showed a payment whose amount or date can't be read: of these it can't be"
+                    " known what isn't there."
                 )
             if asked.is_ended_early:
                 say("The gateway, or its budget, gave no answer any more: begin again later.")

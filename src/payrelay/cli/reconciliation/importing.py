@@ -29,7 +29,11 @@ async def import_files(
         ),
     ] = None,
     total: Annotated[
-        str | None, typer.Option(metavar="AMOUNT", help="The sum that the statement itself says; it is compared.")
+        str | None,
+        typer.Option(
+            metavar="AMOUNT",
+            help="The sum that the statement itself says, of all lines or of those that took money; it is compared.",
+        ),
     ] = None,
     count: Annotated[int | None, typer.Option(metavar="N", help="The number of lines that the statement says.")] = None,
     account: Account = None,
@@ -76,7 +80,10 @@ def _tell_imported(imported: "list[ImportedFile]") -> None:
             complain(f"{each.name}: line {refused.number}: {refused.reason}")
         if summary.refused_count > len(summary.refused):
             complain(f"{each.name}: {summary.refused_count - len(summary.refused)} more lines were refused")
-        parts = [f"{count} {what}" for what, count in sorted(summary.lines.items())]
+        for word, number in sorted(summary.unknown_words.items()):
+            told = f'"{word}"' if word else "nothing"
+            complain(f"{each.name}: {number} lines have {told} as their state, which the profile doesn't know")
+        parts = [f"{count} {what}" for what, count in sorted(summary.lines.counts.items())]
         days = "" if summary.first_day is None else f" of {summary.first_day} to {summary.last_day}"
         known = "; the file was fed before" if each.was_known else ""
         say(

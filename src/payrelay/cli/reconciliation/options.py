@@ -2,7 +2,6 @@
 
 import re
 from datetime import date
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -64,15 +63,18 @@ def _days_of(text: str) -> tuple[date, date]:
 
 def amount_of(text: str | None) -> int | None:
     """Reads a sum, in hundredths; raises CommandError."""
-    from payrelay.core.money import AmountError, minor_units
+    from payrelay.core.money import AmountError
+    from payrelay.core.reconciliation.files.amounts import AmountReader, is_negative
 
     if text is None:
         return None
     try:
-        amount = Decimal(text.replace(",", ""))
-        return 0 if amount == 0 else minor_units(amount)
-    except (AmountError, InvalidOperation):
-        raise CommandError(f"--total: {text} is no amount such as 1234500.00") from None
+        amount_minor = AmountReader().minor(text, may_be_0=True)
+    except AmountError:
+        amount_minor = None
+    if amount_minor is None or is_negative(text):
+        raise CommandError(f"--total: {text} is no amount such as 1234500.00")
+    return amount_minor
 
 
 def profile_of(text: str) -> "Profile":

@@ -100,6 +100,7 @@ def closed_line(view: "DayView") -> RenderableType:
 
 
 def _sums(sums: "Iterable[Sum]") -> RenderableType:
+    sums = list(sums)
     rows = [
         (
             each.currency,
@@ -113,7 +114,9 @@ def _sums(sums: "Iterable[Sum]") -> RenderableType:
         for each in sums
     ]
     titles = ("currency", "what", "verdict", "count", "ours", "theirs", "fees")
-    return table(titles, rows, empty="Nothing happened on this day, as far as is known.")
+    drawn = table(titles, rows, empty="Nothing happened on this day, as far as is known.")
+    bases = [f"{each.currency} {each.movement}, agreed: {said}." for each in sums for said in each.bases]
+    return Group(drawn, *map(Text, bases))
 
 
 def _findings(found: Iterable[BooksFinding]) -> RenderableType:
@@ -152,7 +155,10 @@ def _ours(found: BooksFinding) -> str:
 
 def _theirs(found: BooksFinding) -> str:
     line = found.theirs
-    return "" if line is None else f"theirs: {line.place}, {line.day}, {line.state}"
+    if line is None:
+        return ""
+    word = f' ("{line.word}")' if line.word else ""
+    return f"theirs: {line.place}, {line.day}, {line.state}{word}"
 
 
 def _state(view: "DifferenceView") -> Cell:

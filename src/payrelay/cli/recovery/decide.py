@@ -25,7 +25,7 @@ from payrelay.core.moments import moment_of
 from payrelay.core.payments.operation import Kind, Operation
 from payrelay.core.payments.payment import payment_number
 from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
-from payrelay.errors import Refusal, StoreError
+from payrelay.errors import Refusal, StoreError, UndecidedError
 
 if TYPE_CHECKING:
     from payrelay.flows.recovery.decisions.decide_held import HeldFilter
@@ -88,7 +88,6 @@ async def _decided(
     payment_id: str | None,
 ) -> int:
     """Decides about one operation after the other, and tells what each came to; one that fails leaves the others."""
-    from payrelay.flows.operators.decidable import UndecidedError
     from payrelay.flows.recovery.decisions.decide_held import decide_held
 
     code = DONE

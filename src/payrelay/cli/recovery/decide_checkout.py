@@ -39,8 +39,8 @@ async def decide_one_checkout(
 
     paid: the payment is the checkout's. unpaid: the checkout ends, and its page leads nowhere any more.
     """
+    from payrelay.errors import UndecidedError
     from payrelay.flows.checkouts.decide_after_loss import decide_checkout
-    from payrelay.flows.operators.decidable import UndecidedError
 
     settings = read_settings()
     require_answerable(is_sure=yes, undone=UNDECIDED)

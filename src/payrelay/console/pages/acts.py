@@ -7,7 +7,6 @@ from payrelay.core.console.act_texts import TITLES_OF_DECISIONS, text_of
 from payrelay.core.console.confirmations import Confirmation, ConfirmationState, is_over
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.roles import HAVE_OWN_LINE, Act
-from payrelay.core.money import amount_text
 from payrelay.errors import MEANINGS, Code, Refusal
 from payrelay.flows.console.acts.confirm import (
     ConfirmedBy,
@@ -20,6 +19,7 @@ from payrelay.flows.console.acts.confirm import (
 )
 from payrelay.flows.console.acts.results import ending_now
 from payrelay.flows.console.acts.stale import StalePageError
+from payrelay.flows.console.refunds.shown import amount_in_words
 
 
 async def prepare_act(asked: Asked) -> ConsoleAnswer:
@@ -28,13 +28,16 @@ async def prepare_act(asked: Asked) -> ConsoleAnswer:
     act = Act(asked.request.path.rpartition(b"/")[2].decode())
     try:
         given = {**asked.form, "noun": noun, "id": id_}
-        confirmation = await prepare(asked.parts, asked.site.relay, asked.actor, act, given)
+        request_id = asked.request.request_id
+        confirmation = await prepare(asked.parts, asked.site.relay, asked.actor, act, given, request_id=request_id)
     except StalePageError as stale:
         return stale_page(asked, stale)
     except Refusal as refusal:
         if refusal.code is Code.NOT_FOUND:
             raise
-        return await target_page(asked, await existing_target(asked.site.relay, asked.actor, noun, id_), refusal)
+        target = await existing_target(asked.site.relay, asked.actor, noun, id_)
+        may_insist = act is Act.REFUND and refusal.code is not Code.INVALID_REQUEST
+        return await target_page(asked, target, refusal, may_insist=may_insist)
     return redirect(f"/console/confirmations/{confirmation.id}")
 
 
@@ -95,7 +98,7 @@ async def _page(asked: Asked, refusal: Refusal | None = None) -> ConsoleAnswer:
         proposer=proposer,
         filled=confirmation.filled,
         decision=TITLES_OF_DECISIONS.get(confirmation.filled.get("decision", "")),
-        amount=_amount(confirmation),
+        amount=amount_in_words(confirmation) or "none, or not known",
         noun=noun,
         id=id_,
         does=("A second person has to confirm it before it is done.",) if is_proposal else (),
@@ -110,13 +113,6 @@ async def _page(asked: Asked, refusal: Refusal | None = None) -> ConsoleAnswer:
 def _title(confirmation: Confirmation, name: str, *, has_begun: bool) -> str:
     order = "" if confirmation.order_id is None else f" (order {confirmation.order_id})"
     return f"{name}{order}" if has_begun else f"{name}{order}?"
-
-
-def _amount(confirmation: Confirmation) -> str:
-    amount = amount_text(confirmation.amount_minor, confirmation.currency)
-    if confirmation.act_name is Act.REFUND and "amount_minor" not in confirmation.filled:
-        return "the whole payment" if amount is None else f"the whole payment, {amount}"
-    return amount or "none, or not known"
 
 
 def _is_for(confirmation: Confirmation, operator_id: str) -> bool:

@@ -17,7 +17,7 @@ from payrelay.flows.reconciliation.read_pages import SAVED_MAX, BooksDayView, Da
 
 _SUM_COLUMNS: Final = (
     *("account", "day", "state", "age_days", "currency", "what", "verdict", "is_correction", "count"),
-    *("ours", "theirs", "fees", "without_amount", "open_differences"),
+    *("ours", "theirs", "fees", "without_amount", "took_no_money", "by_state", "open_differences"),
 )
 _FINDING_COLUMNS: Final = (
     *("account", "day", "id", "what", "name", "order_id", "payment_id", "verdict", "currency", "ours", "theirs"),
@@ -33,7 +33,7 @@ async def month_as_csv(asked: Asked) -> ConsoleAnswer:
         state = "closed" if each.closed_at_ms is not None else "not compared" if each.sums is None else "open"
         head = (month.account, str(each.day), state, str(each.age_days))
         lines = [] if each.sums is None else _lines_of(each.sums)
-        rows += [(*head, *line, str(each.open_differences)) for line in lines or [("",) * 9]]
+        rows += [(*head, *line, str(each.open_differences)) for line in lines or [("",) * 11]]
     return csv(f"payrelay-books-{month.first:%Y-%m}.csv", csv_text(_SUM_COLUMNS, rows))
 
 
@@ -64,6 +64,8 @@ def _sum_fields(each: Sum, *, is_correction: bool) -> tuple[str, ...]:
         decimal_text(each.theirs_minor),
         decimal_text(each.fee_minor),
         str(each.unknown),
+        str(each.moved_nothing),
+        str(each.by_state),
     )
 
 

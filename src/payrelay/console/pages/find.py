@@ -5,7 +5,6 @@ The whole search is in the address, so that it can be shared and gone back to.
 
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
 from typing import Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -16,13 +15,12 @@ from payrelay.console.web.rendering import csv
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.finding import KINDS, STATES, TEXT_LENGTH_MAX, Found, Hit, Search, SearchError, Thing
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import AmountError, decimal_text, minor_units
+from payrelay.core.money import AmountError, decimal_text, typed_minor
 from payrelay.flows.console.cases.find import find
 
 FIELDS: Final = ("q", "kind", "state", "account", "amount", "from", "to", "before")
 """What an address of a search may have."""
 FILTERS: Final = FIELDS[1:7]
-_AMOUNT_LENGTH_MAX: Final = 20
 _COLUMNS: Final = (
     *("time", "what", "id", "account", "order_id", "state", "amount", "currency", "payment_id", "subscription_id"),
     "found_by",
@@ -105,15 +103,10 @@ def _one_of(form: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str
 
 
 def _amount(text: str) -> int | None:
-    plain = text.strip().replace(",", "")
-    if not plain:
+    if not text.strip():
         return None
-    if len(plain) > _AMOUNT_LENGTH_MAX:
-        raise SearchError("The amount is too long.")
     try:
-        return minor_units(Decimal(plain))
-    except InvalidOperation:
-        raise SearchError("The amount must be a number, such as 1000 or 1,000.50.") from None
+        return typed_minor(text)
     except AmountError as error:
         raise SearchError(f"The amount {error}.") from None
 

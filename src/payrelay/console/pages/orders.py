@@ -2,27 +2,15 @@
 
 from payrelay.console.pages.target import actions_on
 from payrelay.console.web.asked import Asked
-from payrelay.console.web.rendering import order_path
-from payrelay.core.checkouts.checkout import STATE_SENTENCES as CHECKOUT_SENTENCES
+from payrelay.console.web.rendering import order_path, written
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.timeline import checkout_tone
+from payrelay.core.orders.sentences import UNDONE_SENTENCE, headline, status_text
 from payrelay.core.payments.explanations import request_phrase
-from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.flows.console.cases.ask_gateway import GatewayRecord, ask_gateway
 from payrelay.flows.console.cases.one_operation import show_operation as one_operation
 from payrelay.flows.console.cases.one_order import show_order
-
-STATUSES = {
-    PaymentStatus.RECEIVED: "charged, and nothing of it refunded",
-    PaymentStatus.AUTHORIZED: "authorized, and not captured",
-    PaymentStatus.REFUND_REQUESTED: "a refund is requested",
-    PaymentStatus.REFUND_PROCESSING: "a refund is being processed",
-    PaymentStatus.REFUNDED: "refunded",
-    PaymentStatus.CHARGED_BACK: "taken back by the bank",
-    PaymentStatus.OTHER: "a status that the gateway does not document",
-}
-"""What the gateway's record says of a payment, in words that can be read out."""
 
 
 async def show(asked: Asked) -> ConsoleAnswer:
@@ -47,6 +35,7 @@ async def show_operation(asked: Asked) -> ConsoleAnswer:
         "operation.html",
         shown=shown,
         title=f"{phrase[:1].upper()}{phrase[1:]}",
+        undone=UNDONE_SENTENCE,
         actions=found.actions,
         without=found.without,
     )
@@ -69,10 +58,12 @@ async def _shown(asked: Asked, record: GatewayRecord | None) -> ConsoleAnswer:
         can_ask=order.is_configured,
         hides_customers=order.hides_customers,
         record=record,
-        statuses=STATUSES,
+        money=order.money,
+        answer=headline(order.money.balance, lambda at_ms: written(at_ms, asked.sent.zone)),
+        undone=UNDONE_SENTENCE,
+        status_text=status_text,
         phrase=request_phrase,
         sentences=STATE_SENTENCES,
-        checkout_sentences=CHECKOUT_SENTENCES,
         checkout_tone=checkout_tone,
         actions=found.actions,
         without=found.without,

@@ -14,6 +14,7 @@ from payrelay.flows.console.acts.stale import StalePageError
 from payrelay.flows.console.acts.studies import study_target
 from payrelay.flows.console.acts.targets import that_can_be_acted_on
 from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, LISTED_ON, MONTH
+from payrelay.flows.orders.order_money import PaymentMoney, read_payment_money
 
 
 class Actions(NamedTuple):
@@ -23,8 +24,13 @@ class Actions(NamedTuple):
     without: list[str]
 
 
-async def target_page(asked: Asked, target: ActTarget, refusal: Refusal | None = None) -> ConsoleAnswer:
-    """Gives the page of one thing, with what was wrong in the form that was sent."""
+async def target_page(
+    asked: Asked, target: ActTarget, refusal: Refusal | None = None, *, may_insist: bool = False
+) -> ConsoleAnswer:
+    """Gives the page of one thing, with what was wrong in the form that was sent.
+
+    With ``may_insist`` the form of a refund asks whether it is to be made all the same.
+    """
     role = asked.visited.operator.role
     study = await study_target(asked.parts, asked.site.relay, target)
     return asked.page(
@@ -34,12 +40,23 @@ async def target_page(asked: Asked, target: ActTarget, refusal: Refusal | None =
         target=target,
         study=study,
         books_path=_books_path(target),
+        may_insist=may_insist,
         takes_payment=any(each.takes_payment for each in study.decisions),
         acts=[act for act in target.acts if act is not Act.DECIDE and may(role, act)],
         allowed=[act for act in (Act.DECIDE, Act.ADD_NOTE, Act.ASSIGN_CASE) if may(role, act)],
         texts={act: text_of(act, target.noun) for act in ACT_TEXTS},
         given=asked.form,
+        money=await _money(asked, target),
     )
+
+
+async def _money(asked: Asked, target: ActTarget) -> PaymentMoney | None:
+    """Gives what is known of the money that may be refunded; None where nothing may be."""
+    account = asked.site.relay.accounts.get(target.account)
+    if Act.REFUND not in target.acts or target.payment_id is None or account is None:
+        return None
+    money = await read_payment_money(asked.site.relay, account.merchant, target.payment_id)
+    return money.payments[0] if money.payments else None
 
 
 def stale_page(asked: Asked, stale: StalePageError, *, kept: str = "") -> ConsoleAnswer:

@@ -16,9 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
 from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.timeline import money, state_tone
+from payrelay.core.console.timeline import state_tone
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import amount_text
+from payrelay.core.money import money_text
 
 STYLE_PATH: Final = "/console/assets/console.css"
 LIVE_SCRIPT_PATH: Final = "/console/assets/live.js"
@@ -84,14 +84,13 @@ def _when_short(context: Context, at_ms: int) -> str:
 _templates.filters["when"] = _when
 _templates.filters["when_short"] = _when_short
 _templates.filters["in_utc"] = lambda at_ms: written(at_ms, "UTC")
-_templates.filters["money"] = money
+_templates.filters["money"] = money_text
 _templates.filters["words"] = lambda text: text.replace("_", " ")
 _templates.filters["capitalize_first"] = lambda text: f"{text[:1].upper()}{text[1:]}"
 _templates.filters["tone"] = state_tone
 _templates.filters["order_path"] = order_path
 _templates.filters["factor"] = lambda kind: _FACTORS.get(kind, kind)
 _templates.filters["rfc3339"] = lambda at_ms: rfc3339(at_ms, "seconds")
-_templates.filters["amount"] = amount_text
 
 
 def _guarded(*more: tuple[bytes, bytes], policy: str = _POLICY) -> tuple[tuple[bytes, bytes], ...]:

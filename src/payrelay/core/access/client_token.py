@@ -253,6 +253,7 @@ def narrowed(parent: Credential, token: ClientToken) -> Credential:
         created_at_ms=token.issued_at_ms,
         expires_at_ms=_least(token.expires_at_ms, parent.expires_at_ms),
         revoked_at_ms=parent.revoked_at_ms,
+        payments_max=_least(allowance.payments_max if allowance else None, parent.payments_max),
         bound=Bound(customer_id=token.customer_id, order_id=token.order_id, allowance=allowance),
         shared_rate=shared_among_tokens(parent.id, rate),
     )

@@ -146,6 +146,8 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
         amount_max_minor: the largest amount of one operation, in hundredths of whatever currency; None for no limit.
         rate: its own quota; None for no limit.
         created_at_ms, expires_at_ms, revoked_at_ms: milliseconds since 1970, UTC; None where it never happens.
+        payments_max: how many payments an order may have for the credential to begin another one, whoever made them;
+            None for no limit.
         bound: the customer or order of an app's credential; None for a key.
         shared_rate: what it shares with the other tokens of its issuer, beside ``rate``; None for a key.
     """
@@ -160,6 +162,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     created_at_ms: int
     expires_at_ms: int | None
     revoked_at_ms: int | None
+    payments_max: int | None = None
     bound: Bound | None = None
     shared_rate: SharedRate | None = None
 

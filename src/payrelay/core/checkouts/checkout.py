@@ -56,7 +56,7 @@ class CheckoutState(StrEnum):
     FAILED = "failed"
     """The gateway reported a failure."""
     CANCELLED = "cancelled"
-    """The customer turned back."""
+    """The customer turned back, or the page was closed."""
     EXPIRED = "expired"
     """Its time ended, and its outcome isn't known."""
 
@@ -74,6 +74,8 @@ class CheckoutEvent(StrEnum):
     """A notification reported a cancellation."""
     ABANDONED = "turned_back"
     """The customer's browser came to the cancel page, which is only a hint."""
+    CLOSED = "closed"
+    """A client or an operator closed its page."""
     EXPIRED = "expired"
     """Its time has ended."""
 
@@ -84,6 +86,7 @@ _AFTER: Final = {
     CheckoutEvent.FAILED: CheckoutState.FAILED,
     CheckoutEvent.CANCELLED: CheckoutState.CANCELLED,
     CheckoutEvent.ABANDONED: CheckoutState.CANCELLED,
+    CheckoutEvent.CLOSED: CheckoutState.CANCELLED,
     CheckoutEvent.EXPIRED: CheckoutState.EXPIRED,
 }
 _ORDER: Final = (
@@ -106,6 +109,9 @@ TRANSITIONS: Final[dict[tuple[CheckoutState, CheckoutEvent], CheckoutState]] = {
 HOLDING_ORDER: Final = frozenset({CheckoutState.OPEN, CheckoutState.NOTIFIED, CheckoutState.COMPLETED})
 """The checkout guards its order: no other checkout may be opened for it."""
 
+PAID_OR_HELD: Final = frozenset({CheckoutState.NOTIFIED, CheckoutState.COMPLETED})
+"""The customer paid, or let money be held: such a checkout can't be closed."""
+
 STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
     CheckoutState.OPEN: "The customer has not finished it yet, as far as the service knows.",
     CheckoutState.NOTIFIED: (
@@ -117,6 +123,9 @@ STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
     CheckoutState.CANCELLED: "The customer or the gateway cancelled it; the customer may still go on and complete it.",
     CheckoutState.EXPIRED: "Its time ended, and nothing proves to the service that it was paid.",
 }
+CLOSED_SENTENCE: Final = (
+    "Its page was closed, and leads no customer on any more; who has its form already may still complete it."
+)
 
 
 class CheckoutFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +163,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         opened_at_ms: when its page was first shown; None where it wasn't.
         ends_at_ms: when it expires, unless its outcome becomes known.
         inquire_at_ms: from then on a client's request causes the next status inquiry.
+        closed_at_ms: when its page was closed, which ended it; None where something else did.
     """
 
     id: str
@@ -182,11 +192,27 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     opened_at_ms: int | None
     ends_at_ms: int
     inquire_at_ms: int
+    closed_at_ms: int | None = None
 
     @property
     def is_open(self) -> bool:
         """True while its outcome isn't known."""
         return self.state is CheckoutState.OPEN
+
+    @property
+    def is_closed(self) -> bool:
+        """True where it is cancelled because its page was closed."""
+        return self.state is CheckoutState.CANCELLED and self.closed_at_ms is not None
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is in its state, for programs: ``closed``; None where the state says all."""
+        return CheckoutEvent.CLOSED.value if self.is_closed else None
+
+    @property
+    def sentence(self) -> str:
+        """What its state means, for people."""
+        return CLOSED_SENTENCE if self.is_closed else STATE_SENTENCES[self.state]
 
     def takes_customers(self, now_ms: int) -> bool:
         """True while its page sends a customer to the gateway."""
@@ -283,6 +309,7 @@ def advance(checkout: Checkout, event: CheckoutEvent, *, at_ms: int, result: Res
         subscription_id=merged.subscription_id,
         customer_id=merged.customer_id,
         updated_at_ms=at_ms,
+        closed_at_ms=at_ms if event is CheckoutEvent.CLOSED else checkout.closed_at_ms,
     )
 
 
@@ -345,6 +372,7 @@ def event_of(checkout: Checkout) -> OutgoingEvent:
             "checkout_id": checkout.id,
             "kind": checkout.kind.value,
             "state": checkout.state.value,
+            "reason": checkout.reason,
             "version": checkout.version,
             "order_id": checkout.order_id,
             "amount": None if checkout.amount_minor is None else decimal_text(checkout.amount_minor),

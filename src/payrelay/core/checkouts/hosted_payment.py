@@ -12,6 +12,8 @@ import msgspec
 from payrelay.core.calls import Item
 from payrelay.core.secret import STARS
 
+__all__ = ["Buyer", "CheckoutKind", "HostedPayment", "Item", "Plan", "PostalAddress"]
+
 
 class CheckoutKind(StrEnum):
     """What a customer is asked for."""
@@ -111,3 +113,16 @@ class HostedPayment(Redacted, frozen=True, kw_only=True):
         if self.amount_minor is None or self.plan is None:
             return self.amount_minor
         return self.amount_minor + (self.plan.startup_fee_minor or 0)
+
+
+class NewCheckout(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to open a checkout; the links are the app's own."""
+
+    payment: HostedPayment
+    expires_in_s: int
+    customer_reference: str | None = None
+    return_to: str | None = None
+    cancel_to: str | None = None
+
+    def __repr__(self) -> str:
+        return "NewCheckout(********)"

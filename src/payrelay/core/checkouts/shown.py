@@ -34,7 +34,8 @@ class Shown(StrEnum):
     EXPIRED = "expired"
     """Its time is over, and nothing is known."""
     CLOSED = "closed"
-    """The page leads to the gateway no more; a customer who is there already may still pay."""
+    """The page leads to the gateway no more, by its time or because it was closed; who is there already may still pay.
+    """
     PAUSED = "paused"
     """An operator has paused the account, or the database lacks commits."""
     ORDER_COMPLETED = "order_completed"
@@ -57,17 +58,20 @@ _OF_STATE: Final = {
     CheckoutState.CANCELLED: Shown.CANCELLED,
     CheckoutState.EXPIRED: Shown.EXPIRED,
 }
-_TURNED_BACK: Final = {Shown.REFUSED, Shown.CANCELLED}
+_TURNED_BACK: Final = {Shown.REFUSED, Shown.CANCELLED, Shown.CLOSED}
 _UNSETTLED: Final = {Shown.WAITING, Shown.REFUSED, Shown.CANCELLED, Shown.EXPIRED, Shown.CLOSED, Shown.PAUSED}
 
 
-def shown_of(state: CheckoutState, others: Collection[CheckoutState]) -> Shown:
-    """Tells what to show of a checkout; ``others`` are the states of the other checkouts of its order."""
+def shown_of(state: CheckoutState, others: Collection[CheckoutState], *, is_closed: bool = False) -> Shown:
+    """Tells what to show of a checkout; ``others`` are the states of the other checkouts of its order.
+
+    ``is_closed`` says that it is cancelled because its page was closed: the customer didn't turn back.
+    """
     if _OF_STATE[state] not in PASSED_ON:
         for taken, shown in _OF_ORDER.items():
             if taken in others:
                 return shown
-    return _OF_STATE[state]
+    return Shown.CLOSED if is_closed else _OF_STATE[state]
 
 
 def state_passed_on(shown: Shown) -> CheckoutState:

@@ -35,6 +35,11 @@ ACT_TEXTS: Final[dict[Act, ActText]] = {
     Act.RETRY_SUBSCRIPTION: ActText(
         "Retry the subscription", "The gateway charges the customer's card for the installment that failed."
     ),
+    Act.CLOSE_CHECKOUT: ActText(
+        "Close the page",
+        "The page leads nobody to the gateway any more, and the order is free for another one. A form that is out can't"
+        " be taken back: the customer may still pay by it.",
+    ),
     Act.PAUSE_ACCOUNT: ActText(
         "Pause the account",
         "No new operation or checkout begins on the account. What has begun goes on, and reads are answered.",

@@ -55,6 +55,8 @@ class Act(StrEnum):
     VOID = "void"
     CANCEL_SUBSCRIPTION = "cancel_subscription"
     RETRY_SUBSCRIPTION = "retry_subscription"
+    CLOSE_CHECKOUT = "close_checkout"
+    """Closes the page of a checkout, which leads nobody to the gateway any more."""
     PAUSE_ACCOUNT = "pause_account"
     RESUME_ACCOUNT = "resume_account"
     REPLAY_NOTIFICATION = "replay_notification"
@@ -81,7 +83,8 @@ class Act(StrEnum):
 
 TO_CONFIRM: Final = (
     *(Act.DECIDE, Act.REFUND, Act.CAPTURE, Act.VOID, Act.CANCEL_SUBSCRIPTION, Act.RETRY_SUBSCRIPTION),
-    *(Act.PAUSE_ACCOUNT, Act.RESUME_ACCOUNT, Act.REPLAY_NOTIFICATION, Act.REPLAY_EVENT, Act.SEND_TEST_EVENT),
+    *(Act.CLOSE_CHECKOUT, Act.PAUSE_ACCOUNT, Act.RESUME_ACCOUNT, Act.REPLAY_NOTIFICATION),
+    *(Act.REPLAY_EVENT, Act.SEND_TEST_EVENT),
     *(Act.ERASE_CUSTOMER, Act.REVOKE_KEY, Act.CLOSE_DIFFERENCE, Act.CLOSE_DAY),
 )
 """What is done only after a page has shown what it does, and to what."""
@@ -102,7 +105,8 @@ _SUPPORT: Final = _EVERYBODY | {
 }
 _OPERATOR: Final = _SUPPORT | {
     *(Act.READ_ACTS, Act.DECIDE, Act.REFUND, Act.CAPTURE, Act.VOID),
-    *(Act.CANCEL_SUBSCRIPTION, Act.RETRY_SUBSCRIPTION, Act.PAUSE_ACCOUNT, Act.RESUME_ACCOUNT),
+    *(Act.CANCEL_SUBSCRIPTION, Act.RETRY_SUBSCRIPTION, Act.CLOSE_CHECKOUT),
+    *(Act.PAUSE_ACCOUNT, Act.RESUME_ACCOUNT),
     *(Act.REPLAY_EVENT, Act.SEND_TEST_EVENT),
     *(Act.LOOK_AT_BOOKS, Act.IMPORT_STATEMENT, Act.COMPARE_BOOKS, Act.CLOSE_DIFFERENCE),
 }

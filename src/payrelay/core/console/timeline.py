@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import STATE_SENTENCES, Checkout, CheckoutKind, CheckoutState
-from payrelay.core.money import decimal_text
+from payrelay.core.checkouts.checkout import CLOSED_SENTENCE, Checkout, CheckoutKind, CheckoutState
+from payrelay.core.money import money_text
 from payrelay.core.notifications.notification import (
     Authenticity,
     MessageType,
@@ -83,7 +83,7 @@ _REPORTED = {
     ReportedStatus.PENDING: "the payment is pending",
     ReportedStatus.CANCELLED: "the customer cancelled",
     ReportedStatus.FAILED: "the payment failed",
-    ReportedStatus.CHARGED_BACK: "the bank took the payment back",
+    ReportedStatus.CHARGED_BACK: "the payment was charged back by the bank",
     ReportedStatus.OTHER: "something that it doesn't document",
 }
 _MESSAGES = {
@@ -104,14 +104,6 @@ _OUTCOMES = {
 }
 
 
-def money(amount_minor: int | None, currency: str | None) -> str:
-    """Writes an amount for people, ``LKR 1,000.00``; empty where none is known."""
-    if amount_minor is None:
-        return ""
-    units, _, hundredths = decimal_text(amount_minor).partition(".")
-    return " ".join([*filter(None, [currency]), f"{int(units):,}.{hundredths}"])
-
-
 def state_tone(state: str) -> Tone:
     """Gives the tone of an operation's state."""
     return _STATE_TONES.get(state, Tone.OPEN)
@@ -125,7 +117,7 @@ def checkout_tone(checkout: Checkout) -> Tone:
 def of_checkout(checkout: Checkout) -> list[Moment]:
     """Gives what is known of a checkout's life: it has no history, only its last change."""
     title = _TITLES[checkout.kind]
-    asked = money(checkout.amount_minor, checkout.currency)
+    asked = money_text(checkout.amount_minor, checkout.currency)
     rows: tuple[tuple[str, str | int | None], ...] = (
         ("Checkout", checkout.id),
         ("Asked for by", checkout.principal),
@@ -142,9 +134,12 @@ def of_checkout(checkout: Checkout) -> list[Moment]:
     if checkout.opened_at_ms is not None:
         text = "The customer's page was shown for the first time."
         moments.append(Moment(at_ms=checkout.opened_at_ms, text=text, title=title))
+    if checkout.closed_at_ms is not None and not checkout.is_closed:
+        moments.append(Moment(at_ms=checkout.closed_at_ms, text=CLOSED_SENTENCE, title=title, tone=Tone.NOT_DONE))
     if not checkout.is_open:
         result = (
             ("State", checkout.state),
+            ("Reason", checkout.reason),
             ("Payment", checkout.payment_id),
             ("Subscription", checkout.subscription_id),
             ("Customer", checkout.customer_id),
@@ -153,7 +148,7 @@ def of_checkout(checkout: Checkout) -> list[Moment]:
         moments.append(
             Moment(
                 at_ms=checkout.updated_at_ms,
-                text=STATE_SENTENCES[checkout.state],
+                text=checkout.sentence,
                 title=title,
                 tone=checkout_tone(checkout),
                 evidence=rows_of(result),
@@ -194,7 +189,7 @@ def of_notification(notification: Notification) -> list[Moment]:
         said = _MESSAGES[notification.message_type]
     elif notification.kind is NotificationKind.PREAPPROVAL and notification.reported is ReportedStatus.SUCCEEDED:
         said = "the customer lets the card be charged later"
-    paid = money(notification.amount_minor, notification.currency)
+    paid = money_text(notification.amount_minor, notification.currency)
     who = "The gateway reported" if notification.authenticity is Authenticity.GENUINE else "A message claimed"
     outcome = _OUTCOMES[notification.state].format(why=notification.reason.phrase or notification.reason)
     rows = (

@@ -27,12 +27,19 @@ from payrelay.errors import IllegalTransition
 
 PREFIX: Final = "cus"
 _HANDLE: Final = f"{PREFIX}_"
+CARD_FACT_LENGTH_MAX: Final = 32
+"""For the card's kind and its masked number: gateways give a word, and a number of at most 19 digits with spaces."""
+CARD_EXPIRY_PATTERN: Final = (
+    r"^(?:(0?[1-9]|1[0-2])(?: ?[/-] ?)?(?:20)?([0-9]{2})|20([0-9]{2})(?: ?[/-] ?(0?[1-9]|1[0-2])|(0[1-9]|1[0-2])))$"
+)
+"""A month and a year in any order that can be read in one way only, by its month or by a year of four digits.
+
+``0129``, ``129``, ``01/29``, ``1/29``, ``01/2029``, ``2029-01`` and ``202901`` are January 2029. Spreadsheets take the
+zero from before a month. A year of two digits is the last part: ``2901`` is refused, and read as no month.
+"""
+CARD_EXPIRY_WORDS: Final = 'must be a month and a year, such as "0129" or "01/29"'
 _DIGITS_SHOWN: Final = 4
-_EXPIRY: Final = re.compile(r"(0[1-9]|1[0-2])/?(?:20)?([0-9]{2})")
-_FACT_LENGTH_MAX: Final = 32
-"""For the card's kind and expiry: gateways give a word and four digits."""
-_MASK_LENGTH_MAX: Final = 32
-"""A card number has at most 19 digits, and some spaces between them."""
+_expiry_match: Final = re.compile(CARD_EXPIRY_PATTERN).fullmatch
 
 
 class CustomerState(StrEnum):
@@ -288,7 +295,7 @@ def event_of_customer(customer: Customer, event: CustomerEvent | None) -> Outgoi
 
 def masked(card_no: str | None) -> str | None:
     """Gives a card's number with stars for all but its last four characters; None where it is empty or too long."""
-    if not card_no or len(card_no) > _MASK_LENGTH_MAX:
+    if not card_no or len(card_no) > CARD_FACT_LENGTH_MAX:
         return None
     shown = card_no[-_DIGITS_SHOWN:]
     return "*" * (len(card_no) - _DIGITS_SHOWN) + shown if len(card_no) > _DIGITS_SHOWN else shown
@@ -296,12 +303,15 @@ def masked(card_no: str | None) -> str | None:
 
 def month_and_year(expiry: str | None) -> str | None:
     """Gives the month and the year in which a card expires as four digits, ``0129``; None where they can't be read."""
-    match = None if expiry is None else _EXPIRY.fullmatch(expiry)
-    return None if match is None else f"{match[1]}{match[2]}"
+    match = None if expiry is None else _expiry_match(expiry)
+    if match is None:
+        return None
+    month = match[1] or match[4] or match[5]
+    return f"{month.zfill(2)}{match[2] or match[3]}"
 
 
 def _fact(text: str | None) -> str | None:
-    return text if text and len(text) <= _FACT_LENGTH_MAX else None
+    return text if text and len(text) <= CARD_FACT_LENGTH_MAX else None
 
 
 def _after(customer: Customer, event: CustomerEvent, at_ms: int, **members: str | bool | None) -> Customer:

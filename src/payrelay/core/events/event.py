@@ -18,11 +18,14 @@ TEST: Final = "endpoint.test"
 """The test of one endpoint; it goes to that endpoint, whatever types it has, and to no other."""
 STOPPED: Final = "endpoint.stopped"
 """The service sends no more events to an endpoint."""
+PAID_AGAIN: Final = "order.paid_again"
+"""An order that was paid got a further payment."""
 
 TYPES: Final = frozenset(
     {
         *(f"operation.{state}" for state in PUBLISHED_STATES),
         "payment.charged_back",
+        PAID_AGAIN,
         *(
             f"subscription.{change}"
             for change in ("updated", "installment_paid", "installment_failed", "completed", "stopped")

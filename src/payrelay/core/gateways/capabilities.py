@@ -30,6 +30,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
         shows_authorizations: whether an authorization shows among the payments of its order.
         shows_installments: whether the gateway shows the payments of a subscription.
         unknown_to_plans: members of a plan that this account doesn't support.
+        page_currencies: the currencies that the gateway's page takes, for every kind of checkout; None where that isn't
+            known, and no currency is refused.
         unset_for_checkouts: settings that checkouts need and that aren't all set; empty where checkouts are offered.
         notification_type: the media type of its notifications.
         signs_elsewhere: whether the account's secret signs forms without Payrelay's knowledge, at a gateway that runs
@@ -44,9 +46,16 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     shows_authorizations: bool = False
     shows_installments: bool = False
     unknown_to_plans: frozenset[str] = frozenset()
+    page_currencies: frozenset[str] | None = None
     unset_for_checkouts: tuple[str, ...] = ()
     notification_type: str = FORM_TYPE
     signs_elsewhere: bool | None = False
+
+    def page_currency_error(self, currency: str) -> str | None:
+        """Says, behind the field's name, that the gateway's page doesn't take a currency; None where it may take it."""
+        if self.page_currencies is None or currency in self.page_currencies:
+            return None
+        return f"must be one that the gateway's page takes: {', '.join(sorted(self.page_currencies))}"
 
 
 class ResolutionWay(StrEnum):

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from payrelay.core.customers.customer import CARD_EXPIRY_WORDS, CARD_FACT_LENGTH_MAX, month_and_year
 from payrelay.core.imports.items import ItemRefusedError
 from payrelay.core.imports.laravel_secrets import AppKeys
 from payrelay.core.money import AmountError, minor_units
@@ -22,7 +23,11 @@ OTHER_MERCHANT: Final = "merchant_id is another merchant's"
 _HANDLE: Final = "cus_"
 _AMOUNT: Final = re.compile(r"\d{1,15}(?:\.\d{1,17})?", re.ASCII)
 _TOKEN: Final = re.compile(r"[!-~]{8,255}")
+_DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T].*")
+"""A day with its time, as databases write it."""
 _WHOLE: Final = re.compile(r"\d{1,9}", re.ASCII)
+_FLAGS: Final = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
+"""As databases write yes and no."""
 _NULLS: Final = frozenset({"", "NULL", "null", "\\N"})
 
 
@@ -93,6 +98,28 @@ class Fields:
             raise ItemRefusedError(f"{name} can't be a token: it has 8 to 255 visible characters without spaces")
         return found
 
+    def card_fact(self, name: str) -> str | None:
+        """Gives what is told of a card, as it is shown; None where there is nothing."""
+        found = self.text(name)
+        if found is not None and len(found) > CARD_FACT_LENGTH_MAX:
+            raise ItemRefusedError(f"{name} has more than {CARD_FACT_LENGTH_MAX} characters")
+        return found
+
+    def card_expiry(self, name: str) -> str | None:
+        """Gives the month and the year in which a card expires, ``0129``; None where they aren't told."""
+        found = self.text(name)
+        expiry = month_and_year(found)
+        if found is not None and expiry is None:
+            raise ItemRefusedError(f"{name} {CARD_EXPIRY_WORDS}")
+        return expiry
+
+    def flag(self, name: str) -> bool:
+        """Tells whether a field says yes; an empty one says no."""
+        found = (self.text(name) or "0").lower()
+        if found not in _FLAGS:
+            raise ItemRefusedError(f"{name} is neither 1 nor 0")
+        return _FLAGS[found]
+
     def amount(self, name: str, *, is_float: bool = False) -> int:
         """Gives an amount in hundredths; a binary fraction (``is_float``) is the hundredth that it is nearest to."""
         found = self.required(name)
@@ -125,8 +152,9 @@ class Fields:
         found = self.text(name)
         if found is None or found.startswith("0000"):  # as MySQL writes no date
             return None
+        match = _DAY.fullmatch(found)
         try:
-            return date.fromisoformat(found[: len("2026-11-25")]).isoformat()
+            return date.fromisoformat(match[1] if match else found).isoformat()
         except ValueError:
             raise ItemRefusedError(f"{name} is no date such as 2026-11-25") from None
 

@@ -35,6 +35,7 @@ _NO_MONEY: Final = {
 }
 _PENDING: Final = "0"
 HOLD_REASON: Final = "it is an authorization, which lapses within a week: capture or void it by its token"
+CHARGED_BACK_CARD: Final = "its card is left out, because its payment was charged back"
 _REC_STATES: Final = {
     "0": SubscriptionState.ACTIVE,
     "1": SubscriptionState.COMPLETED,
@@ -51,7 +52,6 @@ _STATES: Final = {
 }
 _NOT_BEGUN: Final = frozenset({"-3", "PENDING"})
 _ENDS: Final = {"RECURRING_COMPLETE": SubscriptionState.COMPLETED, "RECURRING_STOPPED": SubscriptionState.STOPPED}
-_TRUE: Final = frozenset({"1", "true", "t"})
 
 
 def items_of_laravel(row: SourceRow, keys: AppKeys, timezone: str, is_merchant: IsMerchant) -> Iterator[Item]:
@@ -91,6 +91,8 @@ def _of_payments(row: SourceRow, fields: Fields, timezone: str) -> Iterator[Item
     at_ms = fields.moment("created_at", timezone)
     if status == SUCCESS and fields.text("customer_token") is not None:
         yield _card(row, fields, order_id, payment_id)
+    elif fields.text("customer_token") is not None:
+        yield NoItem(place=row.place, reason=CHARGED_BACK_CARD, is_refused=False)
     if payment_id is None:
         yield NoItem(
             place=row.place, reason="payment_id is missing: nobody can refund it by a number", is_refused=False
@@ -110,7 +112,9 @@ def _of_payments(row: SourceRow, fields: Fields, timezone: str) -> Iterator[Item
     )
     if subscription_id is not None and status == SUCCESS:
         message = fields.text("message_type")
-        state = _REC_STATES.get(fields.text("item_rec_status") or "0", SubscriptionState.ACTIVE)
+        state = _REC_STATES.get(fields.text("item_rec_status") or "0")
+        if state is None:
+            raise ItemRefusedError("item_rec_status is none of the gateway's")
         yield PlanItem(
             place=row.place,
             subscription_id=subscription_id,
@@ -128,7 +132,7 @@ def _of_payments(row: SourceRow, fields: Fields, timezone: str) -> Iterator[Item
 def _status(status: str, fields: Fields) -> PaymentStatus:
     if status == CHARGED_BACK:
         return PaymentStatus.CHARGED_BACK
-    return PaymentStatus.REFUNDED if (fields.text("refunded") or "") in _TRUE else PaymentStatus.RECEIVED
+    return PaymentStatus.REFUNDED if fields.flag("refunded") else PaymentStatus.RECEIVED
 
 
 def _card(row: SourceRow, fields: Fields, order_id: str, payment_id: str | None) -> CardItem:
@@ -136,9 +140,9 @@ def _card(row: SourceRow, fields: Fields, order_id: str, payment_id: str | None)
         place=row.place,
         token=Secret(fields.token("customer_token")),
         reference=fields.text("user_id"),
-        method=fields.text("method"),
-        card_no_masked=fields.text("card_no"),
-        card_expiry=fields.text("card_expiry"),
+        method=fields.card_fact("method"),
+        card_no_masked=fields.card_fact("card_no"),
+        card_expiry=fields.card_expiry("card_expiry"),
         card_holder=fields.text("card_holder_name"),
         order_id=order_id,
         payment_id=payment_id,

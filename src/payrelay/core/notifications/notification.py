@@ -160,6 +160,11 @@ class NotificationReason(StrEnum):
         "the gateway's record of the payment shows no such chargeback",
         NotificationEvent.PUT_OFF,
     )
+    CHARGEBACK_WON = (
+        "chargeback_won",
+        "the gateway's record shows the payment as received again, so that its chargeback counts no more",
+        NotificationEvent.APPLIED,
+    )
     INFORMED = "informed", "it reports no effect, and changes nothing"
     UNKNOWN_ORDER = "unknown_order", "the service knows nothing of its order", NotificationEvent.PUT_OFF
     UNKNOWN_PAYMENT = "unknown_payment", "the service knows nothing of its payment", NotificationEvent.PUT_OFF
@@ -241,6 +246,7 @@ class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
         order_id, amount_minor, currency: these and the status are signed.
         readings: every order and amount that the signature fits, where the gateway runs signed fields together; the
             notification's own are among them. Empty where the signature fits nothing else.
+        moved_minor: how much was taken, or taken back; nobody signs it.
         payment_id, subscription_id: digits.
         message_type: what happened to a subscription.
         customer_token, authorization_token: the token of an approval or of an authorization.
@@ -256,6 +262,7 @@ class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
     amount_minor: int | None
     currency: str
     readings: tuple[SignedText, ...] = ()
+    moved_minor: int | None = None
     payment_id: str | None = None
     subscription_id: str | None = None
     message_type: MessageType | None = None

@@ -64,6 +64,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         is_firsthand: the report has no other source, such as the reply to a sending. Where the row has changed since it
             was read, such a report is decided anew. A conclusion from the old row, such as a ruling, is void instead.
         is_retried: the report is the reply to a second sending, made to learn the outcome of the first.
+        may_be_paid_again: a payment that it makes may be a further one of its order. Only the sender of a charge may
+            know that it isn't: it looked at the order while it held the order's guard.
     """
 
     event: Event
@@ -74,6 +76,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     inquire_at_ms: int | msgspec.UnsetType | None = msgspec.UNSET
     is_firsthand: bool = False
     is_retried: bool = False
+    may_be_paid_again: bool = True
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

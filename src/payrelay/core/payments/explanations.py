@@ -7,7 +7,7 @@ a test compares them.
 from collections.abc import Sequence
 from typing import Final
 
-from payrelay.core.money import decimal_text
+from payrelay.core.money import decimal_text, money_text
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation
 from payrelay.core.payments.proof import Control, MatchResult
@@ -131,8 +131,7 @@ def request_phrase(operation: Operation) -> str:
     """Gives one phrase for what an operation's request was, without opening anything that is sealed."""
     words = [_KIND_NOUNS[operation.kind]]
     if operation.amount_minor is not None:
-        units, _, hundredths = decimal_text(operation.amount_minor).partition(".")
-        words.append(" ".join(("of", *filter(None, [operation.currency]), f"{int(units):,}.{hundredths}")))
+        words.append(f"of {money_text(operation.amount_minor, operation.currency)}")
     elif operation.kind is Kind.REFUND:
         words.append("in full")  # it names no amount
     named = (
@@ -179,6 +178,8 @@ def phrases_of(evidence: Evidence) -> list[str]:
         phrases.append(f"by {evidence.operator}")
     if evidence.reason is not None:
         phrases.append(f"because: “{evidence.reason}”")
+    if evidence.insisted is not None:
+        phrases.append(f"although: “{evidence.insisted}”")
     return phrases
 
 

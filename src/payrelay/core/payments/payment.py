@@ -1,5 +1,6 @@
 """Payments as the gateway shows them, in Payrelay's own terms, and the results of a search for them."""
 
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -10,13 +11,19 @@ from payrelay.errors import Code
 
 PAYMENT_ID_DIGITS_MAX: Final = 19
 """The digits of a 64-bit integer; the gateway's numbers have 12 digits today."""
+MISSING_MAX: Final = 50
+"""The most payments that one answer names as missing from the gateway's record: some 1,000 bytes of a header."""
+LOOK_S_MIN: Final = 2
+LOOK_S_MAX: Final = 600
+"""The limits of the pause before the gateway's record may show a payment; it is a tenth of the time since it is known.
+"""
 
 
 class PaymentStatus(StrEnum):
     """The status of a payment. The values are stored and never change; an adapter knows the gateway's own words."""
 
     RECEIVED = "RECEIVED"
-    """The payment was charged, and nothing of it refunded."""
+    """The payment was charged. A refund of a part leaves it so."""
     AUTHORIZED = "HELD"
     """The amount is authorized, and not captured yet."""
     REFUND_REQUESTED = "REFUND REQUESTED"
@@ -88,3 +95,44 @@ def payment_number(text: str) -> str | None:
     """Gives a payment's number as it is stored, or None where the text can't be one (1 to 19 digits)."""
     is_number = text.isascii() and text.isdigit() and len(text) <= PAYMENT_ID_DIGITS_MAX
     return plain_number(text) if is_number else None
+
+
+class TakenPayment(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment that took money, as it is known here; what was given back of it since doesn't matter.
+
+    Attributes:
+        payment_id: the gateway's number; None where it isn't known.
+        made_by: the operation or checkout that made it, or the subscription or import that tells of it.
+        owner: the principal whose it is by that; None for an installment of a subscription of nobody's.
+        known_at_ms: when it became known.
+    """
+
+    payment_id: str | None
+    made_by: str
+    owner: str | None
+    known_at_ms: int
+
+    @property
+    def key(self) -> str:
+        """Names the payment: by its number, or by what made it where that isn't known."""
+        return self.payment_id or self.made_by
+
+
+def missing_ids(missing: Iterable[TakenPayment]) -> tuple[str, ...]:
+    """Gives the numbers of payments, as far as they are known, each once and sorted: the newest MISSING_MAX of them."""
+    numbers = {each.payment_id for each in missing if each.payment_id is not None}
+    return tuple(sorted(numbers, key=lambda number: (len(number), number))[-MISSING_MAX:])
+
+
+def missing_sentence(payment_ids: Collection[str]) -> str:
+    """Says that the gateway's record doesn't show payments that took money; without numbers where none is known."""
+    if not payment_ids:
+        return "money was taken by a payment whose number is not known, and the gateway's record does not show it yet"
+    noun = "payment" if len(payment_ids) == 1 else "payments"
+    return f"money was taken by the {noun} {', '.join(payment_ids)}, which the gateway's record does not show yet"
+
+
+def look_again_s(missing: Iterable[TakenPayment], now_ms: int) -> int:
+    """Gives after how many seconds the gateway's record may show the newest of some payments."""
+    newest_ms = max((each.known_at_ms for each in missing), default=now_ms)
+    return min(max((now_ms - newest_ms) // 10_000, LOOK_S_MIN), LOOK_S_MAX)

@@ -6,6 +6,7 @@ Rules:
    later is decided by what the closing had read, and by no clock.
 2. Days are closed in their order. So the open days are those after the last closed one.
 3. Sums are of one currency and one movement; nothing is converted or set off.
+4. What took no money is counted, and is in no sum of the side that says so.
 """
 
 import hashlib
@@ -16,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.money import decimal_text
 from payrelay.core.reconciliation.entries import Coverage, Movement
 from payrelay.core.reconciliation.verdicts import BooksFinding, BooksVerdict
 
@@ -46,10 +48,14 @@ class Closure(msgspec.Struct, frozen=True):
 
 
 class Sum(msgspec.Struct, frozen=True, kw_only=True):
-    """How many findings of one verdict there are, and the money on both sides, in hundredths.
+    """How many findings of one verdict there are, and the money that moved by each side's word, in hundredths.
 
-    ``unknown`` is how many have no amount on our side and none on theirs, and so are in no sum. ``booked_minor`` is
-    what both sides agree on. ``without_fee`` is how many of it are payments whose statement doesn't say their fee.
+    Attributes:
+        unknown: how many have no amount on our side and none on theirs, and so are in no sum.
+        booked_minor: what both sides agree on.
+        without_fee: how many of it are payments whose statement doesn't say their fee.
+        moved_nothing: how many are agreed on, and took no money, or gave it back by themselves.
+        by_state: how many are agreed on by the state of their payment alone: no line has their amount.
     """
 
     currency: str
@@ -62,6 +68,25 @@ class Sum(msgspec.Struct, frozen=True, kw_only=True):
     unknown: int
     booked_minor: int = 0
     without_fee: int = 0
+    moved_nothing: int = 0
+    by_state: int = 0
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Says, in words, of what is agreed on that the sums of both sides can't show."""
+        said = []
+        if self.by_state:
+            amount = decimal_text(self.booked_minor - self.theirs_minor)
+            said.append(
+                f"{self.by_state} of {self.count} by the state of the payment alone: {amount} is our amount, and no"
+                " line of a statement has it"
+            )
+        if self.moved_nothing:
+            said.append(
+                f"{self.moved_nothing} of {self.count} took no money, or are the fee of an approval that was given"
+                " back: no sum has an amount of them"
+            )
+        return tuple(said)
 
 
 _FIGURES: Final = tuple(each.name for each in msgspec.structs.fields(Sum) if each.type is int)
@@ -89,7 +114,7 @@ class Tally:
     """Adds findings up, in any order; holds a few numbers, however many findings it is given."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, Movement, BooksVerdict], list[int]] = defaultdict(lambda: [0] * 7)
+        self._counts: dict[tuple[str, Movement, BooksVerdict], list[int]] = defaultdict(lambda: [0] * 9)
         self._fingerprint = 0
 
     def add(self, finding: BooksFinding) -> None:
@@ -98,13 +123,16 @@ class Tally:
         self._fingerprint = (self._fingerprint + int.from_bytes(hashlib.sha256(told).digest())) % _FINGERPRINTS
         counts = self._counts[finding.currency, finding.movement, finding.verdict]
         counts[0] += 1
-        counts[1] += finding.ours_minor or 0
-        counts[2] += finding.theirs_minor or 0
+        counts[1] += finding.ours_moved_minor or 0
+        counts[2] += finding.theirs_moved_minor or 0
         counts[3] += 0 if finding.theirs is None else finding.theirs.fee_minor or 0
         counts[4] += finding.ours_minor is None and finding.theirs_minor is None
         if finding.verdict is BooksVerdict.AGREED:
-            counts[5] += (finding.ours_minor if finding.theirs_minor is None else finding.theirs_minor) or 0
+            is_by_state = finding.theirs_minor is None and finding.ours_minor is not None
+            counts[5] += (finding.ours_moved_minor if is_by_state else finding.theirs_moved_minor) or 0
             counts[6] += _lacks_fee(finding)
+            counts[7] += finding.moved_nothing
+            counts[8] += is_by_state
 
     @property
     def fingerprint(self) -> str:
@@ -125,10 +153,20 @@ class Tally:
                 unknown=unknown,
                 booked_minor=booked,
                 without_fee=without_fee,
+                moved_nothing=moved_nothing,
+                by_state=by_state,
             )
-            for (currency, movement, verdict), (count, ours, theirs, fee, unknown, booked, without_fee) in sorted(
-                self._counts.items()
-            )
+            for (currency, movement, verdict), (
+                count,
+                ours,
+                theirs,
+                fee,
+                unknown,
+                booked,
+                without_fee,
+                moved_nothing,
+                by_state,
+            ) in sorted(self._counts.items())
         )
 
 
@@ -145,7 +183,7 @@ def added(sums: Iterable[Sum]) -> tuple[Sum, ...]:
 
 def _lacks_fee(finding: BooksFinding) -> bool:
     is_payment = finding.movement is Movement.PAYMENT
-    return is_payment and (finding.theirs is None or finding.theirs.fee_minor is None)
+    return is_payment and not finding.moved_nothing and (finding.theirs is None or finding.theirs.fee_minor is None)
 
 
 class DayReport(msgspec.Struct, frozen=True, kw_only=True):

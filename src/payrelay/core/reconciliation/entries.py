@@ -63,7 +63,7 @@ class LineState(StrEnum):
     REFUNDED = "refunded"
     CHARGED_BACK = "charged_back"
     OTHER = "other"
-    """A word that the profile doesn't know."""
+    """A word that the profile doesn't know, or a state of the gateway's record that isn't known here."""
 
 
 LATER_STATES: Final = (
@@ -78,6 +78,17 @@ LATER_STATES: Final = (
 """The order in which a payment may have them. Of two files that differ, the later state holds, whichever came first."""
 GIVEN_BACK: Final = frozenset({LineState.REFUND_UNDER_WAY, LineState.REFUNDED})
 MONEY_TAKEN: Final = frozenset({LineState.TAKEN, LineState.CHARGED_BACK}) | GIVEN_BACK
+MOVED_NOTHING: Final = frozenset({LineState.NOT_TAKEN, LineState.AUTHORIZED})
+"""In such a state a line, whatever it tells of, has moved no money."""
+HAPPENED: Final = {
+    Movement.PAYMENT: MONEY_TAKEN,
+    Movement.REFUND: GIVEN_BACK | {LineState.TAKEN},
+    Movement.CHARGEBACK: frozenset({LineState.TAKEN, LineState.CHARGED_BACK}),
+    Movement.PAYOUT: frozenset({LineState.TAKEN}),
+    Movement.BANK: frozenset({LineState.TAKEN}),
+}
+"""The states in which a line says that what it tells of has happened. Any other state that isn't in MOVED_NOTHING says
+neither."""
 
 
 class Source(StrEnum):
@@ -101,8 +112,10 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
         known_at_ms: when the books last learnt something of it.
         subscription_id: the subscription that it is an installment of; None where it is none.
         is_imported: it is from before Payrelay: it explains what a statement has of it, and no statement lacks it.
-        is_offer: a page that nobody paid, as far as is known here. It is none of the payments of a day, and only a line
-            of a statement makes something of it.
+        is_offer: a page that nobody paid, as far as is known here, or an approval. It is none of the payments of a day,
+            and only a line of a statement makes something of it.
+        is_approval: an approval that charges nothing. The gateway may take a fee for it, and gives that back by itself;
+            both explain what a statement has of them, and no statement lacks them.
         is_followed: the books tell when something of it became known, so that it can be told on a later day.
         booked_ms: the moment by which it is booked where no line says its day; None for ``until_ms``.
     """
@@ -120,6 +133,7 @@ class BooksEntry(msgspec.Struct, frozen=True, kw_only=True):
     subscription_id: str | None = None
     is_imported: bool = False
     is_offer: bool = False
+    is_approval: bool = False
     is_followed: bool = False
     booked_ms: int | None = None
 
@@ -147,6 +161,7 @@ class StatementLine(msgspec.Struct, frozen=True, kw_only=True):
         expected_fee_minor: the fee by the agreed rate; None where none was named.
         order_id, payment_id, payout_id: what it belongs to, where the statement says.
         source, place: where it is from, and the line in it, for people.
+        word: what the statement itself says for the state; None where it says nothing of it.
         known_at_ms: when it was first read here.
     """
 
@@ -165,7 +180,18 @@ class StatementLine(msgspec.Struct, frozen=True, kw_only=True):
     payout_id: str | None = None
     source: Source = Source.FILE
     place: str = ""
+    word: str | None = None
     known_at_ms: int = 0
+
+    @property
+    def has_happened(self) -> bool:
+        """True where the line says that its money has moved."""
+        return self.state in HAPPENED[self.movement]
+
+    @property
+    def moved_nothing(self) -> bool:
+        """True where the line says that no money has moved."""
+        return self.state in MOVED_NOTHING
 
 
 class Zone(msgspec.Struct, frozen=True):

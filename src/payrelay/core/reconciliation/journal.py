@@ -7,6 +7,8 @@ Rules:
 2. A day is booked as its report says. A closed day has one report for good, and so it is booked alike in every journal.
 3. A correction is booked on its day: what was agreed before is taken back, and what both sides agree on now is booked.
 4. A fee that no statement names is not booked, and a note says of how many payments that is so.
+5. What took no money is in no transaction. What is agreed on by the state of a payment alone is booked with our amount,
+   and a note says so.
 """
 
 import re
@@ -37,6 +39,8 @@ COLUMNS: Final = (
     "booked",
     "without_amount",
     "without_fee",
+    "took_no_money",
+    "by_state",
 )
 """The columns of the table."""
 NOT_COMPARED: Final = "not_compared"
@@ -123,6 +127,9 @@ class BooksJournal:
     def _transaction(self, day: date, each: Sum, begins: str, sign: int) -> Iterator[str]:
         """Books what both sides agree on: fees of payments stay with the gateway, those of what goes back return."""
         amount, fee = sign * each.booked_minor, sign * each.fee_minor
+        moved = each.count - each.moved_nothing
+        if not moved and not fee:
+            return
         contra, currency = _CONTRA[each.movement], each.currency
         is_paid = each.movement is Movement.PAYMENT
         fee = 0 if each.movement is Movement.PAYOUT else fee if is_paid else -fee
@@ -131,7 +138,7 @@ class BooksJournal:
         self._clearing[currency] += postings[_CLEARING]
         used = [head for head in postings if postings[head] or head == _CLEARING]
         yield from self._open(day, currency, used)
-        yield f'{day} {begins}{each.count} {each.movement}s"'
+        yield f'{day} {begins}{moved} {each.movement}s"'
         for head in used:
             yield f"  {self._named(head, currency)}  {decimal_text(postings[head])} {currency}"
 
@@ -151,7 +158,7 @@ def table_rows(each: JournalDay) -> Iterator[tuple[str, ...]]:
     """Gives the rows of a day in the table: one for each sum, or one that says that the day was not compared."""
     begins = (each.day.isoformat(), "yes" if each.is_closed else "no")
     if each.report is None:
-        yield (*begins, "day", "", "", NOT_COMPARED, *[""] * 7)
+        yield (*begins, "day", "", "", NOT_COMPARED, *[""] * 9)
         return
     report = each.report
     for part, sums in (("day", report.sums), ("correction", report.corrections), ("taken_back", report.taken_back)):
@@ -168,6 +175,8 @@ def _fields(one: Sum) -> tuple[str, ...]:
         *map(decimal_text, money),
         str(one.unknown),
         str(one.without_fee),
+        str(one.moved_nothing),
+        str(one.by_state),
     )
 
 
@@ -186,6 +195,7 @@ def _lacking(each: Sum) -> Iterator[str]:
         yield f"; not booked: the fees of {each.without_fee} {each.movement}s, which no statement names"
     if each.unknown:
         yield f"; not booked: {each.unknown} {each.movement}s, whose amount is not known"
+    yield from (f"; {each.movement}s, agreed: {said}" for said in each.bases)
 
 
 def _listed(each: BooksFinding) -> str:

@@ -2,6 +2,8 @@
 
 Here the gateway's payouts are our side, because they are what the bank's account must show. What a payout is made of is
 compared where the statements of payments, refunds and chargebacks name their payout.
+
+A payout, or a line of the bank's, that failed has moved nothing. One in a state that isn't known is never agreed on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +13,7 @@ import msgspec
 
 from payrelay.core.money import decimal_text
 from payrelay.core.reconciliation.entries import BANK_DAYS, Movement, StatementLine
-from payrelay.core.reconciliation.sides import Known, MergedLine, merged
+from payrelay.core.reconciliation.sides import Known, MergedLine, merged, only_theirs, unknown_state, with_unknown
 from payrelay.core.reconciliation.verdicts import Aspect, Basis, BooksFinding, BooksVerdict
 
 
@@ -32,13 +34,16 @@ def compare_payouts(
     """
     lines = list(lines)
     payouts = merged(each for each in lines if each.movement is Movement.PAYOUT)
-    bank = {each.line.identity: each for each in merged(each for each in lines if each.movement is Movement.BANK)}
+    of_bank = merged(each for each in lines if each.movement is Movement.BANK)
+    bank = {each.line.identity: each for each in of_bank if each.is_told_alone}
     pairs = _pairs(payouts, bank)
     findings = []
     for payout in payouts:
         found = bank.pop(pairs.get(payout.line.identity, ""), None)
-        findings.append(_of_payout(payout, found, parts.get(payout.line.identity), known))
-    findings += [_of_bank(each) for each in bank.values()]
+        if payout.is_told_alone or found is not None:
+            findings.append(_of_payout(payout, found, parts.get(payout.line.identity), known))
+    why = "no payout that was read explains it"
+    findings += [only_theirs(each, why, known.zone) for each in bank.values()]
     return sorted(findings, key=lambda each: (each.movement, each.identity))
 
 
@@ -46,7 +51,7 @@ def _pairs(payouts: list[MergedLine], bank: Mapping[str, MergedLine]) -> dict[st
     """Joins payouts and lines of the bank: by the payout's name, else where exactly one fits exactly one."""
     named = {each.line.payout_id: identity for identity, each in sorted(bank.items()) if each.line.payout_id}
     pairs = {each.line.identity: named[each.line.identity] for each in payouts if each.line.identity in named}
-    free = [each for each in payouts if each.line.identity not in pairs]
+    free = [each for each in payouts if each.line.identity not in pairs and each.is_told_alone]
     taken = set(pairs.values())
     for payout in free:
         fitting = [identity for identity, each in bank.items() if identity not in taken and _fits(payout, each)]
@@ -70,6 +75,11 @@ def _fits(payout: MergedLine, bank: MergedLine) -> bool:
 def _of_payout(payout: MergedLine, bank: MergedLine | None, parts: PayoutParts | None, known: Known) -> BooksFinding:
     line = payout.line
     aspects: dict[Aspect, str] = {}
+    for each in (payout, bank):
+        if each is not None and each.unknown is not None:
+            aspects[Aspect.STATE] = unknown_state(each.unknown)
+        elif each is not None and not each.line.has_happened:
+            aspects[Aspect.STATE] = f"a statement has the {each.line.movement} as {each.line.state}"
     if parts is not None and parts.net_minor != line.amount_minor:
         aspects[Aspect.FEE] = f"its {parts.lines} lines come to {decimal_text(parts.net_minor)}"
     if payout.is_contradicted or (bank is not None and bank.is_contradicted):
@@ -98,7 +108,7 @@ def _of_payout(payout: MergedLine, bank: MergedLine | None, parts: PayoutParts |
         )
     if aspects:
         verdict, why = BooksVerdict.DIFFERENT, "; ".join(aspects.values())
-    return BooksFinding(
+    found = BooksFinding(
         movement=Movement.PAYOUT,
         identity=line.identity,
         day=line.day,
@@ -111,19 +121,4 @@ def _of_payout(payout: MergedLine, bank: MergedLine | None, parts: PayoutParts |
         ours_minor=line.amount_minor,
         theirs_minor=None if theirs is None else theirs.amount_minor,
     )
-
-
-def _of_bank(bank: MergedLine) -> BooksFinding:
-    aspects = (Aspect.STATEMENTS,) if bank.is_contradicted else ()
-    return BooksFinding(
-        movement=Movement.BANK,
-        identity=bank.line.identity,
-        day=bank.line.day,
-        currency=bank.line.currency,
-        verdict=BooksVerdict.ONLY_THEIRS,
-        basis=Basis.LINE,
-        why="no payout that was read explains it",
-        aspects=aspects,
-        theirs=bank.line,
-        theirs_minor=bank.line.amount_minor,
-    )
+    return with_unknown(found, payout.unknown or (None if bank is None else bank.unknown))

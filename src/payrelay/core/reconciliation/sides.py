@@ -18,11 +18,13 @@ from payrelay.core.reconciliation.entries import (
     BooksEntry,
     Coverage,
     EntryStanding,
+    LineState,
     Movement,
     Source,
     StatementLine,
     Zone,
 )
+from payrelay.core.reconciliation.table_text import folded
 from payrelay.core.reconciliation.verdicts import Aspect, Basis, BooksFinding, BooksVerdict, Concern
 
 NO_CURRENCY: Final = "???"
@@ -32,16 +34,29 @@ _MADE_BY: Final = ("op_", "chk_", "sub/", "import/")
 
 
 class MergedLine(msgspec.Struct, frozen=True):
-    """All lines of one identity as one, and whether they contradict each other."""
+    """All lines of one identity as one.
+
+    Attributes:
+        line: what they say together.
+        is_contradicted: two of them say different things.
+        unknown: the line whose state isn't known; None where each state is.
+    """
 
     line: StatementLine
     is_contradicted: bool
+    unknown: StatementLine | None = None
+
+    @property
+    def is_told_alone(self) -> bool:
+        """True where it is told without an entry of ours: it has happened, or nobody knows whether it has."""
+        return self.unknown is not None or not self.line.moved_nothing
 
 
 def merged(lines: Iterable[StatementLine]) -> list[MergedLine]:
     """Merges the lines that have one identity, which are of one movement; gives them by their identities.
 
-    The latest state holds, and what a file says holds over what a search shows.
+    The latest state that is known holds, and what a file says holds over what a search shows. A word that one profile
+    doesn't know is known where another line has it with a state: the file was read again, by a better profile.
     """
     same: dict[str, list[StatementLine]] = defaultdict(list)
     for each in lines:
@@ -50,8 +65,9 @@ def merged(lines: Iterable[StatementLine]) -> list[MergedLine]:
 
 
 def _one_of(lines: list[StatementLine]) -> MergedLine:
+    unknown = _unknown(lines)
     if len(lines) == 1:
-        return MergedLine(lines[0], is_contradicted=False)
+        return MergedLine(lines[0], is_contradicted=False, unknown=unknown)
     best = max(lines, key=_weight)
     state = max((each.state for each in lines), key=LATER_STATES.index)
     return MergedLine(
@@ -59,10 +75,21 @@ def _one_of(lines: list[StatementLine]) -> MergedLine:
             best,
             state=state,
             order_id=next((each.order_id for each in sorted(lines, key=_weight) if each.order_id is not None), None),
+            word=min((each.word for each in lines if each.state is state and each.word is not None), default=None),
             known_at_ms=min(each.known_at_ms for each in lines if each.state is state),
         ),
         any(map(_has_several, zip(*map(_said, lines), strict=True))),
+        unknown,
     )
+
+
+def _unknown(lines: list[StatementLine]) -> StatementLine | None:
+    unknown = [each for each in lines if each.state is LineState.OTHER]
+    if not unknown:
+        return None
+    known = {folded(each.word) for each in lines if each.state is not LineState.OTHER and each.word is not None}
+    left = [each for each in unknown if each.word is None or folded(each.word) not in known]
+    return max(left, key=_weight, default=None)
 
 
 def _weight(line: StatementLine) -> tuple[bool, int, bool, str]:
@@ -81,10 +108,21 @@ def _has_several(values: tuple[object, ...]) -> bool:
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What a comparison knows beside the two sides: what was covered, and where a day ends."""
+    """What a comparison knows beside the two sides.
+
+    Attributes:
+        coverage: what would have been seen if it were there.
+        zone: where a day ends.
+        approval_fees: the currencies and amounts that the gateway may take for an approval, and gives back by itself.
+    """
 
     coverage: Coverage
     zone: Zone
+    approval_fees: frozenset[tuple[str, int]] = frozenset()
+
+    def is_approval_fee(self, line: StatementLine) -> bool:
+        """Tells whether a line has such an amount."""
+        return (line.currency, line.amount_minor) in self.approval_fees
 
 
 class Sides(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,8 +160,22 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
         return any(each.payment_id == payment_id and each.standing not in UNPAID for each in self.entries(movement))
 
     def has_line(self, movement: Movement, payment_id: str | None) -> bool:
-        """Tells whether a statement has a movement of a payment."""
-        return any(each.line.payment_id == payment_id for each in self.lines(movement))
+        """Tells whether a statement has a movement of a payment that has happened."""
+        return any(each.line.payment_id == payment_id and each.line.has_happened for each in self.lines(movement))
+
+    def is_of_approval(self, line: StatementLine) -> bool:
+        """Tells whether a line is of the fee of an approval.
+
+        It is of the approval's order, of an amount that is such a fee, and of no payment that our books have.
+        """
+        if self.has_entry(Movement.PAYMENT, line.payment_id):
+            return False
+        paid = next((each.line for each in self.lines(Movement.PAYMENT) if each.line.identity == line.payment_id), line)
+        order_id = line.order_id or paid.order_id
+        return self.known.is_approval_fee(line) and any(
+            each.is_approval and each.order_id == order_id and each.currency == line.currency
+            for each in self.entries(Movement.PAYMENT)
+        )
 
 
 def _order(entry: BooksEntry) -> tuple[int, str]:
@@ -179,6 +231,33 @@ def finding(
         theirs_minor=None if theirs is None else theirs.amount_minor,
         concern=_concern(verdict, ours, theirs),
     )
+
+
+def with_unknown(found: BooksFinding, line: StatementLine | None) -> BooksFinding:
+    """Adds to a finding the word of the line whose state isn't known; None where each is."""
+    return found if line is None else msgspec.structs.replace(found, unknown_word=line.word or "")
+
+
+def only_theirs(found: MergedLine, why: str, zone: Zone) -> BooksFinding:
+    """Makes the finding on a line that our books have nothing for."""
+    alone = finding(
+        BooksVerdict.ONLY_THEIRS,
+        why if found.unknown is None else f"{why}; {unknown_state(found.unknown)}",
+        basis_of(found.line),
+        zone=zone,
+        theirs=found.line,
+        aspects=(Aspect.STATEMENTS,) if found.is_contradicted else (),
+    )
+    return with_unknown(alone, found.unknown)
+
+
+def unknown_state(line: StatementLine) -> str:
+    """Names a state that isn't known."""
+    if line.source is Source.SEARCH:
+        return "the gateway's record has it in a state that isn't known here"
+    if not line.word:
+        return "the statement says no state of it"
+    return f'the statement has it as "{line.word}", a word that the profile doesn\'t know'
 
 
 def _concern(verdict: BooksVerdict, ours: BooksEntry | None, theirs: StatementLine | None) -> Concern | None:

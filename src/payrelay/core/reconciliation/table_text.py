@@ -1,13 +1,19 @@
 """Tables in text, as people export them: rows with their line numbers, and the fields that all such files share."""
 
 import csv
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator
-from datetime import datetime
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 ROW_LINES_MAX = 1_000
 """Lines of one row, whose texts in quotes may have several: a file of quotes must not fill the memory."""
 _CURRENCY_LETTERS = 3
+TIME_MARKS = ("%H", "%I", "%c", "%X")
+"""What names an hour in a form of dates."""
+_SOME_TIME = datetime(2026, 11, 22, 21, 43, tzinfo=UTC)
+"""Another day and another hour than those that are taken where a form names none."""
 
 
 class TableError(ValueError):
@@ -38,9 +44,40 @@ def rows_of(lines: Iterable[str], *, delimiter: str = ",") -> Iterator[tuple[int
         raise TableError(f"line {reader.line_num}: is not CSV: {error}") from None
 
 
+def folded(text: str) -> str:
+    """Gives a word as words are compared: without regard to case, to width and other forms of letters, and to spaces.
+
+    The forms are those that Unicode's NFKC makes equal.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    text = text.casefold()
+    return " ".join((text if text.isascii() else unicodedata.normalize("NFKC", text)).split())
+
+
 def is_currency(text: str) -> bool:
     """Tells whether a text is three capital letters, as currencies are."""
     return len(text) == _CURRENCY_LETTERS and text.isascii() and text.isalpha() and text.isupper()
+
+
+def is_timezone(name: str) -> bool:
+    """Tells whether a time zone is known."""
+    try:
+        ZoneInfo(name)
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        return False
+    return True
+
+
+def is_date_format(date_format: str) -> bool:
+    """Tells whether a form of dates, as for ``strptime``, names a day, and an hour where it names a time."""
+    try:
+        text = _SOME_TIME.strftime(date_format)
+        read = datetime.strptime(text, date_format)  # noqa: DTZ007  only its day and its hour are compared
+    except (ValueError, re.error):
+        return False
+    has_time = any(mark in date_format for mark in TIME_MARKS)
+    return read.date() == _SOME_TIME.date() and (not has_time or read.hour == _SOME_TIME.hour)
 
 
 def moment_in(text: str, timezone: str, date_format: str | None = None) -> int | None:

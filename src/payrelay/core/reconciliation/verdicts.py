@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.reconciliation.entries import BooksEntry, Movement, StatementLine
+from payrelay.core.reconciliation.entries import UNPAID, BooksEntry, Movement, StatementLine
 
 _ID_DIGITS: Final = 24
 
@@ -108,6 +108,8 @@ class BooksFinding(msgspec.Struct, frozen=True, kw_only=True):
         ours, theirs: the entry and the line; None where a side has none.
         ours_minor, theirs_minor: the amounts on both sides.
         concern: why somebody must hear of it at once; None where nobody must.
+        unknown_word: what the statement has for the state, where that isn't known; empty where it has nothing; None
+            where the state is known.
     """
 
     movement: Movement
@@ -123,6 +125,24 @@ class BooksFinding(msgspec.Struct, frozen=True, kw_only=True):
     ours_minor: int | None = None
     theirs_minor: int | None = None
     concern: Concern | None = None
+    unknown_word: str | None = None
+
+    @property
+    def ours_moved_minor(self) -> int | None:
+        """The money that moved as our books say: nothing for what failed, or was never paid."""
+        return 0 if self.ours is not None and self.ours.standing in UNPAID else self.ours_minor
+
+    @property
+    def theirs_moved_minor(self) -> int | None:
+        """The money that moved as the statement says; what nobody knows the state of counts, as it may have."""
+        is_still = self.theirs is not None and self.unknown_word is None and self.theirs.moved_nothing
+        return 0 if is_still else self.theirs_minor
+
+    @property
+    def moved_nothing(self) -> bool:
+        """True where an amount is known, and no side says that any of it moved."""
+        has_amount = self.ours_minor is not None or self.theirs_minor is not None
+        return has_amount and not self.ours_moved_minor and not self.theirs_moved_minor
 
     @property
     def id(self) -> str:
@@ -138,7 +158,8 @@ class BooksFinding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def content(self) -> str:
         """What was found, without when and where it was read: a finding whose content changed is found anew."""
-        parts = (self.verdict, *self.aspects, self.currency, str(self.ours_minor), str(self.theirs_minor))
+        unknown = () if self.unknown_word is None else (self.unknown_word,)
+        parts = (self.verdict, *self.aspects, self.currency, str(self.ours_minor), str(self.theirs_minor), *unknown)
         return hashlib.sha256("/".join(parts).encode()).hexdigest()[:_ID_DIGITS]
 
     @property

@@ -9,13 +9,12 @@ Rules:
 
 import json
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Final
 
 import msgspec
 
-from payrelay.core.money import AmountError, minor_units
+from payrelay.core.money import AmountError, plain_minor
 from payrelay.core.payments.payment import Payment, PaymentStatus, payment_number
 from payrelay.core.reconciliation.table_text import TableError, is_currency, moment_in, rows_of
 
@@ -169,10 +168,9 @@ def _problems_of(members: Mapping[str, object], timezone: str) -> Iterator[str]:
     if payment_number(str(members["payment_id"])) is None:
         yield "payment_id: must have 1 to 19 digits"
     try:
-        minor_units(Decimal(str(members["amount"])))
-    except (AmountError, InvalidOperation) as error:
-        told = error if isinstance(error, AmountError) else "must be a number without separators, such as 2510.00"
-        yield f"amount: {told}"
+        plain_minor(str(members["amount"]))
+    except AmountError as error:
+        yield f"amount: {error}"
     if not is_currency(currency):
         yield "currency: must be three capital letters, such as LKR"
     if _status_of(members) is None:
@@ -206,7 +204,7 @@ def _payment_of(place: str, members: Mapping[str, object], timezone: str) -> Rep
             description="" if description is None else str(description),
             status=_status_of(members) or PaymentStatus.OTHER,
             currency=str(members["currency"]),
-            amount_minor=minor_units(Decimal(str(members["amount"]))),
+            amount_minor=plain_minor(str(members["amount"])),
         ),
         has_description=description is not None,
     )

@@ -54,6 +54,7 @@ async def issue_client_token(relay: Relay, request: Request, token_request: Clie
     scopes = _scopes(parent, token_request)
     _require_consistent(token_request, scopes)
     allowance = _allowance(token_request, scopes)
+    _require_payable(relay, request, allowance, scopes)
     await _require_customer(relay, request, token_request.customer_id)
     _require_affordable(parent, allowance)
     # The claims have whole seconds; rounding down, a token never outlives its key.
@@ -182,6 +183,19 @@ def _plan(asked: ClientTokenRequest, kind: PaymentKind) -> PlanTerms | None:
     if asked.amount_minor + (asked.startup_fee_minor or 0) <= 0:
         raise wrong_field("startup_fee", "must leave something to be paid first")
     return PlanTerms(recurrence=asked.recurrence, duration=asked.duration, startup_fee_minor=asked.startup_fee_minor)
+
+
+def _require_payable(relay: Relay, request: Request, allowance: Allowance | None, scopes: frozenset[Scope]) -> None:
+    """Raises Refusal (invalid_request) for a currency in which the token could pay nothing.
+
+    That is one that the gateway's page doesn't take, where the token pays by pages alone: by its scopes or its type.
+    """
+    if allowance is None or allowance.currency is None:
+        return
+    may_charge = Scope.PAYMENTS_CHARGE in scopes and allowance.kind in {"payment", "authorization"}
+    words = relay.account(request.account).capabilities.page_currency_error(allowance.currency)
+    if words is not None and not may_charge:
+        raise wrong_field("currency", words)
 
 
 def _require_affordable(parent: Credential, allowance: Allowance | None) -> None:

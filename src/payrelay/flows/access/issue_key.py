@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from payrelay.clock import Clock
+from payrelay.core.access.allowance import PAYMENTS_MAX
 from payrelay.core.access.credential import (
     ALPHABET,
     DEFAULT_SCOPES,
@@ -23,6 +24,8 @@ from payrelay.store.access.credentials import Credentials
 
 PRINCIPAL_LENGTH_MAX: Final = 100
 """A name that people can read in a list."""
+PAYMENTS_OF_ORDER_MAX: Final = PAYMENTS_MAX
+"""The most payments of one order that a key may name, as a client token may."""
 
 
 class KeyRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +38,7 @@ class KeyRequest(msgspec.Struct, frozen=True, kw_only=True):
         accounts: the gateway accounts that it may use; None for all.
         amount_max_minor: the largest amount of one operation; None for no limit.
         rate: its own quota; None for no limit.
+        payments_max: how many payments an order may have, 1 to PAYMENTS_OF_ORDER_MAX; None for no limit.
         life_s: seconds until it ends; None for never.
     """
 
@@ -44,6 +48,7 @@ class KeyRequest(msgspec.Struct, frozen=True, kw_only=True):
     accounts: frozenset[str] | None = None
     amount_max_minor: int | None = None
     rate: Rate | None = None
+    payments_max: int | None = None
     life_s: int | None = None
 
 
@@ -73,6 +78,7 @@ async def issue_key(credentials: Credentials, clock: Clock, key_request: KeyRequ
         created_at_ms=now_ms,
         expires_at_ms=None if key_request.life_s is None else now_ms + key_request.life_s * 1000,
         revoked_at_ms=None,
+        payments_max=key_request.payments_max,
     )
     await credentials.add(credential)
     return IssuedKey(key=key, credential=credential)

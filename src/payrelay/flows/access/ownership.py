@@ -54,11 +54,11 @@ async def visible_principals(relay: Relay, request: Request) -> frozenset[str] |
     return (await relay.principals.acts_for(request.principal)).all | {request.principal}
 
 
-async def require_own(relay: Relay, request: Request, subject: str, *, but_for: str = "") -> bool:
+async def require_own(relay: Relay, request: Request, subject: str, *, but_for: str = "") -> OrderOwners:
     """Raises Refusal where the subject of an effect is foreign: conflict for an order, not_found for anything else.
 
-    Returns True for an order that has imported payments. An order that another principal is charging at this moment is
-    left to its guard, which tells when to try again.
+    Returns the owners of an order, with what else it has; none for any other subject. An order that another principal
+    is charging at this moment is left to its guard, which tells when to try again.
     ``subject`` is that of an operation. ``but_for`` is an operation of the caller that has the order's guard, and
     tells nothing more. Also raises Refusal (unavailable) where an order's owner isn't certain, or a thing without a
     known owner may be another's, as in ``flows.access.lost_owners``; StoreError.
@@ -69,7 +69,7 @@ async def require_own(relay: Relay, request: Request, subject: str, *, but_for: 
         of_order = await owners.of_order(merchant, id_, but_for=but_for)
         if await is_foreign(relay, request, of_order.settled):
             await refuse_taken(relay, merchant, id_)
-        return of_order.is_imported
+        return of_order
     since_ms = await lost_since_ms(relay)
     match noun:
         case "payment":
@@ -82,7 +82,7 @@ async def require_own(relay: Relay, request: Request, subject: str, *, but_for: 
         await require_unreserved(relay, request, noun)
     if await is_foreign(relay, request, made_by):
         raise Refusal(Code.NOT_FOUND, f"there is no such {noun}")
-    return False
+    return OrderOwners()
 
 
 async def require_free_order(relay: Relay, request: Request, order_id: str) -> bool:

@@ -1,9 +1,9 @@
-"""What a bound credential, an app's, may pay: asked by the flows that begin a payment, once a repeat is answered.
+"""What a credential may pay, above all an app's: asked by the flows that begin a payment, once a repeat is answered.
 
 Rules:
 
 1. The credential's allowance decides what may be asked for. The payments of the order are counted when the payment is
-   stored, in the same transaction.
+   stored, in the same transaction. A key may have a limit for each order, too; of both limits the smaller one holds.
 2. A refusal names what paid only where it belongs to the app's own order and customer.
 """
 
@@ -29,7 +29,7 @@ MORE_TERMS: Final = frozenset(Plan.__struct_fields__) - frozenset(PlanTerms.__st
 
 
 def require_charge_allowed(relay: Relay, request: Request, call: Charge) -> Condition | None:
-    """Returns what must hold when the charge is stored; None for a key.
+    """Returns what must hold when the charge is stored; None for a key without a limit of payments.
 
     Raises Refusal (forbidden) for a charge that a bound credential isn't for.
     """
@@ -40,7 +40,9 @@ def require_charge_allowed(relay: Relay, request: Request, call: Charge) -> Cond
 
 
 def require_checkout_allowed(relay: Relay, request: Request, payment: HostedPayment) -> Condition | None:
-    """Returns what must hold when the checkout is stored; None for a key, and for an approval that charges nothing.
+    """Returns what must hold when the checkout is stored; None for a key without a limit of payments.
+
+    None also for an approval that charges nothing.
 
     Raises Refusal (forbidden) for a checkout that a bound credential isn't for.
     """
@@ -81,12 +83,14 @@ async def refusing_one_too_many(relay: Relay, request: Request) -> AsyncIterator
 
 
 def _required(relay: Relay, request: Request, order_id: str, asked: AskedPayment) -> Condition | None:
-    bound = request.credential.bound
-    if bound is None:
+    bound, payments_max = request.credential.bound, request.credential.payments_max
+    if bound is not None:
+        allowed_max = require_allowed(bound.allowance, asked).payments_max
+        payments_max = allowed_max if payments_max is None else min(payments_max, allowed_max)
+    if payments_max is None:
         return None
-    allowance = require_allowed(bound.allowance, asked)
     merchant = relay.account(request.account).merchant
-    limit = PaymentLimit(merchant=merchant, order_id=order_id, payments_max=allowance.payments_max)
+    limit = PaymentLimit(merchant=merchant, order_id=order_id, payments_max=payments_max)
     return partial(require_room, limit, relay.checkouts.rows.key)
 
 

@@ -6,9 +6,8 @@ from payrelay.core.checkouts.checkout_proof import may_be_paid_by
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen
 from payrelay.core.recovery.held_decisions import PageDecision
 from payrelay.core.recovery.lost_payments import newest_loss_since
-from payrelay.errors import Outdated
+from payrelay.errors import Outdated, UndecidedError
 from payrelay.flows.checkouts.finish_checkout import complete, expire
-from payrelay.flows.operators.decidable import UndecidedError
 from payrelay.flows.relay import Relay
 
 

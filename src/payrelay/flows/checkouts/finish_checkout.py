@@ -7,6 +7,8 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
+import msgspec
+
 from payrelay.core.checkouts.checkout import (
     INQUIRED_FOR_MS,
     SHOWN,
@@ -21,6 +23,7 @@ from payrelay.core.checkouts.checkout import (
     is_inquired,
     next_inquiry_ms,
 )
+from payrelay.core.orders.paid_again import paid_on
 from payrelay.core.payments.order_search import OURS
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
@@ -167,6 +170,31 @@ async def expire(relay: Relay, checkout: Checkout) -> Checkout:
     return await _apply_event(relay, checkout, CheckoutEvent.EXPIRED, None)
 
 
+async def withdraw(relay: Relay, checkout: Checkout) -> None:
+    """Expires a checkout that was just stored and told to nobody, and frees its key. Raises StoreError.
+
+    One that was changed meanwhile stays as it is.
+    """
+    expired = advance(checkout, CheckoutEvent.EXPIRED, at_ms=relay.clock.now_ms())
+    if expired is not None:
+        with relay.hooks.passing(FlowPoint.FINISHING, FlowPoint.FINISHED, checkout.id), suppress(Outdated):
+            await relay.checkouts.withdraw(expired)
+
+
+async def close(relay: Relay, checkout: Checkout, *, looks_first: bool) -> Checkout:
+    """Closes a checkout unless it was paid or held; returns it as stored then.
+
+    With ``looks_first`` an open one whose payment the gateway would show is closed after a last inquiry. Waits for the
+    inquiry no longer than INQUIRY_WAIT_S: it goes on, and completes the closed checkout where it finds it paid. An
+    inquiry that fails changes nothing. Raises StoreError.
+    """
+    if looks_first and checkout.is_open and checkout.kind in SHOWN and not relay.background.is_leaving:
+        inquiry = relay.background.start(_inquire_safely(relay, checkout, ENDED))
+        await asyncio.wait({inquiry}, timeout=INQUIRY_WAIT_S)
+        checkout = inquiry.result() if inquiry.done() else checkout
+    return await _apply_event(relay, checkout, CheckoutEvent.CLOSED, None)
+
+
 async def _apply_event(relay: Relay, checkout: Checkout, event: CheckoutEvent, result: Result | None) -> Checkout:
     """Applies an event to a checkout; decides anew where the row has changed meanwhile. Raises StoreError."""
     checkouts = relay.checkouts
@@ -174,7 +202,8 @@ async def _apply_event(relay: Relay, checkout: Checkout, event: CheckoutEvent, r
     for _ in range(ATTEMPTS_MAX):
         changed = advance(current, event, at_ms=relay.clock.now_ms(), result=result)
         if changed is None:
-            _log_second_payment(relay, current, event, result)
+            if event is CheckoutEvent.COMPLETED and result is not None:
+                await _tell_second_payment(relay, current, result)
             return current
         is_paid = changed.payment_id is not None and changed.payment_id != current.payment_id
         try:
@@ -185,28 +214,21 @@ async def _apply_event(relay: Relay, checkout: Checkout, event: CheckoutEvent, r
         else:
             if changed.state is not current.state:
                 relay.log.info("checkout_changed", checkout_id=changed.id, state=changed.state)
-                await _log_second_checkout(relay, changed)
             return changed
     raise Outdated(f"checkout {checkout.id} was changed by others {ATTEMPTS_MAX} times in a row")
 
 
-def _log_second_payment(relay: Relay, checkout: Checkout, event: CheckoutEvent, result: Result | None) -> None:
-    """Logs that an order was paid twice; the installments of a plan are many payments of one order."""
-    paid = None if result is None else result.payment_id
-    is_other = paid is not None and checkout.payment_id is not None and paid != checkout.payment_id
-    if is_other and event is CheckoutEvent.COMPLETED and checkout.kind is not CheckoutKind.RECURRING:
-        relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=paid)
-
-
-async def _log_second_checkout(relay: Relay, checkout: Checkout) -> None:
-    """Logs that an order was paid in two checkouts, or an authorization was reported beside another."""
-    taken = {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}
-    if checkout.state not in taken:
+async def _tell_second_payment(relay: Relay, checkout: Checkout, result: Result) -> None:
+    """Tells that a page was paid by another payment than it has; the installments of its plan are none. StoreError."""
+    if checkout.kind is CheckoutKind.RECURRING and result.subscription_id in {None, checkout.subscription_id}:
         return
-    with suppress(StoreError):  # the checkout itself is stored already
-        others = await relay.checkouts.of_order(checkout.merchant, checkout.order_id)
-        if any(other.id != checkout.id and other.state in taken for other in others):
-            relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=checkout.payment_id)
+    ids = {"payment_id": result.payment_id, "subscription_id": result.subscription_id}
+    second = paid_on(msgspec.structs.replace(checkout, **ids))
+    if second is None or result.payment_id in {None, checkout.payment_id}:
+        return
+    now_ms = relay.clock.now_ms()
+    with relay.hooks.passing(FlowPoint.FINISHING, FlowPoint.FINISHED, checkout.id):
+        await relay.paid_again.tell(second, at_ms=now_ms)
 
 
 async def _inquire_safely(relay: Relay, checkout: Checkout, occasion: str | None) -> Checkout:
@@ -244,10 +266,7 @@ async def _inquire_at_gateway(
 
 async def complete(relay: Relay, checkout: Checkout, result: Result) -> Checkout:
     """Completes a checkout with what a search proved; returns it as stored then. Raises StoreError."""
-    completed = await _apply_event(relay, checkout, CheckoutEvent.COMPLETED, result)
-    if None not in (plans := {completed.subscription_id, result.subscription_id}) and len(plans) > 1:
-        relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=result.payment_id)
-    return completed
+    return await _apply_event(relay, checkout, CheckoutEvent.COMPLETED, result)
 
 
 async def _end(relay: Relay, checkout: Checkout) -> Checkout:

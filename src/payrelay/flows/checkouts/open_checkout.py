@@ -11,136 +11,76 @@ import msgspec
 
 from payrelay.core.answers import REPLAYED, Answer, found
 from payrelay.core.checkouts.checkout import INQUIRY_MS_MIN, Checkout, CheckoutState, Details, is_within
-from payrelay.core.checkouts.hosted_payment import HostedPayment
-from payrelay.core.checkouts.return_links import is_allowed
-from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
+from payrelay.core.checkouts.hosted_payment import NewCheckout
+from payrelay.errors import Code, Refusal, StoreUnavailable
 from payrelay.flows.access.ownership import is_shared_order, refuse_taken, require_free_order
-from payrelay.flows.access.paying_apps import (
-    refusing_one_too_many,
-    require_checkout_allowed,
-    require_checkout_amount,
-)
-from payrelay.flows.checkouts.finish_checkout import end_overdue, expire
+from payrelay.flows.access.paying_apps import refusing_one_too_many, require_checkout_allowed
+from payrelay.flows.checkouts.allowed_checkout import allowed, require_no_charge
+from payrelay.flows.checkouts.finish_checkout import end_overdue, withdraw
 from payrelay.flows.checkouts.look_for_lost_page import require_no_lost_page
-from payrelay.flows.checkouts.way_to_gateway import opened_view, secret_hash_of, today_at
+from payrelay.flows.checkouts.way_to_gateway import opened_view, secret_hash_of
 from payrelay.flows.relay import Relay, Request
-from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.hooks import FlowPoint
 
 SECRET_BYTES: Final = 24
 """192 bits: whoever guesses the secret sees a customer's name and address."""
 ATTEMPTS_MAX: Final = 3
 """Attempts to store a checkout. Each further one means that a conflicting checkout ended between two statements."""
+RETRY_AFTER_S_MIN: Final = 5
+"""Retry-After for an order whose page is over, and is not ended yet: a last inquiry is under way, or fails."""
 LIFE_MS_MIN: Final = 60_000
 """The shortest life of a page, also where a credential ends sooner: the least that a request may ask for."""
-PLAN_NAMES: Final = {
-    "auto_cancel": "auto_cancel",
-    "max_retries": "max_retries",
-    "starts_on": "recurring_start_date",
-    "is_recovery_due": "is_recovery_due",
-}
-"""Members of a plan that some accounts don't support, each with its name in the interface."""
-
-
-class NewCheckout(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to open a checkout; the links are the app's own."""
-
-    payment: HostedPayment
-    expires_in_s: int
-    customer_reference: str | None = None
-    return_to: str | None = None
-    cancel_to: str | None = None
-
-    def __repr__(self) -> str:
-        return "NewCheckout(********)"
 
 
 async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Answer:
     """Opens a checkout, and answers with it, its address and its form.
 
-    Raises StoreError, and Refusal. It is invalid_request for a link, a plan or a date that isn't allowed, and forbidden
-    for what the credential doesn't allow. It is conflict where the order is foreign, has an open or a completed
-    checkout, or as many payments as a bound credential allows; in_progress while one of these isn't final. It is
-    idempotency_mismatch; not_configured where a setting is missing; unavailable where the account is paused, where the
-    database is behind, and where commits were lost and the gateway can't show yet whether the order was paid.
+    Raises StoreError, and Refusal: as ``allowed`` and ``require_no_charge`` do, and idempotency_mismatch. It is
+    conflict where the order is foreign, was paid or held on another page, or has as many payments as the credential
+    allows; in_progress while another page of it is open, or one of its payments isn't final. It is unavailable where
+    the account is paused, where the database is behind, and where commits were lost and the gateway can't show yet
+    whether the order was paid.
     """
     account = relay.account(request.account)
-    _require_configured(relay, account)
-    new = _bounded(request, new)
-    _require_allowed(relay, request, account, new)
+    new = allowed(relay, request, account, new)
     for _ in range(ATTEMPTS_MAX):
-        earlier = await _earlier(relay, request, account, new)
+        earlier = await _earlier(relay, request, account.merchant, new)
         if earlier is not None:
+            if earlier.is_open:  # the look after its opening may have ended in a crash
+                await require_no_charge(relay, request, new.payment)
             answer = found(await opened_view(relay, earlier))
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
         condition = require_checkout_allowed(relay, request, new.payment)
         await relay.paused.require_open(request.account)
         await relay.lost_commits.require_effects_allowed()
         await require_no_lost_page(relay, request, new.payment.order_id)
+        await require_no_charge(relay, request, new.payment)
         was_free = await require_free_order(relay, request, new.payment.order_id)
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        checkout = _new(relay, request, account, new, secret_hash_of(secret))
+        checkout = _new(relay, request, account.merchant, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.payment, return_to=new.return_to, cancel_to=new.cancel_to)
         with relay.hooks.passing(FlowPoint.OPENING, FlowPoint.OPENED, checkout.id):
             async with refusing_one_too_many(relay, request):
                 is_added = await relay.checkouts.add(checkout, details, condition, reference=new.customer_reference)
-        if is_added and was_free and await is_shared_order(relay, request, new.payment.order_id):
-            # Another principal has charged the order since its owner was asked for.
-            await expire(relay, checkout)
-            await refuse_taken(relay, account.merchant, new.payment.order_id)
         if is_added:
+            try:
+                await _look_again(relay, request, new, was_free=was_free)
+            except Refusal:
+                await withdraw(relay, checkout)
+                raise
             return found(await opened_view(relay, checkout))
     raise StoreUnavailable("the checkout could not be stored: other checkouts of the order were opened and ended")
 
 
-def _require_configured(relay: Relay, account: Gateway) -> None:
-    """Raises Refusal (not_configured), naming the settings of checkouts that are missing."""
-    unset = account.capabilities.unset_for_checkouts
-    if unset:
-        names = " and ".join(f"PAYRELAY_GATEWAYS__{account.name.upper()}__{name}" for name in unset)
-        raise Refusal(Code.NOT_CONFIGURED, f"checkouts need {names} to be set here")
-    if relay.public_url is None:
-        raise Refusal(Code.NOT_CONFIGURED, "checkouts need PAYRELAY_PUBLIC_URL to be set here")
+async def _look_again(relay: Relay, request: Request, new: NewCheckout, *, was_free: bool) -> None:
+    """Raises Refusal where the order was charged between the first look and the storing of its page.
 
-
-def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
-    """Limits a bound credential to its own order and customer; returns the request with its customer.
-
-    Raises Refusal (forbidden).
+    A charge that is stored from here on finds the page (``flows.payments.free_order``). Raises StoreError.
     """
-    bound = request.credential.bound
-    if bound is None:
-        return new
-    if bound.order_id is None:
-        raise Refusal(Code.FORBIDDEN, "the credential names no order that a customer could be asked to pay")
-    if new.payment.order_id != bound.order_id:
-        raise Refusal(Code.FORBIDDEN, "the credential is for another order")
-    if new.customer_reference not in {None, bound.reference}:
-        raise Refusal(Code.FORBIDDEN, "the credential is for another customer than customer_reference")
-    return msgspec.structs.replace(new, customer_reference=bound.reference)
-
-
-def _require_allowed(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> None:
-    """Raises Refusal: forbidden above the credential's largest amount, invalid_request for a link, plan or date."""
-    payment, plan = new.payment, new.payment.plan
-    require_checkout_amount(request, payment)
-    errors = [
-        FieldError(name, "is no link that PAYRELAY_RETURN_LINKS allows")
-        for name, link in (("return_to", new.return_to), ("cancel_to", new.cancel_to))
-        if link is not None and not is_allowed(link, relay.return_links)
-    ]
-    if plan is not None:
-        unknown = account.capabilities.unknown_to_plans
-        errors += [
-            FieldError(name, "is for live accounts only: the gateway's sandbox does not know it")
-            for member, name in PLAN_NAMES.items()
-            if member in unknown and getattr(plan, member) is not None
-        ]
-    if plan is not None and plan.starts_on is not None and plan.starts_on < today_at(relay, account):
-        errors.append(FieldError("recurring_start_date", "must not be in the past"))
-    if errors:
-        msg = "; ".join(f"{error.path} {error.msg}" for error in errors)
-        raise Refusal(Code.INVALID_REQUEST, msg, fields=tuple(errors))
+    order_id = new.payment.order_id
+    if was_free and await is_shared_order(relay, request, order_id):
+        await refuse_taken(relay, relay.account(request.account).merchant, order_id)
+    await require_no_charge(relay, request, new.payment)
 
 
 async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewCheckout) -> bool:
@@ -179,10 +119,10 @@ def _is_life_of(earlier: Checkout, request: Request, new: NewCheckout) -> bool:
     return life_ms == asked_ms or (request.credential.bound is not None and life_ms < asked_ms)
 
 
-async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> Checkout | None:
+async def _earlier(relay: Relay, request: Request, merchant: str, new: NewCheckout) -> Checkout | None:
     """Finds the checkout that an equal request opened; None where there is none.
 
-    Raises Refusal (idempotency_mismatch, or conflict) where an unequal request has the key or the order.
+    Raises Refusal where an unequal request has the key (idempotency_mismatch) or the order (in_progress, conflict).
     """
     checkouts = relay.checkouts
     for key in (request.idempotency_key, request.earlier_key):
@@ -191,7 +131,7 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
             if not await _is_equal(relay, claimed, request, new):
                 raise Refusal(Code.IDEMPOTENCY_MISMATCH, "this Idempotency-Key was used with another request")
             return claimed
-    holder = await checkouts.holder_of(account.merchant, new.payment.order_id)
+    holder = await checkouts.holder_of(merchant, new.payment.order_id)
     if holder is None:
         return None
     now_ms = relay.clock.now_ms()
@@ -207,18 +147,31 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
     if is_repeat and await _is_equal(relay, holder, request, new):
         return holder
     if not is_mine:
-        await refuse_taken(relay, account.merchant, new.payment.order_id)
-    raise Refusal(Code.CONFLICT, f"the order has the checkout {holder.id} already, which is {holder.state}")
+        await refuse_taken(relay, merchant, new.payment.order_id)
+    raise _held(holder, now_ms)
 
 
-def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, secret_hash: str) -> Checkout:
+def _held(holder: Checkout, now_ms: int) -> Refusal:
+    """Makes the refusal for an order that another checkout of the caller's holds.
+
+    It is in_progress until an open page ends, and conflict where the customer has paid, or a hold was reported.
+    """
+    msg = f"the order has the checkout {holder.id} already, which is {holder.state}"
+    if not holder.is_open:
+        return Refusal(Code.CONFLICT, msg, checkout_id=holder.id)
+    msg = f"{msg}: wait until it has ended, or close its page with DELETE checkouts/{holder.id}"
+    wait_s = max(-(-(holder.ends_at_ms - now_ms) // 1000), RETRY_AFTER_S_MIN)
+    return Refusal(Code.IN_PROGRESS, msg, retry_after_s=wait_s, checkout_id=holder.id)
+
+
+def _new(relay: Relay, request: Request, merchant: str, new: NewCheckout, secret_hash: str) -> Checkout:
     now_ms = relay.clock.now_ms()
     payment, bound, key = new.payment, request.credential.bound, request.idempotency_key
     expires_at_ms = now_ms + _life_ms(request, new, now_ms)
     return Checkout(
         id=relay.new_id("chk", now_ms),
         account=request.account,
-        merchant=account.merchant,
+        merchant=merchant,
         principal=request.principal,
         kind=payment.kind,
         state=CheckoutState.OPEN,

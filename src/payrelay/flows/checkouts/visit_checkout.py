@@ -68,10 +68,16 @@ async def visit_checkout(relay: Relay, account: str, checkout_id: str, secret: s
     if shown is not Shown.FORM or details is None:
         return _visit(relay, checkout, details, shown)
     link = await link_to_gateway(relay, checkout, details)
+    may_leave = link is not None
+    if may_leave and not was_opened:
+        may_leave = await relay.checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
+    if not may_leave:
+        # It may have ended meanwhile; or else the way is closed to all, or another visit was the first.
+        checkout = await relay.checkouts.get(checkout.id) or checkout
+        if not checkout.is_open:
+            return _visit(relay, checkout, details, await _shown(relay, checkout))
     if link is None:
         return _visit(relay, checkout, details, Shown.PAUSED)
-    if not was_opened:
-        await relay.checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
     visit = _visit(relay, checkout, details, shown)
     return msgspec.structs.replace(visit, link_to_gateway=link, was_opened=was_opened)
 
@@ -107,7 +113,8 @@ async def _found(relay: Relay, account: str, checkout_id: str, secret: str) -> C
 
 async def _shown(relay: Relay, checkout: Checkout) -> Shown:
     of_order = await relay.checkouts.of_order(checkout.merchant, checkout.order_id)
-    return shown_of(checkout.state, [other.state for other in of_order if other.id != checkout.id])
+    others = [other.state for other in of_order if other.id != checkout.id]
+    return shown_of(checkout.state, others, is_closed=checkout.is_closed)
 
 
 def _open_page(relay: Relay, account: str, checkout: Checkout, details: Details | None) -> Shown:

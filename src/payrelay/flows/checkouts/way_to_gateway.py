@@ -4,7 +4,7 @@ Rules:
 
 1. Every form and every address goes out through ``link_to_gateway``.
 2. It gives none while the account is paused or the database is behind, and none while the customer may have paid in
-   commits that are lost.
+   commits that are lost. It gives none of a checkout that ended meanwhile either.
 3. What the gateway will sign once it gets a form is on disk before the form goes out.
 """
 
@@ -62,8 +62,8 @@ async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) ->
     link = await account.checkout(page)
     if isinstance(link, NoCheckout):
         raise Refusal(link.code, link.msg)
-    await relay.signed_texts.keep_form(checkout, account.signed_texts(page), at_ms=relay.clock.now_ms())
-    return link
+    may_leave = await relay.signed_texts.keep_form(checkout, account.signed_texts(page), at_ms=relay.clock.now_ms())
+    return link if may_leave else None
 
 
 async def opened_view(relay: Relay, checkout: Checkout) -> OpenedCheckout:

@@ -1,12 +1,18 @@
 """What every act in the console shares: what is acted on, for whom, by whom, and what came of it."""
 
+from typing import Final
+
 import msgspec
 
 from payrelay.core.console.confirmations import Confirmation
 from payrelay.core.console.roles import Act
-from payrelay.core.money import amount_text
+from payrelay.core.money import money_text
 from payrelay.core.payments.operation import Operation
 from payrelay.flows.console.parts import Actor
+from payrelay.flows.refunds.limits import RefundableMoney
+
+STANDING_MARK: Final = "~"
+"""Stands in ``ActTarget.seen`` before the standing of its payment's money; no state or version has it."""
 
 
 class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +30,7 @@ class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
         order_id, payment_id, subscription_id, amount_minor, currency: as far as they are known.
         operation: the operation, where it is one.
         facts: what else is known of it, as pairs of a title and a text.
+        money: what is known of its payment's money, where it has a payment that can be refunded; else None.
     """
 
     noun: str
@@ -42,6 +49,7 @@ class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation | None = None
     clients: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
+    money: RefundableMoney | None = None
 
     @property
     def subject(self) -> str:
@@ -51,7 +59,7 @@ class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def amount(self) -> str | None:
         """Its amount with its currency, for a page; None where it isn't known."""
-        return amount_text(self.amount_minor, self.currency)
+        return money_text(self.amount_minor, self.currency) or None
 
 
 class ConfirmedAct(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +83,11 @@ class ConfirmedAct(msgspec.Struct, frozen=True, kw_only=True):
     def reason(self) -> str:
         """Why, in the words of whoever proposed or confirmed it first."""
         return self.confirmation.reason
+
+    @property
+    def seen_standing(self) -> str:
+        """The standing of the payment's money when it was shown; empty where none was shown."""
+        return self.confirmation.seen.rpartition(".")[0].partition(STANDING_MARK)[2]
 
 
 class ActResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,9 +36,9 @@ from payrelay.core.secret import secret_hash
 from payrelay.flows.access.ownership import contenders_of
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
 from payrelay.flows.notifications.apply_to_checkout import OF_FIRST, apply_to_checkout
-from payrelay.flows.notifications.apply_to_operations import apply_to_operations
+from payrelay.flows.notifications.apply_to_operations import apply_to_operations, tell_second_payment
 from payrelay.flows.notifications.context import GOOD, NotificationContext, shown_installment, shown_payment
-from payrelay.flows.notifications.keep_chargeback import keep_chargeback
+from payrelay.flows.notifications.keep_chargeback import keep_chargeback, look_whether_won
 from payrelay.flows.notifications.note_subscription import note_subscription
 from payrelay.flows.notifications.signature import fits_other_orders
 
@@ -66,6 +66,9 @@ async def apply_notification(context: NotificationContext) -> NotificationReason
     context = replace(context, checkouts=tuple(checkouts), is_contested=is_contested)
     if content.reported not in GOOD:
         return await _pass_on(context, operations, checkout)
+    won = await look_whether_won(context)
+    if won is not None:
+        return won
     reason = await apply_to_operations(context, operations)
     if reason is not None and checkout is not None:
         reason = await _reason_beside_checkout(context, reason, checkout, operations)
@@ -159,7 +162,10 @@ async def _beside_operations(context: NotificationContext, operations: list[Oper
     if not any(each.state is State.SUCCEEDED for each in operations):
         return NotificationReason.UNKNOWN_PAYMENT
     shown = await shown_payment(context)
-    return shown if isinstance(shown, NotificationReason) else NotificationReason.SECOND_PAYMENT
+    if isinstance(shown, NotificationReason):
+        return shown
+    await tell_second_payment(context, operations, shown.payment_id)
+    return NotificationReason.SECOND_PAYMENT
 
 
 async def _apply_to_subscription(context: NotificationContext) -> NotificationReason:

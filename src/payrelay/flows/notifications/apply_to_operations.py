@@ -2,8 +2,11 @@
 
 from typing import Final
 
+import msgspec
+
 from payrelay.core.answers import Answer
 from payrelay.core.notifications.notification import ExpectedAmount, NotificationReason, ReportedStatus, differs
+from payrelay.core.orders.paid_again import made_by
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import AWAITS_OPERATOR, INQUIRED, Event, Kind, Operation, State
@@ -35,6 +38,19 @@ async def apply_to_operations(context: NotificationContext, operations: list[Ope
         if reason in reasons:
             return reason
     return None
+
+
+async def tell_second_payment(context: NotificationContext, operations: list[Operation], payment_id: str) -> None:
+    """Tells that the order of some operations was paid by the notified payment, which is of none of them.
+
+    Raises StoreError.
+    """
+    first = next((paid for each in operations if (paid := made_by(each)) is not None), None)
+    if first is not None:
+        ids = {"payment_id": payment_id, "operation_id": None, "hold": None}
+        money = {"amount_minor": context.notification.amount_minor, "currency": context.notification.currency}
+        second = msgspec.structs.replace(first, **ids, **money)
+        await context.relay.paid_again.tell(second, at_ms=context.relay.clock.now_ms())
 
 
 async def _to_operation(context: NotificationContext, operation: Operation) -> NotificationReason | None:

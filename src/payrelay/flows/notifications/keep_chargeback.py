@@ -3,6 +3,9 @@
 A chargeback counts when the gateway's record of the payment shows it: the notification's signature covers order and
 amount with nothing between them, and doesn't cover the payment. While the record shows none, the notification waits; in
 the end an operator looks at it.
+
+A chargeback is won when the record shows the payment as received again. Who reads the record by then doesn't matter; a
+notification of success is only an occasion to read it.
 """
 
 from typing import Final, NamedTuple
@@ -11,6 +14,7 @@ from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import NotificationReason
+from payrelay.core.orders.given_back import is_won
 from payrelay.core.payments.operation import PAYMENT_KINDS, Operation, OperationFilter, State
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.flows.notifications.context import NotificationContext
@@ -48,7 +52,8 @@ async def keep_chargeback(context: NotificationContext) -> NotificationReason:
     disputed = await _disputed_payment(context)
     if isinstance(disputed, NotificationReason):
         return disputed
-    if await relay.chargebacks.of_payment(account.merchant, disputed.payment_id) is not None:
+    known = await relay.chargebacks.of_payment(account.merchant, disputed.payment_id)
+    if known is not None and not await _is_won(context, known):
         return NotificationReason.CHARGEBACK_KEPT  # proved before: a repeat costs no call to the gateway
     record = await _record_of(context, disputed)
     if isinstance(record, NotificationReason):
@@ -65,10 +70,46 @@ async def keep_chargeback(context: NotificationContext) -> NotificationReason:
         currency=record.currency,
         notification_id=notification.id,
         noted_at_ms=now_ms,
+        part_minor=_part_of(context.content.moved_minor, record.amount_minor),
     )
     with relay.hooks.passing(FlowPoint.NOTING, FlowPoint.NOTED, notification.id):
-        await relay.chargebacks.keep(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
+        await relay.chargebacks.keep(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)), won=known)
     return NotificationReason.CHARGEBACK_KEPT
+
+
+async def look_whether_won(context: NotificationContext) -> NotificationReason | None:
+    """Reads the record of a payment that was charged back, and of which a later notification reports a success.
+
+    Returns the notification's reason; None where it is about no such payment, or the record still shows the
+    chargeback. Raises StoreError.
+    """
+    relay, account, payment_id = context.relay, context.account, context.content.payment_id
+    if payment_id is None:
+        return None
+    known = await relay.chargebacks.of_payment(account.merchant, payment_id)
+    if known is None or known.order_id != context.content.order_id:
+        return None
+    if context.notification.received_at_ms <= known.noted_at_ms or await _is_won(context, known):
+        return None
+    calls: list[PaymentsOfOrder | PaymentsOfSubscription] = [PaymentsOfOrder(order_id=known.order_id)]
+    if context.content.subscription_id is not None:
+        calls.append(PaymentsOfSubscription(subscription_id=int(context.content.subscription_id)))
+    for call in calls:
+        if isinstance(await context.inquire(call), NoObservation):
+            return NotificationReason.UNSEEN
+    return NotificationReason.CHARGEBACK_WON if await _is_won(context, known) else None
+
+
+async def _is_won(context: NotificationContext, chargeback: Chargeback) -> bool:
+    """Tells whether the record of a payment, as it was read last, shows its chargeback no more. Raises StoreError."""
+    facts = await context.relay.orders.facts_of_payment(chargeback.merchant, chargeback.payment_id)
+    return is_won(chargeback.noted_at_ms, next(iter(facts.seen), None))
+
+
+def _part_of(moved_minor: int | None, whole_minor: int | None) -> int | None:
+    """Gives how much was charged back where a notification says less than the whole; nobody signs that."""
+    is_part = moved_minor is not None and whole_minor is not None and 0 < moved_minor < whole_minor
+    return moved_minor if is_part else None
 
 
 async def _disputed_payment(context: NotificationContext) -> DisputedPayment | NotificationReason:

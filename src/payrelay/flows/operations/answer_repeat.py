@@ -7,14 +7,27 @@ import msgspec
 
 from payrelay.core.access.bounds import has_operation
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed
+from payrelay.core.money import money_text
 from payrelay.core.payments.idempotency import Repeat, decide_repeat
-from payrelay.core.payments.operation import CLEARABLE, OPEN_STATES, Kind, Operation, State, claim_of_key
+from payrelay.core.payments.operation import (
+    AWAITS_OPERATOR,
+    CLEARABLE,
+    INQUIRED,
+    OPEN_STATES,
+    WITHOUT_EFFECT,
+    Kind,
+    Operation,
+    State,
+    captured_guard,
+    claim_of_key,
+)
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StillRunning
+from payrelay.flows.operations.intent import Intent
 from payrelay.flows.operations.kept_keys import other_key
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import inquire_now
-from payrelay.store.payments.journal import ClaimedOperation, GuardedOperation
+from payrelay.store.payments.journal import ClaimedOperation, EqualRequest, GuardedOperation
 
 CODES_OF_OPEN: Final = {
     State.PENDING: Code.PENDING,
@@ -22,9 +35,20 @@ CODES_OF_OPEN: Final = {
     State.HELD: Code.NEEDS_ATTENTION,
 }
 """The code of an operation that has no outcome yet, beside the unknown one."""
+_NAMED_BY: Final = {
+    Kind.CHARGE: "order_id",
+    Kind.AUTHORIZATION: "order_id",
+    Kind.REFUND: "payment_id",
+    Kind.RETRY: "subscription_id",
+    Kind.CANCEL: "subscription_id",
+}
+"""What an operation acts on, and is found by."""
 RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600, State.HELD: 3_600}
 """Retry-After for a repeat of an open operation, and for another request that its guard blocks. While the operation is
 under way it is the usual second."""
+OTHER_ORDER_SENTENCE: Final = "another order id is another order, and then nothing keeps the customer from paying twice"
+RETRY_AFTER_S_MAX: Final = 3_600
+"""However late the next look at the gateway is: a notification or a person may be earlier."""
 FOREIGN_RETRY_AFTER_S: Final = 10
 """Retry-After for a request that is blocked by the guard of another caller's operation, whatever its state: the caller
 learns nothing of it."""
@@ -45,6 +69,43 @@ async def find_earlier(relay: Relay, request: Request, claim: str | None) -> Cla
     return None
 
 
+async def find_equal(
+    relay: Relay, request: Request, intent: Intent, fingerprint: str, *, but_for: str = ""
+) -> ClaimedOperation | None:
+    """Finds the operation that a request without a key repeats, whatever key its first request had.
+
+    It is the newest of the same principal that an equal request asked for within the repeat window, where that one
+    succeeded or may have. None for a request with a key. ``but_for`` is the id of the request's own operation. Raises
+    OperationForged, StoreUnavailable.
+    """
+    if request.idempotency_key is not None or relay.retention.unkeyed_ms == 0:
+        return None
+    since_ms = relay.clock.now_ms() - relay.retention.unkeyed_ms + 1
+    if intent.kind is Kind.CAPTURE:  # one for each authorization, whose guard it keeps
+        merchant = relay.account(request.account).merchant
+        guarded = await relay.journal.find_guard(merchant, captured_guard(intent.subject))
+        if (
+            guarded is None
+            or not _is_equal(guarded, request, fingerprint)
+            or guarded.operation.created_at_ms < since_ms
+        ):
+            return None
+        return ClaimedOperation(guarded.operation, await relay.journal.answer_of(guarded.operation.id))
+    column = _NAMED_BY.get(intent.kind)
+    equal = EqualRequest(
+        principal=request.principal,
+        fingerprint=fingerprint,
+        column=column or "account",
+        named=request.account if column is None else getattr(intent, column),
+    )
+    found = await relay.journal.newest_equal(equal, since_ms=since_ms, but_for=but_for)
+    return None if found is None or found.operation.state in WITHOUT_EFFECT else found
+
+
+def _is_equal(holder: GuardedOperation, request: Request, fingerprint: str) -> bool:
+    return (holder.operation.principal, holder.operation.fingerprint) == (request.principal, fingerprint)
+
+
 def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
     """Answers a repeat, and begins a status inquiry where the outcome is open; raises as ``stored_answer`` does."""
     inquire_now(relay, earlier.operation)
@@ -63,15 +124,55 @@ def answer_blocked(
     other = holder.operation
     is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
     operation_id = other.id if is_own else None
+    is_unkeyed = request.idempotency_key is None and relay.retention.unkeyed_ms > 0
+    if is_unkeyed and other.state in OPEN_STATES and _is_equal(holder, request, fingerprint):
+        return answer_repeat(relay, ClaimedOperation(other, None), request, fingerprint)
     if other.state not in OPEN_STATES:
         done = "voided" if other.kind is Kind.VOID else "captured"
-        raise Refusal(Code.CONFLICT, f"this authorization is already {done}", operation_id=operation_id)
+        amount = money_text(other.amount_minor, other.currency) if is_own and other.kind is Kind.CAPTURE else ""
+        msg = f"this authorization is already {done}{amount and f': {amount}'}"
+        raise Refusal(Code.CONFLICT, msg, operation_id=operation_id)
     raise Refusal(
         Code.IN_PROGRESS,
         f"an operation on the same {other.subject.partition('/')[0]} is not final yet",
-        retry_after_s=RETRY_AFTER_S.get(other.state) if is_own else FOREIGN_RETRY_AFTER_S,
+        retry_after_s=retry_after_s(other, relay.clock.now_ms()) if is_own else FOREIGN_RETRY_AFTER_S,
         operation_id=operation_id,
     )
+
+
+def charge_in_the_way(relay: Relay, holder: GuardedOperation, request: Request) -> Refusal:
+    """Makes the refusal of a page of an order, a charge or authorization of which is open."""
+    other = holder.operation
+    is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
+    if not is_own:
+        msg = f"a payment of this order is not final yet; {OTHER_ORDER_SENTENCE}"
+        return Refusal(Code.IN_PROGRESS, msg, retry_after_s=FOREIGN_RETRY_AFTER_S)
+    way_out = (
+        "a person decides about it"
+        if other.state in AWAITS_OPERATOR
+        else "send that request again, with its Idempotency-Key, to learn its outcome"
+    )
+    return Refusal(
+        Code.IN_PROGRESS,
+        f"the {other.kind} {other.id} of this order is not final yet: {way_out}; {OTHER_ORDER_SENTENCE}",
+        retry_after_s=retry_after_s(other, relay.clock.now_ms()),
+        operation_id=other.id,
+    )
+
+
+def retry_after_s(operation: Operation, now_ms: int) -> int | None:
+    """Gives when to come again for what an open operation blocks: after the next look at the gateway, where one is due.
+
+    None for the usual second of an operation that is under way.
+    """
+    if operation.inquire_at_ms is not None and operation.state in INQUIRED:
+        return seconds_until(operation.inquire_at_ms, now_ms)
+    return RETRY_AFTER_S.get(operation.state)
+
+
+def seconds_until(at_ms: int, now_ms: int) -> int:
+    """Gives a Retry-After that ends at a time, of 1 to RETRY_AFTER_S_MAX seconds."""
+    return min(max(-(-(at_ms - now_ms) // 1000), 1), RETRY_AFTER_S_MAX)
 
 
 def stored_answer(earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:

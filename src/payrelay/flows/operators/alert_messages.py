@@ -5,17 +5,25 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import STATE_SENTENCES, CheckoutKind, CheckoutState
+from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
-from payrelay.core.notifications.notification import NotificationState
+from payrelay.core.notifications.notification import NotificationReason, NotificationState
 from payrelay.core.payments.explanations import reason_phrase
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
 from payrelay.runtime.webhook_sender import host_of
-from payrelay.store.alerts import BEHIND_ROW, LOST_CUSTOMERS_ROW, ORDER_ROW, SERVER_ROW, Alert, AlertSubject
+from payrelay.store.alerts import (
+    BEHIND_ROW,
+    LOST_CUSTOMERS_ROW,
+    ORDER_ROW,
+    SERVER_ROW,
+    Alert,
+    AlertSubject,
+)
 from payrelay.store.inbox import REFUSED_ALERT_FROM
+from payrelay.store.payments.paid_again import PAID_AGAIN_ROW, told_in
 
 STOPPED_SENTENCE: Final = (
     "Events are no longer sent to this endpoint: start it again once its receiver works, and replay what it missed"
@@ -53,6 +61,11 @@ ORDER_WHY: Final = "The gateway shows a payment of an order that isn't known her
 ORDER_EXPLANATION: Final = (
     "A shop asked for a page of the order, and got none: the customer may have paid on a page that was lost. Tell the"
     " shop that the order is paid, or refund the payment at the gateway. Until that, no page of the order is opened"
+)
+AGAIN_WHY: Final = "An order that was paid got a further payment"
+AGAIN_EXPLANATION: Final = (
+    "Find out whether the customer meant to pay twice, and refund one of the two payments if not. The shop was told by"
+    " the event order.paid_again"
 )
 CUSTOMERS_WHY: Final = "A shop charges a stored customer who isn't known here, since the database lost commits"
 CUSTOMERS_EXPLANATION: Final = (
@@ -145,6 +158,28 @@ class OrderMessage(AlertMessage, frozen=True, kw_only=True):
     explanation: str
 
 
+class PaidPayment(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment of an order that was paid again, and what made it, as far as that is known."""
+
+    payment_id: str | None
+    operation_id: str | None = None
+    checkout_id: str | None = None
+    principal: str | None = None
+    amount: msgspec.Raw
+    currency: str | None = None
+
+
+class PaidAgainMessage(AlertMessage, frozen=True, kw_only=True):
+    """An alert that an order was paid again: its further payment, and the one before; null where that is gone."""
+
+    kind: str = "order_paid_again"
+    merchant: str
+    order_id: str
+    payment: PaidPayment
+    earlier: PaidPayment | None
+    explanation: str
+
+
 class LostCustomersMessage(AlertMessage, frozen=True, kw_only=True):
     """An alert that stored customers of a merchant may be lost, in the recovery of this incarnation."""
 
@@ -213,11 +248,18 @@ async def _of_operation(relay: Relay, alert: Alert) -> bytes:
     return msgspec.json.encode(message)
 
 
-async def _of_notification(relay: Relay, alert: Alert) -> bytes:
-    """Writes an alert about a notification; before the first attempt a line of the log says the same."""
+async def _of_notification(relay: Relay, alert: Alert) -> bytes | None:
+    """Writes an alert about a notification; before the first attempt a line of the log says the same.
+
+    A payment that has an alert of its own, because its order was paid again, needs no other one.
+    """
     notification = await relay.inbox.get(alert.subject_id)
     if notification is None:
         raise LookupError(f"no notification {alert.subject_id}")
+    order, payment_id = (notification.merchant, notification.order_id), notification.payment_id
+    is_second = notification.reason is NotificationReason.SECOND_PAYMENT and payment_id is not None
+    if is_second and await relay.paid_again.is_told(*order, payment_id or ""):
+        return None
     reason = notification.reason.phrase
     if notification.state is NotificationState.REFUSED:
         reason = f"{REFUSED_ALERT_FROM} notifications or more were refused within a day; of this one {reason}"
@@ -289,7 +331,7 @@ async def _of_checkout(relay: Relay, alert: Alert) -> bytes | None:
         payment_id=payment_id,
         amount=amount_json(checkout.amount_minor),
         currency=checkout.currency,
-        explanation=STATE_SENTENCES[checkout.state],
+        explanation=checkout.sentence,
     )
     return msgspec.json.encode(message)
 
@@ -328,6 +370,8 @@ async def _of_row(relay: Relay, alert: Alert) -> bytes:
             explanation=ORDER_EXPLANATION,
         )
         return msgspec.json.encode(paid)
+    if alert.subject_id.startswith(PAID_AGAIN_ROW):
+        return await _of_paid_again(relay, alert)
     if alert.subject_id.startswith(LOST_CUSTOMERS_ROW):
         number, _, merchant = alert.subject_id.removeprefix(LOST_CUSTOMERS_ROW).partition("/")
         lost = LostCustomersMessage(
@@ -347,6 +391,41 @@ async def _of_row(relay: Relay, alert: Alert) -> bytes:
         why="A stored row was changed, or written, by somebody who lacks the key; or the key of its values was lost",
         row=alert.subject_id,
         explanation=GONE_SENTENCE if alert.subject_id.startswith("anchors/") else ROW_SENTENCE,
+    )
+    return msgspec.json.encode(message)
+
+
+async def _of_paid_again(relay: Relay, alert: Alert) -> bytes:
+    """Writes an alert that an order was paid again; before the first attempt a line of the log says the same."""
+    told = told_in(alert.subject_id)
+    both = await relay.paid_again.both(told, now_ms=alert.created_at_ms)
+    if alert.attempts == 0:
+        before = None if both[1] is None else both[1].identity
+        logged = {"order_id": told.order_id, "payment": told.identity, "earlier": before}
+        relay.log.error("order_paid_again", merchant=told.merchant, **logged)
+    payment, earlier = (
+        None
+        if each is None
+        else PaidPayment(
+            payment_id=each.payment_id,
+            operation_id=each.operation_id,
+            checkout_id=each.checkout_id,
+            principal=each.principal,
+            amount=amount_json(each.amount_minor),
+            currency=each.currency,
+        )
+        for each in both
+    )
+    message = PaidAgainMessage(
+        alert=alert.id,
+        raised_at=rfc3339(alert.created_at_ms),
+        why=AGAIN_WHY,
+        merchant=told.merchant,
+        order_id=told.order_id,
+        # Only the gateway's record has a second payment of one page, which the alert's name names.
+        payment=payment or PaidPayment(payment_id=told.identity, amount=amount_json(None)),
+        earlier=earlier,
+        explanation=AGAIN_EXPLANATION,
     )
     return msgspec.json.encode(message)
 

@@ -16,6 +16,7 @@ from payrelay.core.payments.operation import (
     State,
 )
 from payrelay.core.payments.sentences import STATE_SENTENCES
+from payrelay.errors import UndecidedError
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resend import under_way_until_ms
 
@@ -23,10 +24,6 @@ EVENT_OF_DECISION: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAIL
 """The states that can be decided, with the event of each."""
 CANDIDATES_MAX: Final = 1_000
 """Operations that name one payment, because they made or refund it; only the newest of them are compared."""
-
-
-class UndecidedError(Exception):
-    """The decision was not made; the text gives the reason, in one line."""
 
 
 class UnknownOperationError(UndecidedError):

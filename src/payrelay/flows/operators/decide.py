@@ -16,12 +16,11 @@ from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import PAYMENT_KINDS, Event, JournalEntry, Kind, Operation, State
 from payrelay.core.payments.proof import CONTRADICTORY, MatchResult
 from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, resolved_answer
-from payrelay.errors import Outdated
+from payrelay.errors import Outdated, UndecidedError
 from payrelay.flows.apply_change import apply
 from payrelay.flows.operators.decidable import (
     EVENT_OF_DECISION,
     Decision,
-    UndecidedError,
     UnknownOperationError,
     decisions_on,
     require_decidable,

@@ -1,4 +1,4 @@
-"""Lists for operators the operations that need attention or are open, and shows all that is known of one."""
+"""Lists for operators what needs a person or is open, and shows all that is known of one operation."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -7,8 +7,10 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
+from payrelay.core.orders.paid_again import OrderPayment, standing
 from payrelay.core.payments.explanations import reason_phrase
 from payrelay.core.payments.operation import JournalEntry, Operation, OperationFilter, State
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import CallCleared
 from payrelay.flows.payments.find_operations import chargebacks_of
 from payrelay.flows.payments.operation_views import ChargebackView
@@ -17,6 +19,8 @@ from payrelay.flows.relay import Relay
 OPEN: Final = (State.NEEDS_ATTENTION, State.HELD, State.UNKNOWN, State.PENDING)
 """The states that are listed by default, in this order. They are read oldest first; of other states there may be
 millions, and an operator wants the newest."""
+PAID_AGAIN_MS: Final = 30 * DAY_MS
+"""How long an order that was paid again is listed. Nobody has to say that a customer meant to pay twice."""
 _PAGE: Final = 200
 """Rows that are read at once where most of them may be passed over."""
 
@@ -59,6 +63,15 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     has_more: bool
 
 
+class OrderPaidAgain(msgspec.Struct, frozen=True, kw_only=True):
+    """An order that was paid again, since when, and its payments that stand."""
+
+    account: str
+    order_id: str
+    since_ms: int
+    standing: list[OrderPayment]
+
+
 class OperationStudy(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of one operation; ``call`` is None where it is no longer kept."""
 
@@ -76,6 +89,23 @@ async def list_for_operator(relay: Relay, review_filter: ReviewFilter) -> list[G
         states = (*states, None)
     groups = [await _group(relay, review_filter, state) for state in states]
     return [group for group in groups if group.entries]
+
+
+async def list_paid_again(relay: Relay, *, limit: int) -> list[OrderPaidAgain]:
+    """Lists orders that were paid again in the last PAID_AGAIN_MS, the oldest first. Raises StoreError.
+
+    One is left out once all its payments but one are given back. ``limit`` is of further payments, the newest ones.
+    """
+    now_ms = relay.clock.now_ms()
+    told = await relay.paid_again.told(since_ms=now_ms - PAID_AGAIN_MS, limit=limit)
+    found = []
+    # An order with two further payments is listed once, since the first of them.
+    for (merchant, order_id), since_ms in {(each.merchant, each.order_id): each.told_at_ms for each in told}.items():
+        payments = standing(await relay.paid_again.of_order(merchant, order_id, now_ms=now_ms))
+        if len(payments) > 1:
+            account = payments[0].account
+            found.append(OrderPaidAgain(account=account, order_id=order_id, since_ms=since_ms, standing=payments))
+    return sorted(found, key=lambda each: each.since_ms)
 
 
 async def study(relay: Relay, operation_id: str) -> OperationStudy | None:

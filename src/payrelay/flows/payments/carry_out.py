@@ -38,11 +38,12 @@ from payrelay.flows.operations.answer_repeat import (
     answer_of_state,
     answer_repeat,
     find_earlier,
+    find_equal,
     with_operation_headers,
 )
 from payrelay.flows.operations.intent import Intent, new_operation, store_new
 from payrelay.flows.operations.unknown_outcome import UNKNOWN_BY_OUR_FAULT, as_in_recovery
-from payrelay.flows.payments.paid_before import require_unpaid_before
+from payrelay.flows.payments.free_order import require_free, require_no_page
 from payrelay.flows.recovery.clear_request import clear, require_same_recovery
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
@@ -73,19 +74,19 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
     """Carries out an intent, unless the request is a repeat: at most one effect at the gateway for one claim.
 
     Returns the finished answer; for a repeat the earlier answer byte for byte; or a 202 that says what is known.
-    Raises Refusal where its subject is foreign to the caller, where an earlier operation blocks this one, where it may
-    repeat a charge from before Payrelay, and where the account is paused. Raises StillRunning for a repeat of a request
-    that is under way, StoreUnavailable where the intent could not be stored, and what the intent's condition raises.
+    Raises Refusal where its subject is foreign to the caller, where an earlier operation or an open page blocks this
+    one, where it may repeat a charge from before Payrelay, and where the account is paused. Raises StillRunning for a
+    repeat of a request that is under way, StoreUnavailable where the intent could not be stored, and what the intent's
+    condition raises.
     Nothing was sent then.
     """
     fingerprint = fingerprint_of(request.account, intent.call)
     claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
-    earlier = await find_earlier(relay, request, claim)
+    earlier = await find_earlier(relay, request, claim) or await find_equal(relay, request, intent, fingerprint)
     if earlier is not None:
         return answer_repeat(relay, earlier, request, fingerprint)
     await relay.paused.require_open(request.account)
-    if await require_own(relay, request, intent.subject):
-        await require_unpaid_before(relay, request, intent)
+    await require_free(relay, request, intent, await require_own(relay, request, intent.subject))
     if prepare is not None:
         intent = await prepare(intent)
         # The preparation may last longer than the second in which a pause takes effect.
@@ -115,6 +116,7 @@ class Attempt:
         self._account: Gateway = relay.account(request.account)
         self._has_begun = False
         self._held_id: str | None = None
+        self._order_has_more = True
 
     def unfinished(self) -> Answer:
         """Answers 202 with an unknown outcome; raises Refusal where the attempt has stored nothing yet."""
@@ -143,7 +145,9 @@ class Attempt:
             permit.release_unused()
             return answer_blocked(self._relay, acceptance, self._request, fingerprint)
         self.operation = acceptance.operation
-        await self._require_still_own(permit)
+        earlier = await self._look_again(permit, fingerprint)
+        if earlier is not None:
+            return answer_repeat(self._relay, earlier, self._request, fingerprint)
         return await self._send_and_conclude(permit, send_by_s)
 
     async def run_held(self, held: Operation, evidence: Evidence) -> Answer:
@@ -249,21 +253,29 @@ class Attempt:
         self._has_begun = True
         return await store_new(self._relay, self.operation, self._intent, self._request.signed(self._intent.evidence))
 
-    async def _require_still_own(self, permit: Permit) -> None:
-        """Raises Refusal where another principal took the order just before this operation got its guard.
+    async def _look_again(self, permit: Permit, fingerprint: str) -> ClaimedOperation | None:
+        """Looks for what came between the first look and the storing of the intent, whose guard keeps it out from here.
 
-        It may have charged the order since its owner was asked for. From here on the guard keeps all others out.
-        The permit is released and the intent withdrawn, as where the store fails.
+        Another principal may have charged the order, or a page of it was opened: raises Refusal. Or an equal request
+        with a key succeeded: returns its operation. The permit is released then and the intent withdrawn, as where the
+        store fails.
         """
-        if self._intent.order_id is None or self._intent.subject != f"order/{self._intent.order_id}":
-            return
         try:
-            await require_own(self._relay, self._request, self._intent.subject, but_for=self.operation.id)
+            if self._intent.subject == f"order/{self._intent.order_id}":
+                own_id = self.operation.id
+                owners = await require_own(self._relay, self._request, self._intent.subject, but_for=own_id)
+                await require_no_page(self._relay, self._request, owners)
+                self._order_has_more = owners.has_more
+            earlier = await find_equal(self._relay, self._request, self._intent, fingerprint, but_for=self.operation.id)
         except BaseException as error:  # as in run: the permit must not be lost
             permit.release_unused()
             if isinstance(error, Refusal | StoreError):
                 await self._withdraw_soon("order_taken")
             raise
+        if earlier is not None:
+            permit.release_unused()
+            await self._withdraw_soon("repeated")
+        return earlier
 
     async def _withdraw(self, cause: str) -> bool:
         """Stores that nothing was sent, which is certain: only this attempt would have sent it.
@@ -357,7 +369,7 @@ class Attempt:
 
         Where that fails ``operation`` stays as it was: from its version follows what was sent once more since.
         """
-        report = msgspec.structs.replace(report, is_firsthand=True)
+        report = msgspec.structs.replace(report, is_firsthand=True, may_be_paid_again=self._order_has_more)
         self.operation = (await apply(self._relay, self.operation, report)).operation
 
     def _reach(self, crash_point: OperationPoint) -> None:

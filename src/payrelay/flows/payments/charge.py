@@ -22,7 +22,7 @@ async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
     While another charge of the order is open, whichever principal made it, this one is refused (in_progress).
     Raises Refusal: forbidden over the credential's largest amount and for what a bound credential isn't for,
     invalid_request for the handle of a customer that can't be charged, conflict where the order has as many payments as
-    a bound credential allows. A repeat is answered even then: its fingerprint is made of the handle and not of the
+    the credential allows. A repeat is answered even then: its fingerprint is made of the handle and not of the
     token, so a later change of the customer makes no other request of it. Where an earlier try is perhaps lost, and
     may have charged a customer before the removal, the charge is unavailable and not an invalid_request.
     """
@@ -35,14 +35,15 @@ async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
         amount_minor=call.amount_minor,
         currency=call.currency,
     )
-    if request.credential.bound is None and not is_handle(call.customer_token):
+    is_limited = request.credential.bound is not None or request.credential.payments_max is not None
+    if not is_limited and not is_handle(call.customer_token):
         return await carry_out(relay, request, intent)
     async with refusing_one_too_many(relay, request):
         return await carry_out(relay, request, intent, prepare=partial(_prepared, relay, request, call))
 
 
 async def _prepared(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
-    """Returns the intent of a charge that is no repeat, as far as a bound credential allows it."""
+    """Returns the intent of a charge that is no repeat, as far as the credential allows it."""
     condition = require_charge_allowed(relay, request, call)
     intent = msgspec.structs.replace(intent, condition=condition)
     if not is_handle(call.customer_token):

@@ -43,7 +43,7 @@ async def list_operations(
         "operations",
         operations,
         limit,
-        show=lambda each: _as_seen(each, request),
+        show=lambda each: operation_as_seen(each, request),
         id_of=lambda each: each.id,
         query={**msgspec.structs.asdict(operation_filter), "principal": None, "account": None},
     )
@@ -80,7 +80,7 @@ async def _show(relay: Relay, request: Request, operation: Operation | None, ope
     history = await relay.journal.history(operation.id)
     answer = await relay.journal.answer_of(operation.id) if operation.principal == request.principal else None
     shown = OperationDetail(
-        **msgspec.structs.asdict(_as_seen(operation, request)),
+        **msgspec.structs.asdict(operation_as_seen(operation, request)),
         history=[history_entry(entry) for entry in history],
         chargebacks=await chargebacks_of(relay, operation.id),
         answer=None
@@ -123,8 +123,8 @@ def _narrowed(operation_filter: OperationFilter, request: Request) -> OperationF
     )
 
 
-def _as_seen(operation: Operation, request: Request) -> OperationView:
-    """Returns an operation as this caller sees it."""
+def operation_as_seen(operation: Operation, request: Request) -> OperationView:
+    """Returns an operation as this caller sees it, in a list."""
     key = key_as_sent(request.credential.bound, operation.idempotency_key)
     return view(msgspec.structs.replace(operation, idempotency_key=key))
 

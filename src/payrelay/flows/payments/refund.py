@@ -12,12 +12,18 @@ from payrelay.core.payments.proof import MatchResult
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.named_authorization import named_authorization
+from payrelay.flows.refunds.limits import RefundByPerson, within_limits
 from payrelay.flows.relay import Relay, Request
 
 
-async def refund(relay: Relay, request: Request, call: Refund | Void) -> Answer:
+async def refund(
+    relay: Relay, request: Request, call: Refund | Void, *, person: RefundByPerson | None = None
+) -> Answer:
     """Refunds or voids at most once; see ``carry_out`` for repeats.
 
+    A refund of more than is left of its payment is refused (conflict) as far as that is known here; ``person`` is how
+    somebody refunds who may insist, and None for a request with a key. A refund without an amount is of all that is
+    left: after a part went back the call names that rest.
     An authorization that Payrelay captured is not voided (conflict); its payment can be refunded. Nor is one voided
     that Payrelay voided as a whole. In place of the authorization token a void may name the checkout that yielded it.
     Raises Refusal (forbidden) over the credential's largest amount. With such a limit a refund must name its amount.
@@ -26,10 +32,13 @@ async def refund(relay: Relay, request: Request, call: Refund | Void) -> Answer:
     if isinstance(call, Refund) or call.amount_minor is not None:
         require_amount(request.credential, call.amount_minor)
     if isinstance(call, Void):
-        intent = await _of_authorization(relay, request, call)
-    else:
-        intent = await with_payment(relay, request, call, _of_payment(call))
-    return await carry_out(relay, request, intent)
+        return await carry_out(relay, request, await _of_authorization(relay, request, call))
+    intent = await with_payment(relay, request, call, _of_payment(call))
+
+    async def within(intent: Intent) -> Intent:
+        return await within_limits(relay, request, intent, call, person=person)
+
+    return await carry_out(relay, request, intent, prepare=within)
 
 
 async def _of_authorization(relay: Relay, request: Request, call: Void) -> Intent:

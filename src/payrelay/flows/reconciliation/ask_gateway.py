@@ -7,6 +7,8 @@ Rules:
 2. It may be interrupted and begun again: what was asked for after its payment is not asked for again.
 3. A search that shows nothing counts only where a control query shows that searches work. For a subscription nothing
    else can show that, so its list counts where it has a payment.
+4. A search that shows a payment without a date or an amount of ours counts as none: nobody could tell whether the
+   payment that is missing is that one.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -62,6 +64,7 @@ class _Came(Enum):
     SHOWN = auto()
     FAILED = auto()
     UNPROVED = auto()
+    UNREADABLE = auto()
 
 
 class AskedOrders(msgspec.Struct, kw_only=True):
@@ -72,6 +75,7 @@ class AskedOrders(msgspec.Struct, kw_only=True):
         known: those that had been before.
         failed: those that couldn't be.
         unproved: those that showed nothing, while nothing showed that the search works.
+        unreadable: those that showed a payment whose amount or date can't be read.
         is_ended_early: the gateway gave no answer any more.
     """
 
@@ -79,6 +83,7 @@ class AskedOrders(msgspec.Struct, kw_only=True):
     known: int = 0
     failed: int = 0
     unproved: int = 0
+    unreadable: int = 0
     is_ended_early: bool = False
 
 
@@ -108,6 +113,7 @@ async def ask_gateway(
             asked.asked += came is _Came.SHOWN
             asked.failed += came is _Came.FAILED
             asked.unproved += came is _Came.UNPROVED
+            asked.unreadable += came is _Came.UNREADABLE
             progress(asked)
             if in_a_row >= FAILURES_MAX:
                 asked.is_ended_early = True
@@ -163,6 +169,8 @@ async def _search(relay: Relay, scope: BooksScope, gateway: Gateway, name: str, 
     lines = [each for payment in payments if (each := _line(payment, scope, asked_ms)) is not None]
     if lines:
         await relay.reconciliation.lines.add(scope.merchant, lines)
+    if len(lines) < len(payments):
+        return _Came.UNREADABLE
     # Stored last: where the process ends in between, it is asked for again.
     await relay.reconciliation.lines.put_search(scope.merchant, name, asked_ms)
     return _Came.SHOWN

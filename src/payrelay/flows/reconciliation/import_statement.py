@@ -12,10 +12,10 @@ from typing import Final
 import msgspec
 
 from payrelay.core.console.roles import Act
-from payrelay.core.money import decimal_text
 from payrelay.core.reconciliation.entries import Movement, StatementLine, days_between
 from payrelay.core.reconciliation.files.profiles import Profile
-from payrelay.core.reconciliation.files.statement_files import FileSummary, Read, read_statement
+from payrelay.core.reconciliation.files.statement_files import read_statement
+from payrelay.core.reconciliation.files.summary import FileSummary, Read
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.parts import Actor
 from payrelay.flows.reconciliation.scope import BooksScope
@@ -135,17 +135,18 @@ async def say_complete(
         raise Refusal(
             Code.INVALID_REQUEST, f"{said.last} is not over in {scope.zone.name}: no file has everything of it"
         )
-    whole = _together(files)
+    whole = FileSummary.together(each.summary for each in {each.digest: each for each in files}.values())
     if whole.refused_count:
         raise Refusal(Code.INVALID_REQUEST, f"refused lines: {whole.refused_count}; so the files aren't complete")
     outside = [day for day in (whole.first_day, whole.last_day) if day and not said.first <= day <= said.last]
     if outside:
         raise Refusal(Code.INVALID_REQUEST, f"the files have lines of {outside[0]}, which is none of these days")
-    problem = whole.problem_with_total(said.total_minor, said.count)
-    if problem is not None:
-        raise Refusal(Code.INVALID_REQUEST, problem)
+    fitting = whole.fitting(said.total_minor, said.count)
+    if fitting.problem is not None:
+        raise Refusal(Code.INVALID_REQUEST, fitting.problem)
     movements = sorted({movement for each in files for movement in each.movements})
-    rests_on = _rests_on(whole, said, actor, is_guess=any(each.is_guess for each in files))
+    guess = "; the profile is a guess" if any(each.is_guess for each in files) else ""
+    rests_on = f"{actor.name} said so; {', '.join(fitting.checked)}{guess}"
     now_ms = relay.clock.now_ms()
     digests = ", ".join(each.digest[:16] for each in files)
     act = actor.did(
@@ -170,28 +171,3 @@ def _require_days(said: Completeness) -> None:
         raise Refusal(Code.INVALID_REQUEST, "the last day is before the first one")
     if (said.last - said.first).days >= DAYS_MAX:
         raise Refusal(Code.INVALID_REQUEST, f"these are more than {DAYS_MAX} days")
-
-
-def _together(files: list[ImportedFile]) -> FileSummary:
-    """Sums files up as one statement, each once; only of a single file its own sum is known."""
-    whole, files = FileSummary(), list({each.digest: each for each in files}.values())
-    for each in files:
-        for name, number in each.summary.lines.items():
-            whole.lines[name] = whole.lines.get(name, 0) + number
-            whole.sums_minor[name] = whole.sums_minor.get(name, 0) + each.summary.sums_minor[name]
-        whole.refused_count += each.summary.refused_count
-        days = [day for day in (whole.first_day, each.summary.first_day) if day is not None]
-        whole.first_day = min(days, default=None)
-        days = [day for day in (whole.last_day, each.summary.last_day) if day is not None]
-        whole.last_day = max(days, default=None)
-    if len(files) == 1:
-        whole.said_minor = files[0].summary.said_minor
-    return whole
-
-
-def _rests_on(whole: FileSummary, said: Completeness, actor: Actor, *, is_guess: bool) -> str:
-    total = whole.said_minor if said.total_minor is None else said.total_minor
-    checked = [f"{whole.count} lines" if said.count is None else f"{said.count} lines, as the statement says"]
-    checked.append("no sum was compared" if total is None else f"the sum {decimal_text(total)} agrees")
-    guess = "; the profile is a guess" if is_guess else ""
-    return f"{actor.name} said so; {', '.join(checked)}{guess}"

@@ -256,7 +256,11 @@ async def _judged(run: _Run, entries: Iterable[BooksEntry], lines: Iterable[Stat
         payments, orders = _keys(mine, theirs)
     names = orders | {each.shown_by for each in mine if each.shown_by is not None}
     searched = await run.relay.reconciliation.lines.searches(run.scope.merchant, names)
-    known = Known(coverage=Coverage(days=run.coverage.days, searched=searched), zone=run.scope.zone)
+    known = Known(
+        coverage=Coverage(days=run.coverage.days, searched=searched),
+        zone=run.scope.zone,
+        approval_fees=_approval_fees(run, theirs) if any(each.is_approval for each in mine) else frozenset(),
+    )
     found = judge(mine, theirs, known)
     if run.closed is None or not any(run.is_closed(each.day) for each in found):
         return _Judged(found, [])
@@ -268,6 +272,17 @@ async def _judged(run: _Run, entries: Iterable[BooksEntry], lines: Iterable[Stat
         known,
     )
     return _Judged(found, _agreed(before))
+
+
+def _approval_fees(run: _Run, lines: Iterable[StatementLine]) -> frozenset[tuple[str, int]]:
+    """Gives the amounts among some lines that the gateway may take for an approval."""
+    gateway = run.relay.account(run.scope.account)
+    amounts = {(each.currency, each.amount_minor) for each in lines}
+    return frozenset(
+        (currency, amount_minor)
+        for currency, amount_minor in amounts
+        if gateway.is_approval_amount(amount_minor, currency)
+    )
 
 
 def _keys(entries: Iterable[BooksEntry], lines: Iterable[StatementLine]) -> tuple[set[str], set[str]]:

@@ -4,9 +4,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from payrelay.core.answers import Answer, Trace, with_member
+from payrelay.core.answers import Answer, Trace, lacking, with_member
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
+from payrelay.core.payments.payment import TakenPayment, missing_ids
 from payrelay.errors import Code
 from payrelay.flows.access.lost_owners import is_reserved, lost_since_ms, require_unreserved
 from payrelay.flows.access.ownership import (
@@ -16,6 +17,7 @@ from payrelay.flows.access.ownership import (
     is_foreign_plan,
     plan_owners,
 )
+from payrelay.flows.access.shown_payments import missing_from, with_missing
 from payrelay.flows.relay import Relay, Request
 
 _OfOne: TypeAlias = OneSubscription | PaymentsOfSubscription
@@ -32,14 +34,17 @@ async def list_subscriptions(relay: Relay, request: Request, call: AllSubscripti
 async def list_subscription_payments(relay: Relay, request: Request, call: PaymentsOfSubscription) -> Answer:
     """Answers with the gateway's records of a subscription's payments; 404 with an empty list where there are none.
 
-    A foreign subscription is answered as an unknown one.
+    A foreign subscription is answered as an unknown one. The answer names the payments that took money and that the
+    records lack, as ``with_missing`` does.
     """
     if await is_foreign_plan(relay, request, call.subscription_id):
         return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
     cached = await relay.read(request, call)
     if await _shows_foreign(relay, request, call, cached.reading):
         return await answer_as_unknown(relay, request, call, data_when_missing=b"[]")
-    return cached.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
+    if cached.reading.code not in {None, Code.NOT_FOUND}:
+        return cached.answer(Trace(request_id=request.request_id))
+    return await with_missing(relay, request, cached, await _taken(relay, request, call.subscription_id))
 
 
 async def retrieve_subscription(
@@ -48,7 +53,7 @@ async def retrieve_subscription(
     """Answers with one subscription; ``with_payments`` adds a member ``payments``, empty where there are none.
 
     That takes two calls to the gateway. Where either fails, its failure is the answer. A foreign subscription is
-    answered as an unknown one.
+    answered as an unknown one. Payments that took money and that ``payments`` lacks are named in a header.
     """
     if await is_foreign_plan(relay, request, call.subscription_id):
         return await answer_as_unknown(relay, request, call)
@@ -64,7 +69,13 @@ async def retrieve_subscription(
     raw_payments = (payments.reading.raw_data if payments.reading.code is None else None) or b"[]"
     raw_data = with_member(subscription.reading.raw_data or b"{}", "payments", raw_payments)
     both = msgspec.structs.replace(subscription.reading, raw_data=raw_data)
-    return subscription.beside(payments, both).answer(trace)
+    taken = await _taken(relay, request, call.subscription_id)
+    missing = await missing_from(relay, request, raw_payments, taken)
+    return lacking(subscription.beside(payments, both).answer(trace), missing_ids(missing))
+
+
+async def _taken(relay: Relay, request: Request, subscription_id: int) -> tuple[TakenPayment, ...]:
+    return await relay.known_payments.taken_of_plan(relay.account(request.account).merchant, str(subscription_id))
 
 
 async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: Reading) -> bool:

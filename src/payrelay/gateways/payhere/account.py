@@ -12,7 +12,7 @@ from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.payments.operation import Kind
 from payrelay.core.secret import Secret
-from payrelay.gateways.payhere.wire.checkout_forms import HashAmounts, Merchant
+from payrelay.gateways.payhere.wire.checkout_forms import CURRENCIES, HashAmounts, Merchant
 
 KIND: Final = "payhere"
 
@@ -103,6 +103,7 @@ def capabilities_of(*, is_live: bool, is_signing: bool, signs_elsewhere: bool | 
         shows_refunds=True,
         shows_installments=True,
         unknown_to_plans=frozenset() if is_live else LIVE_ONLY,
+        page_currencies=CURRENCIES,
         unset_for_checkouts=() if is_signing else ("MERCHANT_ID", "MERCHANT_SECRET"),
         signs_elsewhere=signs_elsewhere,
     )

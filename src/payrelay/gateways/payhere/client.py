@@ -33,7 +33,12 @@ from payrelay.gateways.payhere.record_reader import RecordReader, Turn
 from payrelay.gateways.payhere.tokens import Token, Tokens
 from payrelay.gateways.payhere.wire.checkout_forms import approval_minor, build_form, signed_texts_of
 from payrelay.gateways.payhere.wire.notifications import received
-from payrelay.gateways.payhere.wire.payment_records import observation_of, payments_in, records_without
+from payrelay.gateways.payhere.wire.payment_records import (
+    observation_of,
+    payment_ids_in,
+    payments_in,
+    records_without,
+)
 from payrelay.gateways.payhere.wire.reply_shapes import RejectedCall, WrongShape
 from payrelay.gateways.payhere.wire.subscriptions import facts_in, plans_without, records_of
 from payrelay.gateways.token_store import TokenStore
@@ -129,6 +134,10 @@ class PayHere:
             return payments_in(raw_data, self.timezone)
         except WrongShape:
             return None
+
+    def payment_ids_in(self, raw_data: bytes) -> frozenset[str] | None:
+        """Reads the numbers of payments in a list of records; None where one of them can't be read."""
+        return payment_ids_in(raw_data)
 
     def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
         """Reads one record or a list of records of subscriptions; with ``order_id`` only those of one order."""

@@ -3,28 +3,28 @@
 To be changed together: the fields below and ``docs/configuration.md``; a test compares them.
 """
 
+import re
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
-from payrelay.core.money import AmountError, minor_units
+from payrelay.core.money import AmountError, typed_minor
 from payrelay.core.secret import Secret, secret_of
 
 DEFAULTS: Final[Mapping[str, object]] = MappingProxyType({"rate_limit": "20/10s", "timezone": "Asia/Colombo"})
 """The gateway's own limit and zone."""
+_is_zero: Final = re.compile(r"0+(?:\.0{1,2})?").fullmatch
 AMOUNTS_MAX: Final = 20
 """Amounts in one setting: more than any gateway has ever notified."""
 
 
 def _hash_amount(value: object) -> int:
-    text = str(value)
     try:
         # A number in a file has lost its zeros by now: 10.0 stands for 10.00.
-        return minor_units(Decimal(text))
-    except (InvalidOperation, AmountError):
+        return typed_minor(str(value))
+    except AmountError:
         raise ValueError("must be an amount such as 10.00") from None
 
 
@@ -37,9 +37,8 @@ def _amounts(value: object) -> frozenset[int]:
 
 def _listed_amount(text: str) -> int:
     try:
-        amount = Decimal(text.strip())
-        return 0 if amount.is_zero() else minor_units(amount)
-    except (InvalidOperation, AmountError):
+        return 0 if _is_zero(text.strip()) else typed_minor(text)
+    except AmountError:
         raise ValueError("must be amounts such as 0.00,1.00") from None
 
 

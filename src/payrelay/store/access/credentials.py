@@ -64,6 +64,7 @@ def _parameters(credential: Credential) -> tuple[Value, ...]:
         credential.created_at_ms,
         credential.expires_at_ms,
         credential.revoked_at_ms,
+        credential.payments_max,
     )
 
 

@@ -14,6 +14,8 @@ so nobody opens a thing to others by changing its owner's row.
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 
+import msgspec
+
 from payrelay.core.access.ownership import NOBODY, OrderOwners
 from payrelay.store.digests.rows import RowDigests, RowKey, unpacked
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
@@ -60,7 +62,7 @@ class Owners:
     async def of_order_and_payments(
         self, merchant: str, order_id: str
     ) -> tuple[OrderOwners, dict[str, frozenset[str]]]:
-        """Finds the owners of an order, and its known payments, each with its owners, at one moment."""
+        """Finds the owners of an order, without its open pages, and its known payments with theirs, at one moment."""
         return await self._read(_of_order_and_payments(merchant, order_id))
 
     async def payments_of_order(self, merchant: str, order_id: str) -> dict[str, frozenset[str]]:
@@ -141,9 +143,11 @@ def _of_plan(merchant: str, subscription_id: str, before_ms: int | None) -> Unit
 
 def _of_order(merchant: str, order_id: str, before_ms: int | None, but_for: str = "") -> Unit[OrderOwners]:
     rows = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant, but_for))
+    open_pages = tuple(str(page_id) for *_, page_id, _owner in rows if page_id is not None)
     if before_ms is not None:
         rows = [row for row in rows if row[1] and isinstance(row[2], int) and row[2] < before_ms]
-    return _order_owners(rows)
+    owners = _order_owners(rows)
+    return msgspec.structs.replace(owners, open_pages=open_pages) if open_pages else owners
 
 
 def _of_order_and_payments(merchant: str, order_id: str) -> Unit[tuple[OrderOwners, dict[str, frozenset[str]]]]:
@@ -166,6 +170,7 @@ def _order_owners(rows: list[Row]) -> OrderOwners:
         settled=_right(row[-1] for row in rows if row[0] != _BY_OPEN),
         charging=_right(row[-1] for row in rows if row[0] == _BY_OPEN),
         is_imported=any(row[0] == statements.BY_IMPORT and row[-1] != NOT_TOLD for row in rows),
+        has_more=True,
     )
 
 

@@ -114,6 +114,7 @@ CHECKOUTS: Final = DigestedTable(
         "guard": "it is the order, or nothing where another checkout holds the order; the audit compares it",
         "key_hash": "it is forgotten without a change of the checkout",
         "opened_at_ms": "it says when the page was first shown",
+        "closed_at_ms": "it says why the checkout is cancelled; the state itself is covered",
         "ends_at_ms": _TIMING,
         "look_at_ms": _TIMING,
         "sealed": _SEALED,
@@ -143,6 +144,7 @@ GRANDFATHERED: Final = DigestedTable("grandfathered")
 
 ACCEPTED_TOKENS: Final = DigestedTable("accepted_tokens", {"sealed_token": _SEALED}, keys=3)
 PAYMENTS_SEEN: Final = DigestedTable("payments_seen", keys=2)
+RETURNS_SEEN: Final = DigestedTable("returns_seen", keys=3)
 SUBSCRIPTIONS: Final = DigestedTable("subscriptions", keys=2)
 INSTALLMENTS: Final = DigestedTable("installments", keys=3)
 CHARGEBACKS: Final = DigestedTable("chargebacks", keys=2)
@@ -184,7 +186,10 @@ TRUSTED_AT_UPGRADE: Final = (
 TRUSTED_LAST: Final = (OUTBOX, EVENTS, CHARGEBACKS)
 """Those whose rows had no digests yet when the steps of the others were made."""
 OF_CONSOLE: Final = (OPERATORS, OPERATOR_INVITATIONS, OPERATOR_PASSKEYS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS)
-DIGESTED: Final = (*TRUSTED_AT_UPGRADE, *TRUSTED_LAST, IMPORTED_PAYMENTS, SIGNED_TEXTS, OPERATIONS, *OF_CONSOLE)
+DIGESTED: Final = (
+    *(*TRUSTED_AT_UPGRADE, *TRUSTED_LAST, IMPORTED_PAYMENTS, RETURNS_SEEN, SIGNED_TEXTS, OPERATIONS),
+    *OF_CONSOLE,
+)
 """Every table whose rows have digests."""
 
 _COVERED: Final = {

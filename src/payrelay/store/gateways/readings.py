@@ -17,10 +17,11 @@ import msgspec
 
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments.payment import Payment
+from payrelay.core.payments.payment import Payment, PaymentStatus
+from payrelay.core.payments.proof import REFUND_STATUSES
 from payrelay.errors import StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
-from payrelay.store.digests.rows import PAYMENTS_SEEN, RowDigests, RowKey
+from payrelay.store.digests.rows import PAYMENTS_SEEN, RETURNS_SEEN, RowDigests, RowKey
 from payrelay.store.engine.database import Database, Statement, Unit, Value, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements.gateways import readings as statements
@@ -31,6 +32,8 @@ PAYMENTS_MAX: Final = 500
 """Payments that are noted of one answer; an answer that is short enough to be stored has fewer."""
 PRUNED_MAX: Final = 1_000
 """Of one round, whatever the caller asks for, so that it never blocks the store for long."""
+
+_RETURNED: Final = REFUND_STATUSES | {PaymentStatus.CHARGED_BACK}
 
 Version: TypeAlias = tuple[int, ...]
 """Only compared with another version of one subject; it never returns to an earlier value."""
@@ -93,11 +96,13 @@ class ReadingStore:
         ``read_at_ms`` is the time at which the gateway was asked: an answer never replaces one that was asked for
         later. Raises StoreUnavailable.
         """
-        noted = _notes(self._key, merchant, payments, read_at_ms)
+        shown = _known(payments)
+        noted = _notes(self._key, merchant, shown, read_at_ms)
+        returns = _returns(self._key, merchant, shown, read_at_ms)
         noted_with = noted[: statements.NOTED_WITH_MAX]
         plain = _encode(_SealedReading(reading.msg, reading.raw_msg, reading.raw_data))
         if len(plain) > ANSWER_BYTES_MAX:
-            await self._database.write(_all_of(noted))
+            await self._database.write(_all_of([*noted, *returns]))
             return
         subject = subject_of(call)
         own = self._data_keys.new(owner_of(merchant, subject))
@@ -105,12 +110,14 @@ class ReadingStore:
         parameters: tuple[Value, ...] = (own.owner, merchant, subject, sealed, read_at_ms, own.sealed)
         parameters += tuple(chain.from_iterable(each.parameters for each in noted_with))
         query = statements.KEEP_READINGS[len(noted_with)]
-        stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted))
-        await self._database.write(_kept(stored, noted_with, noted[len(noted_with) :]))
+        stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted) and not returns)
+        await self._database.write(_kept(stored, noted_with, [*noted[len(noted_with) :], *returns]))
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int) -> None:
         """Notes the status of payments at a time, unless a later one is known. Raises StoreUnavailable."""
-        await self._database.write(_all_of(_notes(self._key, merchant, payments, now_ms)))
+        shown = _known(payments)
+        noted = [*_notes(self._key, merchant, shown, now_ms), *_returns(self._key, merchant, shown, now_ms)]
+        await self._database.write(_all_of(noted))
 
     async def forget(self, merchant: str, calls: Iterable[Read]) -> None:
         """Forgets the answers to these reads, on request. Raises StoreUnavailable."""
@@ -167,17 +174,28 @@ def _prune(before_ms: int, limit: int) -> Unit[int]:
     return len(rows)
 
 
-def _notes(key: RowKey, merchant: str, payments: Iterable[Payment], at_ms: int) -> list[Statement]:
-    """Gives a statement for each payment with a readable amount, always in one order.
+def _known(payments: Iterable[Payment]) -> list[Payment]:
+    """Gives the newest payments with a readable amount, always in one order.
 
     Otherwise, two units that note the same payments at once would wait for each other.
     """
     known = {payment.payment_id: payment for payment in payments if payment.amount_minor is not None}
+    return [each for _, each in sorted(known.items())[-PAYMENTS_MAX:]]
+
+
+def _notes(key: RowKey, merchant: str, payments: list[Payment], at_ms: int) -> list[Statement]:
+    """Gives a statement for each payment that notes how it stands."""
     noted = [
         (merchant, each.payment_id, each.order_id, each.status, each.currency, each.amount_minor, at_ms)
-        for _, each in sorted(known.items())[-PAYMENTS_MAX:]
+        for each in payments
     ]
     return [Statement(statements.NOTE_PAYMENT, (*each, key.of(PAYMENTS_SEEN, each))) for each in noted]
+
+
+def _returns(key: RowKey, merchant: str, payments: list[Payment], at_ms: int) -> list[Statement]:
+    """Gives a statement for each payment that shows as given back or charged back; few do."""
+    noted = [(merchant, each.payment_id, each.status, at_ms) for each in payments if each.status in _RETURNED]
+    return [Statement(statements.NOTE_RETURN, (*each, key.of(RETURNS_SEEN, each))) for each in noted]
 
 
 def _kept(stored: Statement, noted_with: list[Statement], others: list[Statement]) -> Unit[None]:

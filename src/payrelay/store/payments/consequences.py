@@ -1,7 +1,7 @@
 """What else is stored with a change of an operation, in the same unit of work.
 
 An operation that comes to need attention, or begins as held, alerts an operator. A successful capture completes the
-checkout whose authorization it proves.
+checkout whose authorization it proves. A charge or capture of an order that was paid is told (``paid_again``).
 """
 
 import msgspec
@@ -15,6 +15,7 @@ from payrelay.store.digests.rows import CHECKOUTS, RowKey, unpacked
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events import outbox
+from payrelay.store.payments.paid_again import made_by, tell_if_paid_again
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_HELD_ALERT, ADD_OPERATION_ALERT
 
@@ -25,9 +26,15 @@ class Consequences:
     def __init__(self, chain_key: bytes) -> None:
         self._rows = RowKey(chain_key)
 
-    def may_follow(self, operation: Operation) -> bool:
-        """Tells whether more than the changed operation may have to be stored."""
-        return operation.state is State.NEEDS_ATTENTION or _may_complete_checkout(operation)
+    def may_follow(self, operation: Operation, *, may_be_paid_again: bool) -> bool:
+        """Tells whether more than the changed operation may have to be stored.
+
+        ``may_be_paid_again`` is False where the order had nothing else that took money, or may have, since this
+        operation holds its guard: so an ordinary charge needs one statement.
+        """
+        if operation.state is State.NEEDS_ATTENTION or _may_complete_checkout(operation):
+            return True
+        return may_be_paid_again and made_by(operation) is not None
 
     def of_new_operation(self, operation: Operation, entry: JournalEntry) -> Unit[None]:
         """Stores what follows from a new operation: the alert and the event of a held one.
@@ -40,12 +47,18 @@ class Consequences:
             yield Statement(ADD_HELD_ALERT, (operation.id, operation.version, operation.created_at_ms, since_ms))
             yield from outbox.put(event, self._rows)
 
-    def store(self, operation: Operation, entry: JournalEntry) -> Unit[None]:
-        """Stores what follows from the change of an operation; ``entry`` is its journal entry."""
+    def store(self, operation: Operation, entry: JournalEntry, *, may_be_paid_again: bool) -> Unit[None]:
+        """Stores what follows from the change of an operation; ``entry`` is its journal entry.
+
+        ``may_be_paid_again`` is as for ``may_follow``.
+        """
         if operation.state is State.NEEDS_ATTENTION:
             yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
         if _may_complete_checkout(operation):
             yield from _complete_checkout(operation, entry, self._rows)
+        payment = made_by(operation)
+        if payment is not None and may_be_paid_again:
+            yield from tell_if_paid_again(payment, at_ms=entry.at_ms, key=self._rows)
 
 
 def _may_complete_checkout(operation: Operation) -> bool:

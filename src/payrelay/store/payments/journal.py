@@ -72,6 +72,19 @@ class GuardedOperation(msgspec.Struct, frozen=True):
     operation: Operation
 
 
+class EqualRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operation has that an equal request asked for.
+
+    ``column`` says what it is found by, which is ``named``: order_id, payment_id or subscription_id, and for a void the
+    account.
+    """
+
+    principal: str
+    fingerprint: str
+    column: str
+    named: str | None
+
+
 _READ_COLUMNS: Final = len(COLUMNS) + 1
 """An operation's columns and its digest."""
 _FORGED_MAX: Final = 1_000
@@ -135,6 +148,15 @@ class Journal:
         """Finds the operation that holds a guard."""
         row = await self._database.read(first_row(Statement(statements.FIND_GUARD, (merchant, guard))))
         return None if row is None else await self._guarded(row)
+
+    async def newest_equal(self, equal: EqualRequest, *, since_ms: int, but_for: str) -> ClaimedOperation | None:
+        """Finds a principal's newest operation since a time that an equal request asked for, with a key or without.
+
+        ``but_for`` is the id of an operation that is left out. Raises OperationForged.
+        """
+        parameters = (equal.named, equal.principal, equal.fingerprint, f"op_{max(since_ms, 0):012x}", but_for)
+        row = await self._database.read(first_row(Statement(statements.NEWEST_EQUAL_BY[equal.column], parameters)))
+        return None if row is None else await self._claimed(row)
 
     async def accept(
         self,
@@ -206,19 +228,24 @@ class Journal:
             return AcceptedOperation(stored)
         return await (self._claimed(holder) if len(holder) > _READ_COLUMNS else self._guarded(holder))
 
-    async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:
+    async def record(
+        self, operation: Operation, entry: JournalEntry, answer: Answer | None, *, may_be_paid_again: bool = True
+    ) -> Operation:
         """Stores a changed operation with the journal entry of the change, its event, and its answer where that is new.
 
         Gives the operation as it is stored, with its chain. ``operation`` must have the chain of the version before. It
         must also have all that can't change (a charge's order and amount, the principal) as that version had it,
         because the new journal entry covers the whole row. What follows from the change is stored with it
-        (``store.payments.consequences``). Raises Outdated, and writes nothing, unless the row has the
-        version and the chain before; OperationForged where the stored row or its history was forged.
+        (``store.payments.consequences``); ``may_be_paid_again`` is False where the order had nothing else that took
+        money. Raises Outdated, and writes nothing, unless the row has the version and the chain before; OperationForged
+        where the stored row or its history was forged.
         """
         chained, statement = self._entries.changed(operation, entry, answer)
         statement = msgspec.structs.replace(statement, begins_effect=entry.event in _SENDING_LATER)
         try:
-            await self._database.write(_record(statement, chained, entry, self._consequences))
+            await self._database.write(
+                _record(statement, chained, entry, self._consequences, may_be_paid_again=may_be_paid_again)
+            )
         except Outdated:
             await self._one(Statement(statements.GET, (operation.id,)))
             raise
@@ -408,15 +435,23 @@ def _guard_of(operation: Operation, guard: str | None) -> Statement:
     return Statement(statements.FIND_GUARD, (operation.merchant, guard))
 
 
-def _record(statement: Statement, operation: Operation, entry: JournalEntry, consequences: Consequences) -> Unit[None]:
-    has_consequences, invalidates = consequences.may_follow(operation), _invalidates_reads(operation)
+def _record(
+    statement: Statement,
+    operation: Operation,
+    entry: JournalEntry,
+    consequences: Consequences,
+    *,
+    may_be_paid_again: bool = True,
+) -> Unit[None]:
+    has_consequences = consequences.may_follow(operation, may_be_paid_again=may_be_paid_again)
+    invalidates = _invalidates_reads(operation)
     if has_consequences or invalidates:
         statement = msgspec.structs.replace(statement, is_whole=False)
     changed = yield statement
     if not changed:
         raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
     if has_consequences:
-        yield from consequences.store(operation, entry)
+        yield from consequences.store(operation, entry, may_be_paid_again=may_be_paid_again)
     if invalidates:
         yield Statement(statements.INVALIDATE, (operation.merchant,))
 

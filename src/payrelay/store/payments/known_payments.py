@@ -5,9 +5,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from payrelay.core.payments.operation import State
-from payrelay.core.payments.payment import PaymentStatus, status_of
+from payrelay.core.payments.payment import PaymentStatus, TakenPayment, payment_number, status_of
 from payrelay.store.digests.rows import CHARGEBACKS, RowDigests, RowSieve, unpacked
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
+from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.chargebacks import CHARGEBACK_OF_PAYMENT
 from payrelay.store.statements.pagination import columns_of
@@ -36,7 +37,7 @@ class PaymentFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PaymentOwner(msgspec.Struct, frozen=True, kw_only=True):
-    """The operation, checkout, subscription or import that a payment belongs to, and what it says of the payment.
+    """The operation, checkout, subscription or import that a payment belongs to, and the order that it says.
 
     ``state`` is None for a subscription and an import. The id of an import is the file, and the line in it.
     """
@@ -46,8 +47,6 @@ class PaymentOwner(msgspec.Struct, frozen=True, kw_only=True):
     state: str | None
     account: str
     order_id: str | None
-    currency: str | None
-    amount_minor: int | None
 
 
 class PaymentRefund(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,13 +62,11 @@ class SeenPayment(msgspec.Struct, frozen=True, kw_only=True):
 
     order_id: str
     status: str
-    currency: str
-    amount_minor: int
     seen_at_ms: int
 
 
 class PaymentSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of a payment.
+    """What is known of a payment, but for its money, which its balance has.
 
     ``seen`` is None where no read has shown it; ``charged_back_at_ms`` is when a chargeback of it was stored.
     """
@@ -84,21 +81,8 @@ class PaymentSummary(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def order_id(self) -> str | None:
         """Its order."""
-        return next((each.order_id for each in self._sources if each.order_id is not None), None)
-
-    @property
-    def currency(self) -> str | None:
-        """Its currency."""
-        return next((each.currency for each in self._sources if each.currency is not None), None)
-
-    @property
-    def amount_minor(self) -> int | None:
-        """Its amount, in hundredths."""
-        return next((each.amount_minor for each in self._sources if each.amount_minor is not None), None)
-
-    @property
-    def _sources(self) -> "tuple[SeenPayment | PaymentOwner, ...]":
-        return tuple(self.owners) if self.seen is None else (self.seen, *self.owners)
+        sources = [*([] if self.seen is None else [self.seen.order_id]), *(each.order_id for each in self.owners)]
+        return next((each for each in sources if each is not None), None)
 
 
 class KnownPayments:
@@ -120,6 +104,32 @@ class KnownPayments:
                 known = None if status is None else status_of(str(status))
                 return KnownPayment(str(order_id), None if currency is None else str(currency), known)
         return None
+
+    async def taken_of_order(self, merchant: str, order_id: str) -> tuple[TakenPayment, ...]:
+        """Finds the payments of an order that took money; see ``get`` for rows without digests."""
+        return await self._taken(statements.TAKEN_OF_ORDER, order_id, merchant)
+
+    async def taken_of_plan(self, merchant: str, subscription_id: str) -> tuple[TakenPayment, ...]:
+        """Finds the payments of a subscription that took money; see ``get`` for rows without digests."""
+        return await self._taken(statements.TAKEN_OF_PLAN, subscription_id, merchant)
+
+    async def _taken(self, query: Query, id_: str, merchant: str) -> tuple[TakenPayment, ...]:
+        found = []
+        for payment_id, made_by, known_at_ms, *rows in await self._database.read(
+            all_rows(Statement(query, (id_, merchant)))
+        ):
+            packed = [unpacked(each) for each in rows if each is not None]
+            if all([await self._rows.is_right(*each) for each in packed]):
+                owner = packed[0].value("principal")
+                found.append(
+                    TakenPayment(
+                        payment_id=None if payment_id is None else payment_number(str(payment_id)),
+                        made_by=str(made_by),
+                        owner=None if owner is None else str(owner),
+                        known_at_ms=int(str(known_at_ms)),
+                    )
+                )
+        return tuple(found)
 
     async def list(self, filters: PaymentFilter, *, limit: int) -> "list[PaymentSummary]":
         """Reads at most ``limit`` payments, newest first; for operators."""

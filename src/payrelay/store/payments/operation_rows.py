@@ -23,7 +23,7 @@ from payrelay.core.payments.operation import JournalEntry, Kind, Operation, clai
 from payrelay.errors import CallCleared, StoreUnusable
 from payrelay.store.digests.rows import OPERATIONS, RowKey
 from payrelay.store.engine.database import Row, Statement, Value
-from payrelay.store.engine.rows import blob_of, struct_of
+from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements.payments import operations as statements
@@ -38,6 +38,7 @@ CLEARED: Final = b""
 
 COLUMNS: Final = tuple(Operation.__struct_fields__)
 _KIND_INDEX: Final = COLUMNS.index("kind")
+operation_of: Final = statements.operation_of
 _ENTRY_COLUMNS: Final = tuple(JournalEntry.__struct_fields__)
 
 _encode_call = msgspec.msgpack.Encoder().encode
@@ -209,13 +210,6 @@ def _record_statement(
         parameters += (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
     choice = statements.RecordStatement(is_answered, operation.claim is None, bool(told))
     return Statement(statements.RECORDS[choice], parameters + told, is_whole=True)
-
-
-def operation_of(row: Row) -> Operation:
-    """Converts a row that has the columns of an operation in their order."""
-    if row[_KIND_INDEX] == Kind.VOID.stored:
-        row = (*row[:_KIND_INDEX], Kind.VOID.value, *row[_KIND_INDEX + 1 :])
-    return struct_of(row, Operation)
 
 
 def history_checkpoint(packed: Value, key: ChainKey) -> tuple[HistoryCheckpoint | None, bool]:

@@ -7,6 +7,8 @@ Rules:
    makes one of them.
 3. An imported payment explains what a statement has of it. It is in no day of our books, so no statement lacks it.
 4. Everything is read in pages, so that the memory that a day takes has a bound.
+5. An approval that charges nothing explains the gateway's fee for it, which a statement may have. It is in no day of
+   our books either.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -14,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutState
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
 from payrelay.core.reconciliation.entries import TOLERANCE_MS, BooksEntry, EntryStanding, Movement
 from payrelay.store.digests.rows import (
@@ -216,8 +218,12 @@ _OFFERS: Final[Mapping[CheckoutState, EntryStanding]] = {
 
 
 def _of_checkout(checkout: Checkout, learnt_at_ms: int | None) -> BooksEntry:
-    """Makes an entry; of a checkout that wasn't paid an offer, which only a payment of its order makes something of."""
+    """Makes an entry; an offer of a checkout that wasn't paid, or of an approval that charges nothing.
+
+    Only a payment of its order makes something of an offer.
+    """
     is_done, latest_ms = checkout.state is CheckoutState.COMPLETED, checkout.created_at_ms + CHECKOUT_LIFE_MS
+    is_approval = checkout.kind is CheckoutKind.PREAPPROVAL and checkout.amount_minor is None
     known_at_ms = checkout.updated_at_ms if learnt_at_ms is None else learnt_at_ms
     return BooksEntry(
         id=checkout.id,
@@ -228,10 +234,11 @@ def _of_checkout(checkout: Checkout, learnt_at_ms: int | None) -> BooksEntry:
         currency=checkout.currency,
         amount_minor=checkout.first_minor if checkout.first_minor is not None else checkout.amount_minor,
         from_ms=checkout.created_at_ms,
-        until_ms=min(known_at_ms, latest_ms) if is_done else latest_ms,
+        until_ms=min(known_at_ms, latest_ms) if is_done and not is_approval else latest_ms,
         known_at_ms=known_at_ms,
-        is_offer=not is_done,
-        is_followed=learnt_at_ms is not None,
+        is_offer=not is_done or is_approval,
+        is_approval=is_approval,
+        is_followed=learnt_at_ms is not None and not is_approval,
     )
 
 
@@ -273,7 +280,8 @@ def _of_imported(payment: ImportedPayment) -> BooksEntry:
 
 
 def _of_chargeback(row: Row) -> BooksEntry:
-    _, payment_id, order_id, _, _, _, amount_minor, currency, _, noted_at_ms = row
+    _, payment_id, order_id, _, _, _, whole_minor, currency, _, noted_at_ms, part_minor = row
+    amount_minor = whole_minor if part_minor is None else part_minor
     at = int(noted_at_ms or 0)
     return BooksEntry(
         id=f"chargeback/{_text(payment_id)}",

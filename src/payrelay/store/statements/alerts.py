@@ -130,6 +130,21 @@ ADD_ROW_ALERT: Final = query(
 )
 """Writes the alert that a row was found without its digest; once for each row."""
 
+ADD_ORDER_ALERT: Final = query(
+    """
+    INSERT INTO row_alerts (row_name, version, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $3) ON CONFLICT DO NOTHING
+    RETURNING version""",
+)
+"""Writes the alert that an order was paid again; gives no row where it was written before."""
+
+NEWEST_ROW_ALERTS: Final = query(
+    """
+    SELECT row_name, created_at_ms FROM row_alerts WHERE row_name >= $1 AND row_name < $2 AND created_at_ms >= $3
+    ORDER BY created_at_ms DESC, row_name LIMIT $4""",
+)
+"""Reads the newest alerts since $3 whose names lie from $1 to before $2."""
+
 GET_ROW_ALERT: Final = query("SELECT row_name FROM row_alerts WHERE row_name = $1")
 """Tells whether an alert was ever written under a name."""
 

@@ -16,7 +16,8 @@ from payrelay.store.statements.payment_owners import LEARN as LEARN_PAID
 COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, order_id, guard, amount_minor, first_minor, currency,"
     " secret_hash, key_hash, request_id, reference_hash, bound_customer_id, payment_id,"
-    " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms"
+    " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms,"
+    " closed_at_ms"
 )
 EARLIER_COLUMNS: Final = COLUMNS.replace("key_hash", "idempotency_key").replace("reference_hash", "customer_reference")
 """Those of an earlier version, which had the Idempotency-Key and the customer's reference in clear."""
@@ -72,7 +73,7 @@ LOCK_ORDER: Final = query("SELECT id FROM checkouts WHERE merchant = $1 AND orde
 CHANGE: Final = query(
     """
     UPDATE checkouts SET state = $3, version = $2::bigint + 1, payment_id = $5, subscription_id = $6, customer_id = $7,
-      updated_at_ms = $8, row_digest = $9,
+      updated_at_ms = $8, row_digest = $9, closed_at_ms = $11,
       guard = CASE
         WHEN $4::text IS NULL THEN NULL
         WHEN EXISTS (
@@ -90,6 +91,10 @@ after another checkout took its order does not hold the order again. Operators t
 unique index may prevent that."""
 
 
+FREE_KEY: Final = query("UPDATE checkouts SET key_hash = NULL WHERE id = $1")
+"""Forgets the Idempotency-Key of a checkout."""
+
+
 def change_parameters(checkout: Checkout, digest: str) -> tuple[Value, ...]:
     """Gives the parameters of CHANGE for a changed checkout, and the digest of its row."""
     return (
@@ -103,6 +108,7 @@ def change_parameters(checkout: Checkout, digest: str) -> tuple[Value, ...]:
         checkout.updated_at_ms,
         digest,
         checkout.reference_hash,
+        checkout.closed_at_ms,
     )
 
 

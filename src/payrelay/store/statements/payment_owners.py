@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, Literal
 
+from payrelay.core.checkouts.checkout import HOLDING_ORDER, CheckoutState
+from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.payments.operation import OPEN_STATES, PAYMENT_KINDS, WITHOUT_EFFECT, State
 from payrelay.store.engine.queries import query
 
@@ -32,6 +34,12 @@ OPERATION_OWNS: Final = f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFEC
 
 CHECKOUT_OWNS: Final = "kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL"
 """A checkout whose payment the gateway shows."""
+
+IS_OPEN_PAGE: Final = f"""(
+      state IN {listed(HOLDING_ORDER - {CheckoutState.COMPLETED})}
+      AND (kind <> '{CheckoutKind.PREAPPROVAL}' OR amount_minor IS NOT NULL)
+    )"""
+"""A checkout that asks for money, and that its customer may pay now or was told to hold."""
 
 
 def owners_of_payment(asking: Literal["operations", "checkouts"], *, and_also: str = "") -> str:

@@ -18,7 +18,12 @@ from payrelay.core.payments.payment import (
     PaymentStatus,
 )
 from payrelay.errors import Code
-from payrelay.gateways.payhere.wire.payment_records import observation_of, payments_in, records_without
+from payrelay.gateways.payhere.wire.payment_records import (
+    observation_of,
+    payment_ids_in,
+    payments_in,
+    records_without,
+)
 from payrelay.gateways.payhere.wire.read_replies import classify_read, lost
 from payrelay.gateways.payhere.wire.reply_shapes import WrongShape
 
@@ -192,3 +197,20 @@ def test_no_bytes_bring_the_reader_down(raw: bytes) -> None:
 def test_payments_of_others_are_left_out_and_what_nobody_can_read(raw: bytes, left: bytes | None) -> None:
     """The rest stays byte for byte; a record whose number can't be told may be anybody's."""
     assert records_without(raw, frozenset({"2"})) == left
+
+
+@pytest.mark.parametrize(
+    ("raw", "ids"),
+    [
+        (b"[]", frozenset()),
+        (b'[{"payment_id":320025000001},{"payment_id":"0320025000002"}]', frozenset({"320025000001", "320025000002"})),
+        (b'[{"payment_id":320025000001},{"payment_id":"none"}]', None),
+        (b'[{"payment_id":320025000001},{}]', None),
+        (b'[{"payment_id":320025000001},7]', None),
+        (b'{"payment_id":320025000001}', None),
+        (b"\xff", None),
+    ],
+)
+def test_the_numbers_of_a_list_are_read_all_or_not_at_all(raw: bytes, ids: frozenset[str] | None) -> None:
+    """The record whose number can't be read may be that of a payment which would be called missing."""
+    assert payment_ids_in(raw) == ids

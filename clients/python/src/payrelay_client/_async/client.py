@@ -10,6 +10,7 @@ from payrelay_client._async.effects import Effects
 from payrelay_client._async.events import AsyncEndpoints, AsyncEvents
 from payrelay_client._async.following import Follower
 from payrelay_client._async.operations import AsyncOperations, AsyncRecoveryCalls
+from payrelay_client._async.orders import AsyncOrders
 from payrelay_client._async.payments import AsyncPayments
 from payrelay_client._async.runtime import Credential, HttpClient
 from payrelay_client._async.sending import OnWait, Sender
@@ -47,6 +48,7 @@ class AsyncPayrelay:
         follower = Follower(sender)
         effects = Effects(sender, follower, store, account)
         self.payments = AsyncPayments(sender, effects)
+        self.orders = AsyncOrders(sender)
         self.subscriptions = AsyncSubscriptions(sender, effects)
         self.subscription_states = AsyncSubscriptionStates(sender)
         self.checkouts = AsyncCheckouts(sender, effects)

@@ -8,7 +8,7 @@ from payrelay_client._async.sending import Sender
 from payrelay_client.bodies import ItemEntry, entries, refund_number
 from payrelay_client.decoding import models
 from payrelay_client.exact_json import Amount, amount_of
-from payrelay_client.models import Capture, Charge, Payment
+from payrelay_client.models import Capture, Charge, Payment, PaymentList
 from payrelay_client.outcomes import Done
 from payrelay_client.requests import Effect
 
@@ -99,9 +99,10 @@ class AsyncPayments:
         name: str | None = None,
         again: bool = False,
     ) -> Done[str | None] | AsyncOpen[str | None]:
-        """Refunds a payment, or a part of it; gives the gateway's number of the refund.
+        """Refunds all that is left of a payment, or a part of it; gives the gateway's number of the refund.
 
         The name of a whole refund is the payment's id. With a store a part needs a name, such as the return's number.
+        Without a store two equal parts within the service's repeat window (24 hours) are one refund.
         """
         part = None if amount is None else amount_of(amount)
         body = {"payment_id": payment_id, "description": description, "amount": part}
@@ -121,15 +122,17 @@ class AsyncPayments:
             Effect(request=request, kind="void", name=name, again=again, read=refund_number)
         )
 
-    async def of_order(self, order_id: str, *, no_cache: bool = False) -> tuple[Payment, ...]:
+    async def of_order(self, order_id: str, *, no_cache: bool = False) -> PaymentList:
         """Gives the successful payments of an order, as the gateway has them; none where there are none.
 
         With ``no_cache`` the gateway is asked anew: do so before you hand over goods or give money back.
+        ``missing`` names payments that took money and that the gateway doesn't show yet. Where it shows none at all,
+        and some took money, this raises Busy: the order isn't unpaid.
         """
         reply = await self._sender.ask_for_list(
             requests.get(f"/payments/{requests.segment(order_id)}", no_cache=no_cache)
         )
-        return models(Payment, reply)
+        return PaymentList(models(Payment, reply.data), reply.missing)
 
     async def _charge(self, body: Mapping[str, object], name: str, *, again: bool) -> Done[Charge] | AsyncOpen[Charge]:
         request = requests.post("/payments/charge", body)

@@ -46,11 +46,11 @@ class Sender:
             return got
         raise error_of(got)
 
-    async def ask_for_list(self, request: Request) -> object:
-        """Sends a read of a list of the gateway's; gives an empty list where the gateway has none of them."""
+    async def ask_for_list(self, request: Request) -> Reply:
+        """Sends a read of a list of the gateway's; its data is an empty list where the gateway has none of them."""
         got = await self.send(request, self.budget())
         if isinstance(got, Reply) and (got.http_status == HTTPStatus.OK or is_empty_list(got)):
-            return got.data
+            return got
         raise error_of(got)
 
     async def pages(self, first: Request) -> AsyncIterator[object]:

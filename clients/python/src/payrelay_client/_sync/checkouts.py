@@ -54,7 +54,7 @@ class Checkouts:
         """Opens a page for a customer; lead them to its ``url``. Raises PayrelayError.
 
         An order has one checkout at a time: the same call gives the same page again. ``again=True`` opens another one,
-        after the last one failed, was cancelled or has expired.
+        after the last one failed, was cancelled, closed or has expired.
         """
         body = {
             "type": type,
@@ -89,4 +89,13 @@ class Checkouts:
     def show(self, checkout_id: str) -> Checkout:
         """Gives a checkout, as far as its outcome is known now."""
         reply = self._sender.ask(requests.get(f"/checkouts/{requests.segment(checkout_id)}"))
+        return Checkout.of(reply.data)
+
+    def close(self, checkout_id: str) -> Checkout:
+        """Closes the page of a checkout, so that its order is free for another one. May be repeated.
+
+        Where ``may_still_be_paid`` is true, a form of it is out, and a later payment completes it. Raises Conflict
+        where it was paid or held, and PayrelayError.
+        """
+        reply = self._sender.ask(requests.delete(f"/checkouts/{requests.segment(checkout_id)}"))
         return Checkout.of(reply.data)

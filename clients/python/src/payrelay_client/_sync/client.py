@@ -10,6 +10,7 @@ from payrelay_client._sync.effects import Effects
 from payrelay_client._sync.events import Endpoints, Events
 from payrelay_client._sync.following import Follower
 from payrelay_client._sync.operations import Operations, RecoveryCalls
+from payrelay_client._sync.orders import Orders
 from payrelay_client._sync.payments import Payments
 from payrelay_client._sync.runtime import Credential, HttpClient
 from payrelay_client._sync.sending import OnWait, Sender
@@ -47,6 +48,7 @@ class Payrelay:
         follower = Follower(sender)
         effects = Effects(sender, follower, store, account)
         self.payments = Payments(sender, effects)
+        self.orders = Orders(sender)
         self.subscriptions = Subscriptions(sender, effects)
         self.subscription_states = SubscriptionStates(sender)
         self.checkouts = Checkouts(sender, effects)

@@ -1,13 +1,14 @@
 """Subscriptions: the gateway's records, what Payrelay knows of them, and what may be done with them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from payrelay_client import requests
 from payrelay_client._sync.effects import Effects, Open
 from payrelay_client._sync.sending import Sender
 from payrelay_client.bodies import nothing
 from payrelay_client.decoding import models
-from payrelay_client.models import Payment, Subscription, SubscriptionState
+from payrelay_client.models import Payment, PaymentList, Subscription, SubscriptionState
 from payrelay_client.outcomes import Done
 from payrelay_client.requests import Effect
 
@@ -21,18 +22,22 @@ class Subscriptions:
 
     def list(self, *, no_cache: bool = False) -> tuple[Subscription, ...]:
         """Gives all subscriptions."""
-        return models(Subscription, self._sender.ask_for_list(requests.get("/subscriptions", no_cache=no_cache)))
+        reply = self._sender.ask_for_list(requests.get("/subscriptions", no_cache=no_cache))
+        return models(Subscription, reply.data)
 
     def show(self, subscription_id: str, *, with_payments: bool = False, no_cache: bool = False) -> Subscription:
         """Gives one subscription, with its payments where they are wanted."""
         query = {"expand": "payments" if with_payments else None}
         reply = self._sender.ask(requests.get(_path(subscription_id), query, no_cache=no_cache))
-        return Subscription.of(reply.data)
+        subscription = Subscription.of(reply.data)
+        shown = models(Payment, subscription.raw.get("payments"))
+        return replace(subscription, payments=PaymentList(shown, reply.missing))
 
-    def payments(self, subscription_id: str, *, no_cache: bool = False) -> tuple[Payment, ...]:
-        """Gives the payments of a subscription."""
+    def payments(self, subscription_id: str, *, no_cache: bool = False) -> PaymentList:
+        """Gives the payments of a subscription; ``missing`` and Busy are as for the payments of an order."""
         request = requests.get(f"{_path(subscription_id)}/payments", no_cache=no_cache)
-        return models(Payment, self._sender.ask_for_list(request))
+        reply = self._sender.ask_for_list(request)
+        return PaymentList(models(Payment, reply.data), reply.missing)
 
     def retry(self, subscription_id: str, *, name: str | None = None, again: bool = False) -> Done[None] | Open[None]:
         """Charges the failed installment of a subscription. With a store it needs a name, such as the month's."""

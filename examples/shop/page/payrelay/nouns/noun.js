@@ -1,4 +1,5 @@
 /** What all groups of calls have in common: a call to the data of its answer, and lists. */
+import { NotFound } from "../errors.js";
 import { nextLink, Pages, queryMember } from "../paging.js";
 /** The calls about one noun. */
 export class Noun {
@@ -13,6 +14,17 @@ export class Noun {
     }
     async reading(path, options = {}, query = {}) {
         return readingOf(await this.caller.ask(gatewayRead(path, options, query), options));
+    }
+    /** A list of the gateway's; an empty one where it has none. */
+    async readingOfList(path, options) {
+        try {
+            return await this.reading(path, options);
+        }
+        catch (error) {
+            if (error instanceof NotFound && Array.isArray(error.data))
+                return { data: [], isStale: false, ageS: 0, missing: [] };
+            throw error;
+        }
     }
     /** A list whose answers name the next page in a Link header. */
     linked(path, query, options) {
@@ -35,6 +47,7 @@ export function readingOf(got) {
         data: got.data,
         isStale: got.headers.get("Payrelay-Stale") === "true",
         ageS: Number.isFinite(ageS) ? ageS : 0,
+        missing: (got.headers.get("Payrelay-Missing") ?? "").split(",").filter((id) => id !== ""),
     };
 }
 /** Encodes an id as one segment of a path. */

@@ -1,5 +1,4 @@
 /** Payments: charges, authorizations, captures, refunds and voids. */
-import { NotFound } from "../errors.js";
 import { Noun, segment } from "./noun.js";
 /** The calls about payments. */
 export class Payments extends Noun {
@@ -27,15 +26,11 @@ export class Payments extends Noun {
         const call = { method: "POST", path: "/payments/refund", body: request };
         return this.effects.run({ kind: "void", call }, options);
     }
-    /** Gives the successful payments of an order; none where it has none. */
-    async ofOrder(orderId, options = {}) {
-        try {
-            return await this.reading(`/payments/${segment(orderId)}`, options);
-        }
-        catch (error) {
-            if (error instanceof NotFound && Array.isArray(error.data))
-                return { data: [], isStale: false, ageS: 0 };
-            throw error;
-        }
+    /**
+     * Gives the successful payments of an order; none where it has none. `missing` names payments that took money and that the gateway
+     * doesn't show yet. Where it shows none at all, and some took money, this throws Busy: the order isn't unpaid.
+     */
+    ofOrder(orderId, options = {}) {
+        return this.readingOfList(`/payments/${segment(orderId)}`, options);
     }
 }

@@ -11,9 +11,9 @@ export class Subscriptions extends Noun {
         const query = { expand: options.withPayments === true ? "payments" : undefined };
         return this.reading(`/subscriptions/${segment(id)}`, options, query);
     }
-    /** Gives the payments of a subscription. */
+    /** Gives the payments of a subscription; `missing` and Busy are as for the payments of an order. */
     payments(id, options) {
-        return this.reading(`/subscriptions/${segment(id)}/payments`, options);
+        return this.readingOfList(`/subscriptions/${segment(id)}/payments`, options);
     }
     /** Charges the failed installment. With a store it needs a name that tells one failure from the next, such as its date. */
     retry(id, options) {

@@ -11,7 +11,13 @@ from payrelay.flows.console.acting import ActTarget
 from payrelay.flows.console.acts.stale import LINES_MAX, line_of, require_fresh
 from payrelay.flows.console.acts.studies import assigned_in
 from payrelay.flows.console.parts import Actor, ConsoleParts
-from payrelay.flows.operators.review import ReviewEntry, ReviewFilter, list_for_operator
+from payrelay.flows.operators.review import (
+    OrderPaidAgain,
+    ReviewEntry,
+    ReviewFilter,
+    list_for_operator,
+    list_paid_again,
+)
 from payrelay.flows.relay import Relay
 
 QUEUE_MAX = 50
@@ -35,11 +41,15 @@ class QueuedCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    """What needs a person, oldest first; ``has_more`` names the lists that are longer than the page."""
+    """What needs a person, oldest first; ``has_more`` names the lists that are longer than the page.
+
+    ``paid_again`` are the orders that were paid again lately, and have more than one payment still.
+    """
 
     attention: list[QueuedCase]
     held: list[QueuedCase]
     notifications: list[QueuedCase]
+    paid_again: list[OrderPaidAgain]
     proposed: list[Confirmation]
     has_more: frozenset[str]
 
@@ -62,6 +72,7 @@ async def read_queue(parts: ConsoleParts, relay: Relay, actor: Actor) -> Queue:
         attention=cases[State.NEEDS_ATTENTION],
         held=cases[State.HELD],
         notifications=shown[::-1],
+        paid_again=await list_paid_again(relay, limit=QUEUE_MAX),
         proposed=await parts.confirmations.proposed(),
         has_more=frozenset(more),
     )

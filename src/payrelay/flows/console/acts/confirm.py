@@ -29,8 +29,16 @@ from payrelay.flows.console.acts.results import operation_of
 from payrelay.flows.console.acts.stale import StalePageError, line_of, require_fresh
 from payrelay.flows.console.acts.targets import SEEN_BY, target_of
 from payrelay.flows.console.parts import Actor, ConsoleParts, acting
+from payrelay.flows.console.refunds.shown import (
+    INSISTS,
+    amount_shown,
+    call_of,
+    insisting,
+    request_for,
+    require_refundable,
+    with_money,
+)
 from payrelay.flows.relay import Relay
-from payrelay.runtime.ids import new_id
 
 WAIT_S: Final = 8.0
 """How long the page of a result is held back for the outcome; then it is shown with what is known."""
@@ -57,12 +65,16 @@ def operator_id_of(actor: Actor) -> str:
     return "" if actor.operator is None else actor.operator.id
 
 
-async def prepare(parts: ConsoleParts, relay: Relay, actor: Actor, act: Act, given: dict[str, str]) -> Confirmation:
+async def prepare(
+    parts: ConsoleParts, relay: Relay, actor: Actor, act: Act, given: dict[str, str], *, request_id: str
+) -> Confirmation:
     """Stores what is about to be confirmed, and returns it; nothing is done yet.
 
     ``given`` are the fields of the form, with ``noun``, ``id`` and ``seen``. Raises Refusal: forbidden; not_found;
-    conflict where this can't be done to the thing now; invalid_request for a wrong field. Raises StalePageError where
-    the page that had the form shows what is no more; StoreError.
+    conflict where this can't be done to the thing now, such as a refund of more than is left; invalid_request for a
+    wrong field. With ``insist`` among the fields the gateway is asked first what its record shows, and the refund can
+    be confirmed all the same; unavailable where the gateway doesn't answer. Raises StalePageError where the page that
+    had the form shows what is no more; StoreError.
     """
     actor.require(act)
     target = await existing_target(relay, actor, given["noun"], given["id"])
@@ -71,16 +83,27 @@ async def prepare(parts: ConsoleParts, relay: Relay, actor: Actor, act: Act, giv
     if act not in target.acts:
         raise Refusal(Code.CONFLICT, f"this can't be done now: it is {target.state.partition(':')[0]}")
     fields = await fields_of(relay, act, target, given)
+    principal = target.principal or client_of(target, given)
+    amount_minor = target.amount_minor
+    if act is Act.REFUND:
+        request = request_for(target.account, principal, actor.name, request_id)
+        if given.get("insist"):
+            fields = await insisting(parts, relay, actor, target, fields=fields, request=request)
+            target = await existing_target(relay, actor, given["noun"], given["id"])
+            seen = f"{target.seen}.{line_of(seen)}"
+        else:
+            require_refundable(target, call_of(target, fields), request)
+        amount_minor = amount_shown(target, is_insisting=INSISTS in fields)
     now_ms = parts.clock.now_ms()
     amount = fields.get("amount_minor")
     confirmation = Confirmation(
-        id=new_id("cnf", now_ms),
+        id=relay.new_id("cnf", now_ms),
         act_name=act,
         subject=target.subject,
         account=target.account,
-        principal=target.principal or client_of(target, given),
+        principal=principal,
         order_id=target.order_id,
-        amount_minor=target.amount_minor if amount is None else int(amount),
+        amount_minor=amount_minor if amount is None else int(amount),
         currency=target.currency,
         fields=msgspec.json.encode(fields).decode(),
         seen=seen,
@@ -156,7 +179,7 @@ async def existing_target(relay: Relay, actor: Actor, noun: str, id_: str) -> Ac
     target = await target_of(relay, noun, id_)
     if target is None:
         raise Refusal(Code.NOT_FOUND, "there is nothing with this id")
-    return target
+    return await with_money(relay, target)
 
 
 def _require_may_confirm(confirmation: Confirmation, by: ConfirmedBy, now_ms: int) -> None:

@@ -12,14 +12,15 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.access.credential import stand_in
 from payrelay.core.answers import OPERATION_HEADER, Answer
-from payrelay.core.calls import CancelSubscription, Capture, Refund, RetrySubscription, Void
+from payrelay.core.calls import CancelSubscription, Capture, RetrySubscription, Void
 from payrelay.core.console.roles import Act
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.acting import ActResult, ConfirmedAct
+from payrelay.flows.console.refunds.shown import INSISTS, RECORD, call_of, request_for
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.refund import refund
+from payrelay.flows.refunds.limits import RefundByPerson
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
@@ -45,27 +46,18 @@ async def carry_out_effect(relay: Relay, act: ConfirmedAct) -> ActResult:
 
 def _request_of(act: ConfirmedAct) -> Request:
     """Makes a request as the owner would make it; what the operator may do was examined before."""
-    return Request(
-        account=act.confirmation.account,
-        credential=stand_in(act.confirmation.principal, created_at_ms=0),
-        request_id=act.request_id,
-        idempotency_key=act.confirmation.idempotency_key,
-        operator=act.operator,
-        reason=act.reason,
-    )
+    confirmation = act.confirmation
+    request = request_for(confirmation.account, confirmation.principal, act.operator, act.request_id)
+    return msgspec.structs.replace(request, idempotency_key=confirmation.idempotency_key, reason=act.reason)
 
 
 async def _refund(relay: Relay, request: Request, act: ConfirmedAct) -> Answer:
-    filled, payment_id = act.confirmation.filled, act.target.payment_id
-    if payment_id is None:
+    filled = act.confirmation.filled
+    if act.target.payment_id is None:
         raise Refusal(Code.CONFLICT, "no payment of it is known, so there is nothing to refund")
-    amount = filled.get("amount_minor")
-    call = Refund(
-        payment_id=payment_id,
-        description=filled["description"],
-        amount_minor=None if amount is None else int(amount),
-    )
-    return await refund(relay, request, call)
+    against = [filled[each] for each in (INSISTS, RECORD) if each in filled]
+    person = RefundByPerson(seen=act.seen_standing, insists="; ".join(against) or None)
+    return await refund(relay, request, call_of(act.target, filled), person=person)
 
 
 async def _capture(relay: Relay, request: Request, act: ConfirmedAct) -> Answer:

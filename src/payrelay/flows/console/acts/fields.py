@@ -1,22 +1,21 @@
 """What an operator fills in for an act: read once, when the confirmation is made; wrong fields are named."""
 
 from collections.abc import Awaitable, Callable
-from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from payrelay.core.calls import subscription_number
 from payrelay.core.console.confirmations import Confirmation
 from payrelay.core.console.roles import Act
-from payrelay.core.money import AmountError, amount_text, minor_units
+from payrelay.core.money import AmountError, typed_minor
+from payrelay.core.operator_text import WordsError, description_of
 from payrelay.core.payments.payment import plain_number
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.acting import ActTarget
 from payrelay.flows.console.acts.decisions import possible_decisions
+from payrelay.flows.console.refunds.shown import INSISTS, amount_in_words
 from payrelay.flows.events.manage_endpoints import REPLAYED_IDS_MAX
 from payrelay.flows.relay import Relay
 
-DESCRIPTION_LENGTH_MAX: Final = 200
-"""Of what the gateway's own record says."""
 EVENT_ID_LENGTH_MAX: Final = 64
 """More than an event's id has; all that are named go into a line of the history."""
 
@@ -40,12 +39,12 @@ def client_of(target: ActTarget, given: _Given) -> str:
     return client if target.clients else ""
 
 
-async def _refund(_relay: Relay, target: ActTarget, given: _Given) -> _Given:
-    return {**_amount(target, given, is_required=False), **_description(given)}
+async def _refund(_relay: Relay, _target: ActTarget, given: _Given) -> _Given:
+    return {**_amount(given, None, is_required=False), **_description(given)}
 
 
 async def _capture(_relay: Relay, target: ActTarget, given: _Given) -> _Given:
-    return {**_amount(target, given, is_required=True), **_description(given)}
+    return {**_amount(given, target, is_required=True), **_description(given)}
 
 
 async def _void(_relay: Relay, _target: ActTarget, given: _Given) -> _Given:
@@ -92,28 +91,27 @@ _READERS: Final[dict[Act, Callable[[Relay, ActTarget, _Given], Awaitable[_Given]
 }
 
 
-def _amount(target: ActTarget, given: _Given, *, is_required: bool) -> _Given:
-    text = given.get("amount", "").strip().replace(",", "")
+def _amount(given: _Given, authorized: ActTarget | None, *, is_required: bool) -> _Given:
+    """Reads the amount; that of a capture is at most what was authorized."""
+    text = given.get("amount", "").strip()
     if not text:
         if is_required:
             raise _wrong("the amount is missing")
         return {}
     try:
-        amount_minor = minor_units(Decimal(text))
-    except InvalidOperation:
-        raise _wrong("the amount must be a number such as 1250.00") from None
+        amount_minor = typed_minor(text)
     except AmountError as error:
         raise _wrong(f"the amount {error}") from None
-    if target.amount_minor is not None and amount_minor > target.amount_minor:
-        raise _wrong(f"the amount must be at most {target.amount}")
+    if authorized is not None and authorized.amount_minor is not None and amount_minor > authorized.amount_minor:
+        raise _wrong(f"the amount must be at most {authorized.amount}")
     return {"amount_minor": str(amount_minor)}
 
 
 def _description(given: _Given) -> _Given:
-    text = given.get("description", "").strip()
-    if not 1 <= len(text) <= DESCRIPTION_LENGTH_MAX or not text.isprintable():
-        raise _wrong(f"what the gateway's record says must have 1 to {DESCRIPTION_LENGTH_MAX} printable characters")
-    return {"description": text}
+    try:
+        return {"description": description_of(given.get("description", ""))}
+    except WordsError as error:
+        raise _wrong(f"what the gateway's record says {error}") from None
 
 
 def _wrong(text: str) -> Refusal:
@@ -123,14 +121,13 @@ def _wrong(text: str) -> Refusal:
 def details_of(confirmation: Confirmation) -> str:
     """Tells in a line what is confirmed: how much, of which order, and what else was filled in."""
     filled = confirmation.filled
-    amount = amount_text(confirmation.amount_minor, confirmation.currency)
-    is_whole = confirmation.act_name is Act.REFUND and "amount_minor" not in filled
     parts = [
         filled.get("decision", ""),
-        "the whole payment" + ("" if amount is None else f", {amount}") if is_whole else amount or "",
+        amount_in_words(confirmation),
         "" if confirmation.order_id is None else f"order {confirmation.order_id}",
         "" if "payment_id" not in filled else f"payment {filled['payment_id']}",
         filled.get("event_ids", ""),
+        f"against the figures: {filled[INSISTS]}" if INSISTS in filled else "",
         confirmation.id,
     ]
     return f"{confirmation.act_name.replace('_', ' ')}: {', '.join(filter(None, parts))}"

@@ -5,8 +5,9 @@ from typing import Final
 from payrelay.core.moments import spoken
 from payrelay.core.payments.explanations import sentence_of
 from payrelay.errors import PayrelayError
-from payrelay.flows.console.acting import ActTarget
+from payrelay.flows.console.acting import STANDING_MARK, ActTarget
 from payrelay.flows.console.parts import ConsoleParts
+from payrelay.flows.refunds.limits import all_of
 from payrelay.flows.relay import Relay
 
 LINES_MAX: Final = 50
@@ -56,12 +57,15 @@ async def require_fresh(parts: ConsoleParts, relay: Relay, target: ActTarget, se
 
 
 async def _changes_since(relay: Relay, target: ActTarget, seen: str) -> list[str]:
-    before = seen.rpartition(".")[0]
+    before, _, standing = seen.rpartition(".")[0].partition(STANDING_MARK)
+    now, _, standing_now = target.seen.partition(STANDING_MARK)
+    money = [] if target.money is None or standing == standing_now else [f"Of its money: {all_of(target.money)}"]
     version = _number(before)
     if target.operation is None or version is None:
-        return [] if before == target.seen else [f"It is now: {target.state}"]
+        return ([] if before == now else [f"It is now: {target.state}"]) + money
     history = await relay.journal.history(target.id)
-    return [f"{spoken(entry.at_ms)} UTC: {sentence_of(entry)}" for entry in history if entry.version > version]
+    changes = [f"{spoken(entry.at_ms)} UTC: {sentence_of(entry)}" for entry in history if entry.version > version]
+    return changes + money
 
 
 def _number(text: str) -> int | None:

@@ -123,13 +123,15 @@ async def _checkout(relay: Relay, id_: str) -> ActTarget | None:
         acts = (Act.REFUND,)
     if checkout.subscription_id is not None:
         acts = (*acts, *_ON_PLAN)
+    if checkout.is_open:
+        acts = (*acts, Act.CLOSE_CHECKOUT)
     return ActTarget(
         noun="checkout",
         id=checkout.id,
         title=f"Checkout {checkout.id}",
         account=checkout.account,
         principal=checkout.principal,
-        state=checkout.state,
+        state=f"{checkout.state}: {checkout.sentence}",
         seen=str(checkout.version),
         acts=acts,
         order_id=checkout.order_id,

@@ -1,4 +1,4 @@
-"""Pauses, replays, revocations, erasures and the closing of books: acts without an effect at the gateway.
+"""Pauses, replays, revocations, erasures and the closing of pages and books: acts without an effect at the gateway.
 
 Each may be done twice without harm, where a process died in the midst of it.
 """
@@ -10,6 +10,7 @@ from payrelay.core.console.roles import Act
 from payrelay.core.gateways.pauses import Pause
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.issue_key import revoke_key
+from payrelay.flows.checkouts.close_checkout import close_page
 from payrelay.flows.console.acting import ActResult, ConfirmedAct
 from payrelay.flows.console.books.close_books import carry_out_close_day, carry_out_close_difference
 from payrelay.flows.customers.erase_customer import erase
@@ -37,6 +38,15 @@ async def _resume(relay: Relay, act: ConfirmedAct) -> ActResult:
     change = await resume_account(relay.pauses, relay.revocations, account, relay.clock.now_ms())
     said = f"The account {account} is open again within a second."
     return ActResult(said=said + ("" if change.is_listed else UNLISTED))
+
+
+async def _close_checkout(relay: Relay, act: ConfirmedAct) -> ActResult:
+    checkout = await relay.checkouts.get(act.target.id)
+    if checkout is None:
+        raise Refusal(Code.NOT_FOUND, "there is no such checkout")
+    closed = await close_page(relay, checkout)
+    said = "The page leads nobody to the gateway any more, and the order is free."
+    return ActResult(said=said + (STILL_PAYABLE if closed.may_still_be_paid else ""))
 
 
 async def _replay_notification(relay: Relay, act: ConfirmedAct) -> ActResult:
@@ -77,7 +87,10 @@ async def _revoke_key(relay: Relay, act: ConfirmedAct) -> ActResult:
     return ActResult(said="The key opens nothing any more." + ("" if revocation.is_listed else UNLISTED))
 
 
+STILL_PAYABLE: Final = " A form of it is out, and can't be taken back: the customer may still pay by it."
+
 UPKEEP: Final[dict[Act, Callable[[Relay, ConfirmedAct], Awaitable[ActResult]]]] = {
+    Act.CLOSE_CHECKOUT: _close_checkout,
     Act.PAUSE_ACCOUNT: _pause,
     Act.RESUME_ACCOUNT: _resume,
     Act.REPLAY_NOTIFICATION: _replay_notification,

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Final
 
 from payrelay.core.console.roles import Act
-from payrelay.core.money import amount_text
+from payrelay.core.money import money_text
 from payrelay.core.reconciliation.days import DayReport, Sum
 from payrelay.core.reconciliation.verdicts import BASIS_WORDS, VERDICT_WORDS, BooksFinding
 from payrelay.flows.console.acting import ActTarget
@@ -118,16 +118,16 @@ def figure_facts(sums: Iterable[Sum], before: str) -> tuple[tuple[str, str], ...
 
 
 def _figure(each: Sum) -> str:
-    ours, theirs = amount_text(each.ours_minor, each.currency), amount_text(each.theirs_minor, each.currency)
-    return f"{each.count}; ours {ours}, theirs {theirs}"
+    ours, theirs = money_text(each.ours_minor, each.currency), money_text(each.theirs_minor, each.currency)
+    return "; ".join((f"{each.count}; ours {ours}, theirs {theirs}", *each.bases))
 
 
 def facts_of(found: BooksFinding) -> tuple[tuple[str, str], ...]:
     """Gives what a finding says, as pairs of a title and a text."""
     return (
         ("Verdict", verdict_of(found)),
-        ("Ours", amount_text(found.ours_minor, found.currency) or "nothing, or not known"),
-        ("Theirs", amount_text(found.theirs_minor, found.currency) or "nothing, or not known"),
+        ("Ours", money_text(found.ours_minor, found.currency) or "nothing, or not known"),
+        ("Theirs", money_text(found.theirs_minor, found.currency) or "nothing, or not known"),
         ("What it says", found.why),
         ("Rests on", BASIS_WORDS[found.basis]),
     )

@@ -10,6 +10,7 @@ from payrelay.errors import Code, OperationForged, Refusal
 from payrelay.flows.console.cases.parts import CaseParts
 from payrelay.flows.console.cases.told_moments import of_chargeback
 from payrelay.flows.console.parts import Actor
+from payrelay.flows.orders.order_money import OrderMoney, read_payment_money
 
 
 class OneOperation(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,12 +21,14 @@ class OneOperation(msgspec.Struct, frozen=True, kw_only=True):
         sentence: what its state means, fit to be read out.
         moments: its journal entries and chargebacks, the oldest first.
         idempotency_key: as the client gave it; None also where the reader's role may not see what may name a customer.
+        money: what is known of its payment's money; None where it names no payment.
     """
 
     operation: Operation
     sentence: str
     moments: list[Moment]
     idempotency_key: str | None
+    money: OrderMoney | None
 
 
 async def show_operation(parts: CaseParts, actor: Actor, operation_id: str) -> OneOperation:
@@ -43,11 +46,16 @@ async def show_operation(parts: CaseParts, actor: Actor, operation_id: str) -> O
     except OperationForged:
         raise Refusal(Code.NOT_FOUND, FORGED_SENTENCE.removesuffix(".")) from None
     chargebacks = await parts.relay.chargebacks.of_operation(operation.id)
-    moments = [*of_operation(operation, history), *(of_chargeback(each) for each in chargebacks)]
+    number = operation.payment_id
+    money = None if number is None else await read_payment_money(parts.relay, operation.merchant, number)
+    won = frozenset[str]() if money is None else money.won
+    moments = of_operation(operation, history)
+    moments += [of_chargeback(each, is_won=each.payment_id in won) for each in chargebacks]
     sees_customers = actor.operator is None or may(actor.operator.role, Act.LOOK_AT_CUSTOMERS)
     return OneOperation(
         operation=operation,
         sentence=STATE_SENTENCES[operation.state],
         moments=sorted(moments, key=lambda each: each.at_ms),
         idempotency_key=operation.idempotency_key if sees_customers else None,
+        money=money,
     )

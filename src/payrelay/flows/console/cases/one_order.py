@@ -8,29 +8,20 @@ Rules:
 4. What names a customer is shown only to roles that may see it.
 """
 
-from collections.abc import Iterable
-from typing import Final
-
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutFilter
+from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.console.roles import Act, may
 from payrelay.core.console.timeline import Moment, Tone, of_checkout, of_notification, of_operation
-from payrelay.core.notifications.notification import Notification, NotificationFilter
-from payrelay.core.payments.operation import AWAITS_OPERATOR, Operation, OperationFilter, captured_guard
+from payrelay.core.payments.operation import AWAITS_OPERATOR, Operation
 from payrelay.core.payments.sentences import FORGED_SENTENCE
 from payrelay.errors import Code, OperationForged, Refusal
 from payrelay.flows.console.cases import told_moments
+from payrelay.flows.console.cases.order_rows import OrderRows, read_order_rows
 from payrelay.flows.console.cases.parts import CaseParts
 from payrelay.flows.console.parts import Actor
-from payrelay.store.console.searches import KnownInstallment
-from payrelay.store.subscriptions import SubscriptionFilter, SubscriptionSummary
-
-OF_ORDER_MAX: Final = 100
-"""Rows of one kind that are read of an order; no order has so many."""
-PAYMENTS_MAX: Final = 50
-"""Payments of one order whose refunds are looked for."""
-_MORE: Final = f"More than {OF_ORDER_MAX} rows of one kind belong to this order; the newest {OF_ORDER_MAX} are shown."
+from payrelay.flows.orders.order_money import OrderMoney, read_order_money
+from payrelay.store.subscriptions import SubscriptionSummary
 
 
 class KnownCustomer(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +39,7 @@ class OneOrder(msgspec.Struct, frozen=True, kw_only=True):
         is_configured: whether the account is configured still, so that the gateway can be asked.
         operations, checkouts, subscriptions: as they are now, newest first.
         payments: the ids of the payments that something here names.
+        money: what its money is.
         moments: what happened, the oldest first.
         customers: what is known of its customers, one list each; empty for roles that may not see it.
         hides_customers: whether the role may not see them.
@@ -61,6 +53,7 @@ class OneOrder(msgspec.Struct, frozen=True, kw_only=True):
     checkouts: list[Checkout]
     subscriptions: list[SubscriptionSummary]
     payments: frozenset[str]
+    money: OrderMoney
     moments: list[Moment]
     customers: list[KnownCustomer]
     hides_customers: bool
@@ -72,43 +65,20 @@ class OneOrder(msgspec.Struct, frozen=True, kw_only=True):
         return [each for each in self.operations if each.state in AWAITS_OPERATOR]
 
 
-class _Rows:
-    """The rows of one order, each once."""
-
-    def __init__(self, order_id: str) -> None:
-        self.order_id = order_id
-        self.operations: dict[str, Operation] = {}
-        self.checkouts: list[Checkout] = []
-        self.notifications: dict[str, Notification] = {}
-        self.subscriptions: list[SubscriptionSummary] = []
-        self.installments: list[KnownInstallment] = []
-        self.notes: list[str] = []
-
-    def add(self, operations: Iterable[Operation], merchants: frozenset[str]) -> None:
-        """Adds those operations that belong to the order's merchants."""
-        self.operations |= {each.id: each for each in operations if each.merchant in merchants}
-
-    @property
-    def payments(self) -> list[str]:
-        """The payments that anything of the order names."""
-        ids = {each.payment_id for each in self.operations.values()}
-        ids |= {each.payment_id for each in self.checkouts}
-        ids |= {each.payment_id for each in self.notifications.values()}
-        return sorted(each for each in ids if each is not None)
-
-
 async def show_order(parts: CaseParts, actor: Actor, account: str, order_id: str) -> OneOrder:
     """Shows an order. Raises Refusal (forbidden, not_found); StoreUnavailable.
 
     Raises Refusal (unavailable) for an unknown order that may be among lost commits.
     """
     actor.require(Act.LOOK)
-    rows = _Rows(order_id)
-    merchants = await _read(parts, account, rows)
-    if not (rows.operations or rows.checkouts or rows.notifications or rows.subscriptions):
+    rows = OrderRows(order_id)
+    merchants = await read_order_rows(parts, account, rows)
+    money = await read_order_money(parts.relay, merchants, order_id)
+    is_named = rows.operations or rows.checkouts or rows.notifications or rows.subscriptions
+    if not (is_named or money.is_known):
         await parts.relay.lost_commits.require_known(None, "order")
         raise Refusal(Code.NOT_FOUND, f"nothing is known of an order {order_id} on the account {account}")
-    moments = await _moments(parts, rows, merchants)
+    moments = await _moments(parts, rows, merchants, money)
     tried = frozenset(each.payment_id for each in rows.installments if each.payment_id is not None)
     sees_customers = actor.operator is None or may(actor.operator.role, Act.LOOK_AT_CUSTOMERS)
     return OneOrder(
@@ -118,7 +88,8 @@ async def show_order(parts: CaseParts, actor: Actor, account: str, order_id: str
         operations=sorted(rows.operations.values(), key=lambda each: each.id, reverse=True),
         checkouts=rows.checkouts,
         subscriptions=rows.subscriptions,
-        payments=frozenset(rows.payments) | tried,
+        payments=frozenset(rows.payments) | tried | money.numbers,
+        money=money,
         moments=sorted(moments, key=lambda each: each.at_ms),
         customers=await _customers(parts, rows) if sees_customers else [],
         hides_customers=not sees_customers,
@@ -126,55 +97,7 @@ async def show_order(parts: CaseParts, actor: Actor, account: str, order_id: str
     )
 
 
-async def _read(parts: CaseParts, account: str, rows: _Rows) -> frozenset[str]:
-    """Reads what names the order, and then what that leads to; gives the merchants whose order it is."""
-    relay, order_id, limit = parts.relay, rows.order_id, OF_ORDER_MAX
-    operations = await relay.journal.list(OperationFilter(order_id=order_id), before=None, limit=limit)
-    checkouts = await relay.checkouts.list(CheckoutFilter(order_id=order_id), before=None, limit=limit)
-    notifications = await relay.inbox.list(NotificationFilter(order_id=order_id), before=None, limit=limit)
-    wanted = SubscriptionFilter(order_id=order_id)
-    subscriptions = await relay.subscriptions.list_for_operator(wanted, after=("", ""), limit=limit)
-    if limit in {len(operations), len(checkouts), len(notifications), len(subscriptions)}:
-        rows.notes.append(_MORE)
-    gateway = relay.accounts.get(account)
-    named = [each.merchant for each in operations if each.account == account]
-    named += [each.merchant for each in checkouts if each.account == account]
-    named += [each.merchant for each in notifications if each.account == account]
-    named += [each.subscription.merchant for each in subscriptions if each.subscription.account == account]
-    merchants = frozenset([*named, *([] if gateway is None else [gateway.merchant])])
-    rows.add(operations, merchants)
-    rows.checkouts = [each for each in checkouts if each.merchant in merchants]
-    rows.notifications = {each.id: each for each in notifications if each.merchant in merchants}
-    rows.subscriptions = [each for each in subscriptions if each.subscription.merchant in merchants]
-    await _follow(parts, rows, merchants)
-    return merchants
-
-
-async def _follow(parts: CaseParts, rows: _Rows, merchants: frozenset[str]) -> None:
-    """Reads what names a payment, an authorization or a subscription of the order, and not the order itself."""
-    relay, limit = parts.relay, OF_ORDER_MAX
-    plans = {each.subscription.subscription_id for each in rows.subscriptions}
-    plans |= {each.subscription_id for each in rows.checkouts if each.subscription_id is not None}
-    for subscription_id in sorted(plans)[:PAYMENTS_MAX]:
-        wanted = OperationFilter(subscription_id=subscription_id)
-        rows.add(await relay.journal.list(wanted, before=None, limit=limit), merchants)
-    for operation in list(rows.operations.values()):
-        if operation.result_ref is not None:
-            subject = f"authorization/{operation.result_ref}"
-            for guard in (subject, captured_guard(subject)):
-                holder = await relay.journal.find_guard(operation.merchant, guard)
-                rows.add([] if holder is None else [holder.operation], merchants)
-    payments = rows.payments
-    if len(payments) > PAYMENTS_MAX:
-        rows.notes.append(f"Of {len(payments)} payments, the refunds of {PAYMENTS_MAX} are shown.")
-    for payment_id in payments[:PAYMENTS_MAX]:
-        rows.add(await relay.journal.list(OperationFilter(payment_id=payment_id), before=None, limit=limit), merchants)
-        wanted_of_payment = NotificationFilter(payment_id=payment_id)
-        found = await relay.inbox.list(wanted_of_payment, before=None, limit=limit)
-        rows.notifications |= {each.id: each for each in found if each.merchant in merchants}
-
-
-async def _moments(parts: CaseParts, rows: _Rows, merchants: frozenset[str]) -> list[Moment]:
+async def _moments(parts: CaseParts, rows: OrderRows, merchants: frozenset[str], money: OrderMoney) -> list[Moment]:
     moments: list[Moment] = []
     for checkout in rows.checkouts:
         moments += of_checkout(checkout)
@@ -190,7 +113,8 @@ async def _moments(parts: CaseParts, rows: _Rows, merchants: frozenset[str]) -> 
     for merchant in sorted(merchants):
         for payment_id in rows.payments:
             chargeback = await parts.relay.chargebacks.of_payment(merchant, payment_id)
-            moments += [] if chargeback is None else [told_moments.of_chargeback(chargeback)]
+            is_won = payment_id in money.won
+            moments += [] if chargeback is None else [told_moments.of_chargeback(chargeback, is_won=is_won)]
         told = await parts.told.about(merchant, _subjects(rows))
         moments += told_moments.of_events(told.events, told.deliveries)
     return moments
@@ -211,7 +135,7 @@ async def _of_operation(parts: CaseParts, operation: Operation) -> list[Moment]:
         ]
 
 
-def _subjects(rows: _Rows) -> list[str]:
+def _subjects(rows: OrderRows) -> list[str]:
     """Names the subjects of the events about an order."""
     return [
         *(f"operation:{each}" for each in rows.operations),
@@ -221,7 +145,7 @@ def _subjects(rows: _Rows) -> list[str]:
     ]
 
 
-async def _customers(parts: CaseParts, rows: _Rows) -> list[KnownCustomer]:
+async def _customers(parts: CaseParts, rows: OrderRows) -> list[KnownCustomer]:
     ids = {each.customer_id for each in rows.operations.values()} | {each.customer_id for each in rows.checkouts}
     known = []
     for customer_id in sorted(each for each in ids if each is not None):

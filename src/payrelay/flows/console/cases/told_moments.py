@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from payrelay.core.console.timeline import Moment, Tone, money, rows_of
+from payrelay.core.console.timeline import Moment, Tone, rows_of
 from payrelay.core.events.delivery import DeliveryState
 from payrelay.core.events.event import PublishedEvent
+from payrelay.core.money import money_text
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.store.chargebacks import Chargeback
 from payrelay.store.console.searches import KnownInstallment
@@ -18,10 +19,14 @@ _STATES: Final = {
     SubscriptionState.COMPLETED: "All its installments are paid.",
 }
 
+_WON: Final = "It was won: the gateway's record, read since, shows the payment as charged back no more."
 
-def of_chargeback(chargeback: Chargeback) -> Moment:
-    """Gives the moment at which a chargeback was stored."""
-    amount = money(chargeback.amount_minor, chargeback.currency)
+
+def of_chargeback(chargeback: Chargeback, *, is_won: bool) -> Moment:
+    """Gives the moment at which a chargeback was stored; ``is_won`` says that it counts no more."""
+    amount_minor = chargeback.amount_minor if chargeback.part_minor is None else chargeback.part_minor
+    amount = money_text(amount_minor, chargeback.currency)
+    text = f"The payment {chargeback.payment_id} was charged back by the bank{f', {amount}' if amount else ''}."
     rows = (
         ("Payment", chargeback.payment_id),
         ("Operation", chargeback.operation_id),
@@ -30,7 +35,7 @@ def of_chargeback(chargeback: Chargeback) -> Moment:
     return Moment(
         at_ms=chargeback.noted_at_ms,
         title="Chargeback",
-        text=f"The bank took the payment {chargeback.payment_id} back{f', {amount}' if amount else ''}.",
+        text=f"{text} {_WON}" if is_won else text,
         tone=Tone.DOUBT,
         link=chargeback.operation_id,
         evidence=rows_of(rows),
@@ -57,7 +62,7 @@ def of_subscription(summary: SubscriptionSummary, installments: Iterable[KnownIn
         )
     ]
     for each in installments:
-        amount = money(each.amount_minor, subscription.currency)
+        amount = money_text(each.amount_minor, subscription.currency)
         moments.append(
             Moment(
                 at_ms=each.at_ms,

@@ -11,9 +11,9 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Kind, Operation, State
 from payrelay.core.recovery.held_decisions import HeldDecision
-from payrelay.errors import Outdated
+from payrelay.errors import Outdated, UndecidedError
 from payrelay.flows.apply_change import OverruledError, apply
-from payrelay.flows.operators.decidable import Decision, UndecidedError
+from payrelay.flows.operators.decidable import Decision
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.recovery.decisions.send_held import send_held
 from payrelay.flows.relay import Relay

@@ -10,6 +10,7 @@ from payrelay.core.payments.operation import Operation
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.refund import with_payment
 from payrelay.flows.payments.stored_customer import with_token
+from payrelay.flows.refunds.limits import held_within_limits
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.authorization_of_capture import expected_reply
 from payrelay.flows.subscriptions.retry_subscription import payments_before
@@ -44,7 +45,8 @@ async def intent_of_held(relay: Relay, request: Request, held: Operation, call: 
         case Capture():
             return msgspec.structs.replace(intent, expected=await expected_reply(relay, held, call))
         case Refund():
-            return await with_payment(relay, request, call, intent)
+            intent = await with_payment(relay, request, call, intent)
+            return await held_within_limits(relay, request, intent, call, held.id)
         case RetrySubscription():
             payment_ids = tuple(each.payment_id for each in await payments_before(relay, request, call))
             return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=payment_ids))

@@ -8,6 +8,7 @@ from payrelay.core.payments.operation import Operation
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.ownership import require_own
 from payrelay.flows.payments.carry_out import Attempt
+from payrelay.flows.payments.free_order import require_no_page
 from payrelay.flows.recovery.decisions.intent_of_held import intent_of_held, request_of_held
 from payrelay.flows.relay import Relay
 
@@ -18,15 +19,16 @@ async def send_held(relay: Relay, held: Operation, *, operator: str, reason: str
     """Sends a held operation once, and returns it with its outcome as far as it is known.
 
     What the gateway must show beforehand is read anew. Raises Refusal where the account is paused, the database is
-    behind, the customer is gone, the order is another principal's by now, or no permit came in time. Raises Outdated or
-    OverruledError where the operation is held no more, and StoreError. Nothing was sent then.
+    behind, the customer is gone, a page of the order asks for money, the order is another principal's by now, or no
+    permit came in time. Raises Outdated or OverruledError where the operation is held no more, and StoreError. Nothing
+    was sent then.
     """
     request = request_of_held(held)
     if relay.account(held.account).merchant != held.merchant:
         raise Refusal(Code.CONFLICT, OTHER_MERCHANT_SENTENCE)
     await relay.lost_commits.require_effects_allowed()
     await relay.paused.require_open(held.account)
-    await require_own(relay, request, held.subject)
+    await require_no_page(relay, request, await require_own(relay, request, held.subject))
     intent = await intent_of_held(relay, request, held, await relay.journal.call_of(held.id))
     evidence = msgspec.structs.replace(intent.evidence, operator=operator, reason=reason)
     attempt = Attempt(relay, request, intent)

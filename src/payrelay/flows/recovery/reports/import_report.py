@@ -16,7 +16,7 @@ from payrelay.core.recovery.gateway_reports import FOR_A_PERSON, ReportedPayment
 from payrelay.core.recovery.held_decisions import HeldDecision
 from payrelay.core.recovery.incarnations import DatabaseIdentity, ImportedReport, Incarnation, LostWindow
 from payrelay.core.recovery.lost_effects import is_within, sendings_of
-from payrelay.flows.operators.decidable import UndecidedError
+from payrelay.errors import UndecidedError
 from payrelay.flows.recovery.decisions.decide_held import HeldFilter, decide_held, held_operations
 from payrelay.flows.recovery.reports.judge_report import fitting_payment, known_verdict
 from payrelay.flows.relay import Relay

@@ -25,6 +25,8 @@ from payrelay.core.secret import Secret
 from payrelay.gateways.gateway import CheckoutForm, HostedPage, ReturnUrls
 
 LKR: Final = "LKR"
+CURRENCIES: Final = frozenset({LKR, "USD", "GBP", "EUR", "AUD"})
+"""The currencies that the gateway documents; for a form in any other one its page shows the customer an error."""
 PATHS: Final[Mapping[CheckoutKind, str]] = MappingProxyType(
     {
         CheckoutKind.PAYMENT: "/pay/checkout",

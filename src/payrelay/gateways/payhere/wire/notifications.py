@@ -48,6 +48,7 @@ _READ: Final = frozenset(
     {
         *SIGNED,
         "md5sig",
+        "captured_amount",
         "payment_id",
         "subscription_id",
         "message_type",
@@ -197,6 +198,7 @@ def content_of(form: Form) -> NotificationContent:
         amount_minor=minor_of(amount),
         currency=currency,
         readings=readings_of(order_id, amount, currency),
+        moved_minor=minor_of(form.text("captured_amount") or ""),
         payment_id=_id(form, "payment_id"),
         subscription_id=_id(form, "subscription_id"),
         message_type=_MESSAGE_TYPES.get(form.text("message_type") or ""),

@@ -22,6 +22,7 @@ from payrelay.core.payments.payment import (
     Payment,
     PaymentsSeen,
     PaymentStatus,
+    payment_number,
 )
 from payrelay.errors import Code
 from payrelay.gateways.payhere.wire.read_replies import NOT_THERE
@@ -53,6 +54,13 @@ _is_usual_date: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}
 _records = msgspec.json.Decoder(list[msgspec.Raw])
 
 
+class _NumberedRecord(msgspec.Struct, frozen=True):
+    payment_id: int | str
+
+
+_numbered_records = msgspec.json.Decoder(list[_NumberedRecord])
+
+
 def observation_of(call: PaymentsOfOrder | PaymentsOfSubscription, reading: Reading, timezone: str) -> Observation:
     """Gives what a read showed: payments, no payments, or nothing that proves anything. Never raises."""
     if reading.code is Code.NOT_FOUND:
@@ -82,6 +90,16 @@ def records_without(raw_data: bytes, payment_ids: frozenset[str]) -> bytes | Non
         return None
     left = [bytes(record) for record in records if (id_ := _number(record)) is not None and id_ not in payment_ids]
     return b"[" + b",".join(left) + b"]" if left else None
+
+
+def payment_ids_in(raw_data: bytes) -> frozenset[str] | None:
+    """Gives the numbers of the payments in a list of records; None where it is none, or one can't be read."""
+    try:
+        records = _numbered_records.decode(raw_data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    numbers = frozenset(payment_number(str(record.payment_id)) or "" for record in records)
+    return None if "" in numbers else numbers
 
 
 def _number(record: msgspec.Raw) -> str | None:

@@ -8,13 +8,13 @@ from payrelay.store.engine.queries import query
 
 CREDENTIAL_COLUMNS: Final = (
     "id, principal, key_hash, scopes, accounts, amount_max_minor, rate_count, rate_window_s,"
-    " created_at_ms, expires_at_ms, revoked_at_ms"
+    " created_at_ms, expires_at_ms, revoked_at_ms, payments_max"
 )
 
 ADD_CREDENTIAL: Final = query(
     f"""
     INSERT INTO credentials ({CREDENTIAL_COLUMNS}, row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )

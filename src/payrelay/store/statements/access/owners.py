@@ -14,6 +14,7 @@ from payrelay.store.engine.queries import batched_query, distinct, query
 from payrelay.store.statements.payment_owners import (
     CHECKOUT_OWNS,
     IS_OPEN,
+    IS_OPEN_PAGE,
     OPERATION_OWNS,
     TOOK_NO_EFFECT,
     listed,
@@ -51,6 +52,17 @@ _SEEN_ELSEWHERE: Final = """EXISTS (
       )"""
 
 
+_OF_PLAN_ALONE: Final = """FROM subscriptions
+    JOIN installments ON installments.merchant = subscriptions.merchant
+      AND installments.subscription_id = subscriptions.subscription_id
+    WHERE subscriptions.order_id = $1 AND subscriptions.merchant = $2 AND NOT EXISTS (
+      SELECT 1 FROM checkouts WHERE checkouts.merchant = subscriptions.merchant
+        AND checkouts.subscription_id = subscriptions.subscription_id)"""
+"""The installments of order $1's subscriptions that no checkout began, such as imported ones."""
+_PLAN_OWNS: Final = "installments.is_paid = 1 AND subscriptions.principal IS NOT NULL"
+"""A subscription whose principal owns the installment."""
+
+
 def _if(condition: str) -> str:
     return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
 
@@ -61,7 +73,7 @@ MAKERS_OF_PAYMENT: Final = query(
     UNION ALL
     SELECT {_if(CHECKOUT_OWNS)}, {CHECKOUT}, NULL::json FROM checkouts WHERE payment_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {_if("installments.is_paid = 1 AND subscriptions.principal IS NOT NULL")}, {SUBSCRIPTION}, {INSTALLMENT}
+    SELECT {_if(_PLAN_OWNS)}, {SUBSCRIPTION}, {INSTALLMENT}
     FROM installments
     JOIN subscriptions ON subscriptions.merchant = installments.merchant
       AND subscriptions.subscription_id = installments.subscription_id
@@ -96,21 +108,22 @@ ORDER_OF_PAYMENT: Final = query(
 
 OWNERS_OF_ORDER: Final = batched_query(
     f"""
-    SELECT {_if(IS_OPEN)}, {_if(f"NOT {IS_OPEN}")}, created_at_ms,
+    SELECT {_if(IS_OPEN)}, {_if(f"NOT {IS_OPEN}")}, created_at_ms, NULL,
       {_if(_OPERATION_HOLDS)}, {OPERATION}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2 AND id <> $3
     UNION ALL
-    SELECT 0, {_if(_HOLDS_FOR_GOOD)}, created_at_ms, {_if(_HOLDS)}, {CHECKOUT}, NULL::json
+    SELECT 0, {_if(_HOLDS_FOR_GOOD)}, created_at_ms, CASE WHEN {IS_OPEN_PAGE} THEN id END,
+      {_if(_HOLDS)}, {CHECKOUT}, NULL::json
     FROM checkouts WHERE order_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {BY_IMPORT}, 1, imported_at_ms, 1, {IMPORTED_PAYMENT}, NULL::json
+    SELECT {BY_IMPORT}, 1, imported_at_ms, NULL, 1, {IMPORTED_PAYMENT}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
     "text",
     "text",
     "text",
 )
 """Finds who made a payment of order $1 or holds it: by an open operation (1), by an import (BY_IMPORT), or else (0).
-Also whether for good, and since when. Operation $3 is left out."""
+Also whether for good, and since when, and the id of a checkout that may be paid now. Operation $3 is left out."""
 
 PAYMENTS_OF_ORDER: Final = batched_query(
     f"""
@@ -124,6 +137,8 @@ PAYMENTS_OF_ORDER: Final = batched_query(
     JOIN installments ON installments.merchant = checkouts.merchant
       AND installments.subscription_id = checkouts.subscription_id
     WHERE checkouts.order_id = $1 AND checkouts.merchant = $2
+    UNION ALL
+    SELECT installments.payment, {_if(_PLAN_OWNS)}, {SUBSCRIPTION}, {INSTALLMENT} {_OF_PLAN_ALONE}
     UNION ALL
     SELECT payment_id, 1, {IMPORTED_PAYMENT}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
@@ -146,6 +161,9 @@ ORDER_AND_PAYMENTS: Final = batched_query(
     JOIN installments ON installments.merchant = checkouts.merchant
       AND installments.subscription_id = checkouts.subscription_id
     WHERE checkouts.order_id = $1 AND checkouts.merchant = $2
+    UNION ALL
+    SELECT installments.payment, {OF_PLAN}, 0, {_if(_PLAN_OWNS)}, {_if(_PLAN_OWNS)}, {SUBSCRIPTION}, {INSTALLMENT}
+    {_OF_PLAN_ALONE}
     UNION ALL
     SELECT payment_id, {BY_IMPORT}, 1, 1, 1, {IMPORTED_PAYMENT}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",

@@ -26,6 +26,7 @@ READ: Final = {
     "grandfathered": principals.PAIR_COLUMNS,
     "accepted_tokens": inbox.ACCEPTED_COLUMNS,
     "payments_seen": readings.SEEN_COLUMNS,
+    "returns_seen": readings.RETURN_COLUMNS,
     "subscriptions": subscriptions.SUBSCRIPTION_COLUMNS,
     "installments": subscriptions.INSTALLMENT_COLUMNS,
     "chargebacks": CHARGEBACK_COLUMNS,

@@ -46,6 +46,16 @@ _NOTED_TYPES: Final = ("text", "text", "text", "text", "text", "bigint", "bigint
 NOTE_PAYMENT: Final = query(f"{_NOTED} VALUES ($1, $2, $3, $4, $5, $6, $7, $8) {_UNLESS_LATER}")
 """Notes the status of a payment, unless a later one is known."""
 
+RETURN_COLUMNS: Final = "merchant, payment_id, status, seen_at_ms"
+NOTE_RETURN: Final = query(
+    f"""
+    INSERT INTO returns_seen ({RETURN_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (merchant, payment_id, status) DO UPDATE
+    SET seen_at_ms = excluded.seen_at_ms, row_digest = excluded.row_digest
+    WHERE returns_seen.seen_at_ms <= excluded.seen_at_ms"""
+)
+"""Notes that a payment's record showed it as given back or charged back, unless a later time is known."""
+
 NOTED_WITH_MAX: Final = 4
 """Payments that are noted by the statement that stores their reading. An order has one, and rarely two."""
 

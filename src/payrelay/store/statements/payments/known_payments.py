@@ -5,8 +5,11 @@
 from functools import cache
 from typing import Final, NamedTuple
 
-from payrelay.core.payments.operation import PAYMENT_KINDS
-from payrelay.store.engine.queries import Query, distinct, query
+from payrelay.core.checkouts.checkout import CheckoutState
+from payrelay.core.checkouts.hosted_payment import CheckoutKind
+from payrelay.core.payments.operation import PAYMENT_KINDS, Kind, State
+from payrelay.core.payments.payment import PaymentStatus
+from payrelay.store.engine.queries import Query, batched_query, distinct, query
 from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OPERATION_OWNS, TOOK_NO_EFFECT, listed
 from payrelay.store.statements.payments.packed_rows import (
     CHECKOUT,
@@ -134,25 +137,24 @@ def sources_for(columns: tuple[str, ...]) -> tuple[PaymentSource, ...]:
 
 PAYMENT_SEEN: Final = query(
     """
-    SELECT order_id, status, currency, amount_minor, seen_at_ms FROM payments_seen
+    SELECT order_id, status, seen_at_ms FROM payments_seen
     WHERE merchant = $1 AND payment_id = $2""",
 )
 """Reads a payment as it was last seen at the gateway."""
 
 OWNERS_OF: Final = query(
     f"""
-    SELECT 'operation', id, state, account, order_id, currency, amount_minor FROM operations
+    SELECT 'operation', id, state, account, order_id FROM operations
     WHERE merchant = $1 AND payment_id = $2 AND {OPERATION_OWNS}
     UNION ALL
-    SELECT 'checkout', id, state, account, order_id, currency, first_minor FROM checkouts
+    SELECT 'checkout', id, state, account, order_id FROM checkouts
     WHERE merchant = $1 AND payment_id = $2
     UNION ALL
-    SELECT 'subscription', subscriptions.subscription_id, NULL, subscriptions.account, subscriptions.order_id,
-      subscriptions.currency, installments.amount_minor
+    SELECT 'subscription', subscriptions.subscription_id, NULL, subscriptions.account, subscriptions.order_id
     {_INSTALLMENTS}
     WHERE installments.merchant = $1 AND installments.payment = $2 AND installments.is_paid = 1
     UNION ALL
-    SELECT 'import', place, NULL, account, order_id, currency, amount_minor FROM imported_payments
+    SELECT 'import', place, NULL, account, order_id FROM imported_payments
     WHERE merchant = $1 AND payment_id = $2""",
 )
 """Finds the operations, checkouts, subscriptions and the import that a payment belongs to, as far as is known here."""
@@ -163,3 +165,54 @@ REFUNDS_OF: Final = query(
     ORDER BY id""",
 )
 """Finds the refunds of a payment that were asked for here, whatever became of them."""
+
+TAKEN_MAX: Final = 1_000
+"""Payments of one order or subscription that are read; no order has so many."""
+
+_TOOK_MONEY: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND state = '{State.SUCCEEDED}'"
+"""An operation that took money: an authorization only reserves it."""
+_PAGE_TOOK_MONEY: Final = f"""
+      state = '{CheckoutState.COMPLETED}'
+      AND (payment_id IS NOT NULL AND kind <> '{CheckoutKind.PREAPPROVAL}'
+        OR kind = '{CheckoutKind.PAYMENT}' OR kind = '{CheckoutKind.PREAPPROVAL}' AND amount_minor IS NOT NULL)"""
+"""A checkout whose customer has paid. One for an authorization completes when its amount is captured. One for a plan
+completes when the plan begins, and that may be before the first payment."""
+_OF_PLAN: Final = f"""
+    SELECT installments.payment, 'subscription/' || installments.subscription_id, installments.at_ms,
+      {SUBSCRIPTION}, {INSTALLMENT} {_INSTALLMENTS}
+    WHERE installments.is_paid = 1"""
+
+TAKEN_OF_ORDER: Final = batched_query(
+    f"""
+    SELECT payment_id, id, updated_at_ms, {OPERATION}, NULL::json
+    FROM operations WHERE order_id = $1 AND merchant = $2 AND {_TOOK_MONEY}
+    UNION ALL
+    SELECT payment_id, id, updated_at_ms, {CHECKOUT}, NULL::json
+    FROM checkouts WHERE order_id = $1 AND merchant = $2 AND ({_PAGE_TOOK_MONEY})
+    UNION ALL
+    SELECT installments.payment, checkouts.id, installments.at_ms, {CHECKOUT}, {INSTALLMENT} FROM checkouts
+    JOIN installments ON installments.merchant = checkouts.merchant
+      AND installments.subscription_id = checkouts.subscription_id
+    WHERE checkouts.order_id = $1 AND checkouts.merchant = $2 AND installments.is_paid = 1
+    UNION ALL {_OF_PLAN} AND subscriptions.order_id = $1 AND subscriptions.merchant = $2 AND NOT EXISTS (
+      SELECT 1 FROM checkouts WHERE checkouts.subscription_id = subscriptions.subscription_id
+        AND checkouts.merchant = subscriptions.merchant)
+    UNION ALL
+    SELECT payment_id, place, imported_at_ms, {IMPORTED_PAYMENT}, NULL::json
+    FROM imported_payments WHERE order_id = $1 AND merchant = $2 AND status = '{PaymentStatus.RECEIVED}'
+    LIMIT {TAKEN_MAX}""",
+    "text",
+    "text",
+)
+"""Finds the payments of order $1 that took money: of each its number, what made it, since when that is known, and the
+rows from which it follows. An import tells of what its file calls received."""
+
+TAKEN_OF_PLAN: Final = query(
+    f"""
+    {_OF_PLAN} AND installments.subscription_id = $1 AND installments.merchant = $2
+    UNION ALL
+    SELECT payment_id, id, updated_at_ms, {OPERATION}, NULL::json
+    FROM operations WHERE subscription_id = $1 AND merchant = $2 AND {_TOOK_MONEY}
+    LIMIT {TAKEN_MAX}""",
+)
+"""Finds the payments of subscription $1 that took money, as TAKEN_OF_ORDER does."""

@@ -8,9 +8,10 @@ The columns of ``operations`` have the order of ``core.payments.operation.Operat
 import itertools
 from typing import Final, NamedTuple
 
-from payrelay.core.payments.operation import Kind, OperationFilter, State
+from payrelay.core.payments.operation import Kind, Operation, OperationFilter, State
 from payrelay.store.engine.database import Database, Row
 from payrelay.store.engine.queries import Query, asked, batched_query, in_batch, packed, query
+from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.events.outbox import PUT_EVENT
 from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 
@@ -19,6 +20,16 @@ OPERATION_COLUMNS: Final = (
     " fingerprint, request_id, order_id, payment_id, subscription_id, amount_minor, currency, result_ref,"
     " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
 )
+
+_KIND: Final = OPERATION_COLUMNS.split(", ").index("kind")
+
+
+def operation_of(row: Row) -> Operation:
+    """Converts a row of OPERATION_COLUMNS."""
+    if row[_KIND] == Kind.VOID.stored:
+        row = (*row[:_KIND], Kind.VOID.value, *row[_KIND + 1 :])
+    return struct_of(row, Operation)
+
 
 CHAINED_DIGEST: Final = """CASE WHEN operations.chain = COALESCE(
         (SELECT hash FROM history WHERE operation_id = operations.id ORDER BY version DESC LIMIT 1),
@@ -270,6 +281,26 @@ NEWEST_BY_KEY_OF: Final = query(
 )
 """Finds the newest operation on an account that one principal asked for under an Idempotency-Key, by the key or by its
 claim."""
+
+
+def _newest_equal(named: str) -> Query:
+    return query(
+        f"""
+        SELECT {READ_COLUMNS}, sealed_answer FROM operations
+        WHERE {named} AND fingerprint = $3 AND id > $4 AND id <> $5
+          AND (idempotency_key IS NOT NULL OR state <> '{State.NOT_SENT}') ORDER BY id DESC LIMIT 1""",
+    )
+
+
+NEWEST_EQUAL_BY: Final = {
+    "order_id": _newest_equal("order_id = $1 AND principal = $2"),
+    "payment_id": _newest_equal("payment_id = $1 AND principal = $2"),
+    "subscription_id": _newest_equal("subscription_id = $1 AND principal = $2"),
+    "account": _newest_equal(f"account = $1 AND principal = $2 AND kind = '{Kind.VOID.stored}'"),
+}
+"""Finds a principal's newest operation with a fingerprint, among those with ids above $4 other than $5, and its sealed
+answer: by its order, payment or subscription, and a void, whose order may not be known, among all voids. A request
+without a key that wasn't sent is left out: it may have been withdrawn in favour of the one that is to be found."""
 
 STRANDED: Final = query(
     f"""

@@ -3,8 +3,9 @@
 from typing import Final
 
 from payrelay.store.engine.queries import packed
+from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
 from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
-from payrelay.store.statements.gateways.readings import SEEN_COLUMNS
+from payrelay.store.statements.gateways.readings import RETURN_COLUMNS, SEEN_COLUMNS
 from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
 from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
 from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
@@ -17,3 +18,5 @@ INSTALLMENT: Final = packed("installments", INSTALLMENT_COLUMNS)
 ACCEPTED_TOKEN: Final = packed("accepted_tokens", ACCEPTED_COLUMNS)
 IMPORTED_PAYMENT: Final = packed("imported_payments", IMPORTED_COLUMNS)
 PAYMENT_SEEN: Final = packed("payments_seen", SEEN_COLUMNS)
+RETURN_SEEN: Final = packed("returns_seen", RETURN_COLUMNS)
+CHARGEBACK: Final = packed("chargebacks", CHARGEBACK_COLUMNS)

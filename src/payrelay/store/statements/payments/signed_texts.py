@@ -30,8 +30,8 @@ PUT_SIGNED_TEXT: Final = query(
 )
 """Stores that a checkout or an operation has a text, and how many it has in all."""
 
-LOCK_CHECKOUT: Final = query("SELECT id FROM checkouts WHERE id = $1 FOR UPDATE")
-"""Lets one transaction at a time store the texts of a checkout."""
+LOCK_CHECKOUT: Final = query("SELECT state FROM checkouts WHERE id = $1 FOR UPDATE")
+"""Lets one transaction at a time store the texts of a checkout, and none beside it change the state that it reads."""
 
 TEXTS_OF: Final = query(f"SELECT {SIGNED_COLUMNS}, row_digest FROM signed_texts WHERE subject = $1 ORDER BY digest")
 """Reads the texts that a checkout or an operation has."""

@@ -15,6 +15,8 @@ from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, SUBSCRI
 
 _MOVES_MONEY: Final = f"kind IN {listed((Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.REFUND))}"
 _PAYS: Final = "(kind IN ('payment', 'recurring') OR (kind = 'preapproval' AND amount_minor IS NOT NULL))"
+_SHOWS_MONEY: Final = "kind IN ('payment', 'recurring', 'preapproval')"
+"""A checkout of whose order a statement may have money: what it asks for, or the fee of an approval."""
 _INSTALLMENT: Final = ", ".join(f"installments.{name}" for name in INSTALLMENT_COLUMNS.split(", "))
 _PLAN_READ: Final = ", ".join(f"subscriptions.{name}" for name in SUBSCRIPTION_COLUMNS.split(", "))
 _INSTALLMENT_READ: Final = (
@@ -78,10 +80,10 @@ CHECKOUTS_OF: Final = query_among(
     SELECT {_CHECKOUT_READ} FROM checkouts WHERE id IN (
         SELECT id FROM checkouts WHERE payment_id @2 AND merchant = $1 AND {_PAYS}
         UNION
-        SELECT id FROM checkouts WHERE order_id @3 AND merchant = $1 AND {_PAYS}
+        SELECT id FROM checkouts WHERE order_id @3 AND merchant = $1 AND {_SHOWS_MONEY}
     )""",
 )
-"""Reads all checkouts that are for money, of some payments and some orders."""
+"""Reads all checkouts of some payments and some orders, of whose order a statement may have money."""
 
 CHECKOUTS_NAMED: Final = query_among(
     f"SELECT {_CHECKOUT_READ} FROM checkouts WHERE id @2 AND merchant = $1 AND state = 'completed' AND {_PAYS}",

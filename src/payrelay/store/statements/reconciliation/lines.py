@@ -9,7 +9,7 @@ from payrelay.store.engine.queries import query, query_among
 FILE_COLUMNS: Final = "merchant, digest, name, profile, is_guess, summary, imported_by, imported_at_ms, is_whole"
 LINE_COLUMNS: Final = (
     "movement, identity, currency, amount_minor, day, state, at_ms, fee_minor, net_minor, expected_fee_minor,"
-    " order_id, payment_id, payout_id, source, place, known_at_ms"
+    " order_id, payment_id, payout_id, source, place, word, known_at_ms"
 )
 _KEPT: Final = f"merchant, content, booked_on, {LINE_COLUMNS}"
 _INTEGERS: Final = frozenset({"amount_minor", "at_ms", "fee_minor", "net_minor", "expected_fee_minor", "known_at_ms"})
@@ -73,9 +73,10 @@ PARTS_OF: Final = query_among(
       count(*)
     FROM statement_lines
     WHERE payout_id @2 AND merchant = $1 AND movement IN ('payment', 'refund', 'chargeback')
+      AND state <> 'not_taken' AND state <> 'authorized'
     GROUP BY payout_id""",
 )
-"""Sums up, for some payouts, what the lines come to that name them."""
+"""Sums up, for some payouts, what the lines come to that name them, without what moved no money."""
 
 PUT_FILE: Final = query(
     f"""

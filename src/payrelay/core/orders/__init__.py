@@ -1,0 +1,1 @@
+"""Orders: what an order's money is, whatever ways it took."""

@@ -1,0 +1,1 @@
+"""Orders: shows an order to a client, with its balance, payments, operations and pages."""

@@ -1,0 +1,1 @@
+"""Refunds: keeps them within what is left of a payment, and lets a person insist."""

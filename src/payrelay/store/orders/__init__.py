@@ -1,0 +1,1 @@
+"""Orders: all that is stored of an order's money."""

@@ -1,0 +1,649 @@
+"""The balance of an order, by one row for each kind of history."""
+
+from typing import NamedTuple
+
+import msgspec
+import pytest
+from tests.core.orders.order_facts import (
+    HASH,
+    LAPSE,
+    ORDER,
+    PLAN,
+    P,
+    chargeback,
+    facts_of,
+    hold,
+    imported,
+    installment,
+    op,
+    page,
+    returned,
+    seen,
+)
+
+from payrelay.core.checkouts.checkout import CheckoutState
+from payrelay.core.checkouts.hosted_payment import CheckoutKind
+from payrelay.core.orders.balance import balance_of
+from payrelay.core.orders.figures import CurrencyBalance, DoubtKind, Figure, OrderBalance
+from payrelay.core.payments.operation import Kind, State
+from payrelay.core.payments.payment import PaymentStatus
+
+CHARGE, CAPTURE, REFUND = op(Kind.CHARGE), op(Kind.CAPTURE, amount_minor=6_000), op(Kind.REFUND, amount_minor=None)
+HELD = op(Kind.AUTHORIZATION, result_ref=HASH)
+HELD_PAGE = page(CheckoutKind.AUTHORIZATION, CheckoutState.NOTIFIED)
+PAID_PAGE = page(CheckoutKind.PAYMENT, CheckoutState.COMPLETED)
+PART = op(Kind.REFUND, 2, amount_minor=3_000)
+PART_NOT_SHOWN = DoubtKind.PARTS_NOT_SHOWN
+NOW_MS = 4_000
+RECEIVED, REFUNDED, TAKEN_BACK = PaymentStatus.RECEIVED, PaymentStatus.REFUNDED, PaymentStatus.CHARGED_BACK
+
+
+class Row(NamedTuple):
+    """A history, and what its balance is: paid, held, given back, charged back, left, and the doubts."""
+
+    name: str
+    history: tuple[object, ...]
+    paid: int | None = 0
+    held: int = 0
+    given_back: int = 0
+    charged_back: int = 0
+    left: int | None = 0
+    doubts: tuple[DoubtKind, ...] = ()
+
+
+ROWS = (
+    Row("a charge", (CHARGE,), paid=10_000, left=10_000),
+    Row("a charge that was declined", (op(Kind.CHARGE, state=State.DECLINED),), paid=None, left=None),
+    Row("a charge that was refused", (op(Kind.CHARGE, state=State.REFUSED),), paid=None, left=None),
+    Row("a charge that was not sent", (op(Kind.CHARGE, state=State.NOT_SENT),), paid=None, left=None),
+    Row("a charge that failed", (op(Kind.CHARGE, state=State.FAILED),), paid=None, left=None),
+    Row(
+        "a charge that was decided to have failed, and that the record shows",
+        (op(Kind.CHARGE, state=State.FAILED), seen()),
+        paid=10_000,
+        left=10_000,
+    ),
+    *(
+        Row(
+            f"a charge that is {state}",
+            (op(Kind.CHARGE, state=state, payment_id=None),),
+            None,
+            left=None,
+            doubts=(DoubtKind.OPEN_OPERATION,),
+        )
+        for state in (State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION, State.HELD)
+    ),
+    Row(
+        "an unknown charge whose payment the record shows",
+        (op(Kind.CHARGE, state=State.UNKNOWN), seen()),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.OPEN_OPERATION,),
+    ),
+    Row(
+        "a charge that a person decided, without a payment's number",
+        (op(Kind.CHARGE, payment_id=None),),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.UNNUMBERED,),
+    ),
+    Row("two charges", (CHARGE, op(Kind.CHARGE, 2, payment_id="320025000002")), paid=20_000, left=20_000),
+    Row("a paid page", (PAID_PAGE,), paid=10_000, left=10_000),
+    Row("a charge and a page of one payment", (CHARGE, PAID_PAGE, seen()), paid=10_000, left=10_000),
+    Row(
+        "an open page",
+        (page(CheckoutKind.PAYMENT, CheckoutState.OPEN),),
+        paid=None,
+        left=None,
+        doubts=(DoubtKind.OPEN_PAGE,),
+    ),
+    *(
+        Row(f"a page that is {state}", (page(CheckoutKind.PAYMENT, state),), paid=None, left=None)
+        for state in (CheckoutState.FAILED, CheckoutState.CANCELLED, CheckoutState.EXPIRED)
+    ),
+    Row(
+        "an approval that charges nothing",
+        (page(CheckoutKind.PREAPPROVAL, CheckoutState.COMPLETED, amount_minor=None, first_minor=None),),
+        paid=None,
+        left=None,
+    ),
+    Row(
+        "an approval with an amount",
+        (page(CheckoutKind.PREAPPROVAL, CheckoutState.COMPLETED),),
+        paid=10_000,
+        left=10_000,
+    ),
+    Row(
+        "a plan whose first payment and two others were paid",
+        (
+            page(CheckoutKind.RECURRING, CheckoutState.COMPLETED, subscription_id=PLAN, first_minor=12_000),
+            installment(amount_minor=12_000),
+            installment("320025000002", 8_000),
+            installment("320025000003", 8_000),
+        ),
+        paid=28_000,
+        left=28_000,
+    ),
+    Row(
+        "a plan whose first payment only the page knows",
+        (page(CheckoutKind.RECURRING, CheckoutState.COMPLETED, subscription_id=PLAN, first_minor=12_000),),
+        paid=12_000,
+        left=12_000,
+    ),
+    Row(
+        "a plan that begins later",
+        (page(CheckoutKind.RECURRING, CheckoutState.COMPLETED, subscription_id=PLAN, payment_id=None),),
+        paid=None,
+        left=None,
+    ),
+    Row(
+        "an installment that was told without a payment's number",
+        (installment("ntf:1"),),
+        paid=None,
+        left=None,
+        doubts=(DoubtKind.UNNUMBERED_LEFT_OUT,),
+    ),
+    Row(
+        "an installment without an amount",
+        (installment(amount_minor=None),),
+        paid=None,
+        left=None,
+        doubts=(DoubtKind.UNKNOWN_AMOUNT,),
+    ),
+    Row(
+        "a retry and its installment",
+        (installment(), op(Kind.RETRY, amount_minor=None, currency=None, order_id=None, subscription_id=PLAN)),
+        paid=10_000,
+        left=10_000,
+    ),
+    Row(
+        "a retry without a payment's number",
+        (installment(), op(Kind.RETRY, amount_minor=None, order_id=None, subscription_id=PLAN, payment_id=None)),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.UNNUMBERED_LEFT_OUT,),
+    ),
+    Row("an imported payment", (imported(),), paid=10_000, left=10_000),
+    Row("an imported payment and its record", (imported(), seen()), paid=10_000, left=10_000),
+    Row("an imported payment that was given back", (imported(REFUNDED),), paid=10_000, given_back=10_000),
+    Row(
+        "an imported payment that was given back, as the record shows too",
+        (imported(REFUNDED), seen(REFUNDED)),
+        paid=10_000,
+        given_back=10_000,
+    ),
+    Row("an imported payment that was charged back", (imported(TAKEN_BACK),), paid=10_000, charged_back=10_000),
+    Row(
+        "an imported payment that was called given back, and that the record shows as received since",
+        (imported(REFUNDED), seen()),
+        paid=10_000,
+        left=10_000,
+    ),
+    Row(
+        "an imported payment that was called charged back, and that the record shows as received since",
+        (imported(TAKEN_BACK), seen()),
+        paid=10_000,
+        left=10_000,
+    ),
+    Row("an authorization", (HELD,), held=10_000),
+    Row("an authorization that the record shows as held", (HELD, seen(PaymentStatus.AUTHORIZED)), held=10_000),
+    Row("a hold that only the record shows", (seen(PaymentStatus.AUTHORIZED),), held=10_000),
+    Row("an authorization that lapsed", (op(Kind.AUTHORIZATION, updated_at_ms=-LAPSE, result_ref=HASH),)),
+    Row("an authorization whose part was captured", (HELD, CAPTURE), paid=6_000, left=6_000),
+    Row(
+        "an authorization whose capture isn't known",
+        (HELD, op(Kind.CAPTURE, state=State.UNKNOWN, payment_id=None)),
+        held=10_000,
+        doubts=(DoubtKind.OPEN_OPERATION,),
+    ),
+    Row("a capture of an unknown authorization", (CAPTURE,), paid=6_000, left=6_000),
+    Row(
+        "a capture whose payment has another number than the authorization",
+        (HELD, op(Kind.CAPTURE, payment_id="320025000009")),
+        paid=10_000,
+        left=10_000,
+    ),
+    Row("an authorization that was voided", (HELD, op(Kind.VOID, amount_minor=None, payment_id=None))),
+    Row(
+        "an authorization of which a part was voided",
+        (HELD, op(Kind.VOID, amount_minor=4_000, payment_id=None)),
+        held=6_000,
+        doubts=(DoubtKind.VOID_OF_PART,),
+    ),
+    Row("a void of an unknown authorization", (op(Kind.VOID, payment_id=None),), paid=None, left=None),
+    Row("a page whose hold was reported", (HELD_PAGE, hold()), held=10_000, doubts=(DoubtKind.UNPROVED_HOLD,)),
+    Row("a page whose report is erased", (HELD_PAGE,), held=10_000, doubts=(DoubtKind.UNPROVED_HOLD,)),
+    Row("a page whose hold lapsed", (HELD_PAGE, hold(-LAPSE))),
+    Row(
+        "a page whose hold was captured in part",
+        (page(CheckoutKind.AUTHORIZATION, CheckoutState.COMPLETED), hold(), CAPTURE),
+        paid=6_000,
+        left=6_000,
+    ),
+    Row(
+        "a page whose hold was captured, by something that isn't here",
+        (page(CheckoutKind.AUTHORIZATION, CheckoutState.COMPLETED), hold()),
+        paid=None,
+        left=None,
+        doubts=(DoubtKind.UNKNOWN_AMOUNT,),
+    ),
+    Row("a refund of the whole", (CHARGE, REFUND), paid=10_000, given_back=10_000),
+    Row("a refund that failed", (CHARGE, op(Kind.REFUND, state=State.FAILED)), paid=10_000, left=10_000),
+    Row("a part", (CHARGE, PART), paid=10_000, given_back=3_000, left=7_000, doubts=(PART_NOT_SHOWN,)),
+    Row(
+        "a part, and a record that shows it as received",
+        (CHARGE, PART, seen()),
+        paid=10_000,
+        given_back=3_000,
+        left=7_000,
+        doubts=(PART_NOT_SHOWN,),
+    ),
+    Row(
+        "a part, and a record that shows a refund",
+        (CHARGE, PART, seen(REFUNDED)),
+        paid=10_000,
+        given_back=3_000,
+        left=7_000,
+        doubts=(PART_NOT_SHOWN,),
+    ),
+    Row("two parts that are the whole", (CHARGE, PART, op(Kind.REFUND, 3, amount_minor=7_000)), 10_000, 0, 10_000),
+    Row("a part and the rest", (CHARGE, PART, REFUND), paid=10_000, given_back=10_000),
+    Row(
+        "parts of more than was paid",
+        (CHARGE, PART, op(Kind.REFUND, 3, amount_minor=8_000)),
+        paid=10_000,
+        given_back=10_000,
+        doubts=(DoubtKind.MORE_THAN_PAID,),
+    ),
+    Row(
+        "the whole given back twice",
+        (CHARGE, REFUND, op(Kind.REFUND, 3, amount_minor=None)),
+        paid=10_000,
+        given_back=10_000,
+        doubts=(DoubtKind.MORE_THAN_PAID,),
+    ),
+    Row(
+        "an open refund",
+        (CHARGE, op(Kind.REFUND, state=State.UNKNOWN, amount_minor=None)),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.OPEN_OPERATION,),
+    ),
+    Row(
+        "an open refund of a part, and a record that shows a refund",
+        (CHARGE, op(Kind.REFUND, state=State.UNKNOWN, amount_minor=3_000), seen(REFUNDED)),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.OPEN_OPERATION,),
+    ),
+    Row(
+        "a refund of a payment that nothing else knows",
+        (op(Kind.REFUND, amount_minor=3_000),),
+        paid=None,
+        given_back=3_000,
+        left=None,
+        doubts=(DoubtKind.UNKNOWN_AMOUNT,),
+    ),
+    Row(
+        "a refund in another currency",
+        (CHARGE, op(Kind.REFUND, currency="USD")),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.OTHER_CURRENCY,),
+    ),
+    *(
+        Row(
+            f"a refund that was made elsewhere: {status}",
+            (CHARGE, seen(status)),
+            paid=10_000,
+            given_back=10_000,
+            doubts=(DoubtKind.REFUND_NOT_MADE_HERE,),
+        )
+        for status in (PaymentStatus.REFUND_REQUESTED, PaymentStatus.REFUND_PROCESSING, REFUNDED)
+    ),
+    Row(
+        "a refund that the record shows",
+        (CHARGE, REFUND, seen(REFUNDED), returned(REFUNDED, 2_000)),
+        paid=10_000,
+        given_back=10_000,
+    ),
+    Row(
+        "a refund that the record showed, and shows no more: it failed",
+        (CHARGE, REFUND, returned(PaymentStatus.REFUND_REQUESTED, 2_000), seen(at_ms=3_000)),
+        paid=10_000,
+        left=10_000,
+    ),
+    Row(
+        "a refund of the whole by its amount, that failed so",
+        (CHARGE, op(Kind.REFUND), returned(REFUNDED, 2_000), seen(at_ms=3_000)),
+        paid=10_000,
+        left=10_000,
+    ),
+    Row(
+        "a second refund, after the first one failed",
+        (
+            *(CHARGE, REFUND, returned(REFUNDED, 2_000), seen(at_ms=3_000)),
+            op(Kind.REFUND, 3, amount_minor=None, created_at_ms=4_000, updated_at_ms=4_000),
+        ),
+        paid=10_000,
+        given_back=10_000,
+    ),
+    Row(
+        "a refund that the record never showed",
+        (CHARGE, REFUND, seen()),
+        paid=10_000,
+        given_back=10_000,
+        doubts=(DoubtKind.REFUND_NOT_SHOWN,),
+    ),
+    Row(
+        "parts that are the whole together, and that the record never showed",
+        (CHARGE, PART, op(Kind.REFUND, 3, amount_minor=7_000), seen()),
+        paid=10_000,
+        given_back=10_000,
+        doubts=(DoubtKind.REFUND_NOT_SHOWN, DoubtKind.REFUND_NOT_SHOWN),
+    ),
+    Row(
+        "parts that are the whole together, the last after the record was read",
+        (CHARGE, PART, op(Kind.REFUND, 3, amount_minor=7_000, updated_at_ms=3_000), seen()),
+        paid=10_000,
+        given_back=10_000,
+    ),
+    Row("a refund after the record was read", (CHARGE, REFUND, seen(at_ms=900)), paid=10_000, given_back=10_000),
+    Row(
+        "a part, after which the record showed a refund and then none: a part never shows",
+        (CHARGE, PART, returned(PaymentStatus.REFUND_REQUESTED, 2_000), seen(at_ms=3_000)),
+        paid=10_000,
+        given_back=3_000,
+        left=7_000,
+        doubts=(PART_NOT_SHOWN,),
+    ),
+    Row("a chargeback", (CHARGE, chargeback(), seen(TAKEN_BACK)), paid=10_000, charged_back=10_000),
+    Row(
+        "a chargeback that only the record shows",
+        (CHARGE, seen(TAKEN_BACK)),
+        paid=10_000,
+        charged_back=10_000,
+        doubts=(DoubtKind.CHARGEBACK_NOT_NOTIFIED,),
+    ),
+    Row(
+        "a chargeback of a part",
+        (CHARGE, chargeback(amount_minor=4_000)),
+        paid=10_000,
+        charged_back=4_000,
+        left=6_000,
+    ),
+    Row(
+        "a chargeback of a part that isn't signed",
+        (CHARGE, chargeback(part_minor=4_000)),
+        paid=10_000,
+        charged_back=4_000,
+        left=6_000,
+        doubts=(DoubtKind.PART_NOT_SIGNED,),
+    ),
+    Row(
+        "a chargeback of a part, and the rest refunded",
+        (CHARGE, chargeback(amount_minor=4_000), op(Kind.REFUND, amount_minor=6_000)),
+        paid=10_000,
+        given_back=6_000,
+        charged_back=4_000,
+        doubts=(PART_NOT_SHOWN,),
+    ),
+    Row(
+        "a part refunded, and the rest charged back",
+        (CHARGE, PART, chargeback()),
+        paid=10_000,
+        given_back=3_000,
+        charged_back=7_000,
+        doubts=(PART_NOT_SHOWN,),
+    ),
+    Row(
+        "the whole refunded and charged back",
+        (CHARGE, REFUND, chargeback()),
+        paid=10_000,
+        given_back=10_000,
+        doubts=(DoubtKind.MORE_THAN_PAID,),
+    ),
+    Row(
+        "more charged back than was left",
+        (CHARGE, PART, chargeback(amount_minor=8_000)),
+        paid=10_000,
+        given_back=3_000,
+        charged_back=7_000,
+        doubts=(PART_NOT_SHOWN, DoubtKind.MORE_THAN_PAID),
+    ),
+    Row("a chargeback that was won", (CHARGE, chargeback(), seen(at_ms=4_000)), paid=10_000, left=10_000),
+    Row(
+        "a chargeback that was won, and then a refund",
+        (CHARGE, chargeback(), REFUND, seen(REFUNDED, at_ms=4_000)),
+        paid=10_000,
+        given_back=10_000,
+    ),
+    Row("a chargeback after the record was read", (CHARGE, chargeback(), seen()), paid=10_000, charged_back=10_000),
+    Row(
+        "a chargeback of a payment that nothing else knows",
+        (chargeback(), seen(TAKEN_BACK)),
+        paid=10_000,
+        charged_back=10_000,
+    ),
+    Row(
+        "a chargeback of an installment without an amount",
+        (installment(amount_minor=None), chargeback()),
+        paid=None,
+        left=None,
+        doubts=(DoubtKind.UNKNOWN_AMOUNT,),
+    ),
+    Row(
+        "a chargeback in another currency",
+        (CHARGE, chargeback(currency="USD")),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.DIFFERENT_AMOUNTS, DoubtKind.OTHER_CURRENCY),
+    ),
+    Row(
+        "a record with a status that nobody knows",
+        (CHARGE, seen(PaymentStatus.OTHER)),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.UNKNOWN_STATUS,),
+    ),
+    Row(
+        "a record with another amount",
+        (CHARGE, seen(amount_minor=9_900)),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.DIFFERENT_AMOUNTS,),
+    ),
+    Row(
+        "a record that says another order",
+        (CHARGE, seen(order_id="B-1")),
+        paid=10_000,
+        left=10_000,
+        doubts=(DoubtKind.OTHER_ORDER,),
+    ),
+    Row("a payment that only the record shows", (seen(),), paid=10_000, left=10_000),
+    Row("another order's charge", (op(Kind.CHARGE, order_id="B-1"),), paid=None, left=None),
+)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_each_kind_of_history_has_its_figures(row: Row) -> None:
+    """Support, accounting and refusals read these figures: a wrong one gives money away or keeps it back."""
+    balance = balance_of(facts_of(*row.history), now_ms=10_000)
+    assert (_sums(balance), tuple(sorted(each.kind for each in balance.doubts))) == (
+        (row.paid, row.held, row.given_back, row.charged_back, row.left),
+        tuple(sorted(row.doubts)),
+    )
+
+
+def _sums(balance: OrderBalance) -> tuple[int | None, int, int, int, int | None]:
+    """Adds up the payments; paid and left are None where one isn't known, and where no money moved."""
+    paid = [each.paid_minor for each in balance.payments]
+    left = [each.left_minor for each in balance.payments]
+    return (
+        None if None in paid or not paid else sum(each or 0 for each in paid),
+        sum(each.held_minor for each in balance.payments),
+        sum(each.given_back_minor for each in balance.payments),
+        sum(each.charged_back_minor for each in balance.payments),
+        None if None in left or not left else sum(each or 0 for each in left),
+    )
+
+
+def test_each_figure_says_where_it_comes_from() -> None:
+    """Support tells a customer who refunded what, and an accountant follows a sum to its operations."""
+    (payment,) = balance_of(facts_of(HELD, CAPTURE, PART, chargeback(amount_minor=1_000)), now_ms=0).payments
+    assert {
+        figure: [(each.source, each.id, each.amount_minor) for each in payment.of(figure)] for figure in Figure
+    } == {
+        Figure.PAID: [("chargeback", "ntf_1", None), ("operation", CAPTURE.id, 6_000)],
+        Figure.HELD: [("operation", HELD.id, 10_000)],
+        Figure.GIVEN_BACK: [("operation", PART.id, 3_000)],
+        Figure.CHARGED_BACK: [("chargeback", "ntf_1", 1_000)],
+    }
+
+
+def test_a_hold_says_until_when_it_can_be_captured() -> None:
+    """The gateway lets a hold lapse after seven days; whoever captures later gets nothing."""
+    (payment,) = balance_of(facts_of(HELD), now_ms=999 + LAPSE).payments
+    assert (payment.held_until_ms, balance_of(facts_of(HELD), now_ms=1_000 + LAPSE).payments[0].held_minor) == (
+        1_000 + LAPSE,
+        0,
+    )
+
+
+def test_a_hold_hides_no_other_hold_of_its_order() -> None:
+    """One report is kept for an order: where it may be of each of two pages, both are held as far as is known."""
+    other = page(CheckoutKind.AUTHORIZATION, CheckoutState.NOTIFIED, 2, amount_minor=20_000, first_minor=20_000)
+    balance = balance_of(facts_of(HELD_PAGE, other, hold()), now_ms=2_000)
+
+    assert [(each.id, each.held_minor) for each in balance.payments] == [("chk_1", 10_000), ("chk_2", 20_000)]
+
+
+def test_currencies_are_added_apart() -> None:
+    """Rupees and dollars have no sum."""
+    dollars = op(Kind.CHARGE, 2, payment_id="320025000002", currency="USD", amount_minor=500)
+    balance = balance_of(facts_of(CHARGE, PART, dollars), now_ms=0)
+    assert balance.currencies == (
+        CurrencyBalance(
+            currency="LKR",
+            paid_minor=10_000,
+            held_minor=0,
+            given_back_minor=3_000,
+            charged_back_minor=0,
+            left_minor=7_000,
+        ),
+        CurrencyBalance(
+            currency="USD", paid_minor=500, held_minor=0, given_back_minor=0, charged_back_minor=0, left_minor=500
+        ),
+    )
+
+
+def test_a_payment_without_an_amount_is_in_no_sum() -> None:
+    """A sum that left it out silently would be a wrong one: the doubt says so."""
+    balance = balance_of(facts_of(CHARGE, installment("320025000002", None)), now_ms=0)
+    assert (balance.currencies[0].paid_minor, balance.is_certain, balance.payments[1].is_paid) == (10_000, False, True)
+
+
+def test_a_payment_without_a_currency_is_in_no_sum() -> None:
+    """The subscription that would say it was changed by somebody else."""
+    nameless = msgspec.structs.replace(installment("320025000002"), currency=None)
+    balance = balance_of(facts_of(CHARGE, nameless), now_ms=0)
+    assert [each.paid_minor for each in balance.currencies] == [10_000]
+    assert [each.kind for each in balance.doubts] == [DoubtKind.UNKNOWN_AMOUNT]
+
+
+def test_rows_that_somebody_changed_are_a_doubt() -> None:
+    """Nothing of them is believed, and nobody is told that all is well."""
+    balance = balance_of(msgspec.structs.replace(facts_of(CHARGE), wrong=("operations/op_9",)), now_ms=0)
+    assert ([(each.kind, each.id) for each in balance.doubts], balance.is_certain) == (
+        [(DoubtKind.FORGED, "operations/op_9")],
+        False,
+    )
+
+
+def test_an_order_with_too_much_has_no_figures() -> None:
+    """Figures of a part of it would be wrong ones."""
+    balance = balance_of(msgspec.structs.replace(facts_of(CHARGE), is_complete=False), now_ms=0)
+    assert (balance.is_complete, balance.payments, balance.currencies) == (False, (), ())
+    assert [each.kind for each in balance.doubts] == [DoubtKind.TOO_MANY]
+
+
+@pytest.mark.parametrize(
+    ("history", "order_id"),
+    [
+        ((CHARGE, PART), ORDER),
+        ((PAID_PAGE,), ORDER),
+        ((imported(),), ORDER),
+        ((seen(),), ORDER),
+        ((op(Kind.REFUND, order_id="C-1"), CHARGE), ORDER),
+        ((op(Kind.REFUND, order_id="C-1"),), "C-1"),
+        ((installment(),), None),
+        ((), None),
+    ],
+)
+def test_one_payment_alone_says_its_order(history: tuple[object, ...], order_id: str | None) -> None:
+    """A refund names a payment; what made that payment says the order, before the refund does."""
+    balance = balance_of(facts_of(*history, order_id=None, payment_id=P), now_ms=0)
+    assert (balance.order_id, [each.payment_id for each in balance.payments]) == (order_id, [P] if history else [])
+
+
+def test_one_payment_alone_is_as_in_its_order() -> None:
+    """A refund is judged by the payment alone, and support reads the order: both have to say the same."""
+    history = (CHARGE, PART, seen(), chargeback())
+    alone = balance_of(facts_of(*history, order_id=None, payment_id=P), now_ms=0)
+    assert alone.payment(P) == balance_of(facts_of(*history), now_ms=0).payment(P) is not None
+
+
+def test_a_payment_that_only_a_wrong_row_named_is_no_payment_of_the_order() -> None:
+    """Whoever changes a page's payment in the database must not have another order's money counted."""
+    others = (op(Kind.CHARGE, 2, order_id="B-1", payment_id="5"), seen(order_id="B-1", payment_id="5"))
+    facts = facts_of(
+        CHARGE, *others, installment("5"), msgspec.structs.replace(imported(), payment_id="6", order_id="B")
+    )
+    facts = msgspec.structs.replace(facts, subscriptions=frozenset())
+    assert balance_of(facts, now_ms=0) == balance_of(facts_of(CHARGE), now_ms=0)
+
+
+def test_a_payment_knows_whether_it_is_certain_and_whether_something_is_left() -> None:
+    """What is certain may be told without a but; what has nothing left is as if it weren't paid."""
+    (whole,), (part,) = (balance_of(facts_of(CHARGE, each), now_ms=0).payments for each in (REFUND, PART))
+    assert ((whole.is_certain, whole.is_paid), (part.is_certain, part.is_paid)) == ((True, False), (False, True))
+    assert balance_of(facts_of(CHARGE), now_ms=0).payment("9") is None
+
+
+@pytest.mark.parametrize(
+    "history", [(CHARGE,), (HELD_PAGE,), (installment(),), (imported(),), (seen(),), (chargeback(),)]
+)
+def test_an_order_of_which_anything_is_stored_is_known(history: tuple[object, ...]) -> None:
+    """An order that nobody here knows is not found; every other one is."""
+    assert (facts_of(*history).is_known, facts_of().is_known) == (True, False)
+
+
+def test_lost_commits_leave_nothing_certain() -> None:
+    """What was made in the lost time isn't here, and may be known again later."""
+    balance = balance_of(msgspec.structs.replace(facts_of(CHARGE), may_lack_more=True), now_ms=0)
+    assert [each.kind for each in balance.doubts] == [DoubtKind.LOST_COMMITS]
+
+
+def test_every_doubt_has_a_sentence_for_people() -> None:
+    """The word alone tells a program; a person reads why."""
+    assert all(each.sentence for each in DoubtKind)
+
+
+@pytest.mark.parametrize("state", [State.SUCCEEDED, State.UNKNOWN])
+def test_a_payment_alone_has_the_capture_of_its_hold(state: State) -> None:
+    """A person called the capture done, and nobody knows its payment's number: the money was taken all the same."""
+    history = (HELD, op(Kind.CAPTURE, 2, state=state, payment_id=None))
+    (alone,) = balance_of(facts_of(*history, order_id=None, payment_id=P), now_ms=NOW_MS).payments
+    (of_order,) = balance_of(facts_of(*history), now_ms=NOW_MS).payments
+
+    assert alone == of_order
+    assert (alone.paid_minor, alone.is_certain) == ((10_000, True) if state is State.SUCCEEDED else (0, False))
+
+
+def test_what_is_held_in_another_currency_is_in_no_sum() -> None:
+    """Two sources contradict each other; the sum of the rupees has no dollars."""
+    held = seen(PaymentStatus.AUTHORIZED, currency="USD")
+    (payment,) = balance_of(facts_of(CHARGE, held), now_ms=NOW_MS).payments
+
+    assert (payment.currency, payment.held_minor, payment.left_minor) == ("LKR", 0, 10_000)
+    assert DoubtKind.OTHER_CURRENCY in {each.kind for each in payment.doubts}

@@ -1,0 +1,112 @@
+"""What became of a chargeback: how much of it counts, whether it was won, and whether it came again."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.flows.inbox_world import MERCHANT, PAYMENT_ID, InboxWorld, body_of, inbox_world, payment_of
+
+from payrelay.core.notifications.notification import NotificationReason
+from payrelay.core.orders.figures import DoubtKind, PaymentBalance
+from payrelay.core.outcomes import OutcomeKind
+from payrelay.core.payments.payment import PaymentStatus
+from payrelay.flows.order_balance import read_balance
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
+    """Gives a relay that takes notifications."""
+    async with inbox_world(tmp_path / "payrelay.db") as opened:
+        yield opened
+
+
+async def balance(world: InboxWorld) -> PaymentBalance:
+    """Reads the balance of the only payment of the order."""
+    (payment,) = (await read_balance(world.relay, MERCHANT, "A-1")).payments
+    return payment
+
+
+def shows(world: InboxWorld, status: PaymentStatus) -> None:
+    """Has the gateway's record of the payment show another status."""
+    world.payments[:] = [msgspec.structs.replace(each, status=status) for each in world.payments]
+
+
+async def charged_back(world: InboxWorld, **fields: str) -> None:
+    """Charges, and has a bank take the payment back."""
+    await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    world.payments.append(payment_of())
+    world.charge_back()
+    assert (await world.take(body_of("-3", **fields))).reason is NotificationReason.CHARGEBACK_KEPT
+
+
+async def test_a_chargeback_leaves_nothing(world: InboxWorld) -> None:
+    """A refund of it would be the second time that the customer gets the money."""
+    await charged_back(world)
+    found = await balance(world)
+    assert (found.charged_back_minor, found.left_minor, found.is_certain) == (100_000, 0, True)
+
+
+async def test_a_chargeback_of_a_part_is_a_part_that_nobody_signed(world: InboxWorld) -> None:
+    """The rest may be refunded; but whoever edits a notification could make the part smaller, so it isn't certain."""
+    await charged_back(world, captured_amount="400.00")
+    found = await balance(world)
+    assert (found.charged_back_minor, found.left_minor) == (40_000, 60_000)
+    assert [each.kind for each in found.doubts] == [DoubtKind.PART_NOT_SIGNED]
+
+
+@pytest.mark.parametrize("part", ["1000.00", "1000.01", "0.00", "0400.0", "much", ""])
+async def test_what_is_no_part_is_the_whole(world: InboxWorld, part: str) -> None:
+    """A field that says nothing of a part takes nothing away from the chargeback."""
+    await charged_back(world, captured_amount=part)
+    assert ((await balance(world)).charged_back_minor, (await balance(world)).is_certain) == (100_000, True)
+
+
+async def test_a_later_success_has_the_record_read_and_the_chargeback_is_won(world: InboxWorld) -> None:
+    """The merchant has the money again: it is left, and may be refunded."""
+    await charged_back(world)
+    shows(world, PaymentStatus.RECEIVED)
+    await world.later(600_000)
+    assert (await world.take(body_of("2"))).reason is NotificationReason.CHARGEBACK_WON
+    found = await balance(world)
+    assert (found.charged_back_minor, found.left_minor, found.is_certain) == (0, 100_000, True)
+
+
+async def test_a_later_success_alone_wins_no_chargeback(world: InboxWorld) -> None:
+    """Whoever has an old notification can post it again; the record decides."""
+    await charged_back(world)
+    await world.later(600_000)
+    assert (await world.take(body_of("2"))).reason is NotificationReason.OPERATION_RESOLVED
+    assert (await balance(world)).charged_back_minor == 100_000
+
+
+async def test_a_record_that_cannot_be_read_has_the_notification_wait(world: InboxWorld) -> None:
+    """It is tried again: the money may be there."""
+    await charged_back(world)
+    world.account.is_hidden = True
+    await world.later(600_000)
+    assert (await world.take(body_of("2"))).reason is NotificationReason.UNSEEN
+
+
+@pytest.mark.parametrize("fields", [{"payment_id": None}, {"payment_id": "320025000009"}, {"order_id": "A-2"}])
+async def test_a_success_of_something_else_reads_no_record(world: InboxWorld, fields: dict[str, Any]) -> None:
+    """It is about no payment that was charged back, and so costs no call for that."""
+    await charged_back(world)
+    await world.later(600_000)
+    assert (await world.take(body_of("2", **fields))).reason is not NotificationReason.CHARGEBACK_WON
+    assert (await balance(world)).charged_back_minor == 100_000
+
+
+async def test_a_payment_is_charged_back_a_second_time(world: InboxWorld) -> None:
+    """The bank takes again what the merchant had won; that is news, with an event of its own."""
+    await charged_back(world)
+    shows(world, PaymentStatus.RECEIVED)
+    await world.later(600_000)
+    await world.take(body_of("2"))
+    world.charge_back()
+    await world.later(600_000)
+    taken = await world.take(body_of("-3", custom_1="again"))
+    assert taken.reason is NotificationReason.CHARGEBACK_KEPT
+    assert (await balance(world)).charged_back_minor == 100_000
+    assert (await world.event_types()).count("payment.charged_back") == 2
