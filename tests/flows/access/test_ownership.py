@@ -125,13 +125,6 @@ async def test_a_checkout_of_an_order_that_was_charged_in_between_is_ended(world
     assert (checkout.state, checkout.guard) == (CheckoutState.EXPIRED, None)
 
 
-async def test_a_checkout_beside_a_charge_of_ones_own_stays_open(world: World) -> None:
-    """It is the same principal's order, whichever of the two was first."""
-    relay = meeting(world, hosting(world), after_1=charged_by(world, "shop"))
-
-    assert (await open_checkout(relay, asked("k-3"), new())).http_status == 200
-
-
 async def test_a_payment_that_was_made_during_the_read_is_not_shown(world: World) -> None:
     """Its owner is known before the gateway can show it, and is asked for once more after the read."""
     record = b'[{"payment_id":320025000001,"order_id":"A-1"}]'

@@ -165,8 +165,11 @@ async def test_nobody_learns_of_anothers_page_or_charge(world: World) -> None:
     page = await opened(relay)
     refusal = await refusal_of_charge(world, relay, principal="kiosk")
     assert refusal is not None
-    assert (refusal.code, refusal.checkout_id) == (Code.IN_PROGRESS, None)
-    assert page.id not in refusal.msg
+    with pytest.raises(Refusal, match="wait until it has ended$") as beside:
+        await open_checkout(relay, asked("k-3", principal="kiosk"), new())
+    for each in (refusal, beside.value):
+        assert (each.code, each.checkout_id) == (Code.IN_PROGRESS, None)
+        assert page.id not in each.msg
 
     await ended(relay, page.id, CheckoutEvent.CANCELLED)
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
@@ -228,6 +231,25 @@ async def test_a_charge_that_was_stored_meanwhile_takes_the_page_back(world: Wor
     again = await opened(hosting(world), KINDS["payment"], key="k-8")
     assert again.id != page.id
     assert again.is_open
+
+
+async def test_a_charge_that_came_and_succeeded_meanwhile_takes_the_page_back_too(world: World) -> None:
+    """It was begun beside the page, although its guard is free again. The page may be asked for once more."""
+
+    async def deed() -> None:
+        assert (await charge(world.relay, asked("k-1"), CHARGE)).http_status == 200
+
+    relay = meeting(world, hosting(world), after_1=deed)
+    refusal = await refusal_of_page(relay)
+    assert refusal is not None
+    assert refusal.code is Code.IN_PROGRESS
+    assert await refusal_of_page(hosting(world)) is None
+
+
+async def test_an_approval_that_takes_nothing_is_opened_beside_a_charge(world: World) -> None:
+    """However they meet: nobody pays twice by it."""
+    relay = meeting(world, hosting(world), after_1=charges(world))
+    assert await refusal_of_page(relay, name="approval") is None
 
 
 async def test_a_page_whose_opening_ended_in_a_crash_is_looked_at_when_it_is_asked_for_again(world: World) -> None:

@@ -34,6 +34,7 @@ class OrderOwners(msgspec.Struct, frozen=True, kw_only=True):
         settled: those that made a payment of it, or have a checkout of it that may be paid.
         charging: those whose charge or authorization of it is open; its guard keeps others out meanwhile.
         is_imported: whether a payment of it was imported.
+        operations: those that made a payment of it, or may have.
         open_pages: its checkouts that ask for money and wait for the customer, or for the capture of a reported hold.
         has_more: whether anything else made a payment of it, or may have.
     """
@@ -41,6 +42,7 @@ class OrderOwners(msgspec.Struct, frozen=True, kw_only=True):
     settled: frozenset[str] = NOBODY
     charging: frozenset[str] = NOBODY
     is_imported: bool = False
+    operations: frozenset[str] = frozenset()
     open_pages: tuple[str, ...] = ()
     has_more: bool = False
 

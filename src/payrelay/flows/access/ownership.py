@@ -85,17 +85,17 @@ async def require_own(relay: Relay, request: Request, subject: str, *, but_for: 
     return OrderOwners()
 
 
-async def require_free_order(relay: Relay, request: Request, order_id: str) -> bool:
+async def require_free_order(relay: Relay, request: Request, order_id: str) -> OrderOwners:
     """Raises Refusal (conflict) where a checkout can't be opened for an order because the order is foreign.
 
-    Returns True where nobody owns the order, so that another principal may take it at the same moment. Also raises
-    Refusal as ``require_own`` does; StoreError.
+    Returns its owners. Where there are none, another principal may take it at the same moment. Also raises Refusal as
+    ``require_own`` does; StoreError.
     """
     merchant = relay.account(request.account).merchant
     owners = await relay.owners.of_order(merchant, order_id)
     if await is_foreign(relay, request, owners.all):
         await refuse_taken(relay, merchant, order_id)
-    return not owners.all
+    return owners
 
 
 async def refuse_taken(relay: Relay, merchant: str, order_id: str) -> NoReturn:
@@ -119,12 +119,6 @@ async def contenders_of(relay: Relay, checkout: Checkout, others: Iterable[Check
         return []
     acts_for = (await relay.principals.acts_for(checkout.principal)).all
     return [each for each in strangers if each.principal not in acts_for]
-
-
-async def is_shared_order(relay: Relay, request: Request, order_id: str) -> bool:
-    """Tells whether an order has owners besides the caller that are foreign to the caller. Raises StoreError."""
-    owners = await relay.owners.of_order(relay.account(request.account).merchant, order_id)
-    return await is_foreign(relay, request, owners.all - {request.principal})
 
 
 async def is_foreign_order(relay: Relay, request: Request, order_id: str) -> bool:

@@ -4,11 +4,13 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.access.ownership import OrderOwners
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.counted_payments import counts_checkout
 from payrelay.core.checkouts.hosted_payment import HostedPayment, NewCheckout
 from payrelay.core.checkouts.return_links import is_allowed
 from payrelay.errors import Code, FieldError, Refusal
+from payrelay.flows.access.ownership import is_foreign, refuse_taken
 from payrelay.flows.access.paying_apps import require_checkout_amount
 from payrelay.flows.checkouts.way_to_gateway import today_at
 from payrelay.flows.operations.answer_repeat import charge_in_the_way
@@ -39,12 +41,32 @@ def allowed(relay: Relay, request: Request, account: Gateway, new: NewCheckout) 
 
 async def require_no_charge(relay: Relay, request: Request, payment: HostedPayment) -> None:
     """Raises Refusal (in_progress) for a page that asks for money while a charge of its order is open; StoreError."""
-    if not counts_checkout(payment.kind, payment.amount_minor, CheckoutState.OPEN):
+    if not _asks_for_money(payment):
         return
     merchant = relay.account(request.account).merchant
     charging = await relay.journal.find_guard(merchant, f"order/{payment.order_id}")
     if charging is not None:
         raise charge_in_the_way(relay, charging, request)
+
+
+async def require_still_free(relay: Relay, request: Request, payment: HostedPayment, before: OrderOwners) -> None:
+    """Raises Refusal where the order was taken or charged since the first look at it, when its page is stored by now.
+
+    It is conflict where it was free, and another principal took it; in_progress for a page that asks for money where a
+    charge came. That one may have ended since, and was begun beside the page all the same. A charge that is stored from
+    here on finds the page (``flows.payments.free_order``). Raises StoreError.
+    """
+    merchant = relay.account(request.account).merchant
+    owners = await relay.owners.of_order(merchant, payment.order_id)
+    if not before.all and await is_foreign(relay, request, owners.all - {request.principal}):
+        await refuse_taken(relay, merchant, payment.order_id)
+    await require_no_charge(relay, request, payment)
+    if _asks_for_money(payment) and owners.operations > before.operations:
+        raise Refusal(Code.IN_PROGRESS, "a charge of this order came while its page was opened: see what came of it")
+
+
+def _asks_for_money(payment: HostedPayment) -> bool:
+    return counts_checkout(payment.kind, payment.amount_minor, CheckoutState.OPEN)
 
 
 def _require_configured(relay: Relay, account: Gateway) -> None:

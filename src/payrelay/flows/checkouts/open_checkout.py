@@ -13,9 +13,9 @@ from payrelay.core.answers import REPLAYED, Answer, found
 from payrelay.core.checkouts.checkout import INQUIRY_MS_MIN, Checkout, CheckoutState, Details, is_within
 from payrelay.core.checkouts.hosted_payment import NewCheckout
 from payrelay.errors import Code, Refusal, StoreUnavailable
-from payrelay.flows.access.ownership import is_shared_order, refuse_taken, require_free_order
+from payrelay.flows.access.ownership import is_foreign, refuse_taken, require_free_order
 from payrelay.flows.access.paying_apps import refusing_one_too_many, require_checkout_allowed
-from payrelay.flows.checkouts.allowed_checkout import allowed, require_no_charge
+from payrelay.flows.checkouts.allowed_checkout import allowed, require_no_charge, require_still_free
 from payrelay.flows.checkouts.finish_checkout import end_overdue, withdraw
 from payrelay.flows.checkouts.look_for_lost_page import require_no_lost_page
 from payrelay.flows.checkouts.way_to_gateway import opened_view, secret_hash_of
@@ -55,7 +55,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         await relay.lost_commits.require_effects_allowed()
         await require_no_lost_page(relay, request, new.payment.order_id)
         await require_no_charge(relay, request, new.payment)
-        was_free = await require_free_order(relay, request, new.payment.order_id)
+        owners = await require_free_order(relay, request, new.payment.order_id)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account.merchant, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.payment, return_to=new.return_to, cancel_to=new.cancel_to)
@@ -64,23 +64,12 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
                 is_added = await relay.checkouts.add(checkout, details, condition, reference=new.customer_reference)
         if is_added:
             try:
-                await _look_again(relay, request, new, was_free=was_free)
+                await require_still_free(relay, request, new.payment, owners)
             except Refusal:
                 await withdraw(relay, checkout)
                 raise
             return found(await opened_view(relay, checkout))
     raise StoreUnavailable("the checkout could not be stored: other checkouts of the order were opened and ended")
-
-
-async def _look_again(relay: Relay, request: Request, new: NewCheckout, *, was_free: bool) -> None:
-    """Raises Refusal where the order was charged between the first look and the storing of its page.
-
-    A charge that is stored from here on finds the page (``flows.payments.free_order``). Raises StoreError.
-    """
-    order_id = new.payment.order_id
-    if was_free and await is_shared_order(relay, request, order_id):
-        await refuse_taken(relay, relay.account(request.account).merchant, order_id)
-    await require_no_charge(relay, request, new.payment)
 
 
 async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewCheckout) -> bool:
@@ -146,22 +135,24 @@ async def _earlier(relay: Relay, request: Request, merchant: str, new: NewChecko
     is_repeat = is_mine and is_recent and request.idempotency_key is None
     if is_repeat and await _is_equal(relay, holder, request, new):
         return holder
-    if not is_mine:
+    if await is_foreign(relay, request, frozenset({holder.principal})):
         await refuse_taken(relay, merchant, new.payment.order_id)
-    raise _held(holder, now_ms)
+    raise _held(holder, now_ms, is_mine=is_mine)
 
 
-def _held(holder: Checkout, now_ms: int) -> Refusal:
-    """Makes the refusal for an order that another checkout of the caller's holds.
+def _held(holder: Checkout, now_ms: int, *, is_mine: bool) -> Refusal:
+    """Makes the refusal for an order that another checkout holds; it names that one where it is the caller's own.
 
     It is in_progress until an open page ends, and conflict where the customer has paid, or a hold was reported.
     """
-    msg = f"the order has the checkout {holder.id} already, which is {holder.state}"
+    name, checkout_id = (f"the checkout {holder.id}", holder.id) if is_mine else ("a checkout", None)
+    msg = f"the order has {name} already, which is {holder.state}"
     if not holder.is_open:
-        return Refusal(Code.CONFLICT, msg, checkout_id=holder.id)
-    msg = f"{msg}: wait until it has ended, or close its page with DELETE checkouts/{holder.id}"
+        return Refusal(Code.CONFLICT, msg, checkout_id=checkout_id)
+    close = f", or close its page with DELETE checkouts/{holder.id}" if is_mine else ""
     wait_s = max(-(-(holder.ends_at_ms - now_ms) // 1000), RETRY_AFTER_S_MIN)
-    return Refusal(Code.IN_PROGRESS, msg, retry_after_s=wait_s, checkout_id=holder.id)
+    msg = f"{msg}: wait until it has ended{close}"
+    return Refusal(Code.IN_PROGRESS, msg, retry_after_s=wait_s, checkout_id=checkout_id)
 
 
 def _new(relay: Relay, request: Request, merchant: str, new: NewCheckout, secret_hash: str) -> Checkout:

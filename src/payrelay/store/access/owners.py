@@ -62,7 +62,7 @@ class Owners:
     async def of_order_and_payments(
         self, merchant: str, order_id: str
     ) -> tuple[OrderOwners, dict[str, frozenset[str]]]:
-        """Finds the owners of an order, without its open pages, and its known payments with theirs, at one moment."""
+        """Finds the owners of an order, without what they own it by, and its known payments with theirs, at once."""
         return await self._read(_of_order_and_payments(merchant, order_id))
 
     async def payments_of_order(self, merchant: str, order_id: str) -> dict[str, frozenset[str]]:
@@ -143,11 +143,14 @@ def _of_plan(merchant: str, subscription_id: str, before_ms: int | None) -> Unit
 
 def _of_order(merchant: str, order_id: str, before_ms: int | None, but_for: str = "") -> Unit[OrderOwners]:
     rows = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant, but_for))
-    open_pages = tuple(str(page_id) for *_, page_id, _owner in rows if page_id is not None)
+    operations = frozenset(str(operation_id) for *_, operation_id, _, _ in rows if operation_id is not None)
+    open_pages = tuple(str(page_id) for *_, page_id, _ in rows if page_id is not None)
     if before_ms is not None:
         rows = [row for row in rows if row[1] and isinstance(row[2], int) and row[2] < before_ms]
     owners = _order_owners(rows)
-    return msgspec.structs.replace(owners, open_pages=open_pages) if open_pages else owners
+    if not (operations or open_pages):
+        return owners
+    return msgspec.structs.replace(owners, operations=operations, open_pages=open_pages)
 
 
 def _of_order_and_payments(merchant: str, order_id: str) -> Unit[tuple[OrderOwners, dict[str, frozenset[str]]]]:

@@ -108,22 +108,23 @@ ORDER_OF_PAYMENT: Final = query(
 
 OWNERS_OF_ORDER: Final = batched_query(
     f"""
-    SELECT {_if(IS_OPEN)}, {_if(f"NOT {IS_OPEN}")}, created_at_ms, NULL,
+    SELECT {_if(IS_OPEN)}, {_if(f"NOT {IS_OPEN}")}, created_at_ms, id, NULL,
       {_if(_OPERATION_HOLDS)}, {OPERATION}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2 AND id <> $3
     UNION ALL
-    SELECT 0, {_if(_HOLDS_FOR_GOOD)}, created_at_ms, CASE WHEN {IS_OPEN_PAGE} THEN id END,
+    SELECT 0, {_if(_HOLDS_FOR_GOOD)}, created_at_ms, NULL, CASE WHEN {IS_OPEN_PAGE} THEN id END,
       {_if(_HOLDS)}, {CHECKOUT}, NULL::json
     FROM checkouts WHERE order_id = $1 AND merchant = $2
     UNION ALL
-    SELECT {BY_IMPORT}, 1, imported_at_ms, NULL, 1, {IMPORTED_PAYMENT}, NULL::json
+    SELECT {BY_IMPORT}, 1, imported_at_ms, NULL, NULL, 1, {IMPORTED_PAYMENT}, NULL::json
     FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
     "text",
     "text",
     "text",
 )
 """Finds who made a payment of order $1 or holds it: by an open operation (1), by an import (BY_IMPORT), or else (0).
-Also whether for good, and since when, and the id of a checkout that may be paid now. Operation $3 is left out."""
+Also whether for good, and since when, and the id of the operation, or of a checkout that may be paid now. Operation $3
+is left out."""
 
 PAYMENTS_OF_ORDER: Final = batched_query(
     f"""
