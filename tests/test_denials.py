@@ -82,6 +82,7 @@ DENIALS: Final[dict[str, Known]] = {
     "the database may lack operations that were carried out, and an operator must start its recovery; this request was"
     " not sent": Known.NEVER_SENT,
     "new operations on this account are paused by an operator; this request was not sent": Known.NEVER_SENT,
+    "; this request was not sent": Known.NEVER_SENT,
     "another refund of this payment came between; this request was not sent": Known.NEVER_SENT,
     "the payment's money is no more as it was shown to you; nothing was sent": Known.NEVER_SENT,
     "the subscription's payments could not be read, which a retry needs beforehand; the retry was not sent": (

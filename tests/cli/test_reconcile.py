@@ -149,6 +149,27 @@ def test_a_row_with_a_mark_of_thousands_too_many_is_refused(books: Run, tmp_path
     assert "no line; 0 new, 1 refused" in told.err
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), ""),
+        (("--total", "1250.00"), ", and can't be compared with the sum that the statement says"),
+        (("--count", "2"), ", and can't be compared with the number of lines that the statement says"),
+        (
+            ("--total", "0", "--count", "2"),
+            ", and can't be compared with the sum and the number of lines that the statement says",
+        ),
+    ],
+)
+def test_a_total_that_wasnt_compared_is_named(books: Run, tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    """Who gave a sum and reads nothing of it takes it for agreed. The day has its lines, and none was left out."""
+    content = STATEMENT.replace("7.00", "1.250").encode()
+    told = fed(books, tmp_path / "b.csv", content, "--profile", "payments", "--covers", DAY, *options)
+    assert told.code != 0
+    assert "b.csv: line 2: amount: must have at most 2 decimals" in told.err
+    assert told.err.splitlines()[-1] == f"payrelay: refused lines: 1; so the files aren't complete{words}"
+
+
 def test_a_mark_at_the_beginning_is_no_part_of_the_first_columns_name(books: Run, tmp_path: Path) -> None:
     """Spreadsheets write one, also where a profile says UTF-8 and no more."""
     profile = tmp_path / "p.toml"
@@ -206,15 +227,21 @@ def test_a_wrong_profile_is_one_line_that_names_its_member(
     assert len(told.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("text", ["12,50", "1_0", "\uff11\uff12", "1e1", "-5.00", "(5.00)", "5.001", "", "1,2,3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("12,50", "1_0", "\uff11\uff12", "1e1", "-5.00", "(5.00)", "5.001", "", "1,2,3"),
+        *("1,00,000.00", "12,34,500", "1.250", "5.000", "0.000"),
+    ],
+)
 def test_a_total_that_isnt_understood_is_refused(text: str) -> None:
-    """12,50 was taken for 1250.00, and a file that lacks lines may come to that."""
-    with pytest.raises(CommandError, match=r"--total: .* is no amount"):
+    """12,50 was taken for 1250.00, and a file that lacks lines may come to that. It is read as any typed amount."""
+    with pytest.raises(CommandError, match=r"--total: .* is no amount such as .*: it must be written like 1250"):
         amount_of(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "minor"), [("1,234,500.00", 123_450_000), ("12,34,500", 123_450_000), ("0", 0), ("5.5", 550)]
+    ("text", "minor"), [("1,234,500.00", 123_450_000), ("0", 0), ("0.00", 0), ("5.5", 550), (" 7 ", 700)]
 )
 def test_a_total_is_read_as_it_stands_on_paper(text: str, minor: int) -> None:
     """Marks of thousands may be typed where they belong."""

@@ -190,9 +190,14 @@ def test_what_a_person_types_is_never_guessed(text: str) -> None:
     ("text", "words"), [("0", "greater than 0"), ("0.00", "greater than 0"), ("1" * 15, "at most")]
 )
 def test_a_typed_amount_is_an_amount(text: str, words: str) -> None:
-    """Its form alone doesn't make it one."""
+    """Its form alone doesn't make it one. A sum may be 0, where the caller says so."""
     with pytest.raises(AmountError, match=words):
         typed_minor(text)
+    if words == "greater than 0":
+        assert typed_minor(text, may_be_0=True) == 0
+    else:
+        with pytest.raises(AmountError, match=words):
+            typed_minor(text, may_be_0=True)
 
 
 @pytest.mark.parametrize(("text", "minor"), [("345.67", 34_567), ("345", 34_500), ("0.010", 1), ("007", 700)])

@@ -63,6 +63,14 @@ _AMOUNTS_KNOWN: Final = (
 )
 _SEEN: Final = "SELECT payment_id, order_id, status, currency, amount_minor, seen_at_ms FROM payments_seen"
 _CHARGEBACKS: Final = "SELECT payment_id, part_minor, noted_at_ms FROM chargebacks"
+_SHOWN: Final = """
+    SELECT payment_id FROM returns_seen AS shown WHERE status = ? AND NOT EXISTS (
+        SELECT 1 FROM (
+            SELECT payment_id, status, seen_at_ms FROM returns_seen
+            UNION ALL SELECT payment_id, status, seen_at_ms FROM payments_seen
+        ) AS later
+        WHERE later.payment_id = shown.payment_id AND later.status = ? AND later.seen_at_ms >= shown.seen_at_ms
+    )"""
 _NOTIFIED: Final = "SELECT id FROM checkouts WHERE state = 'notified'"
 _AMOUNTS_OF_HOLDS: Final = "SELECT amount_minor FROM checkouts WHERE kind = 'authorization' AND order_id = ?"
 _OWNERS: Final = (
@@ -115,6 +123,7 @@ class Known:
     amounts: set[str]
     seen: dict[str, Seen]
     charged_back: dict[str, tuple[int | None, int]]
+    shown_as_charged_back: set[str]
     notified: set[str]
 
     @classmethod
@@ -131,6 +140,9 @@ class Known:
                 for row in run.auditor.execute(_SEEN)
             },
             charged_back={row[0]: (row[1], row[2]) for row in run.auditor.execute(_CHARGEBACKS)},
+            shown_as_charged_back={
+                row[0] for row in run.auditor.execute(_SHOWN, (PaymentStatus.CHARGED_BACK, PaymentStatus.RECEIVED))
+            },
             notified={row[0] for row in run.auditor.execute(_NOTIFIED)},
         )
 
@@ -167,9 +179,7 @@ class Known:
 
     def has_heard_of_chargeback(self, payment_id: str) -> bool:
         """Tells whether the books have a chargeback, from the gateway's news or from its record."""
-        seen = self.seen.get(payment_id)
-        is_shown = seen is not None and seen.status == PaymentStatus.CHARGED_BACK
-        return payment_id in self.charged_back or is_shown
+        return payment_id in self.charged_back or payment_id in self.shown_as_charged_back
 
 
 async def judge_balances(run: Judged, relay: Relay, books: dict[str, Book], *, is_shown: bool) -> None:

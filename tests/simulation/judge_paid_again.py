@@ -31,7 +31,8 @@ from payrelay.core.payments.operation import Kind
 _MONEY: Final = "SELECT number, what, id, data FROM seen_money ORDER BY number"
 _CHECKOUTS: Final = (
     "SELECT id, payment_id, order_id FROM checkouts "
-    "WHERE state = 'completed' AND kind IN ('payment', 'recurring') AND payment_id IS NOT NULL"
+    "WHERE state = 'completed' AND payment_id IS NOT NULL "
+    "AND (kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL)"
 )
 RETURNED: Final = frozenset({"REFUND REQUESTED", "REFUND PROCESSING", "REFUNDED", "CHARGEBACKED"})
 

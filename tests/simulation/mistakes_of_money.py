@@ -32,8 +32,10 @@ class Miscounting(Orders):
         """Gives the facts as they are."""
         return facts
 
-    def _facts(self, merchant: str, order_id: str | None, payment_id: str | None, sieve: RowSieve) -> Unit[OrderFacts]:
-        return self.bend((yield from super()._facts(merchant, order_id, payment_id, sieve)))
+    def _facts(
+        self, merchant: str, order_id: str | None, payment_id: str | None, sieve: RowSieve, *, stored: int = 0
+    ) -> Unit[OrderFacts]:
+        return self.bend((yield from super()._facts(merchant, order_id, payment_id, sieve, stored=stored)))
 
 
 class Optimistic(Miscounting):

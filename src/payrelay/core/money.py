@@ -60,7 +60,7 @@ def plain_minor(text: str) -> int:
     return minor_units(Decimal(text))
 
 
-def typed_minor(text: str) -> int:
+def typed_minor(text: str, *, may_be_0: bool = False) -> int:
     """Gives an amount that a person typed, in hundredths: ``1250``, ``1250.5``, ``1250.50`` or ``1,250.50``.
 
     Spaces around it don't matter. Commas stand between groups of three digits, and nowhere else: what could be a
@@ -69,7 +69,8 @@ def typed_minor(text: str) -> int:
     plain = text.strip()
     if _is_typed(plain) is None:
         raise AmountError("must be written like 1250, 1250.50 or 1,250.50")
-    return minor_units(Decimal(plain.replace(",", "")))
+    amount = Decimal(plain.replace(",", ""))
+    return 0 if may_be_0 and not amount else minor_units(amount)
 
 
 def _hundredths(amount: Decimal) -> int:

@@ -42,6 +42,11 @@ class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
     noted_at_ms: int
     part_minor: int | None = None
 
+    @property
+    def charged_back_minor(self) -> int | None:
+        """How much was taken: the part if there is one; None where that isn't known."""
+        return self.amount_minor if self.part_minor is None else self.part_minor
+
 
 class Chargebacks:
     """Stores chargebacks in a database. A row whose digest is wrong counts as not existing."""

@@ -80,7 +80,7 @@ def seen(status: PaymentStatus = PaymentStatus.RECEIVED, at_ms: int = 2_000, **m
 
 
 def returned(status: PaymentStatus, at_ms: int) -> ReturnSeen:
-    """Makes the last moment at which a record showed a payment as given back or charged back."""
+    """Makes the first moment at which a record showed a payment so since it showed it as received."""
     return ReturnSeen(payment_id=P, status=status, seen_at_ms=at_ms)
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from tests.core.orders.order_facts import ORDER, P, chargeback, facts_of, op, page, seen
 from tests.samples import CHECKOUT, OPERATION
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
@@ -12,10 +13,12 @@ from payrelay.core.orders.paid_again import (
     events_of,
     made_by,
     paid_on,
+    payments_in,
     standing,
     with_returns,
 )
 from payrelay.core.payments.operation import Kind, State
+from payrelay.core.payments.payment import PaymentStatus
 
 PAID = OrderPayment(
     merchant="0123456789abcdef",
@@ -50,11 +53,25 @@ def test_what_names_no_order_is_no_further_payment() -> None:
 @pytest.mark.parametrize("kind", CheckoutKind)
 @pytest.mark.parametrize("state", CheckoutState)
 @pytest.mark.parametrize("payment_id", [None, "1"])
-def test_a_completed_page_took_money(kind: CheckoutKind, state: CheckoutState, payment_id: str | None) -> None:
-    """The fee of an approval is none, a hold is none before its capture, and a plan may begin before its payment."""
-    payment = paid_on(msgspec.structs.replace(CHECKOUT, kind=kind, state=state, payment_id=payment_id))
-    is_paid = kind is CheckoutKind.PAYMENT or (kind is CheckoutKind.RECURRING and payment_id is not None)
-    assert (payment is not None) is (is_paid and state is CheckoutState.COMPLETED)
+@pytest.mark.parametrize("amount_minor", [None, 100_000])
+def test_a_completed_page_took_money(
+    kind: CheckoutKind, state: CheckoutState, payment_id: str | None, amount_minor: int | None
+) -> None:
+    """An approval takes the amount that it asks for, and the fee of one that asks for none is no payment of the order.
+
+    A hold is none before its capture, and a plan may begin before its payment.
+    """
+    members = {"payment_id": payment_id, "amount_minor": amount_minor, "first_minor": amount_minor}
+    payment = paid_on(msgspec.structs.replace(CHECKOUT, kind=kind, state=state, **members))
+    is_paid = {
+        CheckoutKind.PAYMENT: True,
+        CheckoutKind.PREAPPROVAL: amount_minor is not None,
+        CheckoutKind.AUTHORIZATION: False,
+        CheckoutKind.RECURRING: payment_id is not None,
+    }
+    assert (payment is not None) is (is_paid[kind] and state is CheckoutState.COMPLETED)
+    if payment is not None:
+        assert payment.amount_minor == amount_minor
 
 
 @pytest.mark.parametrize(
@@ -106,6 +123,39 @@ def test_the_oldest_payment_that_counts_is_the_earlier_one() -> None:
     assert earlier_beside(OTHER, [OTHER, PAID, returned]) == PAID
     assert earlier_beside(OTHER, [OTHER, returned]) is None
     assert standing([OTHER, PAID, returned, PAID]) == [PAID, OTHER]
+
+
+@pytest.mark.parametrize(
+    ("history", "counted"),
+    [
+        ((op(Kind.CHARGE),), [(P, False)]),
+        ((op(Kind.CHARGE), op(Kind.REFUND, 2, amount_minor=None)), [(P, True)]),
+        ((op(Kind.CHARGE), op(Kind.REFUND, 2, amount_minor=3_000)), [(P, False)]),
+        ((op(Kind.CHARGE), chargeback(), seen(PaymentStatus.CHARGED_BACK, 3_000)), [(P, True)]),
+        ((op(Kind.CHARGE, state=State.DECLINED), op(Kind.AUTHORIZATION)), []),
+        ((op(Kind.CHARGE, order_id="another order"),), []),
+        (
+            (op(Kind.CHARGE), page(CheckoutKind.PREAPPROVAL, CheckoutState.COMPLETED, payment_id="2", updated_at_ms=1)),
+            [("2", False), (P, False)],
+        ),
+    ],
+    ids=lambda each: str(each) if isinstance(each, list) else "",
+)
+def test_the_payments_of_an_order_with_what_was_given_back(
+    history: tuple[object, ...], counted: list[tuple[str, bool]]
+) -> None:
+    """Each that took money, the oldest first, is marked where the balance has nothing left of it."""
+    found = payments_in(facts_of(*history), (), now_ms=4_000)
+    assert [(each.payment_id, each.is_given_back) for each in found] == counted
+
+
+def test_payments_of_other_owners_are_among_those_of_the_order() -> None:
+    """An import and a plan have rows of their own; what they name of another order isn't taken."""
+    before = msgspec.structs.replace(PAID, order_id=ORDER, at_ms=1)
+    later = msgspec.structs.replace(OTHER, order_id=ORDER, at_ms=9_000)
+    elsewhere = msgspec.structs.replace(OTHER, order_id="another order")
+    found = payments_in(facts_of(op(Kind.CHARGE, payment_id="7")), (later, elsewhere, before), now_ms=4_000)
+    assert [each.payment_id for each in found] == [before.payment_id, "7", later.payment_id]
 
 
 def balance(left_minor: int | None, *, payment_id: str | None, origin: str = "op_9") -> PaymentBalance:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,9 @@ from payrelay.core.orders.figures import DoubtKind, PaymentBalance
 from payrelay.core.orders.refunding import (
     NAMED_MAX,
     Obstacle,
+    RefundPlan,
     figures_sentence,
+    payment_in,
     plan_refund,
     refusal_sentence,
     standing_of,
@@ -33,7 +36,7 @@ REFUNDED, TAKEN_BACK = PaymentStatus.REFUNDED, PaymentStatus.CHARGED_BACK
 GONE, TAKEN, MORE = Obstacle.GIVEN_BACK, Obstacle.CHARGED_BACK, Obstacle.MORE_THAN_LEFT
 PART_BACK = chargeback(part_minor=3_000)
 
-CONTRADICTED = {DoubtKind.DIFFERENT_AMOUNTS, DoubtKind.REFUND_NOT_MADE_HERE}
+CONTRADICTED = {DoubtKind.DIFFERENT_AMOUNTS}
 
 
 class Row(NamedTuple):
@@ -81,7 +84,36 @@ ROWS = (
     Row(
         "a refund made elsewhere, of which nobody says how much",
         (CHARGE, seen(REFUNDED)),
-        {None: GONE, 4_000: 4_000, 9_999: 9_999, 10_000: GONE},
+        {None: GONE, 1: GONE, 4_000: GONE, 9_999: GONE, 10_000: GONE},
+    ),
+    Row(
+        "a refund made elsewhere, and then a part here",
+        (CHARGE, returned(REFUNDED, 500), FORTY, seen(REFUNDED)),
+        {None: GONE, 1: GONE, 6_000: GONE},
+        "LKR 100.00 was paid, LKR 100.00 was given back by op_refund_2 (LKR 40.00), others and nothing is left",
+    ),
+    Row(
+        "a refund made elsewhere, and then a status that nobody knows",
+        (CHARGE, returned(REFUNDED, 500), seen(PaymentStatus.OTHER)),
+        {None: GONE, 1: GONE},
+    ),
+    Row("imported as refunded, and then a part here", (imported(REFUNDED), FORTY), {None: GONE, 1: GONE, 6_000: GONE}),
+    Row(
+        "a part by the bank, the rest here, and a record that shows a refund",
+        (CHARGE, PART_BACK, op(Kind.REFUND, 4, amount_minor=7_000), seen(REFUNDED, at_ms=9_000)),
+        {None: TAKEN, 1: TAKEN},
+    ),
+    Row(
+        "the whole by the bank, a part here, and a record that shows a refund",
+        (CHARGE, chargeback(), FORTY, seen(PaymentStatus.REFUND_REQUESTED, at_ms=9_000)),
+        {None: TAKEN, 1: TAKEN},
+    ),
+    Row(
+        "the whole by the bank, and the whole here",
+        (CHARGE, chargeback(), WHOLE),
+        {None: GONE, 1: GONE},
+        "LKR 100.00 was paid, LKR 100.00 was given back by op_refund_1 (LKR 100.00), the payment was charged back as"
+        " well and nothing is left",
     ),
     Row("imported as refunded", (imported(REFUNDED),), {None: GONE, 1: GONE}),
     Row(
@@ -143,7 +175,7 @@ ASKED = [(row, asked, answer) for row in ROWS for asked, answer in row.answers.i
 
 def payment_of(facts: OrderFacts) -> PaymentBalance | None:
     """The balance of payment P."""
-    return balance_of(facts, now_ms=NOW_MS).payment(P)
+    return payment_in(balance_of(facts, now_ms=NOW_MS), P)
 
 
 @pytest.mark.parametrize(("row", "asked", "answer"), ASKED, ids=[f"{row.name}: {asked}" for row, asked, _ in ASKED])
@@ -157,6 +189,19 @@ def test_what_is_sent_or_in_the_way(row: Row, asked: int | None, answer: int | O
         assert (plan.obstacle, plan.amount_minor) == (None, answer)
     if row.told:
         assert figures_sentence(payment, [WHOLE.id, FORTY.id, SIXTY.id]) == row.told
+
+
+@pytest.mark.parametrize("asked", [None, 1, 10_000])
+def test_what_is_not_added_up_is_in_the_way(asked: int | None) -> None:
+    """A payment with more than is read has been refunded any number of times: nobody may take it for untouched."""
+    facts = msgspec.structs.replace(facts_of(CHARGE, order_id=None, payment_id=P), is_complete=False)
+    payment = payment_in(balance_of(facts, now_ms=NOW_MS), P)
+    assert payment is not None
+    assert plan_refund(payment, asked) == RefundPlan(amount_minor=asked, obstacle=Obstacle.NOT_ADDED_UP)
+    assert refusal_sentence(payment, Obstacle.NOT_ADDED_UP) == (
+        "nothing says what is left of this payment: more is stored of this payment than the service adds up at once"
+    )
+    assert standing_of(payment) not in {standing_of(None), standing_of(payment_of(facts_of(CHARGE)))}
 
 
 def test_a_refusal_says_what_is_not_certain() -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.core.reconciliation.worlds import COMPLETE, DAY, ZONE, payment
 from tests.draws import examples
 
-from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
+from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, decimal_text
 from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine
+from payrelay.core.reconciliation.files.amounts import AmountReader
 from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile, ProfileError, read_profile
 from payrelay.core.reconciliation.files.statement_files import (
     HEADER_WITHIN,
@@ -118,7 +119,9 @@ def test_a_wrong_line_is_refused_by_its_number(row: str, reason: str) -> None:
         ((), "the file is empty"),
         (("payment_id,amount", "1,5"), "line 1: the header lacks date"),
         ((f"{HEADER},date", ROW), "line 1: the header has date twice"),
-        ((HEADER, '1,"A'), "is not CSV"),
+        ((HEADER, '1,"A'), "^line 2: is not CSV"),
+        ((HEADER, ROW, '1,"A', ROW, ROW), "^the row of the lines 3 to 5: is not CSV: .*; is a quote not closed"),
+        ((HEADER, ROW, '1,"A', ROW, '1,"A",5'), "^the row of the lines 3 to 5: is not CSV: .*; is a quote not closed"),
     ],
 )
 def test_what_is_no_such_file_is_refused_as_a_whole(rows: tuple[str, ...], reason: str) -> None:
@@ -152,6 +155,60 @@ def test_amounts_are_read_as_they_are_written_anywhere(thousands: str, decimal: 
     assert found.amount_minor == 123_456_780
 
 
+_NO_NUMBER, _TOO_LONG = "must be a number", "must have at most 2 decimals"
+
+
+@pytest.mark.parametrize(
+    ("thousands", "decimal", "amount", "reason"),
+    [
+        *(
+            (thousands, ",", amount, "must be a number, such as 2510,00")
+            for thousands in ("", " ", "'")
+            for amount in ("1.250", "1.25", "1.250,00", "12.5", "1.250.000", ".5", "1.")
+        ),
+        (".", ",", "1.25", _NO_NUMBER),
+        (".", ",", "1.250.5", _NO_NUMBER),
+        (".", ",", "1,250", _TOO_LONG),
+        *((thousands, ".", "1.250", _TOO_LONG) for thousands in ("", " ", "'", ",")),
+        (",", ".", "2510.000", _TOO_LONG),
+        (",", ".", "1,250.0000", _TOO_LONG),
+        (",", ".", "0.000", _TOO_LONG),
+        (",", ".", "1.250,00", _NO_NUMBER),
+        (",", ".", "1.250.000", _NO_NUMBER),
+        (",", ".", "1.2 5", _NO_NUMBER),
+        (",", ".", "5.", _NO_NUMBER),
+        (",", ".", ".5", _NO_NUMBER),
+        (",", ".", "1.\u0662\u0665", _NO_NUMBER),
+        ("'", ".", "1,250.00", _NO_NUMBER),
+        ("", "-", "1.250", _NO_NUMBER),
+    ],
+)
+@pytest.mark.parametrize("sign", ["", "-", "()"])
+def test_only_the_profiles_own_marks_stand_between_digits(
+    sign: str, thousands: str, decimal: str, amount: str, reason: str
+) -> None:
+    """Half of the world writes 1.250 for a thousand: as 1.25 the line would be agreed at a thousandth of its money."""
+    profile = msgspec.structs.replace(BANK, thousands=thousands, decimal=decimal, movement=Movement.BANK)
+    signed = f"({amount})" if sign == "()" else f"{sign}{amount}"
+    [refused] = read("date,amount,currency,reference,text,payout_id", f'2026-11-22,"{signed}",LKR,r,,', profile=profile)
+    assert isinstance(refused, RefusedLine)
+    assert refused.number == 2
+    assert refused.reason.startswith(f"amount: {reason}")
+
+
+@given(st.sampled_from(",.'- \u00a0"), st.sampled_from(",."), st.text("0123456789,.' -()+\u00a0", max_size=12))
+def test_an_amount_that_is_read_is_what_its_digits_say(thousands: str, decimal: str, text: str) -> None:
+    """Written again with the profile's decimal mark alone, it has the same digits: none was dropped or moved."""
+    reader = AmountReader("" if thousands == decimal else thousands, decimal)
+    try:
+        amount_minor = reader.minor(text, may_be_0=True)
+    except AmountError:
+        return
+    whole, _, rest = text.strip("()+- ").partition(decimal)
+    digits = "".join(filter(str.isdigit, whole)) + rest.strip().ljust(2, "0")
+    assert amount_minor == int(digits)
+
+
 def test_what_a_bank_writes_around_its_table_is_passed_over() -> None:
     """The account and the period stand above the header, and a line of thanks below."""
     profile = msgspec.structs.replace(BANK, skipped=("end of statement",))
@@ -181,7 +238,7 @@ def test_a_file_without_a_header_is_not_searched_to_its_end() -> None:
 def test_a_row_of_many_lines_is_refused() -> None:
     """A quote that isn't closed, or a file of nothing else, must not fill the memory."""
     assert len(read(HEADER, '"a\nb",' * 400, ROW)) == 2
-    with pytest.raises(StatementUnreadableError, match=r"line 1002: a row has more than 1000 lines"):
+    with pytest.raises(StatementUnreadableError, match=r"^line 2: a row has more than 1000 lines"):
         read(HEADER, '"', *['","'] * ROW_LINES_MAX)
 
 

@@ -1,18 +1,26 @@
 """What became of a chargeback: how much of it counts, whether it was won, and whether it came again."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import pytest
 from tests.flows.inbox_world import MERCHANT, PAYMENT_ID, InboxWorld, body_of, inbox_world, payment_of
 
+from payrelay.core.money import decimal_text, money_text
 from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.orders.figures import DoubtKind, PaymentBalance
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.payment import PaymentStatus
+from payrelay.flows.console.cases.told_moments import of_chargeback
 from payrelay.flows.order_balance import read_balance
+from payrelay.flows.payments.find_operations import chargebacks_of
+from payrelay.store.engine.database import Statement, all_rows
+from payrelay.store.engine.queries import query
+
+TOLD: Final = query("SELECT data FROM outbox WHERE type = 'payment.charged_back'")
 
 
 @pytest.fixture
@@ -54,6 +62,27 @@ async def test_a_chargeback_of_a_part_is_a_part_that_nobody_signed(world: InboxW
     found = await balance(world)
     assert (found.charged_back_minor, found.left_minor) == (40_000, 60_000)
     assert [each.kind for each in found.doubts] == [DoubtKind.PART_NOT_SIGNED]
+
+
+@pytest.mark.parametrize(
+    ("fields", "amount_minor"),
+    [({}, 100_000), ({"captured_amount": "400.00"}, 40_000), ({"captured_amount": "1000.00"}, 100_000)],
+)
+async def test_everybody_is_told_what_was_charged_back(
+    world: InboxWorld, fields: dict[str, str], amount_minor: int
+) -> None:
+    """A shop books the event's amount as lost: the whole in place of a part would hide what it still has."""
+    await charged_back(world, **fields)
+    amount = decimal_text(amount_minor)
+    [(data,)] = await world.database.read(all_rows(Statement(TOLD, ())))
+    assert json.loads(str(data))["amount"] == amount
+
+    operation = await world.world.operation()
+    [shown] = await chargebacks_of(world.relay, operation.id)
+    assert bytes(shown.amount).decode() == amount
+    [kept] = await world.relay.chargebacks.of_operation(operation.id)
+    assert kept.charged_back_minor == amount_minor == (await balance(world)).charged_back_minor
+    assert money_text(amount_minor, "LKR") in of_chargeback(kept, is_won=False).text
 
 
 @pytest.mark.parametrize("part", ["1000.00", "1000.01", "0.00", "0400.0", "much", ""])

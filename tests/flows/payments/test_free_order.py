@@ -165,7 +165,7 @@ async def test_nobody_learns_of_anothers_page_or_charge(world: World) -> None:
     page = await opened(relay)
     refusal = await refusal_of_charge(world, relay, principal="kiosk")
     assert refusal is not None
-    with pytest.raises(Refusal, match="wait until it has ended$") as beside:
+    with pytest.raises(Refusal, match=r"wait until it has ended$") as beside:
         await open_checkout(relay, asked("k-3", principal="kiosk"), new())
     for each in (refusal, beside.value):
         assert (each.code, each.checkout_id) == (Code.IN_PROGRESS, None)

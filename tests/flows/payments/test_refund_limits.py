@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.databases import sqlite_url
+from tests.digests import digests_of
 from tests.draws import examples
 from tests.flows.inbox_world import payment_of
 from tests.flows.world import CHARGE, Inline, World, asked, opened, outcome_of
@@ -29,8 +31,9 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.recovery.decisions.decide_held import decide_held
 from payrelay.flows.recovery.hold import hold
-from payrelay.flows.refunds.limits import RefundByPerson, read_money
+from payrelay.flows.refunds.limits import RefundByPerson, all_of, read_money
 from payrelay.store import open_database
+from payrelay.store.orders.facts import Orders
 
 P: Final = "320025000001"
 PAID: Final = 100_000
@@ -67,9 +70,10 @@ async def charged(world: World) -> str:
 
 
 async def shows(world: World, status: PaymentStatus) -> None:
-    """Has the gateway's record of the payment been read just now."""
+    """Has the gateway's record of the payment been read just now; a moment passes."""
     seen = (payment_of(payment_id=P, status=status),)
     await world.relay.read_cache.note_payments(world.account.merchant, seen, seen_at_ms=world.clock.now_ms())
+    world.clock.passed_ms += 1
 
 
 def refunds(world: World) -> list[Refund]:
@@ -185,6 +189,77 @@ async def test_a_person_sees_the_figures_and_insists_against_these_alone(world: 
     assert refunds(world) == [WHOLE, part(1), WHOLE]
     [first, *_] = await world.journal.history((await world.operation()).id)
     assert first.evidence.insisted == insisting.insists
+
+
+@pytest.mark.parametrize("status", [PaymentStatus.REFUND_REQUESTED, PaymentStatus.REFUNDED])
+async def test_what_was_refunded_elsewhere_is_not_refunded_by_a_key(world: World, status: PaymentStatus) -> None:
+    """The record doesn't say how much went back in the portal: a part beside the whole would be the customer's twice.
+
+    A refund on which a person insists doesn't explain what the record showed before it.
+    """
+    merchant = await charged(world)
+    await shows(world, status)
+    for number, amount_minor in enumerate([1_000, PAID, None]):
+        error = await refused(world, f"k-{number}", part(amount_minor))
+        assert (error.code, "a refund that the service didn't make" in error.msg) == (Code.CONFLICT, True)
+    seen = standing_of((await read_money(world.relay, merchant, P)).payment)
+    insisting = RefundByPerson(seen=seen, insists="the portal's refund was of a part; the record shows no parts")
+    await refund(world.relay, asked("k-3"), part(1_000), person=insisting)
+    await shows(world, PaymentStatus.REFUNDED)
+    money = (await read_money(world.relay, merchant, P)).payment
+
+    assert money is not None
+    assert (money.given_back_minor, money.is_certain) == (PAID, False)
+    for number, amount_minor in enumerate([None, 1]):
+        assert (await refused(world, f"l-{number}", part(amount_minor))).code is Code.CONFLICT
+    assert refunds(world) == [part(1_000)]
+
+
+async def test_a_part_made_here_leaves_the_rest(world: World) -> None:
+    """What the record shows after the refund was asked for may be that refund, and the rest is the customer's."""
+    await charged(world)
+    await refund(world.relay, asked("k-1"), part(1_000))
+    await shows(world, PaymentStatus.REFUND_REQUESTED)
+    await refund(world.relay, asked("k-2"), WHOLE)
+    assert refunds(world) == [part(1_000), part(99_000)]
+
+
+def adds_up(world: World, rows_max: int) -> None:
+    """Has so many rows of one kind be added up, at most."""
+    world.relay = replace(world.relay, orders=Orders(digests_of(world.database), rows_max=rows_max))
+
+
+async def test_what_is_not_added_up_is_not_refunded_by_a_key(world: World) -> None:
+    """A payment with hundreds of operations has limits as any other; a person is told so, and may insist."""
+    merchant = await charged(world)
+    await refund(world.relay, asked("k-1"), part(1_000))
+    adds_up(world, 1)
+    for number, amount_minor in enumerate([None, 1, PAID]):
+        error = await refused(world, f"l-{number}", part(amount_minor))
+        assert (error.code, "more is stored of this payment" in error.msg) == (Code.CONFLICT, True)
+    money = await read_money(world.relay, merchant, P)
+    assert all_of(money) == "more is stored of this payment than the service adds up at once"
+    person = RefundByPerson(seen=standing_of(money.payment))
+    assert "nothing says what is left" in (await refused(world, "k-2", part(1), person)).msg
+    insisting = msgspec.structs.replace(person, insists="added up by hand: 990.00 is left")
+    await refund(world.relay, asked("k-3"), part(1), person=insisting)
+    assert refunds(world) == [part(1_000), part(1)]
+
+
+async def test_what_is_not_added_up_any_more_is_not_refunded(world: World) -> None:
+    """Another refund came between, and is one too many. The one that is stored is not one too many itself."""
+    await charged(world)
+    adds_up(world, 1)
+    await refund(world.relay, asked("k-1"), part(1))
+    adds_up(world, 2)
+
+    async def other() -> None:
+        await refund(world.relay, asked("between"), part(2))
+
+    world.steps.put("accept", other, first=world.steps.passed.count("accept") + 1)
+    error = await refused(world, "k-2", part(3))
+    assert (error.code, "nothing says what is left" in error.msg) == (Code.CONFLICT, True)
+    assert refunds(world) == [part(1), part(2)]
 
 
 async def held(world: World, call: Refund) -> Operation:

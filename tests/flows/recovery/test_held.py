@@ -246,6 +246,18 @@ async def test_what_is_held_is_not_sent_beside_an_open_page(world: World) -> Non
     assert (await world.operation()).state is State.HELD
 
 
+async def test_what_was_held_without_its_key_is_not_sent_where_the_one_with_it_succeeded(world: World) -> None:
+    """The request with the key got its answer in the same recovery, right before its repeat was held."""
+    await charge(world.relay, asked("k-1"), AUTHORIZATION)
+    sent = len(world.account.sent)
+    await held(world, request=asked(None))
+    with pytest.raises(Refusal, match="an equal request with a key was carried out as op_") as refused:
+        await decided(world, HeldDecision.SEND)
+
+    assert (refused.value.code, len(world.account.sent)) == (Code.CONFLICT, sent)
+    assert (await world.operation()).state is State.HELD
+
+
 async def test_another_merchants_account_sends_nothing(world: World) -> None:
     """The settings name another merchant since: its gateway has nothing to do with this request."""
     await held(world)

@@ -10,12 +10,14 @@ from tests.store.conftest import Book, Tamper
 from tests.store.test_chargebacks import CHARGEBACK, EVENT
 from tests.store.test_checkouts import DETAILS
 
+from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.orders.balance import balance_of
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.figures import DoubtKind
+from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact
@@ -86,11 +88,15 @@ class Shop:
 
     async def seen(self, status: PaymentStatus, payment_id: str = "1", *, at_ms: int = 5_000) -> None:
         """Notes what the gateway's record showed."""
-        record: Payment = msgspec.structs.replace(
-            samples.PAYMENT, payment_id=payment_id, order_id=ORDER, status=status, amount_minor=100_000
-        )
         readings = ReadingStore(self._book.database, SEAL, self._rows)
-        await readings.note_payments(MERCHANT, [record], at_ms)
+        await readings.note_payments(MERCHANT, [_record(status, payment_id)], at_ms)
+
+    async def answered(self, status: PaymentStatus, *, at_ms: int) -> None:
+        """Notes what the gateway's record of payment 1 showed, with the answer that showed it."""
+        readings = ReadingStore(self._book.database, SEAL, self._rows)
+        reading = Reading(code=None, msg="", raw_data=b"[]")
+        call = PaymentsOfOrder(order_id=ORDER)
+        await readings.keep(MERCHANT, call, reading, [_record(status, "1")], read_at_ms=at_ms)
 
     async def charged_back(self, payment_id: str = "1") -> None:
         """Stores a chargeback."""
@@ -130,6 +136,12 @@ def shop(book: Book) -> Shop:
 def orders(database: Database) -> Orders:
     """Gives what is under test."""
     return Orders(digests_of(database))
+
+
+def _record(status: PaymentStatus, payment_id: str) -> Payment:
+    return msgspec.structs.replace(
+        samples.PAYMENT, payment_id=payment_id, order_id=ORDER, status=status, amount_minor=100_000
+    )
 
 
 def shape(facts: OrderFacts) -> dict[str, list[str]]:
@@ -275,9 +287,33 @@ async def test_a_record_that_shows_a_refund_no_more_is_remembered(shop: Shop, or
     assert [(each.payments[0].left_minor, each.is_certain) for each in (gone, back)] == [(0, True), (100_000, True)]
 
 
-async def test_an_older_look_at_a_record_changes_nothing(shop: Shop, orders: Orders) -> None:
-    """Two answers of the gateway may be stored in the wrong order."""
-    await shop.seen(PaymentStatus.REFUNDED, at_ms=5_000)
-    await shop.seen(PaymentStatus.REFUNDED, at_ms=4_000)
+RECEIVED, REQUESTED, REFUNDED = PaymentStatus.RECEIVED, PaymentStatus.REFUND_REQUESTED, PaymentStatus.REFUNDED
+
+
+@pytest.mark.parametrize(
+    ("looks", "returned"),
+    [
+        ([(REFUNDED, 5), (REFUNDED, 6)], {REFUNDED: 5}),
+        ([(REFUNDED, 5), (REFUNDED, 4)], {REFUNDED: 4}),
+        ([(REQUESTED, 5), (REFUNDED, 6), (REQUESTED, 7)], {REQUESTED: 5, REFUNDED: 6}),
+        ([(RECEIVED, 4), (REFUNDED, 5)], {RECEIVED: 4, REFUNDED: 5}),
+        ([(REFUNDED, 5), (RECEIVED, 6)], {REFUNDED: 5}),
+        ([(REFUNDED, 5), (RECEIVED, 6), (REFUNDED, 7), (REFUNDED, 8)], {RECEIVED: 6, REFUNDED: 7}),
+        ([(REFUNDED, 5), (RECEIVED, 6), (REQUESTED, 7), (REFUNDED, 8)], {RECEIVED: 6, REQUESTED: 7, REFUNDED: 8}),
+        ([(REFUNDED, 5), (RECEIVED, 6), (REFUNDED, 8), (REFUNDED, 4)], {RECEIVED: 6, REFUNDED: 8}),
+        ([(RECEIVED, 4), (REFUNDED, 5), (RECEIVED, 6), (REFUNDED, 7)], {RECEIVED: 6, REFUNDED: 7}),
+        ([(RECEIVED, 6), (REFUNDED, 5)], {REFUNDED: 5}),
+    ],
+)
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_a_return_is_noted_at_its_first_look(
+    shop: Shop, orders: Orders, looks: list[tuple[PaymentStatus, int]], returned: dict[str, int], *, is_kept: bool
+) -> None:
+    """A refund that is asked for later doesn't explain it. It is counted anew once the record showed it as received.
+
+    Two answers of the gateway may be stored in the wrong order.
+    """
+    for status, at_ms in looks:
+        await (shop.answered if is_kept else shop.seen)(status, at_ms=at_ms)
     facts = await orders.facts_of_order(MERCHANT, ORDER)
-    assert [each.seen_at_ms for each in facts.returned] == [5_000]
+    assert {each.status: each.seen_at_ms for each in facts.returned} == returned

@@ -95,9 +95,14 @@ class Till:
         """A subscription that begins on a page."""
         return await self._completed(order_id, principal, payment_id, kind=CheckoutKind.RECURRING)
 
-    async def fee(self, order_id: str, *, principal: str = "shop", payment_id: str | None = None) -> str:
-        """The fee of an approval."""
+    async def approval(self, order_id: str, *, principal: str = "shop", payment_id: str | None = None) -> str:
+        """An approval that charges an amount with it."""
         return await self._completed(order_id, principal, payment_id, kind=CheckoutKind.PREAPPROVAL)
+
+    async def fee(self, order_id: str, *, principal: str = "shop", payment_id: str | None = None) -> str:
+        """The fee of an approval that charges nothing."""
+        nothing = {"amount_minor": None, "first_minor": None}
+        return await self._completed(order_id, principal, payment_id, kind=CheckoutKind.PREAPPROVAL, **nothing)
 
     async def imported(self, order_id: str, *, principal: str = "shop", payment_id: str | None = None) -> str:
         """A payment from before Payrelay."""
@@ -206,7 +211,7 @@ def till(database: Database) -> Till:
 
 
 Way = Callable[..., Awaitable[str]]
-TAKING: Final = ("charge", "decided", "capture", "page", "late_page", "plan")
+TAKING: Final = ("charge", "decided", "capture", "page", "late_page", "plan", "approval")
 """The ways that make a further payment of an order."""
 BEFORE: Final = (*TAKING, "imported", "fee", "hold")
 FIRST_AND_SECOND: Final = [
@@ -217,7 +222,7 @@ FIRST_AND_SECOND: Final = [
 
 @pytest.mark.parametrize(("first", "second"), FIRST_AND_SECOND)
 async def test_each_way_beside_each_other_one(till: Till, first: str, second: str) -> None:
-    """One event and one alert name both payments; a fee and a hold are no payments of the order."""
+    """One event and one alert name both payments; the fee of an approval and a hold are no payments of the order."""
     is_again = second in TAKING and first in {*TAKING, "imported"}
     one = await getattr(till, first)("A-1")
     other = await getattr(till, second)("A-1")
@@ -229,7 +234,10 @@ async def test_each_way_beside_each_other_one(till: Till, first: str, second: st
     assert await till.alerts() == ([f"paid_again/{MERCHANT}/A-1/{other}"] if is_again else [])
 
 
-@pytest.mark.parametrize(("first", "second"), [("charge", "page"), ("page", "charge"), ("imported", "charge")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("charge", "page"), ("page", "charge"), ("approval", "charge"), ("charge", "approval"), ("imported", "charge")],
+)
 async def test_the_owners_of_both_are_told_and_nobody_reads_anothers_ids(till: Till, first: str, second: str) -> None:
     """A foreign payment is told as one that there is: no number, operation, page or amount of it."""
     one = await getattr(till, first)("A-1", principal="kiosk")

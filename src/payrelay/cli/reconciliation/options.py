@@ -63,18 +63,12 @@ def _days_of(text: str) -> tuple[date, date]:
 
 def amount_of(text: str | None) -> int | None:
     """Reads a sum, in hundredths; raises CommandError."""
-    from payrelay.core.money import AmountError
-    from payrelay.core.reconciliation.files.amounts import AmountReader, is_negative
+    from payrelay.core.money import AmountError, typed_minor
 
-    if text is None:
-        return None
     try:
-        amount_minor = AmountReader().minor(text, may_be_0=True)
-    except AmountError:
-        amount_minor = None
-    if amount_minor is None or is_negative(text):
-        raise CommandError(f"--total: {text} is no amount such as 1234500.00")
-    return amount_minor
+        return None if text is None else typed_minor(text, may_be_0=True)
+    except AmountError as error:
+        raise CommandError(f"--total: {text} is no amount such as 1234500.00: it {error}") from None
 
 
 def profile_of(text: str) -> "Profile":

@@ -43,11 +43,10 @@ def balance_of(facts: OrderFacts, *, now_ms: int) -> OrderBalance:
     order_id = facts.order_id or _order_of(facts)
     if not facts.is_complete:
         too_many = Doubt(kind=DoubtKind.TOO_MANY, id=facts.order_id or facts.payment_id or "")
-        return OrderBalance(order_id=order_id, doubts=(too_many,), is_complete=False)
+        doubts = {too_many, *_of_all(facts)}
+        return OrderBalance(order_id=order_id, doubts=tuple(sorted(doubts, key=repr)), is_complete=False)
     payments: list[PaymentBalance] = []
-    doubts = {Doubt(kind=DoubtKind.FORGED, id=each) for each in facts.wrong}
-    if facts.may_lack_more:
-        doubts.add(Doubt(kind=DoubtKind.LOST_COMMITS, id=facts.order_id or facts.payment_id or ""))
+    doubts = {*_of_all(facts)}
     for each in facts_of_payments(facts):
         balance = _balance(each, order_id, now_ms)
         if balance is None:
@@ -62,6 +61,14 @@ def balance_of(facts: OrderFacts, *, now_ms: int) -> OrderBalance:
         payments=tuple(payments),
         doubts=tuple(sorted(doubts, key=repr)),
     )
+
+
+def _of_all(facts: OrderFacts) -> Iterator[Doubt]:
+    """Gives what isn't certain of everything that was read."""
+    for each in facts.wrong:
+        yield Doubt(kind=DoubtKind.FORGED, id=each)
+    if facts.may_lack_more:
+        yield Doubt(kind=DoubtKind.LOST_COMMITS, id=facts.order_id or facts.payment_id or "")
 
 
 def _balance(facts: PaymentFacts, order_id: str | None, now_ms: int) -> PaymentBalance | None:

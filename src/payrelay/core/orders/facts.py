@@ -48,7 +48,10 @@ class SeenFact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReturnSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """When the gateway's record last showed a payment as given back, or as charged back."""
+    """When the gateway's record first showed a payment as given back, or as charged back, since it showed it received.
+
+    With the status RECEIVED: when it last showed that before it showed the payment as given back or charged back.
+    """
 
     payment_id: str
     status: PaymentStatus

@@ -6,14 +6,17 @@ Rules:
 2. A record shows no parts. So it says of a payment that had parts refunded neither that all of it was, nor that a part
    wasn't.
 3. A record that shows a payment as received, and that showed it as refunded after the refund was asked for, says that
-   the refund failed. A record that shows it as received since the chargeback says that the chargeback was won.
-4. What was given back and charged back is never more than what was paid. What is more is a doubt.
+   the refund failed. A record that shows it as received since the chargeback says that the chargeback was won. Until it
+   does, what a record showed counts, whatever it shows later.
+4. A refund that was made here explains what a record or an import showed at the moment at which it was asked for, or
+   later. What was shown before was given back elsewhere, and nothing says how much: it counts as the whole, as a doubt.
+5. What was given back and charged back is never more than what was paid. What is more is a doubt.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from payrelay.core.orders.facts import ChargebackFact, SeenFact
+from payrelay.core.orders.facts import ChargebackFact, ReturnSeen, SeenFact
 from payrelay.core.orders.figures import Doubt, DoubtKind, Figure, FigureSource, Origin
 from payrelay.core.orders.joining import PaymentFacts
 from payrelay.core.orders.taken import Taken, about, of_operation, origin_of, record_of
@@ -42,12 +45,13 @@ def given_back_of(facts: PaymentFacts, taken: Taken, payment_id: str | None) -> 
         for each in made
         if each not in own
     ]
-    elsewhere = _given_back_elsewhere(facts, taken) if _explains_nothing(facts, standing) else []
-    if elsewhere:
+    elsewhere = _given_back_elsewhere(facts, taken, standing)
+    if any(each.source is FigureSource.IMPORT for each in elsewhere):
+        wanted_minor += taken.minor or 0
+    elif elsewhere:
         wanted_minor = max(wanted_minor, taken.minor or 0)
-        origins += elsewhere
-        if not any(each.source is FigureSource.IMPORT for each in elsewhere):
-            doubts += [about(DoubtKind.REFUND_NOT_MADE_HERE, each, payment_id) for each in elsewhere]
+        doubts += [about(DoubtKind.REFUND_NOT_MADE_HERE, each, payment_id) for each in elsewhere]
+    origins += elsewhere
     doubts += [
         about(DoubtKind.REFUND_NOT_SHOWN, of_operation(Figure.GIVEN_BACK, each), payment_id)
         for each in _not_shown(standing, facts, taken)
@@ -135,56 +139,66 @@ def _not_shown(standing: list[Operation], facts: PaymentFacts, taken: Taken) -> 
     return [each for each in standing if _is_whole(each, taken) and each.updated_at_ms < record.seen_at_ms]
 
 
-def _explains_nothing(facts: PaymentFacts, standing: list[Operation]) -> bool:
-    """Tells whether nothing that was asked for here can be what a record or an import shows as given back.
-
-    A refund of a part that was made here, or may have been, may be all that the record shows.
-    """
+def _given_back_elsewhere(facts: PaymentFacts, taken: Taken, standing: list[Operation]) -> list[Origin]:
+    """Gives what shows a refund that none made here explains: neither one that stands, nor a part that may yet."""
     may_be_parts = [each for each in facts.operations if each.kind is Kind.REFUND and each.state in OPEN_STATES]
-    return not standing and all(each.amount_minor is None for each in may_be_parts)
-
-
-def _given_back_elsewhere(facts: PaymentFacts, taken: Taken) -> list[Origin]:
-    record = record_of(facts)
+    explaining = [*standing, *(each for each in may_be_parts if each.amount_minor is not None)]
+    asked_ms = min((each.created_at_ms for each in explaining), default=None)
     found = [
         origin_of(Figure.GIVEN_BACK, FigureSource.IMPORT, each.place, each.amount_minor, each.currency)
         for each in facts.imported
-        if each.status in REFUND_STATUSES and not _is_received_since(facts, each.imported_at_ms)
+        if each.status in REFUND_STATUSES
+        and not _is_received_since(facts, each.imported_at_ms)
+        and (asked_ms is None or each.imported_at_ms < asked_ms)
     ]
-    if record is not None and record.status in REFUND_STATUSES:
-        found.append(origin_of(Figure.GIVEN_BACK, FigureSource.RECORD, record.payment_id, taken.minor, taken.currency))
+    shown = _first_shown(facts, REFUND_STATUSES)
+    if shown is not None and (asked_ms is None or shown.seen_at_ms < asked_ms):
+        found.append(origin_of(Figure.GIVEN_BACK, FigureSource.RECORD, shown.payment_id, taken.minor, taken.currency))
     return found
 
 
 def _charged_back_by(facts: PaymentFacts, taken: Taken) -> list[Origin]:
     """Gives what says that a payment is charged back, and that nothing later contradicts."""
-    record = record_of(facts)
-    found = [_of_chargeback(each) for each in facts.chargebacks if not is_won(each.noted_at_ms, record)]
+    found = [
+        _of_chargeback(each) for each in facts.chargebacks if not is_won(each.noted_at_ms, facts.seen, facts.returned)
+    ]
     found += [
         origin_of(Figure.CHARGED_BACK, FigureSource.IMPORT, each.place, each.amount_minor, each.currency)
         for each in facts.imported
         if each.status is PaymentStatus.CHARGED_BACK and not _is_received_since(facts, each.imported_at_ms)
     ]
-    if record is not None and record.status is PaymentStatus.CHARGED_BACK:
-        found.append(
-            origin_of(Figure.CHARGED_BACK, FigureSource.RECORD, record.payment_id, taken.minor, taken.currency)
-        )
+    shown = _first_shown(facts, {PaymentStatus.CHARGED_BACK})
+    if shown is not None:
+        found.append(origin_of(Figure.CHARGED_BACK, FigureSource.RECORD, shown.payment_id, taken.minor, taken.currency))
     return found
 
 
-def is_won(noted_at_ms: int, record: SeenFact | None) -> bool:
-    """Tells whether a payment's record shows it as charged back no more.
+def is_won(noted_at_ms: int, seen: Iterable[SeenFact], returned: Iterable[ReturnSeen]) -> bool:
+    """Tells whether a payment's record showed it as received since its chargeback, and so as charged back no more.
 
-    The record was the proof of the chargeback, at ``noted_at_ms``.
+    The record was the proof of the chargeback, at ``noted_at_ms``. A refund that it shows later proves nothing: what a
+    bank took a part of can be refunded, too.
     """
-    if record is None or record.seen_at_ms <= noted_at_ms:
-        return False
-    return record.status in REFUND_STATUSES or record.status is PaymentStatus.RECEIVED
+    return _last_received_ms(seen, returned) > noted_at_ms
 
 
 def _is_received_since(facts: PaymentFacts, at_ms: int) -> bool:
-    record = record_of(facts)
-    return record is not None and record.status is PaymentStatus.RECEIVED and record.seen_at_ms > at_ms
+    return _last_received_ms(facts.seen, facts.returned) > at_ms
+
+
+def _last_received_ms(seen: Iterable[SeenFact], returned: Iterable[ReturnSeen]) -> int:
+    """Gives when a record last showed a payment as received; less than every time where none is known."""
+    received = PaymentStatus.RECEIVED
+    times = [each.seen_at_ms for each in seen if each.status is received]
+    return max([*times, *(each.seen_at_ms for each in returned if each.status is received)], default=-1)
+
+
+def _first_shown(facts: PaymentFacts, statuses: Collection[PaymentStatus]) -> SeenFact | ReturnSeen | None:
+    """Gives the first time at which the record showed one of these since it showed the payment as received."""
+    received_ms = _last_received_ms(facts.seen, facts.returned)
+    noted: list[SeenFact | ReturnSeen] = [*facts.seen, *facts.returned]
+    shown = [each for each in noted if each.status in statuses and each.seen_at_ms > received_ms]
+    return min(shown, key=lambda each: (each.seen_at_ms, each.payment_id), default=None)
 
 
 def _of_chargeback(chargeback: ChargebackFact) -> Origin:

@@ -4,7 +4,8 @@ Rules:
 
 1. What counts took money, and was neither given back whole nor charged back. A hold takes none: its capture does.
 2. One payment may be known in several ways: by its number, or by what made it. It counts once.
-3. All payments of one plan count as one, and so do all captures of one hold. The fee of an approval doesn't count.
+3. All payments of one plan count as one, and so do all captures of one hold. An approval with an amount is a payment;
+   the fee of one that charges nothing doesn't count.
 4. An imported payment was there before. It is never the further one, and another payment may be further beside it.
 5. Each further payment is told once, with the oldest other one that counts: to the owners of both, each without the ids
    of what is another's.
@@ -105,11 +106,15 @@ def paid_on(checkout: Checkout) -> OrderPayment | None:
     """Gives the payment that a customer made on a page; None where none is known to have taken money.
 
     An authorization takes none before its capture, which is an operation. A plan may begin before its first payment.
+    An approval takes its amount, if it has one.
     """
-    is_paid = checkout.kind is CheckoutKind.PAYMENT or (
-        checkout.kind is CheckoutKind.RECURRING and checkout.payment_id is not None
-    )
-    if checkout.state is not CheckoutState.COMPLETED or not is_paid:
+    is_paid = {
+        CheckoutKind.PAYMENT: True,
+        CheckoutKind.PREAPPROVAL: checkout.amount_minor is not None,
+        CheckoutKind.AUTHORIZATION: False,
+        CheckoutKind.RECURRING: checkout.payment_id is not None,
+    }
+    if checkout.state is not CheckoutState.COMPLETED or not is_paid[checkout.kind]:
         return None
     return OrderPayment(
         merchant=checkout.merchant,

@@ -7,7 +7,8 @@ Rules:
 2. A refund without an amount is of all that is left. Once a part went back, the call names that rest: no gateway
    documents what it gives back otherwise.
 3. What a payment's record shows as charged back counts as charged back whole, unless a notification names a part. What
-   the record shows as refunded, and wasn't refunded here, may be a part: only a refund of the whole is too much then.
+   the record shows as refunded, and wasn't refunded here, may be a part or the whole: every refund is too much then.
+4. Where more is stored of a payment than is added up, nothing says what is left, and every refund is too much.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.money import money_text
-from payrelay.core.orders.figures import DoubtKind, Figure, FigureSource, PaymentBalance
+from payrelay.core.orders.figures import Doubt, DoubtKind, Figure, FigureSource, OrderBalance, PaymentBalance
 from payrelay.core.orders.sentences import returns_of
 
 NAMED_MAX: Final = 5
@@ -36,6 +37,7 @@ class Obstacle(StrEnum):
     CHARGED_BACK = "this payment was charged back"
     GIVEN_BACK = "this payment is already refunded"
     MORE_THAN_LEFT = "this refund is of more than is left of the payment"
+    NOT_ADDED_UP = "nothing says what is left of this payment"
 
 
 class RefundPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,8 +47,32 @@ class RefundPlan(msgspec.Struct, frozen=True, kw_only=True):
     obstacle: Obstacle | None = None
 
 
+def payment_in(balance: OrderBalance, payment_id: str) -> PaymentBalance | None:
+    """Gives what a refund of a payment is planned by; None where nothing is known of the payment.
+
+    Where the balance isn't complete, the payment is one without figures.
+    """
+    if balance.is_complete:
+        return balance.payment(payment_id)
+    return PaymentBalance(
+        id=payment_id,
+        payment_id=payment_id,
+        currency=None,
+        paid_minor=None,
+        held_minor=0,
+        held_until_ms=None,
+        given_back_minor=0,
+        charged_back_minor=0,
+        left_minor=None,
+        origins=(),
+        doubts=(Doubt(kind=DoubtKind.TOO_MANY, id=payment_id, payment_id=payment_id),),
+    )
+
+
 def plan_refund(payment: PaymentBalance | None, amount_minor: int | None) -> RefundPlan:
-    """Plans a refund of an amount, or without one; ``payment`` is None where nothing is known of it."""
+    """Plans a refund of an amount, or without one; ``payment`` is as ``payment_in`` gives it."""
+    if payment is not None and _has(payment, DoubtKind.TOO_MANY):
+        return RefundPlan(amount_minor=amount_minor, obstacle=Obstacle.NOT_ADDED_UP)
     if payment is None or not _has_moved(payment):
         return RefundPlan(amount_minor=amount_minor)
     if amount_minor is None:
@@ -60,6 +86,8 @@ def figures_sentence(payment: PaymentBalance | None, named: Iterable[str] = ()) 
     """Tells the figures of a payment; refunds made here are named by their ids where ``named`` has them."""
     if payment is None:
         return "nothing is known here of this payment"
+    if _has(payment, DoubtKind.TOO_MANY):
+        return "more is stored of this payment than the service adds up at once"
     currency, is_known = payment.currency, payment.paid_minor is not None
     parts = [f"{money_text(payment.paid_minor, currency)} was paid" if is_known else "nothing says how much was paid"]
     if payment.of(Figure.GIVEN_BACK):
@@ -67,7 +95,8 @@ def figures_sentence(payment: PaymentBalance | None, named: Iterable[str] = ()) 
         parts.append(f"{amount} was given back{_by(payment, frozenset(named))}")
     if payment.of(Figure.CHARGED_BACK):
         amount = money_text(payment.charged_back_minor, currency) if is_known else "it"
-        parts.append(f"{amount} was charged back")
+        is_beside = is_known and not payment.charged_back_minor
+        parts.append("the payment was charged back as well" if is_beside else f"{amount} was charged back")
     if is_known:
         left = money_text(payment.left_minor, currency) if payment.left_minor else "nothing"
         parts.append(f"{left} is left")
@@ -102,7 +131,7 @@ def _has_moved(payment: PaymentBalance) -> bool:
 def _plan_of_rest(payment: PaymentBalance) -> RefundPlan:
     """Plans a refund without an amount: of all that is left, by the figures."""
     has_gone = bool(payment.of(Figure.GIVEN_BACK) or payment.of(Figure.CHARGED_BACK))
-    may_be_left = payment.left_minor != 0 and not _is_all_gone(payment) and not _has_refund_elsewhere(payment)
+    may_be_left = payment.left_minor != 0 and not _is_all_gone(payment)
     if has_gone and not may_be_left:
         return RefundPlan(amount_minor=None, obstacle=_obstacle(payment))
     return RefundPlan(amount_minor=payment.left_minor if has_gone else None)
@@ -119,24 +148,17 @@ def _most_left(payment: PaymentBalance) -> int | None:
         return None
     paid_minor = max((each.amount_minor or 0 for each in others), default=0)
     more_minor = max(paid_minor - payment.paid_minor, 0)
-    # Of a refund that wasn't made here only that is known that it was of something.
-    left_minor = payment.paid_minor - 1 if _has_refund_elsewhere(payment) else payment.left_minor
-    return left_minor + more_minor
+    return payment.left_minor + more_minor
 
 
 def _is_all_gone(payment: PaymentBalance) -> bool:
-    """True where the payment went back as a whole, however much it was."""
+    """True where the payment went back as a whole, however much it was, or may have gone back so elsewhere."""
     is_part = bool(payment.left_minor) or _has(payment, DoubtKind.PART_NOT_SIGNED)
     if payment.of(Figure.CHARGED_BACK) and not is_part:
         return True
     return any(
-        each.source is FigureSource.IMPORT or (each.source is FigureSource.OPERATION and each.amount_minor is None)
-        for each in payment.of(Figure.GIVEN_BACK)
+        each.source is not FigureSource.OPERATION or each.amount_minor is None for each in payment.of(Figure.GIVEN_BACK)
     )
-
-
-def _has_refund_elsewhere(payment: PaymentBalance) -> bool:
-    return _has(payment, DoubtKind.REFUND_NOT_MADE_HERE)
 
 
 def _has(payment: PaymentBalance, kind: DoubtKind) -> bool:
@@ -152,7 +174,7 @@ def _obstacle(payment: PaymentBalance) -> Obstacle:
 
 def _by(payment: PaymentBalance, named: frozenset[str]) -> str:
     """Names the refunds that were made here, as far as they may be named."""
-    made = [each for each in returns_of(payment) if each.origin.source is FigureSource.OPERATION]
+    made = [each for each in returns_of(payment) if each.figure is Figure.GIVEN_BACK]
     own = [each for each in made if each.origin.id in named][:NAMED_MAX]
     if not own:
         return ""

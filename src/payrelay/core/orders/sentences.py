@@ -75,14 +75,16 @@ def left_of(payment: PaymentBalance) -> str:
 def returns_of(payment: PaymentBalance) -> list[Return]:
     """Gives what went back of a payment, each once: a refund that was made here, in the order in which they began.
 
-    A refund of the whole gave back what the others left. What only a file or the gateway's record tells is one return.
+    A refund of the whole gave back what the others left. What only a file or the gateway's record tells is one return
+    of the rest; how much isn't known where there is none.
     """
     given_back = payment.of(Figure.GIVEN_BACK)
     made = sorted((each for each in given_back if each.source is FigureSource.OPERATION), key=lambda each: each.id)
     shares = shares_of([each.amount_minor for each in made], payment.paid_minor)
     returns = [_return(each, share, payment) for each, share in zip(made, shares, strict=True)]
-    if not made:
-        returns += _told_elsewhere(given_back, payment.given_back_minor, payment)
+    elsewhere = tuple(each for each in given_back if each not in made)
+    rest_minor = payment.given_back_minor - sum(each or 0 for each in shares)
+    returns += _told_elsewhere(elsewhere, max(0, rest_minor), payment)
     return returns + _told_elsewhere(payment.of(Figure.CHARGED_BACK), payment.charged_back_minor, payment)
 
 
@@ -95,14 +97,19 @@ def status_text(status: PaymentStatus, known: PaymentBalance | None) -> str:
 
 
 def doubt_text(doubt: Doubt, name: str | None = None) -> str:
-    """Says what isn't certain; ``name`` is what people call the thing that it is about, None for its id."""
+    """Says what isn't certain; ``name`` is what people call the thing that it is about, None for its id.
+
+    An id stays as it is, also where the sentence begins with it.
+    """
     number = None if doubt.payment_id is None else f"payment {doubt.payment_id}"
     about: list[str | None] = [name] if name is not None else [number if doubt.id == doubt.payment_id else doubt.id]
     if name is None:
         about.append(money_text(doubt.amount_minor, doubt.currency))
     if doubt.payment_id is not None and doubt.payment_id not in str(about[0]):
         about.append(number)
-    return _sentence(f"{', '.join(filter(None, about)) or 'the order'}: {doubt.kind.sentence}")
+    text = f"{', '.join(filter(None, about)) or 'the order'}: {doubt.kind.sentence}"
+    is_id = name is None and doubt.id != doubt.payment_id and bool(doubt.id)
+    return f"{text}." if is_id else _sentence(text)
 
 
 def _said(balance: OrderBalance, when: Callable[[int], str]) -> Iterator[str]:

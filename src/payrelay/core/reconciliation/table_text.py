@@ -30,7 +30,8 @@ def rows_of(lines: Iterable[str], *, delimiter: str = ",") -> Iterator[tuple[int
     def of_one_row() -> Iterator[str]:
         for number, line in enumerate(lines, start=1):
             if number > read_to + ROW_LINES_MAX:
-                raise TableError(f"line {number}: a row has more than {ROW_LINES_MAX} lines: is a quote not closed?")
+                begun = f"line {read_to + 1}: a row has more than {ROW_LINES_MAX} lines"
+                raise TableError(f"{begun}: is a quote not closed?")
             yield line
 
     reader = csv.reader(of_one_row(), strict=True, delimiter=delimiter)
@@ -41,7 +42,9 @@ def rows_of(lines: Iterable[str], *, delimiter: str = ",") -> Iterator[tuple[int
             if any(fields):
                 yield reader.line_num, fields
     except csv.Error as error:
-        raise TableError(f"line {reader.line_num}: is not CSV: {error}") from None
+        begun, last = read_to + 1, reader.line_num
+        told = f"the row of the lines {begun} to {last}" if last > begun else f"line {last}"
+        raise TableError(f"{told}: is not CSV: {error}{'; is a quote not closed?' if last > begun else ''}") from None
 
 
 def folded(text: str) -> str:

@@ -101,9 +101,9 @@ async def look_whether_won(context: NotificationContext) -> NotificationReason |
 
 
 async def _is_won(context: NotificationContext, chargeback: Chargeback) -> bool:
-    """Tells whether the record of a payment, as it was read last, shows its chargeback no more. Raises StoreError."""
+    """Tells whether the record of a payment showed it as received since its chargeback. Raises StoreError."""
     facts = await context.relay.orders.facts_of_payment(chargeback.merchant, chargeback.payment_id)
-    return is_won(chargeback.noted_at_ms, next(iter(facts.seen), None))
+    return is_won(chargeback.noted_at_ms, facts.seen, facts.returned)
 
 
 def _part_of(moved_minor: int | None, whole_minor: int | None) -> int | None:
@@ -182,7 +182,7 @@ def _operation_of(operations: list[Operation], merchant: str, payment_id: str | 
 
 
 def _event_of(chargeback: Chargeback, event_id: str) -> OutgoingEvent:
-    amount = None if chargeback.amount_minor is None else decimal_text(chargeback.amount_minor)
+    amount_minor = chargeback.charged_back_minor
     return OutgoingEvent(
         id=event_id,
         type="payment.charged_back",
@@ -195,7 +195,7 @@ def _event_of(chargeback: Chargeback, event_id: str) -> OutgoingEvent:
             "payment_id": chargeback.payment_id,
             "order_id": chargeback.order_id,
             "operation_id": chargeback.operation_id,
-            "amount": amount,
+            "amount": None if amount_minor is None else decimal_text(amount_minor),
             "currency": chargeback.currency,
         },
     )

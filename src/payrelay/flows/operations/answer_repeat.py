@@ -70,17 +70,24 @@ async def find_earlier(relay: Relay, request: Request, claim: str | None) -> Cla
 
 
 async def find_equal(
-    relay: Relay, request: Request, intent: Intent, fingerprint: str, *, but_for: str = ""
+    relay: Relay,
+    request: Request,
+    intent: Intent,
+    fingerprint: str,
+    *,
+    but_for: str = "",
+    asked_at_ms: int | None = None,
 ) -> ClaimedOperation | None:
     """Finds the operation that a request without a key repeats, whatever key its first request had.
 
     It is the newest of the same principal that an equal request asked for within the repeat window, where that one
-    succeeded or may have. None for a request with a key. ``but_for`` is the id of the request's own operation. Raises
-    OperationForged, StoreUnavailable.
+    succeeded or may have. None for a request with a key. ``but_for`` is the id of the request's own operation, and
+    ``asked_at_ms`` the time of a request that isn't made now. Raises OperationForged, StoreUnavailable.
     """
     if request.idempotency_key is not None or relay.retention.unkeyed_ms == 0:
         return None
-    since_ms = relay.clock.now_ms() - relay.retention.unkeyed_ms + 1
+    now_ms = relay.clock.now_ms() if asked_at_ms is None else asked_at_ms
+    since_ms = now_ms - relay.retention.unkeyed_ms + 1
     if intent.kind is Kind.CAPTURE:  # one for each authorization, whose guard it keeps
         merchant = relay.account(request.account).merchant
         guarded = await relay.journal.find_guard(merchant, captured_guard(intent.subject))

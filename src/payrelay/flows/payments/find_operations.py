@@ -7,9 +7,7 @@ import msgspec
 from payrelay.core.access.bounds import has_customer, has_operation, has_order, key_as_sent
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer, found
-from payrelay.core.moments import rfc3339
 from payrelay.core.payments.operation import Operation, OperationFilter
-from payrelay.core.views import view_of
 from payrelay.errors import Code, Refusal
 from payrelay.flows.operations.kept_keys import other_key
 from payrelay.flows.pagination import answer_page
@@ -18,6 +16,7 @@ from payrelay.flows.payments.operation_views import (
     FinishedAnswer,
     OperationDetail,
     OperationView,
+    chargeback_view,
     history_entry,
     view,
 )
@@ -92,10 +91,7 @@ async def _show(relay: Relay, request: Request, operation: Operation | None, ope
 
 async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView]:
     """Returns the chargebacks of an operation's payments. Raises StoreError."""
-    return [
-        view_of(each, ChargebackView, at=rfc3339(each.noted_at_ms))
-        for each in await relay.chargebacks.of_operation(operation_id)
-    ]
+    return [chargeback_view(each) for each in await relay.chargebacks.of_operation(operation_id)]
 
 
 def may_see(request: Request, operation: Operation) -> bool:

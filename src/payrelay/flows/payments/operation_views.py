@@ -2,11 +2,14 @@
 
 import msgspec
 
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.explanations import sentence_with_evidence
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.core.views import view_of
+from payrelay.store.chargebacks import Chargeback
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +52,10 @@ class OperationView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChargebackView(msgspec.Struct, frozen=True, kw_only=True):
-    """A payment that the bank took back, as the gateway notified; it doesn't change the operation's state."""
+    """A payment that the bank took back, as the gateway notified; it doesn't change the operation's state.
+
+    ``amount`` is what the bank took: of a part, the part.
+    """
 
     payment_id: str
     amount: msgspec.Raw
@@ -69,6 +75,12 @@ class OperationDetail(OperationView, frozen=True, kw_only=True):
 def view(operation: Operation) -> OperationView:
     """Returns an operation as a client sees it in a list."""
     return view_of(operation, OperationView, explanation=STATE_SENTENCES[operation.state])
+
+
+def chargeback_view(chargeback: Chargeback) -> ChargebackView:
+    """Returns a chargeback as a client sees it."""
+    amount = amount_json(chargeback.charged_back_minor)
+    return view_of(chargeback, ChargebackView, amount=amount, at=rfc3339(chargeback.noted_at_ms))
 
 
 def history_entry(entry: JournalEntry) -> HistoryEntry:

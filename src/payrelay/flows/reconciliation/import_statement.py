@@ -137,7 +137,7 @@ async def say_complete(
         )
     whole = FileSummary.together(each.summary for each in {each.digest: each for each in files}.values())
     if whole.refused_count:
-        raise Refusal(Code.INVALID_REQUEST, f"refused lines: {whole.refused_count}; so the files aren't complete")
+        raise Refusal(Code.INVALID_REQUEST, _why_incomplete(whole, said))
     outside = [day for day in (whole.first_day, whole.last_day) if day and not said.first <= day <= said.last]
     if outside:
         raise Refusal(Code.INVALID_REQUEST, f"the files have lines of {outside[0]}, which is none of these days")
@@ -164,6 +164,14 @@ async def say_complete(
 
     await relay.reconciliation.differences.write(stored)
     return rests_on
+
+
+def _why_incomplete(whole: FileSummary, said: Completeness) -> str:
+    """Says that lines were refused, and what wasn't compared for that."""
+    why = f"refused lines: {whole.refused_count}; so the files aren't complete"
+    names = {"sum": said.total_minor is not None or bool(whole.totals_minor), "number of lines": said.count is not None}
+    uncompared = " and the ".join(name for name, is_said in names.items() if is_said)
+    return f"{why}, and can't be compared with the {uncompared} that the statement says" if uncompared else why
 
 
 def _require_days(said: Completeness) -> None:

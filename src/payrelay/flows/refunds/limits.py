@@ -19,7 +19,14 @@ from payrelay.core.access.bounds import has_operation
 from payrelay.core.calls import Refund
 from payrelay.core.orders.balance import balance_of
 from payrelay.core.orders.figures import DoubtKind, Figure, PaymentBalance
-from payrelay.core.orders.refunding import RefundPlan, figures_sentence, plan_refund, refusal_sentence, standing_of
+from payrelay.core.orders.refunding import (
+    RefundPlan,
+    figures_sentence,
+    payment_in,
+    plan_refund,
+    refusal_sentence,
+    standing_of,
+)
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Operation, State
 from payrelay.errors import Code, Refusal
@@ -47,7 +54,7 @@ class RefundByPerson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefundableMoney(NamedTuple):
-    """What is known of one payment's money, and the refunds of it that were asked for here."""
+    """What is known of one payment's money, by ``payment_in``, and the refunds of it that were asked for here."""
 
     payment: PaymentBalance | None
     operations: tuple[Operation, ...]
@@ -62,7 +69,7 @@ async def read_money(relay: Relay, merchant: str, payment_id: str, *, but_for: s
     facts = (await relay.orders.facts_of_payment(merchant, payment_id)).without(but_for)
     balance = await balance_now(relay, facts)
     is_recovering = any(each.kind is DoubtKind.LOST_COMMITS for each in balance.doubts)
-    return RefundableMoney(balance.payment(payment_id), facts.operations, is_recovering)
+    return RefundableMoney(payment_in(balance, payment_id), facts.operations, is_recovering)
 
 
 async def within_limits(
@@ -91,7 +98,10 @@ async def within_limits(
             return  # held for a person, or carried out before: nothing is sent
         facts = facts.without(operation_id)
         balance = balance_of(facts, now_ms=relay.clock.now_ms())
-        if planned(RefundableMoney(balance.payment(payment_id), facts.operations)).amount_minor != plan.amount_minor:
+        if (
+            planned(RefundableMoney(payment_in(balance, payment_id), facts.operations)).amount_minor
+            != plan.amount_minor
+        ):
             raise Refusal(Code.IN_PROGRESS, OTHER_REFUND_SENTENCE, retry_after_s=AGAIN_AFTER_S)
 
     intent = with_amount(intent, call, plan)

@@ -3,7 +3,6 @@
 To be changed together: the fields below and ``docs/configuration.md``; a test compares them.
 """
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Final
@@ -15,7 +14,6 @@ from payrelay.core.secret import Secret, secret_of
 
 DEFAULTS: Final[Mapping[str, object]] = MappingProxyType({"rate_limit": "20/10s", "timezone": "Asia/Colombo"})
 """The gateway's own limit and zone."""
-_is_zero: Final = re.compile(r"0+(?:\.0{1,2})?").fullmatch
 AMOUNTS_MAX: Final = 20
 """Amounts in one setting: more than any gateway has ever notified."""
 
@@ -37,7 +35,7 @@ def _amounts(value: object) -> frozenset[int]:
 
 def _listed_amount(text: str) -> int:
     try:
-        return 0 if _is_zero(text.strip()) else typed_minor(text)
+        return typed_minor(text, may_be_0=True)
     except AmountError:
         raise ValueError("must be amounts such as 0.00,1.00") from None
 

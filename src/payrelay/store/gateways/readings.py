@@ -98,11 +98,11 @@ class ReadingStore:
         """
         shown = _known(payments)
         noted = _notes(self._key, merchant, shown, read_at_ms)
-        returns = _returns(self._key, merchant, shown, read_at_ms)
+        returned = [each for each in shown if each.status in _RETURNED]
         noted_with = noted[: statements.NOTED_WITH_MAX]
         plain = _encode(_SealedReading(reading.msg, reading.raw_msg, reading.raw_data))
         if len(plain) > ANSWER_BYTES_MAX:
-            await self._database.write(_all_of([*noted, *returns]))
+            await self._database.write(self._noted(merchant, shown, read_at_ms))
             return
         subject = subject_of(call)
         own = self._data_keys.new(owner_of(merchant, subject))
@@ -110,14 +110,17 @@ class ReadingStore:
         parameters: tuple[Value, ...] = (own.owner, merchant, subject, sealed, read_at_ms, own.sealed)
         parameters += tuple(chain.from_iterable(each.parameters for each in noted_with))
         query = statements.KEEP_READINGS[len(noted_with)]
-        stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted) and not returns)
-        await self._database.write(_kept(stored, noted_with, [*noted[len(noted_with) :], *returns]))
+        stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted) and not returned)
+        returns = _note_returns(self._key, merchant, returned, read_at_ms)
+        await self._database.write(_kept(stored, noted_with, noted[len(noted_with) :], returns))
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int) -> None:
         """Notes the status of payments at a time, unless a later one is known. Raises StoreUnavailable."""
-        shown = _known(payments)
-        noted = [*_notes(self._key, merchant, shown, now_ms), *_returns(self._key, merchant, shown, now_ms)]
-        await self._database.write(_all_of(noted))
+        await self._database.write(self._noted(merchant, _known(payments), now_ms))
+
+    def _noted(self, merchant: str, shown: list[Payment], at_ms: int) -> Unit[None]:
+        yield from _note_returns(self._key, merchant, [each for each in shown if each.status in _RETURNED], at_ms)
+        yield from _all_of(_notes(self._key, merchant, shown, at_ms))
 
     async def forget(self, merchant: str, calls: Iterable[Read]) -> None:
         """Forgets the answers to these reads, on request. Raises StoreUnavailable."""
@@ -192,14 +195,23 @@ def _notes(key: RowKey, merchant: str, payments: list[Payment], at_ms: int) -> l
     return [Statement(statements.NOTE_PAYMENT, (*each, key.of(PAYMENTS_SEEN, each))) for each in noted]
 
 
-def _returns(key: RowKey, merchant: str, payments: list[Payment], at_ms: int) -> list[Statement]:
-    """Gives a statement for each payment that shows as given back or charged back; few do."""
-    noted = [(merchant, each.payment_id, each.status, at_ms) for each in payments if each.status in _RETURNED]
-    return [Statement(statements.NOTE_RETURN, (*each, key.of(RETURNS_SEEN, each))) for each in noted]
+def _note_returns(key: RowKey, merchant: str, returned: list[Payment], at_ms: int) -> Unit[None]:
+    """Notes payments that show as given back or charged back; few do.
+
+    Before ``payments_seen`` forgets that a payment showed as received, that is noted, too.
+    """
+    for each in returned:
+        asked = (merchant, each.payment_id, PaymentStatus.RECEIVED, at_ms)
+        for (received_ms,) in (yield Statement(statements.RECEIVED_AT, asked)):
+            row = (merchant, each.payment_id, PaymentStatus.RECEIVED, received_ms)
+            yield Statement(statements.NOTE_RECEIVED, (*row, key.of(RETURNS_SEEN, row)))
+        row = (merchant, each.payment_id, each.status, at_ms)
+        yield Statement(statements.NOTE_RETURN, (*row, key.of(RETURNS_SEEN, row), PaymentStatus.RECEIVED))
 
 
-def _kept(stored: Statement, noted_with: list[Statement], others: list[Statement]) -> Unit[None]:
+def _kept(stored: Statement, noted_with: list[Statement], others: list[Statement], returns: Unit[None]) -> Unit[None]:
     """Stores an answer and notes its payments; these also where a later answer is stored already."""
+    yield from returns
     if not (yield stored):
         others = [*noted_with, *others]
     yield from _all_of(others)

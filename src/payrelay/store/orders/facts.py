@@ -57,12 +57,17 @@ class Orders:
         return await self._rows.sifted(lambda sieve: self._facts(merchant, None, payment_id, sieve))
 
     def facts_within(self, merchant: str, payment_id: str) -> Unit[OrderFacts]:
-        """Reads the facts of one payment within a unit of work that stores something; wrong rows aren't reported."""
-        return self._facts(merchant, None, payment_id, self._rows.sieve())
+        """Reads the facts of one payment within a unit of work that stores something; wrong rows aren't reported.
 
-    def _facts(self, merchant: str, order_id: str | None, payment_id: str | None, sieve: RowSieve) -> Unit[OrderFacts]:
+        What the unit stores is one row, which isn't counted where there may be too many.
+        """
+        return self._facts(merchant, None, payment_id, self._rows.sieve(), stored=1)
+
+    def _facts(
+        self, merchant: str, order_id: str | None, payment_id: str | None, sieve: RowSieve, *, stored: int = 0
+    ) -> Unit[OrderFacts]:
         wanted = OrderFacts(order_id=order_id, payment_id=payment_id)
-        return (yield from facts_and_rows(merchant, wanted, sieve, rows_max=self._rows_max))[0]
+        return (yield from facts_and_rows(merchant, wanted, sieve, rows_max=self._rows_max + stored))[0]
 
 
 def facts_and_rows(

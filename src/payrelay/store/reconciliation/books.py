@@ -19,6 +19,7 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
 from payrelay.core.reconciliation.entries import TOLERANCE_MS, BooksEntry, EntryStanding, Movement
+from payrelay.store.chargebacks import Chargeback
 from payrelay.store.digests.rows import (
     CHARGEBACKS,
     CHECKOUTS,
@@ -280,20 +281,18 @@ def _of_imported(payment: ImportedPayment) -> BooksEntry:
 
 
 def _of_chargeback(row: Row) -> BooksEntry:
-    _, payment_id, order_id, _, _, _, whole_minor, currency, _, noted_at_ms, part_minor = row
-    amount_minor = whole_minor if part_minor is None else part_minor
-    at = int(noted_at_ms or 0)
+    chargeback = struct_of(row, Chargeback)
     return BooksEntry(
-        id=f"chargeback/{_text(payment_id)}",
+        id=f"chargeback/{chargeback.payment_id}",
         movement=Movement.CHARGEBACK,
         standing=EntryStanding.DONE,
-        order_id=_text(order_id),
-        payment_id=_text(payment_id),
-        currency=_text(currency),
-        amount_minor=None if amount_minor is None else int(amount_minor),
-        from_ms=at,
-        until_ms=at,
-        known_at_ms=at,
+        order_id=chargeback.order_id,
+        payment_id=chargeback.payment_id,
+        currency=chargeback.currency,
+        amount_minor=chargeback.charged_back_minor,
+        from_ms=chargeback.noted_at_ms,
+        until_ms=chargeback.noted_at_ms,
+        known_at_ms=chargeback.noted_at_ms,
     )
 
 

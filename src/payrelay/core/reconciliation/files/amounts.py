@@ -6,7 +6,8 @@ from typing import Final
 
 from payrelay.core.money import AmountError, minor_units
 
-_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_DIGITS: Final = re.compile(r"\d+", re.ASCII)
+_DECIMALS_MAX: Final = 2
 _GROUPED: Final = r"\d{{1,3}}(?:{marks}\d{{2,3}})*{marks}\d{{3}}"
 """Digits with marks between them: the last group has three, and those before have two in some countries. Anything else
 may be a decimal mark that the profile takes for one of thousands, and so a hundred times the amount."""
@@ -24,15 +25,17 @@ class AmountReader:
     def minor(self, text: str, *, may_be_0: bool = False) -> int:
         """Reads an amount without its sign, in hundredths; a minus may stand before it, or brackets around it.
 
-        Raises AmountError.
+        Only these marks may stand between digits, and at most two digits behind the decimal mark: 1.250 may be a
+        thousand times 1.25. Raises AmountError.
         """
         plain = _without_sign(text)
         whole, mark, rest = plain.partition(self._decimal)
         whole = self._marks.sub("", whole) if self._grouped.fullmatch(whole) else whole
-        plain = f"{whole}.{rest}" if mark else whole
-        if _NUMBER.fullmatch(plain) is None:
-            raise AmountError("must be a number, such as 2510.00")
-        amount = Decimal(plain)
+        if not all(map(_DIGITS.fullmatch, (whole, rest) if mark else (whole,))):
+            raise AmountError(f"must be a number, such as 2510{self._decimal}00")
+        if len(rest) > _DECIMALS_MAX:
+            raise AmountError(f"must have at most 2 decimals, and {self._decimal!r} is the decimal mark")
+        amount = Decimal(f"{whole}.{rest}" if mark else whole)
         return 0 if may_be_0 and amount == 0 else minor_units(amount)
 
 

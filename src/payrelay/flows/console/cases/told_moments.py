@@ -24,8 +24,7 @@ _WON: Final = "It was won: the gateway's record, read since, shows the payment a
 
 def of_chargeback(chargeback: Chargeback, *, is_won: bool) -> Moment:
     """Gives the moment at which a chargeback was stored; ``is_won`` says that it counts no more."""
-    amount_minor = chargeback.amount_minor if chargeback.part_minor is None else chargeback.part_minor
-    amount = money_text(amount_minor, chargeback.currency)
+    amount = money_text(chargeback.charged_back_minor, chargeback.currency)
     text = f"The payment {chargeback.payment_id} was charged back by the bank{f', {amount}' if amount else ''}."
     rows = (
         ("Payment", chargeback.payment_id),

@@ -47,14 +47,31 @@ NOTE_PAYMENT: Final = query(f"{_NOTED} VALUES ($1, $2, $3, $4, $5, $6, $7, $8) {
 """Notes the status of a payment, unless a later one is known."""
 
 RETURN_COLUMNS: Final = "merchant, payment_id, status, seen_at_ms"
-NOTE_RETURN: Final = query(
-    f"""
+RECEIVED_AT: Final = query(
+    "SELECT seen_at_ms FROM payments_seen WHERE merchant = $1 AND payment_id = $2 AND status = $3 AND seen_at_ms < $4"
+)
+"""Reads when a payment was last seen, where it was seen with the status of $3 before $4."""
+
+_NOTED_RETURN: Final = f"""
     INSERT INTO returns_seen ({RETURN_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (merchant, payment_id, status) DO UPDATE
-    SET seen_at_ms = excluded.seen_at_ms, row_digest = excluded.row_digest
-    WHERE returns_seen.seen_at_ms <= excluded.seen_at_ms"""
+    SET seen_at_ms = excluded.seen_at_ms, row_digest = excluded.row_digest"""
+
+NOTE_RECEIVED: Final = query(f"{_NOTED_RETURN} WHERE returns_seen.seen_at_ms < excluded.seen_at_ms")
+"""Notes that a payment's record showed it as received before it showed another status; the latest time counts."""
+
+_RECEIVED_MS: Final = """COALESCE((
+    SELECT received.seen_at_ms FROM returns_seen AS received
+    WHERE received.merchant = $1 AND received.payment_id = $2 AND received.status = $6
+), -1)"""
+
+NOTE_RETURN: Final = query(
+    f"""{_NOTED_RETURN}
+    WHERE (returns_seen.seen_at_ms < {_RECEIVED_MS} AND excluded.seen_at_ms > returns_seen.seen_at_ms)
+        OR (excluded.seen_at_ms > {_RECEIVED_MS} AND excluded.seen_at_ms < returns_seen.seen_at_ms)"""
 )
-"""Notes that a payment's record showed it as given back or charged back, unless a later time is known."""
+"""Notes that a payment's record showed it as given back or charged back. The first time since it showed the status of
+$6 counts."""
 
 NOTED_WITH_MAX: Final = 4
 """Payments that are noted by the statement that stores their reading. An order has one, and rarely two."""

@@ -1,5 +1,5 @@
--- When the gateway's record last showed a payment as being given back, given back or charged back. payments_seen has only
--- how it stood when it was read last: a record that shows it as received again says that a refund failed.
+-- When the gateway's record first showed a payment as being given back, given back or charged back since it showed it as
+-- received, and when it showed that. payments_seen has only how it stood when it was read last.
 CREATE TABLE returns_seen (
     merchant   text COLLATE "C" NOT NULL,
     payment_id text COLLATE "C" NOT NULL,
