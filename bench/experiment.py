@@ -232,7 +232,7 @@ def _without_second_look() -> None:
     async def trusting(*_: object) -> None:
         """Doesn't look again."""
 
-    _put(Attempt, "_require_still_own", trusting)
+    _put(Attempt, "_look_again", trusting)
 
 
 def _without_events() -> None:

@@ -14,6 +14,7 @@ AMOUNTS = ("amount", "amount_max", "unit_amount", "startup_fee")
 FEE_BELOW_0 = re.compile(r"-[0-9]{1,12}\.[0-9]{2}")
 LINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[!-~]*")
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+CURRENCY = re.compile(r"[A-Z]{3}")
 PERIOD = re.compile(r"[1-9][0-9]{0,2} (?:Week|Month|Year)")
 
 
@@ -34,7 +35,7 @@ def before_call(_context: schemathesis.HookContext, case: schemathesis.Case[Any]
 
 
 def fitting(body: dict[str, Any]) -> dict[str, Any]:
-    """The same checkout with values that fit together and the service's settings; wrong ones stay wrong."""
+    """The same checkout or token with values that fit together and the service's settings; wrong ones stay wrong."""
     changed = dict(body)
     for name in ("return_to", "cancel_to"):
         if isinstance(body.get(name), str) and LINK.fullmatch(body[name]):
@@ -42,6 +43,8 @@ def fitting(body: dict[str, Any]) -> dict[str, Any]:
     day = body.get("recurring_start_date")
     if isinstance(day, str) and DAY.fullmatch(day) and "00" not in day.split("-"):
         changed["recurring_start_date"] = "2099-12-24"
+    if isinstance(body.get("currency"), str) and CURRENCY.fullmatch(body["currency"]):
+        changed["currency"] = "LKR"
     if all(isinstance(body.get(name), str) and PERIOD.fullmatch(body[name]) for name in ("recurrence", "duration")):
         changed["duration"] = "Forever"
     return changed
@@ -51,7 +54,7 @@ def written_out(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON v
     """The same body: amounts with two decimals (`x-decimals-max`), ids without a fraction; wrong ones stay wrong."""
     if isinstance(value, dict):
         members = {member: written_out(entry, member) for member, entry in value.items()}
-        return fitting(members) if "customer" in members else members
+        return fitting(members) if "customer" in members or "order_id" in members else members
     if isinstance(value, list):
         return [written_out(entry, name) for entry in value]
     if name == "startup_fee" and isinstance(value, int | float) and -AMOUNT_MAX <= value < 0:

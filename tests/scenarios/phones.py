@@ -22,7 +22,7 @@ class Person:
         customer_id: of the stored customer.
         reference, label: the shop's own words for the person.
         paid_order, operation_id, key: the order that was charged by the server, and how.
-        open_order, checkout_id: the order that the phone is to pay, with a checkout for it.
+        open_order, checkout_id: the order that the phone is to pay, with a closed checkout of it.
     """
 
     customer_id: str
@@ -56,6 +56,7 @@ def arrive(server: Client) -> Person:
     paid = server.charge(charge_body(paid_order, customer_token=stored["id"]), key=key)
     assert paid.status == 200, str(paid)
     checkout = data(server.post("checkouts", CHECKOUT | {"order_id": open_order, "customer_reference": reference}))
+    assert server.delete(f"checkouts/{checkout['id']}").status == 200  # nobody charges an order whose page is open
     return Person(
         customer_id=stored["id"],
         reference=reference,

@@ -348,12 +348,12 @@ async def test_a_page_that_is_over_and_can_not_be_looked_at_is_waited_for_in_sec
 
 
 async def test_another_customers_page_is_not_named(world: World) -> None:
-    """An app learns that its order is taken, and neither by which page nor how to close it."""
+    """An app learns that a page of its order is open and when to come again, and neither which nor how to close it."""
     relay = hosting(world)
     await opened(relay, new(customer_reference="user-1"), key="k-1")
     bound = Bound(order_id="A-1", reference="user-2", keys_of="person/user-2")
     with pytest.raises(Refusal) as refused:
         await open_checkout(relay, asked("k-2", bound=bound), new())
 
-    assert (refused.value.code, refused.value.checkout_id) == (Code.CONFLICT, None)
+    assert (refused.value.code, refused.value.checkout_id) == (Code.IN_PROGRESS, None)
     assert "chk_" not in refused.value.msg

@@ -7,6 +7,7 @@ import { ClientTokens } from "./nouns/client-tokens.js";
 import { Customers } from "./nouns/customers.js";
 import { Endpoints, Events } from "./nouns/events.js";
 import { Operations, Recoveries } from "./nouns/operations.js";
+import { Orders } from "./nouns/orders.js";
 import { Payments } from "./nouns/payments.js";
 import { Subscriptions, SubscriptionStates } from "./nouns/subscriptions.js";
 /**
@@ -16,6 +17,7 @@ import { Subscriptions, SubscriptionStates } from "./nouns/subscriptions.js";
  */
 export class Payrelay {
     payments;
+    orders;
     subscriptions;
     subscriptionStates;
     checkouts;
@@ -29,6 +31,7 @@ export class Payrelay {
         const caller = new Caller(settings);
         const effects = new Effects(caller, settings.store ? new Keys(settings.store, caller.account) : null);
         this.payments = new Payments(caller, effects);
+        this.orders = new Orders(caller, effects);
         this.subscriptions = new Subscriptions(caller, effects);
         this.subscriptionStates = new SubscriptionStates(caller, effects);
         this.checkouts = new Checkouts(caller, effects);

@@ -4,6 +4,7 @@ import { checkedAmount, exactText } from "./money.js";
 const AMOUNTS = new Set([
     "amount", "captured_amount", "amount_max", "startup_fee", "unit_amount",
     "gross", "fee", "net", "unit_price", "total_price",
+    "paid", "held", "given_back", "charged_back", "left",
 ]);
 const TEXTS = new Set(["payment_id", "subscription_id", "exchange_rate"]);
 /** Where the whole of `data` is a number, it is the gateway's number of a refund. */

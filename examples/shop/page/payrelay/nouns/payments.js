@@ -13,8 +13,8 @@ export class Payments extends Noun {
         return this.effects.run({ kind: "capture", call }, options);
     }
     /**
-     * Refunds a payment, or a part of it; gives the gateway's number of the refund. With a store a part needs a name, such as that of
-     * the return.
+     * Refunds all that is left of a payment, or a part of it; gives the gateway's number of the refund. With a store a part needs a
+     * name, such as that of the return. Without a store two equal parts within the service's repeat window (24 hours) are one refund.
      */
     refund(request, options) {
         const call = { method: "POST", path: "/payments/refund", body: request };

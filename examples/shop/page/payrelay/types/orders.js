@@ -1,0 +1,2 @@
+/** Orders: what was paid, held, given back, charged back and left. */
+export {};
