@@ -180,7 +180,7 @@ class Checkouts:
     async def withdraw(self, checkout: Checkout) -> None:
         """Stores a checkout that has ended before anybody was told of it, and frees its key; it has no event.
 
-        Raises Outdated, and writes nothing, unless the row has the version before.
+        Raises Outdated, and writes nothing, unless the row has the version before, and where a repeat got its form.
         """
         digest = self.rows.of(CHECKOUTS, msgspec.structs.astuple(checkout))
         await self._database.write(_withdraw(checkout, digest, self.rows.key))
@@ -326,6 +326,9 @@ def _change(checkout: Checkout, digest: str, key: RowKey, *, has_event: bool, is
 
 
 def _withdraw(checkout: Checkout, digest: str, key: RowKey) -> Unit[None]:
+    yield Statement(statements.LOCK_ONE, (checkout.id,))
+    if (yield Statement(statements.FORM_OF, (checkout.id,))):
+        raise Outdated(f"a form of the checkout {checkout.id!r} was given to a repeat of its request")
     yield from _change(checkout, digest, key, has_event=False, is_paid=False)
     yield Statement(statements.FREE_KEY, (checkout.id,))
 

@@ -12,11 +12,13 @@ from tests.flows.hosted import LIFE_S, current, hosting, new, opened
 from tests.flows.world import CHARGE, World, asked, outcome_of
 
 from payrelay.core.checkouts.checkout import CheckoutEvent, CheckoutKind, CheckoutState, Result, advance
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.core.payments.operation import OPEN_STATES, Operation, State
 from payrelay.core.payments.proof import AUTHORIZATION_LAPSES_MS
 from payrelay.errors import Code, Refusal
+from payrelay.flows.checkouts.finish_checkout import withdraw
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.operations.answer_repeat import RETRY_AFTER_S_MAX
 from payrelay.flows.payments.charge import charge
@@ -244,6 +246,16 @@ async def test_a_charge_that_came_and_succeeded_meanwhile_takes_the_page_back_to
     assert refusal is not None
     assert refusal.code is Code.IN_PROGRESS
     assert await refusal_of_page(hosting(world)) is None
+
+
+async def test_a_page_whose_form_a_repeat_got_meanwhile_stays(world: World) -> None:
+    """Whoever has the form may pay by it: the page keeps its order, so that a charge finds it."""
+    relay = hosting(world)
+    page = await opened(relay, key="k-7")
+    text = SignedText(order_id="A-1", amount_minor=100_000, currency="LKR")
+    assert await relay.signed_texts.keep_form(page, [text], at_ms=world.clock.now_ms())
+    await withdraw(relay, page)
+    assert (await current(relay, page.id)).is_open
 
 
 async def test_an_approval_that_takes_nothing_is_opened_beside_a_charge(world: World) -> None:

@@ -173,7 +173,7 @@ async def expire(relay: Relay, checkout: Checkout) -> Checkout:
 async def withdraw(relay: Relay, checkout: Checkout) -> None:
     """Expires a checkout that was just stored and told to nobody, and frees its key. Raises StoreError.
 
-    One that was changed meanwhile stays as it is.
+    One that was changed meanwhile, or whose form a repeat of its request got, stays as it is: a charge finds it.
     """
     expired = advance(checkout, CheckoutEvent.EXPIRED, at_ms=relay.clock.now_ms())
     if expired is not None:

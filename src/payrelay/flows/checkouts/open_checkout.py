@@ -48,8 +48,10 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         if earlier is not None:
             if earlier.is_open:  # the look after its opening may have ended in a crash
                 await require_no_charge(relay, request, new.payment)
-            answer = found(await opened_view(relay, earlier))
-            return msgspec.structs.replace(answer, headers=(REPLAYED,))
+            opened = await opened_view(relay, earlier)
+            if earlier.is_open and opened.form is None and await _has_ended(relay, earlier):
+                continue  # the request that stored it has withdrawn it meanwhile, or its time is over
+            return msgspec.structs.replace(found(opened), headers=(REPLAYED,))
         condition = require_checkout_allowed(relay, request, new.payment)
         await relay.paused.require_open(request.account)
         await relay.lost_commits.require_effects_allowed()
@@ -85,6 +87,11 @@ async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewC
         and earlier.reference_hash == _reference_hash(relay, new)
         and (details.asked, details.return_to, details.cancel_to) == (new.payment, new.return_to, new.cancel_to)
     )
+
+
+async def _has_ended(relay: Relay, checkout: Checkout) -> bool:
+    current = await relay.checkouts.get(checkout.id)
+    return current is None or not current.is_open
 
 
 def _reference_hash(relay: Relay, new: NewCheckout) -> str | None:

@@ -91,6 +91,12 @@ after another checkout took its order does not hold the order again. Operators t
 unique index may prevent that."""
 
 
+LOCK_ONE: Final = query("SELECT id FROM checkouts WHERE id = $1 FOR UPDATE")
+"""Locks a checkout until the transaction ends: no form of it leaves beside it."""
+
+FORM_OF: Final = query("SELECT subject FROM signed_texts WHERE subject = $1 LIMIT 1")
+"""Tells whether a form of a checkout may have left."""
+
 FREE_KEY: Final = query("UPDATE checkouts SET key_hash = NULL WHERE id = $1")
 """Forgets the Idempotency-Key of a checkout."""
 
