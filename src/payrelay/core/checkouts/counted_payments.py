@@ -46,9 +46,14 @@ def counts_operation(kind: Kind, state: State) -> bool:
     return kind in CHARGES and state not in WITHOUT_EFFECT
 
 
+def asks_for_money(kind: CheckoutKind, amount_minor: int | None) -> bool:
+    """Tells whether a page is for money; an approval that charges nothing isn't."""
+    return kind is not CheckoutKind.PREAPPROVAL or amount_minor is not None
+
+
 def counts_checkout(kind: CheckoutKind, amount_minor: int | None, state: CheckoutState) -> bool:
     """Tells whether a checkout counts; an approval that charges nothing is no payment."""
-    return (kind is not CheckoutKind.PREAPPROVAL or amount_minor is not None) and state not in UNPAID_CHECKOUTS
+    return asks_for_money(kind, amount_minor) and state not in UNPAID_CHECKOUTS
 
 
 class PaymentLimit(msgspec.Struct, frozen=True, kw_only=True):

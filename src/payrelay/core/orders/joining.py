@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
+from payrelay.core.checkouts.counted_payments import asks_for_money
 from payrelay.core.orders.facts import (
     AcceptedHold,
     ChargebackFact,
@@ -85,7 +86,9 @@ def _believed(facts: OrderFacts) -> Iterator[_Fact]:
     """Gives the facts that are about the order's money. A row that is wrong may have led to those of another order."""
     numbers = payments_of(facts)
     yield from (each for each in operations_of(facts) if _took_effect(each))
-    yield from (each for each in checkouts_of(facts) if takes_money(each) and each.state in _SHOWN)
+    yield from (
+        each for each in checkouts_of(facts) if asks_for_money(each.kind, each.amount_minor) and each.state in _SHOWN
+    )
     for installment in facts.installments:
         if installment.subscription_id in facts.subscriptions or installment.payment in numbers:
             yield installment
@@ -116,11 +119,6 @@ def operations_of(facts: OrderFacts) -> list[Operation]:
 def checkouts_of(facts: OrderFacts) -> list[Checkout]:
     """Gives the pages of the order, whatever became of them."""
     return [each for each in facts.checkouts if facts.order_id in {None, each.order_id}]
-
-
-def takes_money(checkout: Checkout) -> bool:
-    """Tells whether a page is for money; an approval that charges nothing isn't."""
-    return checkout.kind is not CheckoutKind.PREAPPROVAL or checkout.amount_minor is not None
 
 
 def _is_reported_hold(checkout: Checkout) -> bool:

@@ -62,15 +62,18 @@ async def hidden_payments(
 async def _of_other_customers(relay: Relay, request: Request, order_id: str, bound: Bound) -> frozenset[str]:
     """Returns the payments of an order that operations or checkouts of other customers have made, and these makers."""
     on_order = OperationFilter(account=request.account, order_id=order_id)
-    operations = await relay.journal.list(on_order, before=None, limit=ATTEMPTS_MAX)
-    of_others: list[Operation | Checkout] = [
-        each for each in operations if each.customer_id is not None and not has_customer(bound, each.customer_id)
-    ]
-    checkouts = await relay.checkouts.of_order(relay.account(request.account).merchant, order_id)
-    hash_of = relay.checkouts.reference_hash
-    of_others += [each for each in checkouts if not is_within(each, bound, hash_of)]
+    made: list[Operation | Checkout] = [*await relay.journal.list(on_order, before=None, limit=ATTEMPTS_MAX)]
+    made += await relay.checkouts.of_order(relay.account(request.account).merchant, order_id)
+    of_others = [each for each in made if is_of_other_customer(relay, each, bound)]
     payment_ids = {each.payment_id for each in of_others if each.payment_id is not None}
     return frozenset(payment_ids | {each.id for each in of_others})
+
+
+def is_of_other_customer(relay: Relay, made: Operation | Checkout, bound: Bound) -> bool:
+    """Tells whether an operation or a checkout is of another customer than a credential is for."""
+    if isinstance(made, Checkout):
+        return not is_within(made, bound, relay.checkouts.reference_hash)
+    return made.customer_id is not None and not has_customer(bound, made.customer_id)
 
 
 async def with_missing(

@@ -5,8 +5,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.access.ownership import OrderOwners
-from payrelay.core.checkouts.checkout import CheckoutState
-from payrelay.core.checkouts.counted_payments import counts_checkout
+from payrelay.core.checkouts.counted_payments import asks_for_money
 from payrelay.core.checkouts.hosted_payment import HostedPayment, NewCheckout
 from payrelay.core.checkouts.return_links import is_allowed
 from payrelay.errors import Code, FieldError, Refusal
@@ -41,7 +40,7 @@ def allowed(relay: Relay, request: Request, account: Gateway, new: NewCheckout) 
 
 async def require_no_charge(relay: Relay, request: Request, payment: HostedPayment) -> None:
     """Raises Refusal (in_progress) for a page that asks for money while a charge of its order is open; StoreError."""
-    if not _asks_for_money(payment):
+    if not asks_for_money(payment.kind, payment.amount_minor):
         return
     merchant = relay.account(request.account).merchant
     charging = await relay.journal.find_guard(merchant, f"order/{payment.order_id}")
@@ -61,12 +60,8 @@ async def require_still_free(relay: Relay, request: Request, payment: HostedPaym
     if not before.all and await is_foreign(relay, request, owners.all - {request.principal}):
         await refuse_taken(relay, merchant, payment.order_id)
     await require_no_charge(relay, request, payment)
-    if _asks_for_money(payment) and owners.operations > before.operations:
+    if asks_for_money(payment.kind, payment.amount_minor) and owners.operations > before.operations:
         raise Refusal(Code.IN_PROGRESS, "a charge of this order came while its page was opened: see what came of it")
-
-
-def _asks_for_money(payment: HostedPayment) -> bool:
-    return counts_checkout(payment.kind, payment.amount_minor, CheckoutState.OPEN)
 
 
 def _require_configured(relay: Relay, account: Gateway) -> None:

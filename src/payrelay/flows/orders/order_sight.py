@@ -6,14 +6,15 @@ customer: two customers may have tried to pay one order.
 
 from typing import NamedTuple
 
-from payrelay.core.access.bounds import has_customer, is_personal
-from payrelay.core.access.credential import Bound, Scope
+from payrelay.core.access.bounds import is_personal
+from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.checkout import Checkout, is_within
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.figures import FigureSource, OrderBalance, PaymentBalance
 from payrelay.core.orders.joining import checkouts_of, operations_of
 from payrelay.core.payments.operation import Operation
 from payrelay.flows.access.ownership import foreign_among
+from payrelay.flows.access.shown_payments import is_of_other_customer
 from payrelay.flows.payments.find_operations import may_see
 from payrelay.flows.relay import Relay, Request
 
@@ -61,7 +62,9 @@ async def sight_of(
     owners = {id_: frozenset(each.principal for each in made_by) for id_, made_by in makers.items() if made_by}
     hidden = await foreign_among(relay, request, owners | owned)
     if bound is not None and is_personal(bound):
-        hidden |= {id_ for id_, made_by in makers.items() if any(_is_anothers(each, bound, relay) for each in made_by)}
+        hidden |= {
+            id_ for id_, made_by in makers.items() if any(is_of_other_customer(relay, each, bound) for each in made_by)
+        }
     return Sight(
         operations={each.id: each for each in seen},
         checkouts={each.id: each for each in pages},
@@ -79,9 +82,3 @@ def _makers(payment: PaymentBalance, facts: OrderFacts) -> list[Operation | Chec
     made_by: list[Operation | Checkout] = [each for each in facts.operations if each.id in ids]
     made_by += [each for each in facts.checkouts if each.id in ids or each.subscription_id in plans]
     return made_by
-
-
-def _is_anothers(maker: Operation | Checkout, bound: Bound, relay: Relay) -> bool:
-    if isinstance(maker, Checkout):
-        return not is_within(maker, bound, relay.checkouts.reference_hash)
-    return maker.customer_id is not None and not has_customer(bound, maker.customer_id)

@@ -43,8 +43,7 @@ async def require_free(relay: Relay, request: Request, intent: Intent, owners: O
         page = await relay.checkouts.get(page_id)
         if page is not None and page.is_open and page.ends_at_ms <= relay.clock.now_ms():
             page = await end_overdue(relay, page)
-        if page is None or page.is_open or await _is_held(relay, page):
-            raise _being_paid(relay, request, page)
+        await _require_over(relay, request, page)
     if owners.is_imported:
         await _require_unpaid_before(relay, request, intent)
 
@@ -52,9 +51,13 @@ async def require_free(relay: Relay, request: Request, intent: Intent, owners: O
 async def require_no_page(relay: Relay, request: Request, owners: OrderOwners) -> None:
     """Raises Refusal (in_progress) where a page of the order was opened while a charge of it was stored; StoreError."""
     for page_id in owners.open_pages:
-        page = await relay.checkouts.get(page_id)
-        if page is None or page.is_open or await _is_held(relay, page):
-            raise _being_paid(relay, request, page)
+        await _require_over(relay, request, await relay.checkouts.get(page_id))
+
+
+async def _require_over(relay: Relay, request: Request, page: Checkout | None) -> None:
+    """Raises Refusal for a page that may be paid, or whose hold stands. A forged page is None, and may be paid."""
+    if page is None or page.is_open or await _is_held(relay, page):
+        raise _being_paid(relay, request, page)
 
 
 async def _is_held(relay: Relay, page: Checkout) -> bool:
