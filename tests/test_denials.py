@@ -157,6 +157,7 @@ DENIALS: Final[dict[str, Known]] = {
     "Nothing is sealed yet.": Known.SHOWN,
     "nothing was found": Known.SHOWN,
     "it reports no effect, and changes nothing": Known.ANSWERED,
+    "it is another payment than the order's, which was given back or took no money": Known.SHOWN,
     "nothing is known of such a subscription here; GET subscriptions asks the gateway": Known.SHOWN,
 }
 

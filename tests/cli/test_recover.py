@@ -81,7 +81,7 @@ def test_a_report_with_a_wrong_line_is_not_fed_in(run: Run, tmp_path: Path) -> N
     missing = run("recover", "import-report", str(tmp_path / "none.csv"), "--yes", **GATEWAY)
 
     assert (ran.code, ran.out) == (2, "")
-    assert "payments.csv: line 4: amount: must be a number" in ran.err
+    assert "payments.csv: line 4: amount: must be written like 1250" in ran.err
     assert "payments.csv: line 4: status: must be one of" in ran.err
     assert "Report of" not in run("recover", "status", **GATEWAY).out
     assert (missing.code, "none.csv can't be read: No such file" in missing.err) == (2, True)

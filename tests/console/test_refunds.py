@@ -12,6 +12,7 @@ from tests.flows.world import asked, outcome_of
 
 from payrelay.core.calls import Refund
 from payrelay.core.console.roles import Act
+from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import OutcomeKind, Reading
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.errors import Code
@@ -228,11 +229,13 @@ async def test_nobody_insists_while_the_gateway_cannot_be_asked(counter: Counter
 
 
 async def test_a_look_that_shows_nothing_in_the_way_needs_no_insisting(counter: Counter) -> None:
-    """The bank lost the dispute: the record shows the payment as received, and the refund is one like any other."""
+    """The bank lost the dispute, and a second look confirms it: the refund is one like any other."""
     await counter.charged()
     world = counter.world
-    seen = (payment_of(payment_id="320", status=PaymentStatus.CHARGED_BACK),)
-    await world.relay.read_cache.note_payments(world.account.merchant, seen, seen_at_ms=1)
+    for status, passed_ms in ((PaymentStatus.CHARGED_BACK, 1), (PaymentStatus.RECEIVED, SECOND_LOOK_MS)):
+        seen = (payment_of(payment_id="320", status=status),)
+        await world.relay.read_cache.note_payments(world.account.merchant, seen, seen_at_ms=world.clock.now_ms())
+        world.clock.passed_ms += passed_ms
     [charged] = await world.operations()
     ada = await counter.window("ada")
     shows(counter, PaymentStatus.RECEIVED)

@@ -11,7 +11,6 @@ from payrelay.core.money import (
     decimal_text,
     minor_units,
     money_text,
-    plain_minor,
     typed_minor,
 )
 
@@ -198,16 +197,3 @@ def test_a_typed_amount_is_an_amount(text: str, words: str) -> None:
     else:
         with pytest.raises(AmountError, match=words):
             typed_minor(text, may_be_0=True)
-
-
-@pytest.mark.parametrize(("text", "minor"), [("345.67", 34_567), ("345", 34_500), ("0.010", 1), ("007", 700)])
-def test_an_amount_in_plain_digits_is_read_exactly(text: str, minor: int) -> None:
-    """As tables and tokens have it."""
-    assert plain_minor(text) == minor
-
-
-@pytest.mark.parametrize("text", ["", "1,000", "1e2", "1_0", "+1", " 1", "1.", ".1", "NaN", "\u0661", "1" * 19, "1\n"])
-def test_what_is_no_plain_number_is_refused(text: str) -> None:
-    """Python's own reader takes most of these."""
-    with pytest.raises(AmountError, match="must be a number without separators"):
-        plain_minor(text)

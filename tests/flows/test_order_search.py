@@ -101,7 +101,7 @@ async def test_one_search_answers_all_that_wait(world: InboxWorld) -> None:
 
     found = {each.payment_id: each.reason for each in await world.all()}
     assert found[PAYMENT_ID] is NotificationReason.CHECKOUT_FINISHED
-    assert found[SECOND_ID] is NotificationReason.SECOND_PAYMENT
+    assert found[SECOND_ID] is NotificationReason.PAID_AGAIN
     assert len(kinds_of(world)) == 2
 
 

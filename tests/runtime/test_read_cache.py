@@ -56,6 +56,7 @@ class Shelf:
         self.is_down = False
         self.last_answers: dict[str, StoredReading] = {}
         self.kept_at_ms: list[int] = []
+        self.looks_ms: list[tuple[int, ...]] = []
         self.passing: Callable[[], None] = lambda: None
 
     async def version(self, _merchant: str, _call: Read) -> Version:
@@ -69,17 +70,26 @@ class Shelf:
         return self.last_answers.get(subject_of(call))
 
     async def keep(
-        self, _merchant: str, call: Read, reading: Reading, _payments: Iterable[Payment], *, read_at_ms: int
+        self,
+        _merchant: str,
+        call: Read,
+        reading: Reading,
+        _payments: Iterable[Payment],
+        *,
+        read_at_ms: int,
+        answered_at_ms: int,
     ) -> None:
         """Keeps it."""
         self._require_up()
+        self.looks_ms.append((read_at_ms, answered_at_ms))
         self.passing()
         self.kept_at_ms.append(read_at_ms)
         self.last_answers[subject_of(call)] = StoredReading(reading, read_at_ms)
 
-    async def note_payments(self, _merchant: str, _payments: Iterable[Payment], _now_ms: int) -> None:
+    async def note_payments(self, _merchant: str, _payments: Iterable[Payment], *at_ms: int) -> None:
         """Takes payments that somebody else saw, and needs none of them."""
         self._require_up()
+        self.looks_ms.append(at_ms)
 
     async def forget(self, _merchant: str, calls: Iterable[Read]) -> None:
         """Forgets the answers to these."""
@@ -507,6 +517,21 @@ async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
         "LKR",
         "RECEIVED",
     )
+
+
+async def test_what_is_seen_is_stored_with_when_it_was_asked_for_and_told() -> None:
+    """A refund that is made meanwhile may be in the answer; by the first of the two it would be somebody else's."""
+    desk = Desk()
+    asked_ms = desk.clock.now_ms()
+    asking = desk.ask()
+    await desk.turn()
+    desk.pass_s(3)
+    desk.gateway.calls[-1].set_result(FOUND)
+    await asking
+    desk.pass_s(1)
+    await desk.turn()
+    await desk.read_cache.note_payments("m", (), seen_at_ms=asked_ms)
+    assert desk.shelf.looks_ms == [(asked_ms, asked_ms + 3_000), (asked_ms, asked_ms + 4_000)]
 
 
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:

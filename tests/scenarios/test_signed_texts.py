@@ -34,13 +34,15 @@ class Attack(Scene):
         self.pay(checkout)
         return str((await self.finished(checkout))["customer_id"])
 
-    async def authorize(self, order_id: str, amount: str, customer: str, *, fault: str | None = None) -> dict[str, Any]:
-        """Makes an AUTHORIZE call by the API, whose reply may be lost; returns the operation."""
+    async def authorize(
+        self, order_id: str, amount: str, customer: str, *, fault: str | None = None, kind: str = "AUTHORIZE"
+    ) -> dict[str, Any]:
+        """Makes an AUTHORIZE call by the API, or another one, whose reply may be lost; returns the operation."""
         if fault is not None:
             rule = Rule(fault=fault, match=Match(endpoint="charge", order_id=order_id))
             self.gateway.simulator.world.faults.add_rules(rule)
         body = {
-            "type": "AUTHORIZE",
+            "type": kind,
             "order_id": order_id,
             "items": "Door bell",
             "currency": "LKR",
@@ -252,3 +254,25 @@ async def test_an_edited_form_pays_for_no_other_checkout(attack: Attack, kind: s
 
     assert (await attack.get(f"checkouts/{checkout['id']}"))["state"] == "open"
     assert [entry.amount_cents for entry in attack.gateway.simulator.ledger()] == [1_000]
+
+
+@pytest.mark.parametrize("kind", ["payment", "authorization"])
+async def test_a_form_that_is_posted_again_proves_no_lost_charge(attack: Attack, kind: str) -> None:
+    """Its page was paid, or was closed, and the form pays all the same. The charge never reached the gateway."""
+    order, customer = fresh("order"), await attack.approved_card()
+    checkout = await attack.opened(kind, order_id=order, amount=2510)
+    if kind == "payment":
+        attack.pay(checkout)
+        await attack.finished(checkout)
+    else:
+        await asyncio.to_thread(attack.client.delete, f"checkouts/{checkout['id']}")
+    operation = await attack.authorize(order, "2510.00", customer, fault="cut_before", kind="PAYMENT")
+    attack.enter("checkout", checkout["form"]["fields"])
+
+    def is_looked_at(data: Mapping[str, Any]) -> bool:
+        return data["state"] != "unknown" or "with a form for the gateway's page" in str(data["history"])
+
+    seen = await until(lambda: attack.get(f"operations/{operation['id']}"), is_looked_at)
+    assert seen["state"] == "unknown", seen
+    paid = [entry for entry in attack.gateway.simulator.ledger() if entry.order_id == order]
+    assert {entry.arrival for entry in paid} == {None}, "the API paid nothing"

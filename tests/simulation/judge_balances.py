@@ -2,13 +2,16 @@
 
 The law, for each order when all is settled, and again when a person has decided what was left:
 
-1. A payment that the books know is in the balance of its order, with the ledger's amount and currency. What took no
-   money, such as a declined charge, is in none.
+1. A payment that the books know is in the balance of its order, with the ledger's amount and currency. Its order is
+   another one where a hold was reported for that with the same signed text. What took no money, such as a declined
+   charge, is in none.
 2. Given back is what went back by refunds that succeeded here. A refund whose outcome isn't known is in no figure, and
    a doubt names it.
-3. Charged back is what a bank took, once the books have the gateway's news or record of it. Of one that nobody told of
-   the balance has nothing: that is the only money that may be gone without a doubt, beside what lost commits and
-   effects that no search showed in time did.
+   A refund that is stored as failed has failed in the ledger, and is in no figure any more.
+3. Charged back is what a bank took, once the books have the gateway's record of it. What it notified before that is a
+   doubt. Of one that nobody told of the balance has nothing: that is the only money that may be gone without a doubt,
+   beside what lost commits and effects that no search showed in time did. A payment that went back, and that the record
+   shows as received again, is a doubt until a look an hour later or more shows it so, too.
 4. So nothing claims that more is left than the ledger has, unless a doubt says why, or one of these explains it.
 5. Each doubt is explained by the life: by an operation without an outcome, a hold, a part, a loss, or news
    that didn't come.
@@ -18,7 +21,7 @@ The law, for each order when all is settled, and again when a person has decided
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -27,22 +30,26 @@ from tests.simulation.books import Book
 from tests.simulation.clients import Ask, Told
 from tests.simulation.fate import Fate
 from tests.simulation.losses import Loss
-from tests.simulation.network import Gateway
+from tests.simulation.network import REQUEST, Gateway
 from tests.simulation.process import ACCOUNT, START_MS
 from tests.simulation.true_money import TrueMoney, held_of, true_money_of
 
 from payrelay.core.money import decimal_text
-from payrelay.core.orders.figures import Doubt, DoubtKind, OrderBalance, PaymentBalance
+from payrelay.core.orders.figures import Doubt, DoubtKind, Figure, OrderBalance, PaymentBalance
 from payrelay.core.payments.operation import OPEN_STATES, Kind, State
-from payrelay.core.payments.payment import PaymentStatus
 from payrelay.flows.order_balance import balance_now, read_balance
 from payrelay.flows.relay import Relay
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.money import text_of
 
+AN_HOUR_MS: Final = 3_600_000
+"""So much later a second look counts."""
+WENT_BACK: Final = ("REFUND REQUESTED", "REFUND PROCESSING", "REFUNDED", "CHARGEBACKED")
 LAPSE_TOLERANCE_S: Final = 3_600.0
 """A hold that lapses at about this moment may have lapsed for one and not yet for the other."""
+READING: Final = "balances"
+"""What the reads of balances are to the gateway, beside requests to the API: the judge makes them itself."""
 FIGURES: Final = ("paid", "given_back", "charged_back", "left")
 _ORDERS: Final = (
     "SELECT order_id FROM operations WHERE order_id IS NOT NULL UNION SELECT order_id FROM checkouts "
@@ -63,14 +70,11 @@ _AMOUNTS_KNOWN: Final = (
 )
 _SEEN: Final = "SELECT payment_id, order_id, status, currency, amount_minor, seen_at_ms FROM payments_seen"
 _CHARGEBACKS: Final = "SELECT payment_id, part_minor, noted_at_ms FROM chargebacks"
-_SHOWN: Final = """
-    SELECT payment_id FROM returns_seen AS shown WHERE status = ? AND NOT EXISTS (
-        SELECT 1 FROM (
-            SELECT payment_id, status, seen_at_ms FROM returns_seen
-            UNION ALL SELECT payment_id, status, seen_at_ms FROM payments_seen
-        ) AS later
-        WHERE later.payment_id = shown.payment_id AND later.status = ? AND later.seen_at_ms >= shown.seen_at_ms
-    )"""
+_RETURNS: Final = "SELECT payment_id, status, seen_at_ms FROM returns_seen"
+_FAILED: Final = "SELECT operation_id FROM failed_refunds"
+_TOLD: Final = """
+    SELECT id, payment_id, order_id FROM notifications
+    WHERE told = 'charged_back' AND verdict = 'genuine' AND state IN ('received', 'waiting')"""
 _NOTIFIED: Final = "SELECT id FROM checkouts WHERE state = 'notified'"
 _AMOUNTS_OF_HOLDS: Final = "SELECT amount_minor FROM checkouts WHERE kind = 'authorization' AND order_id = ?"
 _OWNERS: Final = (
@@ -85,6 +89,7 @@ class Judged(Protocol):
 
     fate: Fate
     gateway: Gateway
+    told: list[Told]
     auditor: sqlite3.Connection
     loss: Loss | None
 
@@ -123,7 +128,9 @@ class Known:
     amounts: set[str]
     seen: dict[str, Seen]
     charged_back: dict[str, tuple[int | None, int]]
-    shown_as_charged_back: set[str]
+    returns: dict[str, dict[str, int]]
+    failed: set[str]
+    told: dict[str, tuple[str | None, str]]
     notified: set[str]
 
     @classmethod
@@ -140,9 +147,9 @@ class Known:
                 for row in run.auditor.execute(_SEEN)
             },
             charged_back={row[0]: (row[1], row[2]) for row in run.auditor.execute(_CHARGEBACKS)},
-            shown_as_charged_back={
-                row[0] for row in run.auditor.execute(_SHOWN, (PaymentStatus.CHARGED_BACK, PaymentStatus.RECEIVED))
-            },
+            returns=_by_payment(run.auditor.execute(_RETURNS)),
+            failed={row[0] for row in run.auditor.execute(_FAILED)},
+            told={row[0]: (row[1], row[2]) for row in run.auditor.execute(_TOLD)},
             notified={row[0] for row in run.auditor.execute(_NOTIFIED)},
         )
 
@@ -179,13 +186,45 @@ class Known:
 
     def has_heard_of_chargeback(self, payment_id: str) -> bool:
         """Tells whether the books have a chargeback, from the gateway's news or from its record."""
-        return payment_id in self.charged_back or payment_id in self.shown_as_charged_back
+        shown_ms = self.returns.get(payment_id, {}).get("CHARGEBACKED")
+        is_shown = shown_ms is not None and shown_ms > self.received_ms(payment_id)
+        return payment_id in self.charged_back or is_shown
+
+    def received_ms(self, payment_id: str) -> int:
+        """Gives when the record last showed a payment as received, as far as the looks at it say."""
+        before_ms = self.returns.get(payment_id, {}).get("RECEIVED", -1)
+        seen = self.seen.get(payment_id)
+        is_received = seen is not None and seen.status == "RECEIVED" and not self.is_in_question(payment_id)
+        return max(before_ms, seen.seen_at_ms) if seen is not None and is_received else before_ms
+
+    def is_in_question(self, payment_id: str) -> bool:
+        """Tells whether the record shows a payment as received that went back, and no look an hour later did."""
+        seen, looks = self.seen.get(payment_id), self.returns.get(payment_id, {})
+        if seen is None or seen.status != "RECEIVED":
+            return False
+        went_back = [looks[each] for each in WENT_BACK if each in looks]
+        went_back += [self.charged_back[payment_id][1]] if payment_id in self.charged_back else []
+        if not any(looks.get("RECEIVED", -1) < each <= seen.seen_at_ms for each in went_back):
+            return False
+        return seen.seen_at_ms - looks.get("RECEIVED AGAIN", seen.seen_at_ms) < AN_HOUR_MS
+
+    def has_failed(self, money: TrueMoney, number: int) -> bool:
+        """Tells whether the books have a refund as failed."""
+        book = money.made_by.get(number)
+        return book is not None and book.operation.id in self.failed
+
+
+def _by_payment(rows: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for payment_id, status, seen_at_ms in rows:
+        found[payment_id][status] = seen_at_ms
+    return dict(found)
 
 
 async def judge_balances(run: Judged, relay: Relay, books: dict[str, Book], *, is_shown: bool) -> None:
     """Looks at the balance of each order, and blames; with ``is_shown`` also at what the API shows of it."""
     known = Known.of(run, books)
-    merchant, calls = relay.account(ACCOUNT).merchant, run.gateway.world.calls.arrived
+    merchant, reading = relay.account(ACCOUNT).merchant, REQUEST.set(READING)
     orders = {row[0] for row in run.auditor.execute(_ORDERS)}
     orders |= {entry.order_id for entry in run.gateway.world.ledger.entries()}
     balances = {order_id: await read_balance(relay, merchant, order_id) for order_id in sorted(orders)}
@@ -195,13 +234,17 @@ async def judge_balances(run: Judged, relay: Relay, books: dict[str, Book], *, i
         run.count("balances with doubts" if balance.doubts else "balances without doubts")
         for kind in {doubt.kind for doubt in balance.doubts}:
             run.count(f"balance doubted: {kind}")
+    for fault in (*_faults_of_lacking(known, balances), *_faults_of_failed(known)):
+        run.blame(fault)
     for payment_id in sorted(known.money.keys() | known.seen.keys()):
         balance = await balance_now(relay, await relay.orders.facts_of_payment(merchant, payment_id))
         for fault in _faults_of_payment_alone(known, payment_id, balance, balances):
             run.blame(f"the balance of payment {payment_id} alone {fault}")
+    REQUEST.reset(reading)
     for fault in await _faults_of_showing(run, balances) if is_shown else ():
         run.blame(fault)
-    if run.gateway.world.calls.arrived != calls:
+    readers = {READING} | {each.request_id for each in run.told if each.ask.path.startswith("orders/")}
+    if not readers.isdisjoint(run.gateway.requests.values()):
         run.blame("the balances asked the gateway for something")
 
 
@@ -217,14 +260,31 @@ def _faults_of_order(known: Known, order_id: str, balance: OrderBalance) -> Iter
             yield f"adds up to {told}, and its payments are {balance.payments}"
     if {each.currency for each in balance.currencies} != sums.keys():
         yield f"has sums of {balance.currencies}, and its payments are {balance.payments}"
-    for payment_id, money in known.money.items():
-        is_known = payment_id in known.known and not known.is_lied_about(payment_id)
-        is_plan = money.entry.subscription_id is not None
-        if is_plan and not known.run.auditor.execute(_PLANS, (str(money.entry.subscription_id),)).fetchone():
-            continue  # of a plan that was never read nothing says the order
-        if money.entry.order_id == order_id and is_known and balance.payment(payment_id) is None:
-            yield f"lacks payment {payment_id}, which is known and took {money.paid}"
     yield from _faults_of_holds(known, order_id, balance)
+
+
+def _faults_of_lacking(known: Known, balances: dict[str, OrderBalance]) -> Iterator[str]:
+    """What is known is in a balance: its order's, or that of the order for which its hold was reported."""
+    for payment_id, money in known.money.items():
+        entry = money.entry
+        if payment_id not in known.known or known.is_lied_about(payment_id):
+            continue
+        if (
+            entry.subscription_id is not None
+            and not known.run.auditor.execute(_PLANS, (str(entry.subscription_id),)).fetchone()
+        ):
+            continue  # of a plan that was never read nothing says the order
+        having = [order_id for order_id, balance in balances.items() if balance.payment(payment_id) is not None]
+        if not any(each == entry.order_id or _has_one_text(known, each, entry) for each in having):
+            yield f"the balance of {entry.order_id} lacks payment {payment_id}, which is known and took {money.paid}"
+
+
+def _faults_of_failed(known: Known) -> Iterator[str]:
+    """What the books have as failed came in again: a refund that is made once more must not be the second one."""
+    failed = {each.number for money in known.money.values() for each in money.failed_refunds}
+    for each in sorted(known.failed):
+        if not any(entry.number in failed for entry in known.books[each].entries):
+            yield f"{known.books[each]} is stored as failed, and the ledger has it"
 
 
 def _figures(payment: PaymentBalance) -> dict[str, int]:
@@ -290,8 +350,12 @@ def _faults_of_returns(known: Known, money: TrueMoney, payment: PaymentBalance) 
     """What was given back, charged back and is left is what the ledger has, as far as the books can know it."""
     number, kinds = payment.payment_id or "", {doubt.kind for doubt in payment.doubts}
     done = known.counted_refunds(money, money.refunds)
-    failed = known.counted_refunds(money, money.failed_refunds)
-    is_by_record = DoubtKind.REFUND_NOT_MADE_HERE in kinds
+    unheard = [each for each in money.failed_refunds if not known.has_failed(money, each.number)]
+    failed = known.counted_refunds(money, unheard)
+    is_by_record = bool(kinds & {DoubtKind.REFUND_NOT_MADE_HERE, DoubtKind.REFUND_MAY_BE_WHOLE})
+    has_gone = payment.given_back_minor + payment.charged_back_minor > 0
+    if (DoubtKind.RECEIVED_AGAIN in kinds) is not (known.is_in_question(number) and has_gone):
+        yield f"has looks {known.returns.get(number)} and {known.seen.get(number)}, and doubts {kinds} of {payment}"
     if not min(done, money.paid) <= payment.given_back_minor <= min(done + failed, money.paid) and not is_by_record:
         yield f"says that {payment.given_back_minor} was given back, and the ledger has {money}: {payment}"
     has_heard = known.has_heard_of_chargeback(number)
@@ -316,7 +380,7 @@ def _is_won_in_books(known: Known, payment_id: str) -> bool:
     seen = known.seen.get(payment_id)
     entries = known.run.gateway.world.ledger.entries()
     won = [each.at for each in entries if each.kind == "chargeback_reversal" and str(each.payment_id) == payment_id]
-    if seen is None or seen.status != PaymentStatus.RECEIVED or not won:
+    if seen is None or known.received_ms(payment_id) != seen.seen_at_ms or not won:
         return False
     won_s = (won[-1] - STANDING_START).total_seconds() - known.run.fate.skew_s
     return (seen.seen_at_ms - START_MS) / 1000 > won_s
@@ -338,10 +402,17 @@ def _faults_of_holds(known: Known, order_id: str, balance: OrderBalance) -> Iter
             ours[str(book.entries[0].payment_id)] = book.entries[0].amount_cents
     truly = sum(amount for payment_id, amount in ours.items() if payment_id in held)
     unproved = {doubt.payment_id for doubt in balance.doubts if doubt.kind is DoubtKind.UNPROVED_HOLD}
-    shown = sum(each.held_minor for each in balance.payments if not unproved & {each.payment_id} or each.is_certain)
+    shown = [each for each in balance.payments if not unproved & {each.payment_id} or each.is_certain]
+    most = sum(each.held_minor for each in shown)
+    least = sum(each.held_minor for each in shown if not _may_be_another(each))
     has_open = any(known.books[each].operation.kind in {Kind.CAPTURE, Kind.VOID} for each in open_ids)
-    if shown != truly and not has_open and not unproved and not _has_unsettled_hold(known, order_id):
-        yield f"says that {shown} is held, and the ledger holds {truly}: {balance.payments}"
+    if not least <= truly <= most and not has_open and not unproved and not _has_unsettled_hold(known, order_id):
+        yield f"says that {most} is held, and the ledger holds {truly}: {balance.payments}"
+
+
+def _may_be_another(payment: PaymentBalance) -> bool:
+    """Tells whether a hold, of which a person said only that it was made, may be one that is counted already."""
+    return any(each.kind is DoubtKind.UNNUMBERED for each in payment.doubts)
 
 
 def _has_unsettled_hold(known: Known, order_id: str) -> bool:
@@ -364,6 +435,12 @@ def _faults_of_doubts(known: Known, order_id: str, balance: OrderBalance) -> Ite
         is_open = operation.state in OPEN_STATES and operation.kind is not Kind.CANCEL
         if is_of and is_open and operation.id not in doubted:
             yield f"doesn't doubt {book}"
+    for payment in balance.payments:
+        told = [id_ for id_, named in known.told.items() if named in {(payment.payment_id, order_id), (None, order_id)}]
+        kinds = {doubt.kind for doubt in payment.doubts}
+        is_counted = any(each.figure is Figure.CHARGED_BACK for each in payment.origins)
+        if payment.payment_id is not None and told and not is_counted and DoubtKind.CHARGEBACK_NOT_SHOWN not in kinds:
+            yield f"doesn't doubt {payment}, of which {told} are told"
     for doubt in balance.doubts:
         if not EXPLAINED[doubt.kind](known, doubt):
             yield f"has a doubt that nothing explains: {doubt}; {balance.payments}"
@@ -462,6 +539,24 @@ def _is_refund_unshown(known: Known, doubt: Doubt) -> bool:
     return money is not None and bool(money.failed_refunds)
 
 
+def _is_more_than_parts(known: Known, doubt: Doubt) -> bool:
+    """The record shows a refund of a payment of which a part was given back here, as far as the books know or may."""
+    looks, since_ms = known.returns.get(doubt.payment_id or "", {}), known.received_ms(doubt.payment_id or "")
+    money = known.money.get(doubt.payment_id or "")
+    is_shown = any(looks.get(each, -1) > since_ms for each in WENT_BACK[:-1])
+    return is_shown and money is not None and bool(known.unsettled(money))
+
+
+def _is_received_again(known: Known, doubt: Doubt) -> bool:
+    money = known.money.get(doubt.payment_id or "")
+    is_true = money is not None and (bool(money.failed_refunds) or money.won > 0)
+    return known.is_in_question(doubt.payment_id or "") and (is_true or bool(known.run.gateway.lied_at_s))
+
+
+def _is_told(known: Known, doubt: Doubt) -> bool:
+    return doubt.id in known.told
+
+
 def _is_untold(known: Known, doubt: Doubt) -> bool:
     money = known.money.get(doubt.payment_id or "")
     return money is not None and money.charged_back + money.won > 0 and doubt.payment_id not in known.charged_back
@@ -503,6 +598,9 @@ EXPLAINED: Final[dict[DoubtKind, Callable[[Known, Doubt], bool]]] = {
     DoubtKind.PARTS_NOT_SHOWN: _is_part,
     DoubtKind.REFUND_NOT_MADE_HERE: _is_made_elsewhere,
     DoubtKind.REFUND_NOT_SHOWN: _is_refund_unshown,
+    DoubtKind.REFUND_MAY_BE_WHOLE: _is_more_than_parts,
+    DoubtKind.RECEIVED_AGAIN: _is_received_again,
+    DoubtKind.CHARGEBACK_NOT_SHOWN: _is_told,
     DoubtKind.CHARGEBACK_NOT_NOTIFIED: _is_untold,
     DoubtKind.PART_NOT_SIGNED: _is_unsigned,
     DoubtKind.MORE_THAN_PAID: _is_overdrawn,

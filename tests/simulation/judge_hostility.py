@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-import msgspec
 from tests.simulation.clients import Told
 from tests.simulation.fate import Fate
 from tests.simulation.hostility import PHONE_AMOUNT, PHONE_ORDERS, RIVAL
@@ -20,6 +19,11 @@ its slots at most. What is asked for an operation doesn't count. Its inquiries h
 own. One that shows nothing of a payment that is known to exist is made again every quarter of an hour for a week."""
 LONGEST_PAUSE_S: Final = max(PAUSES_MS) / 1000
 """The pause that repeats, once all others are over."""
+
+
+LOOKS_MAX: Final = 2
+"""Searches for one request after commits were lost, which wait for no slot: for its own order, and for another one that
+shows whether the gateway's search answers at all."""
 
 
 class Judged(Protocol):
@@ -83,20 +87,21 @@ def _faults_of_phones(run: Judged) -> Iterator[str]:
 def _faults_of_searching(run: Judged) -> Iterator[str]:
     """However many pieces of news name an order, it is searched for as often as its own schedule says."""
     records = run.gateway.world.calls.records()
-    searches = Counter(
-        record.order_id
-        for record in records
-        if record.endpoint == "search" and record.number not in run.gateway.inquiry_numbers
-    )
+    lost_s = float("inf") if run.loss is None else run.loss.lost_s
+    repeats = {each.request_id for each in run.told if each.at_s >= lost_s and each.ask.body}
+    searches, looks = Counter[str | None](), Counter[str]()
+    for record in records:
+        if record.endpoint != "search" or record.number in run.gateway.inquiry_numbers:
+            continue
+        request_id = run.gateway.requests.get(record.number)
+        if request_id in repeats:
+            looks[request_id] += 1
+        else:
+            searches[record.order_id] += 1
     searches_max = SEARCHES_MAX + run.gateway.loop.time() / LONGEST_PAUSE_S
-    asked = _asked_after_loss(run)
     for order_id, number in searches.items():
-        if number > searches_max + asked[order_id or ""]:
+        if number > searches_max:
             yield f"{order_id} was searched for {number} times"
-
-
-def _asked_after_loss(run: Judged) -> Counter[str]:
-    """Counts the requests for each order after commits were lost: for each the gateway is looked at first."""
-    bodies = [each.ask.body for each in run.told if run.loss is not None and each.at_s >= run.loss.lost_s]
-    read = [msgspec.json.decode(body) for body in bodies if body]
-    return Counter(members.get("order_id", "") for members in read if isinstance(members, dict))
+    for request_id, number in looks.items():
+        if number > LOOKS_MAX:
+            yield f"{request_id} had {number} searches made"

@@ -41,6 +41,16 @@ _CAPTURED: Final = (
     "WHERE operations.kind = 'capture' AND state = 'succeeded' AND accepted_tokens.kind = 'authorization' "
     "AND subject = 'authorization/' || token_hash"
 )
+_VOIDED: Final = (
+    "SELECT order_id FROM operations "
+    "WHERE kind = 'release' AND state = 'succeeded' AND amount_minor IS NULL AND order_id IS NOT NULL"
+)
+_VOIDED_NOW: Final = (
+    "SELECT order_id FROM operations JOIN accepted_tokens USING (merchant, order_id) "
+    "WHERE operations.kind = 'release' AND state = 'succeeded' AND amount_minor IS NULL "
+    "AND accepted_tokens.kind = 'authorization' AND subject = 'authorization/' || token_hash"
+)
+"""The orders whose accepted hold was voided as a whole, and no later one accepted in its place."""
 _CALLS: Final = (
     "SELECT id, order_id, amount_minor, currency, created_at_ms FROM operations "
     "WHERE kind IN ('charge', 'authorization') AND state NOT IN ('declined', 'refused', 'not_sent')"
@@ -110,7 +120,7 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
     checkouts = [Checkout(*row) for row in run.auditor.execute(_CHECKOUTS)]
     inbox = inbox_of(run.auditor)
     for faults in (
-        _faults_of_steps(run),
+        _faults_of_steps(run, checkouts),
         _faults_of_success(checkouts, paid),
         _faults_of_signatures(run, checkouts, taken_in(posted, inbox)),
         _faults_of_authorizations(run, checkouts, paid),
@@ -131,12 +141,15 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
         run.count(f"paid on a page: {each.kind}")
 
 
-def _faults_of_steps(run: Judged) -> Iterator[str]:
-    """The states never go backwards."""
+def _faults_of_steps(run: Judged, checkouts: list[Checkout]) -> Iterator[str]:
+    """The states never go backwards, but where a hold was voided: that frees its order."""
+    voided = {row[0] for row in run.auditor.execute(_VOIDED)}
+    let_go = {f"checkout:{each.id}" for each in checkouts if each.order_id in voided and each.kind == "authorization"}
     before: dict[str, str] = defaultdict(lambda: "open")
     for subject, type_ in run.auditor.execute(_STEPS):
         after = type_.partition(".")[2]
-        if ORDER.index(after) <= ORDER.index(before[subject]):
+        is_let_go = (before[subject], after) == ("notified", "cancelled") and subject in let_go
+        if ORDER.index(after) <= ORDER.index(before[subject]) and not is_let_go:
             yield f"{subject} went from {before[subject]} to {after}"
         before[subject] = after
 
@@ -209,7 +222,8 @@ def _text(order_id: str, amount_minor: int | None, currency: str) -> str:
 
 
 def _faults_of_authorizations(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
-    """A reported authorization is completed where it was captured, and only there."""
+    """A reported authorization is completed where it was captured, and only there; a void frees its order."""
+    voided = {row[0] for row in run.auditor.execute(_VOIDED_NOW)}
     captured = {each.authorization_token for each in run.gateway.world.ledger.entries() if each.kind == "capture"}
     proved = {(order_id, amount_minor) for order_id, amount_minor in run.auditor.execute(_CAPTURED)}
     for checkout in checkouts:
@@ -222,6 +236,8 @@ def _faults_of_authorizations(run: Judged, checkouts: list[Checkout], paid: list
             yield f"{checkout} was completed, and nobody captured its authorization"
         if checkout.state == "notified" and (checkout.order_id, checkout.amount_minor) in proved:
             yield f"{checkout} is not completed, although the whole of it was captured"
+        if checkout.state == "notified" and checkout.order_id in voided:
+            yield f"{checkout} keeps its order, although its hold was voided"
 
 
 def _fits(checkout: Checkout, paid: Paid) -> bool:
@@ -288,6 +304,7 @@ def _faults_of_silence(
     But for what a bank took back: from then on the gateway shows it as that, and not as paid.
     """
     charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
+    voided = {row[0] for row in run.auditor.execute(_VOIDED)}
     taken_back = taken_back_by_banks(run.gateway)
     for each in paid:
         order_id = each.entry.order_id
@@ -305,6 +322,7 @@ def _faults_of_silence(
         if any(noted.state == "needs_attention" for noted in in_time):
             continue
         ends = {"notified", "completed"} if each.kind == "authorization" else {"completed"}
+        ends |= {"cancelled"} if each.kind == "authorization" and order_id in voided else set()
         if not any(checkout.state in ends and _fits(checkout, each) for checkout in asked):
             yield f"{each} was told and shown, and there is {asked}; {in_time}"
 

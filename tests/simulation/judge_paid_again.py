@@ -4,7 +4,6 @@ The law: of the payments of an order that took money, each that the books come t
 once, to each principal that owns one of both. None else is told. A payment stands until it was given back whole or
 charged back, as far as the books know by then. All payments of a plan are one, and all captures of a hold. A second
 payment of one page is known by the gateway's news alone: where that was taken in and shown in time, it is told too.
-What is known by the installments of a plan alone, as of a second plan that somebody read, needn't be told.
 Whether a payment stood whose refund failed later, or whose chargeback was won, only the program's own rules say: there
 nothing is demanded.
 """
@@ -93,13 +92,13 @@ class Timeline:
             if self.money[each].group != its.group and each != payment_id
         ]
 
-    def learn(self, payment_id: str | None, *, is_read: bool = False) -> None:
-        """Takes in that a payment is known, and notes whether it has to be told; where it was only read, it needn't."""
+    def learn(self, payment_id: str | None) -> None:
+        """Takes in that a payment is known, and notes whether it has to be told."""
         its = self.money.get(payment_id or "")
         if its is None or payment_id is None or payment_id in self.known[its.entry.order_id]:
             return
         if all(self.money[each].group != its.group for each in self.known[its.entry.order_id]):
-            self.due[payment_id] = None if is_read else self._must_be_told(payment_id)
+            self.due[payment_id] = self._must_be_told(payment_id)
         self.known[its.entry.order_id].append(payment_id)
 
     def _must_be_told(self, payment_id: str) -> bool | None:
@@ -163,7 +162,7 @@ def _take_in(timeline: Timeline, what: str, id_: str, data: str | None) -> None:
     elif what == "checkout":
         timeline.learn(timeline.checkouts.get(id_, (None, None))[0])
     elif what == "installment":
-        timeline.learn(id_, is_read=True)
+        timeline.learn(id_)
     elif what == "chargeback":
         timeline.charged_back.add(id_)
     elif what == "record":

@@ -45,7 +45,7 @@ _EVENTS: Final = (
 )
 _APPLIED: Final = (
     "SELECT digest FROM notifications WHERE state = 'applied' "
-    "AND why IN ('subscription_noted', 'other_schedule_stopped', 'checkout_finished') "
+    "AND why IN ('subscription_noted', 'other_schedule_stopped', 'checkout_finished', 'paid_again') "
     "OR why = 'second_payment'"
 )
 

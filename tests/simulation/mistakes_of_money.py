@@ -5,15 +5,17 @@ from dataclasses import replace
 from typing import Final
 
 import msgspec
-from tests.simulation.process import Parts
+from tests.simulation.process import ACCOUNT, Parts
 
 from payrelay.core.access.ownership import OrderOwners
 from payrelay.core.answers import Answer
+from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.paid_again import made_by
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.flows.relay import Relay
+from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Priority
 from payrelay.store.access.owners import Owners
 from payrelay.store.digests.rows import RowSieve
 from payrelay.store.engine.database import Database, Statement, Unit
@@ -67,6 +69,22 @@ class Unpunished(Miscounting):
             for each in facts.seen
         ]
         return msgspec.structs.replace(facts, chargebacks=(), seen=tuple(seen))
+
+
+class Curious(Orders):
+    """Asks the gateway for each order that it reads."""
+
+    def __init__(self, relay: Relay) -> None:
+        super().__init__(relay.checkouts.rows)
+        self._relay = relay
+
+    async def facts_of_order(self, merchant: str, order_id: str) -> OrderFacts:
+        """Asks first."""
+        until_s = self._relay.clock.boot_s() + 10.0
+        await self._relay.account(ACCOUNT).inquire(
+            PaymentsOfOrder(order_id=order_id), until_s=until_s, priority=Priority.READ, requester=PAYRELAY
+        )
+        return await super().facts_of_order(merchant, order_id)
 
 
 class Keyless(Journal):
@@ -161,6 +179,7 @@ MISTAKES_OF_MONEY: Final[dict[str, Callable[[], Parts]]] = {
     "a declined charge is counted": lambda: _with_orders(Optimistic),
     "a refund of a part is forgotten": lambda: _with_orders(Partless),
     "what was charged back is refunded": lambda: _with_orders(Unpunished),
+    "a balance asks the gateway": lambda: Parts(change=lambda relay, _: replace(relay, orders=Curious(relay))),
     "a repeat without its key is new": lambda: _with_journal(Keyless),
     "a page is opened beside a charge": lambda: _with_journal(Pageless),
     "no second look for pages": lambda: Parts(change=_hurried),

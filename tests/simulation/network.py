@@ -24,6 +24,9 @@ from payrelay_simulator.world import Call, Outcome, World
 OPERATION: Final[ContextVar[str | None]] = ContextVar("operation", default=None)
 """Which operation is being carried out; set where the relay announces its stages."""
 
+REQUEST: Final[ContextVar[str | None]] = ContextVar("request", default=None)
+"""Which request is being answered, by its id; None for what a worker does by itself."""
+
 NETWORK_FAULTS: Final = ("refuse", "connect_hang", "lost_there", "silent_there", "lost_back", "silent_back", "slow")
 HIDING: Final = ("late_visibility",) * 8 + ("pending",) * 3
 """Of the faults that befall what takes money, a good part: they are what proofs have to wait for."""
@@ -98,6 +101,8 @@ class Gateway:
         """When searches arrived whose whole and true answers have payments, by the texts of their queries."""
         self.inquiry_numbers: set[int] = set()
         """The calls that were made for an operation, by their numbers in the gateway's log."""
+        self.requests: dict[int, str] = {}
+        """The requests for whose answers calls were made, by the calls' numbers in the gateway's log."""
         self.faults: dict[str, int] = {}
 
     def delay_s(self) -> float:
@@ -141,6 +146,8 @@ class Gateway:
         outcome = self.world.handle(sent.call)
         if sent.operation_id is not None:
             self.inquiry_numbers.add(self.world.calls.arrived)
+        if sent.request_id is not None:
+            self.requests[self.world.calls.arrived] = sent.request_id
         self.world.faults.clear()
         self.witness.tell()
         reply, delay_s = self._answer(outcome, fault)
@@ -207,6 +214,7 @@ class Sent:
 
     call: Call
     operation_id: str | None
+    request_id: str | None
     fault: tuple[str, Arguments] | None
     answer: "asyncio.Future[Reply | Loss]"
 
@@ -289,7 +297,13 @@ class SimulatedNetwork:
                 delay_s, _settle, answer, Loss(is_sent=True, cause=LossCause.CONNECTION_LOST), context=outside
             )
         elif name != "silent_there":
-            sent = Sent(call=_call(request, headers), operation_id=OPERATION.get(), fault=fault, answer=answer)
+            sent = Sent(
+                call=_call(request, headers),
+                operation_id=OPERATION.get(),
+                request_id=REQUEST.get(),
+                fault=fault,
+                answer=answer,
+            )
             loop.call_later(delay_s, self._gateway.arrive, sent, context=outside)
         return answer
 

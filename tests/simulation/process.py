@@ -18,7 +18,7 @@ from tests.heartbeats import heartbeat_of, sources_of
 from tests.simulation import storage
 from tests.simulation.fate import Fate
 from tests.simulation.loop import OWNER, Owner, SimulatedLoop, wait_seconds
-from tests.simulation.network import OPERATION, Gateway, SimulatedNetwork
+from tests.simulation.network import OPERATION, REQUEST, Gateway, SimulatedNetwork
 from tests.simulation.outside import Outside, VirtualMarkFiles, VirtualRevocations
 from tests.simulation.receivers import Receivers, SimulatedSender
 from tests.simulation.remembering import remembering
@@ -385,6 +385,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 async def serve(process: Process, scope: dict[str, Any], body: bytes, answer: "asyncio.Future[Heard | None]") -> None:
     """Carries one request to a process and its answer back, as a server would."""
     started: dict[str, Any] = {}
+    REQUEST.set(dict(scope["headers"]).get(b"x-request-id", b"").decode() or None)
 
     async def receive() -> dict[str, Any]:
         if started.get("is_read"):

@@ -51,6 +51,7 @@ SIGNS: Final = {
     "a declined charge is counted": "counts what took no money",
     "a refund of a part is forgotten": "was given back, and the ledger has",
     "what was charged back is refunded": "was sent, and 0 was left of",
+    "a balance asks the gateway": "the balances asked the gateway",
     "a repeat without its key is new": "has no key and repeats",
     "a page is opened beside a charge": "was open",
     "no second look for pages": "could be paid",

@@ -39,6 +39,8 @@ CREATE TRIGGER see_customer AFTER UPDATE OF state ON customers WHEN new.state <>
         VALUES ('customer:' || new.id, new.version, 'customer.' || new.state); END;
 CREATE TRIGGER see_chargeback AFTER INSERT ON chargebacks
     BEGIN INSERT INTO seen_changes (subject, type) VALUES ('payment:' || new.payment_id, 'payment.charged_back'); END;
+CREATE TRIGGER see_failed_refund AFTER INSERT ON failed_refunds
+    BEGIN INSERT INTO seen_changes (subject, type) VALUES ('payment:' || new.payment_id, 'payment.refund_failed'); END;
 CREATE TRIGGER see_event AFTER INSERT ON outbox
     BEGIN INSERT INTO seen_events (id, subject, data, type, principal, at_ms)
         VALUES (new.id, new.subject, new.data, new.type, new.principal, new.at_ms); END;

@@ -386,7 +386,7 @@ async def test_a_charge_is_not_proved_by_a_checkouts_payment(
 
     paid_by_page = Result(payment_id="320025000001")
     await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, result=paid_by_page), has_event=True)
-    assert not await resolution.has_competing(charge, failed_since_ms=0)
+    assert not await resolution.has_competing(charge, failed_since_ms=0)  # what its form may pay, signed texts tell
     assert await resolution.owned_by_others(charge, ("320025000001", "320025000002")) == {"320025000001"}
 
 

@@ -39,6 +39,7 @@ from payrelay.store.digests.rows import (
     CLIENT_TOKENS,
     CREDENTIALS,
     DIGESTED,
+    FAILED_REFUNDS,
     GRANDFATHERED,
     IMPORTED_PAYMENTS,
     INSTALLMENTS,
@@ -60,6 +61,7 @@ from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.statements.digests.rows import page_of
+from payrelay.store.statements.payments.operations import ADD_FAILED
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 from payrelay.store.upgrades.cover_earlier_rows import cover_earlier_rows
 from payrelay.store.upgrades.cover_more_rows import cover_more_rows
@@ -141,6 +143,8 @@ async def filled(database: Database) -> Database:
     await SignedTexts(database, rows, secret=CHAIN_KEY).keep_form(CHECKOUT, [text], at_ms=1)
     refunded = msgspec.structs.replace(PAYMENT, status=PaymentStatus.REFUNDED)
     await ReadingStore(database, SEAL, rows).note_payments("m", [refunded], 1)
+    failed = ("op_1", "m", "1", 1)
+    await database.write(all_rows(Statement(ADD_FAILED, (*failed, rows.of(FAILED_REFUNDS, failed)))))
     await ImportedPayments(database, rows).take([msgspec.structs.replace(IMPORTED, order_id="old-1")], is_dry=False)
     owner = SubscriptionOwner(account="gateway", merchant="m", principal="shop")
     await Subscriptions(database, new_id, rows).note(owner, [paid(1)], now_ms=1)
@@ -337,7 +341,7 @@ async def test_the_upgrade_trusts_rows_as_they_stand_and_only_those_without_a_di
     filled: Database, tamper: Tamper
 ) -> None:
     """Keys and customers of earlier versions go on working; a row with a wrong digest stays wrong."""
-    never_without = (*OF_CONSOLE, IMPORTED_PAYMENTS, RETURNS_SEEN)
+    never_without = (*OF_CONSOLE, IMPORTED_PAYMENTS, RETURNS_SEEN, FAILED_REFUNDS)
     for table in (each for each in DIGESTED if each not in never_without):
         await tamper(f"UPDATE {table.name} SET row_digest = ''")
     await tamper("UPDATE credentials SET row_digest = 'forged'")

@@ -13,6 +13,7 @@ const WORDS = {
   "operation.succeeded refund": "Your money goes back",
   "operation.succeeded cancel": "Your membership was ended, as you asked",
   "payment.charged_back": "Your bank took the payment back",
+  "payment.refund_failed": "Your money could not be given back yet. We look into it",
   "order.paid_again": "An order was paid once more. We look into it",
   "operation.declined": "Your payment was declined",
   "operation.unknown": "Nobody knows yet whether it was done",

@@ -22,7 +22,6 @@ _AMOUNT_MAX: Final = Decimal(AMOUNT_MINOR_MAX).scaleb(-2)
 _HUNDREDTH: Final = Decimal("0.01")
 _EXACT: Final = Context(prec=28)
 """Has room for twice the digits of the largest amount; the thread's own context may have less."""
-_is_plain: Final = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?").fullmatch
 _is_typed: Final = re.compile(r"(?:[0-9]{1,15}|[1-9][0-9]{0,2}(?:,[0-9]{3}){1,4})(?:\.[0-9]{1,2})?").fullmatch
 
 
@@ -50,21 +49,12 @@ def minor_units(amount: Decimal | int) -> int:
     return _hundredths(amount)
 
 
-def plain_minor(text: str) -> int:
-    """Gives an amount that a program wrote as ASCII digits, with or without decimals, in hundredths.
-
-    Raises AmountError for any other text, and as ``minor_units`` does.
-    """
-    if _is_plain(text) is None:
-        raise AmountError("must be a number without separators, such as 1250.00")
-    return minor_units(Decimal(text))
-
-
 def typed_minor(text: str, *, may_be_0: bool = False) -> int:
-    """Gives an amount that a person typed, in hundredths: ``1250``, ``1250.5``, ``1250.50`` or ``1,250.50``.
+    """Gives an amount as people and files write it, in hundredths: ``1250``, ``1250.5``, ``1250.50`` or ``1,250.50``.
 
-    Spaces around it don't matter. Commas stand between groups of three digits, and nowhere else: what could be a
-    comma before decimals is refused. Raises AmountError for any other text, and as ``minor_units`` does.
+    Spaces around it don't matter. Commas stand between groups of three digits, and nowhere else. What could be a comma
+    before decimals, or a point between thousands, is refused. Raises AmountError for any other text, and as
+    ``minor_units`` does.
     """
     plain = text.strip()
     if _is_typed(plain) is None:

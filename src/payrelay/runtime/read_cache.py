@@ -129,12 +129,22 @@ class LastReadings(Protocol):
         """Returns the stored reading; None where there is none that can be decoded."""
 
     async def keep(
-        self, merchant: str, call: Read, reading: Reading, payments: Iterable[Payment], /, *, read_at_ms: int
+        self,
+        merchant: str,
+        call: Read,
+        reading: Reading,
+        payments: Iterable[Payment],
+        /,
+        *,
+        read_at_ms: int,
+        answered_at_ms: int,
     ) -> None:
         """Stores a reading and the states of its payments; never in place of a reading of a later call."""
 
-    async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int, /) -> None:
-        """Stores the states of payments at a moment, where no later state is known."""
+    async def note_payments(
+        self, merchant: str, payments: Iterable[Payment], asked_at_ms: int, answered_at_ms: int, /
+    ) -> None:
+        """Stores the states of payments, where none of a later call is known."""
 
     async def forget(self, merchant: str, calls: Iterable[Read], /) -> None:
         """Deletes the readings of these reads."""
@@ -209,11 +219,11 @@ class ReadCache:
         return known or CachedReading(reading=reading)
 
     async def note_payments(self, merchant: str, payments: tuple[Payment, ...], *, seen_at_ms: int) -> None:
-        """Stores the states of payments that another call observed; ``seen_at_ms`` is when that call began.
+        """Stores the states of payments that another call observed, which began at ``seen_at_ms`` and has just ended.
 
         Raises StoreError.
         """
-        await self._last.note_payments(merchant, payments, seen_at_ms)
+        await self._last.note_payments(merchant, payments, seen_at_ms, self._clock.now_ms())
 
     async def forget_orders(
         self, merchant: str, order_ids: Iterable[str], subscription_ids: Iterable[int] = ()
@@ -346,11 +356,12 @@ class _CachedReadings:
 
 
 class _Waiting(NamedTuple):
-    """A reading that waits to be stored, and its digest."""
+    """A reading that waits to be stored, when the gateway was asked and when it answered, and the digest."""
 
     question: Question
     reading: Reading
     read_at_ms: int
+    answered_at_ms: int
     digest: int
 
 
@@ -374,7 +385,7 @@ class _WriteBehind:
         self._goes_on_at_s = 0.0
 
     def put(self, question: Question, reading: Reading, read_at_ms: int) -> None:
-        """Queues a reading to be stored, unless an equal one was stored a short time ago."""
+        """Queues a reading that has just come to be stored, unless an equal one was stored a short time ago."""
         key = question.key
         digest = _digest(reading)
         stored, at_s = self._stored.get(key, (None, 0.0))
@@ -382,7 +393,7 @@ class _WriteBehind:
             return
         if len(self._waiting) >= STORING_MAX and key not in self._waiting:
             return
-        self._waiting[key] = _Waiting(question, reading, read_at_ms, digest)
+        self._waiting[key] = _Waiting(question, reading, read_at_ms, self._clock.now_ms(), digest)
         if not self._is_storing:
             self._is_storing = True
             self._start(self._store_all())
@@ -430,7 +441,14 @@ class _WriteBehind:
     async def _keep(self, waiting: _Waiting) -> None:
         question, reading = waiting.question, waiting.reading
         payments = _payments_of(question, reading)
-        await self._last.keep(question.merchant, question.call, reading, payments, read_at_ms=waiting.read_at_ms)
+        await self._last.keep(
+            question.merchant,
+            question.call,
+            reading,
+            payments,
+            read_at_ms=waiting.read_at_ms,
+            answered_at_ms=waiting.answered_at_ms,
+        )
 
 
 def _payments_of(question: Question, reading: Reading) -> tuple[Payment, ...]:

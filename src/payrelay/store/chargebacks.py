@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.events.event import OutgoingEvent
+from payrelay.core.orders.facts import charged_back_minor
 from payrelay.store.digests.rows import CHARGEBACKS, RowDigests, RowKey
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
@@ -44,8 +45,8 @@ class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def charged_back_minor(self) -> int | None:
-        """How much was taken: the part if there is one; None where that isn't known."""
-        return self.amount_minor if self.part_minor is None else self.part_minor
+        """How much was taken; None where that isn't known."""
+        return charged_back_minor(self.amount_minor, self.part_minor)
 
 
 class Chargebacks:

@@ -183,12 +183,15 @@ class Inbox:
         forgetting = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id, principal))
         return await self._database.write(forgotten_on_request(forgetting))
 
-    async def accept_token(self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int) -> bool:
+    async def accept_token(
+        self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int, in_place: bool = False
+    ) -> bool:
         """Accepts a token for the notification's order, once for each kind; False where it accepted another one before.
 
         May be repeated. Of several different tokens at once, one is accepted. The token of a notification that an
-        operator accepted takes the place of one that was accepted before. An authorization's token is stored here,
-        sealed. The token of an approval is stored with its customer, and only its hash here.
+        operator accepted takes the place of one that was accepted before, and with ``in_place`` each does. An
+        authorization's token is stored here, sealed. The token of an approval is stored with its customer, and only its
+        hash here.
         """
         subject = (notification.merchant, notification.order_id, kind)
         stored = token.encode() if kind is NotificationKind.AUTHORIZATION else b""
@@ -196,7 +199,8 @@ class Inbox:
         decided_ms = notification.accepted_at_ms
         accepted = (*subject, secret_hash(token), notification.id, at_ms if decided_ms is None else decided_ms)
         parameters = (*accepted, self._rows.of(ACCEPTED_TOKENS, accepted), sealed)
-        accepting = statements.ACCEPT_TOKEN if decided_ms is None else statements.ACCEPT_TOKEN_INSTEAD
+        is_first = decided_ms is None and not in_place
+        accepting = statements.ACCEPT_TOKEN if is_first else statements.ACCEPT_TOKEN_INSTEAD
         *first, _ = await self._database.write(_accept_token(Statement(accepting, parameters)))
         return await self._rows.is_right(ACCEPTED_TOKENS, first) and first[_TOKEN_HASH] == secret_hash(token)
 

@@ -14,9 +14,9 @@ from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.imports.payments import is_imported
+from payrelay.store.payments.paid_again import OrderPayment, tell_if_paid_again
 from payrelay.store.statements import subscriptions as statements
 from payrelay.store.statements.pagination import columns_of
-from payrelay.store.statements.payment_owners import LEARN, installment_subject
 
 FACTS_MAX: Final = 200
 """Facts of one unit of work."""
@@ -83,7 +83,8 @@ class Subscriptions:
         """Merges facts with the known ones, and writes their events; at most FACTS_MAX facts at once.
 
         With ``is_news`` False the owner knows these facts: events are written of earlier ones alone. An installment
-        that was imported is never news. May be repeated: a known fact changes nothing, and its event is written once.
+        that was imported is never news. Where the first payment of a plan is a further one of its order, that is told
+        in the same unit of work. May be repeated: a known fact changes nothing, and its event is written once.
         Raises StoreError.
         """
         sieve = self._rows.sieve()
@@ -135,12 +136,21 @@ class Subscriptions:
         self, owner: SubscriptionOwner, facts: Sequence[Fact], now_ms: int, sieve: RowSieve, *, is_news: bool
     ) -> Unit[None]:
         # Always in one order: otherwise two units that note equal subscriptions at once would wait for each other.
-        for fact in sorted(facts[:FACTS_MAX], key=lambda each: (each.subscription_id, each.payment or "")):
-            yield from self._note_one(owner, fact, now_ms, sieve, is_news=is_news)
+        noted = sorted(facts[:FACTS_MAX], key=lambda each: (each.subscription_id, each.payment or ""))
+        begun = []
+        for fact in noted:
+            first = yield from self._note_one(owner, fact, now_ms, sieve, is_news=is_news)
+            if first is not None:
+                begun.append(first)
+        # Behind the rows of all subscriptions, and for the same reason in one order.
+        for first in sorted(begun, key=lambda each: each.order_id) if is_news else ():
+            paid = {each.payment for each in noted if each.is_paid and each.subscription_id == first.plan}
+            yield from tell_if_paid_again(first, at_ms=now_ms, key=self._key, of_plan=len(paid))
 
     def _note_one(
         self, owner: SubscriptionOwner, fact: Fact, now_ms: int, sieve: RowSieve, *, is_news: bool
-    ) -> Unit[None]:
+    ) -> Unit[OrderPayment | None]:
+        """Notes one fact; gives the payment that it is about where that is the first known one of a plan."""
         key = (owner.merchant, fact.subscription_id)
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
         before = struct_of(rows[0][:-1], Subscription) if rows else _unknown(owner, fact)
@@ -158,19 +168,21 @@ class Subscriptions:
             of_day = (at_ms - DAY_MS, FAILED_MAX)
             is_new_payment = bool((yield Statement(statements.ADD_INSTALLMENT, (*installment, *of_day))))
             if is_new_payment and fact.is_paid:
-                subject = installment_subject(fact.subscription_id, fact.payment)
-                yield Statement(LEARN, (owner.merchant, subject, now_ms))
+                subject = statements.installment_subject(fact.subscription_id, fact.payment)
+                yield Statement(statements.LEARN, (owner.merchant, subject, now_ms))
         if after == before and rows and not is_new_payment:
-            return
+            return None
         after = msgspec.structs.replace(after, version=before.version + 1)
         change = statements.CHANGE_SUBSCRIPTION if rows else statements.ADD_SUBSCRIPTION
         columns = msgspec.structs.astuple(after)
         digest = self._key.of(SUBSCRIPTIONS, columns) if is_right else ""
         if not (yield Statement(change, (*columns, digest))):
             raise Outdated(f"the subscription {fact.subscription_id!r} was changed since it was read")
+        installments = (yield from _paid_installments(after, sieve)) if is_right else ()
+        first = _payment_of(after, fact) if is_new_payment and fact.is_paid and len(installments) == 1 else None
         if after.principal is None or not is_right:
-            return
-        paid = _paid(after, (yield from _paid_installments(after, sieve)))
+            return first
+        paid = _paid(after, installments)
         # Installments that were noted before the owner was known had no events.
         unpublished = [
             (kind_of_payment(tried), tried)
@@ -185,6 +197,7 @@ class Subscriptions:
             event_id = self._new_id("evt", now_ms)
             event = event_of(after, kind, event_id, at_ms=now_ms, paid=paid, fact=subject_fact)
             yield from put_event(event, self._key)
+        return first
 
 
 def _not_imported(merchant: str, facts: Sequence[Fact]) -> Unit[list[Fact]]:
@@ -198,6 +211,28 @@ def _not_imported(merchant: str, facts: Sequence[Fact]) -> Unit[list[Fact]]:
 
 def _unknown(owner: SubscriptionOwner, fact: Fact) -> Subscription:
     return Subscription(merchant=owner.merchant, subscription_id=fact.subscription_id, account=owner.account)
+
+
+def _payment_of(plan: Subscription, fact: Fact) -> OrderPayment | None:
+    """Gives the payment of an installment; None where the plan's order isn't known."""
+    if plan.order_id is None:
+        return None
+    return OrderPayment(
+        merchant=plan.merchant,
+        order_id=plan.order_id,
+        account=plan.account,
+        principal=plan.principal,
+        payment_id=_number(fact.payment),
+        plan=plan.subscription_id,
+        amount_minor=fact.payment_minor,
+        currency=plan.currency,
+        at_ms=fact.at_ms if fact.payment_at_ms is None else fact.payment_at_ms,
+    )
+
+
+def _number(payment: Value) -> str | None:
+    """Gives a payment's number; None for the name of an installment that was told without one."""
+    return str(payment) if str(payment).isdigit() else None
 
 
 def _paid(subscription: Subscription, installments: Sequence[Row]) -> int:
@@ -296,5 +331,4 @@ def _first(installments: Sequence[Row]) -> Installment | None:
     if not installments:
         return None
     payment, _, amount_minor, at_ms = installments[0][_PAYMENT:]
-    named = str(payment) if str(payment).isdigit() else None
-    return msgspec.convert({"payment_id": named, "amount_minor": amount_minor, "at_ms": at_ms}, Installment)
+    return msgspec.convert({"payment_id": _number(payment), "amount_minor": amount_minor, "at_ms": at_ms}, Installment)

@@ -128,7 +128,8 @@ def test_without_an_amount_nothing_is_paid(missing: str) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        *({"amount": amount} for amount in (0, -1, "-1", "1e3", 1e-7, "1.005", True, [5], "", "x", "1,00", 10**20)),
+        *({"amount": amount} for amount in (0, -1, 1e-7, 10**20, True, [5])),
+        *({"amount": text} for text in ("-1", "1e3", "1.005", "1.250", "", "x", "1,00")),
         *({"currency": currency} for currency in ("lkr", "", "RUPEES", 5, ["LKR"])),
     ],
     ids=str,

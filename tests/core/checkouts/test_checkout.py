@@ -34,6 +34,7 @@ from payrelay.core.checkouts.checkout import (
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 from payrelay.core.events.event import TYPES
 
+REPORTS = [each for each in CheckoutEvent if each is not CheckoutEvent.HOLD_ENDED]
 PAID = Result(payment_id="320025000001")
 DETAILS_OF_PLAN = Details(
     secret="s",
@@ -74,7 +75,7 @@ def test_every_other_state_may_still_be_completed(state: CheckoutState) -> None:
     assert TRANSITIONS[state, CheckoutEvent.COMPLETED] is CheckoutState.COMPLETED
 
 
-@given(st.lists(st.sampled_from(CheckoutEvent), max_size=8), st.randoms())
+@given(st.lists(st.sampled_from(REPORTS), max_size=8), st.randoms())
 def test_any_order_of_reports_leads_to_one_result(events: list[CheckoutEvent], random: Random) -> None:
     """Notifications come twice, late and in any order, and the browser beside them."""
     shuffled = list(events)
@@ -295,6 +296,16 @@ def test_a_closed_page_says_so_while_nothing_more_is_known(state: CheckoutState)
     assert event_of(closed).data["reason"] == "closed"
     if later is not None:
         assert (later.reason, later.sentence, later.closed_at_ms) == (None, STATE_SENTENCES[state], 2_000)
+
+
+def test_the_end_of_a_hold_closes_a_notified_page_and_no_other_one() -> None:
+    """The order is free then. A late void must not undo what its capture completed, nor end a page that is open."""
+    notified = after(CheckoutEvent.NOTIFIED)
+    ended = advance(notified, CheckoutEvent.HOLD_ENDED, at_ms=3_000)
+
+    assert ended is not None
+    assert (ended.state, ended.guard, ended.reason) == (CheckoutState.CANCELLED, None, "closed")
+    assert {state for state, event in TRANSITIONS if event is CheckoutEvent.HOLD_ENDED} == {CheckoutState.NOTIFIED}
 
 
 def test_no_personal_data_is_printed() -> None:

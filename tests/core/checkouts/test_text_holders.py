@@ -2,6 +2,9 @@ from typing import Final
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import samples
 
 from payrelay.core.checkouts.text_holders import (
     HolderKind,
@@ -9,8 +12,10 @@ from payrelay.core.checkouts.text_holders import (
     beside_approval,
     beside_authorization,
     beside_hosted_authorization,
+    doubted_by_forms,
     of_other_orders,
 )
+from payrelay.core.payments.proof import Match, MatchResult
 
 FORM: Final = TextHolder(subject="chk_1", kind=HolderKind.FORM, noun="payment", order_id="A1", is_exact=True)
 CALL: Final = TextHolder(subject="op_1", kind=HolderKind.CALL, noun="authorization", order_id="A1", is_exact=True)
@@ -73,3 +78,31 @@ def test_what_has_the_text_of_a_hosted_authorization_under_another_order_is_besi
     assert beside_hosted_authorization([holder, CHARGE], "A125") == [holder]
     assert beside_hosted_authorization([holder, CHARGE], "A1") == []
     assert beside_hosted_authorization([msgspec.structs.replace(holder, is_exact=False)], "A125") == []
+
+
+@given(
+    seen=st.sampled_from(MatchResult),
+    holders=st.lists(
+        st.builds(
+            TextHolder,
+            subject=st.sampled_from(["chk_1", "chk_2", "op_1"]),
+            kind=st.sampled_from(HolderKind),
+            noun=st.sampled_from(["payment", "authorization", "preapproval", "recurring", "charge", None]),
+            order_id=st.sampled_from(["A1", "A125", None]),
+            is_exact=st.booleans(),
+        ),
+        max_size=3,
+    ),
+    own=st.frozensets(st.sampled_from(["chk_1", "chk_2"])),
+)
+def test_a_payment_is_certain_only_where_no_form_can_have_made_it(
+    seen: MatchResult, holders: list[TextHolder], own: frozenset[str]
+) -> None:
+    """A form can be paid again: whatever it was for, whosever order, and whatever became of its checkout."""
+    match = Match(seen=seen, payment=samples.PAYMENT, payments_compared=("320",))
+    doubted = doubted_by_forms(match, holders, own=own)
+
+    has_form = any(each.kind is HolderKind.FORM and each.subject not in own for each in holders)
+    assert (doubted.seen is MatchResult.ONE_FITS) == (seen is MatchResult.ONE_FITS and not has_form)
+    if doubted.seen is not seen:
+        assert doubted == msgspec.structs.replace(match, seen=MatchResult.MAY_BE_OF_A_FORM)

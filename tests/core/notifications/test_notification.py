@@ -90,6 +90,18 @@ def test_it_waits_longer_each_time_and_then_no_more() -> None:
     assert attempts < 30
 
 
+def test_it_waits_for_an_operation_as_long_as_that_is_open() -> None:
+    """An outcome may be open for a week. A payment that was none of the operation's would be forgotten before."""
+    after_all_ms = NOW_MS + 10 * WAITS_FOR_MS
+    waiting = replaced(state=NotificationState.WAITING)
+
+    assert {
+        reason
+        for reason in NotificationReason
+        if advance(waiting, step_of(reason), at_ms=after_all_ms).state is NotificationState.WAITING
+    } == {NotificationReason.OPERATION_UNDER_WAY}
+
+
 def test_a_replay_begins_the_wait_anew() -> None:
     """An operator who has mended something must not find it given up at once."""
     old = replaced(

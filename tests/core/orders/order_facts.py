@@ -10,11 +10,14 @@ from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.orders.facts import (
     AcceptedHold,
     ChargebackFact,
+    FailedRefund,
     ImportedFact,
     OrderFacts,
     PaidInstallment,
+    ReceivedAgain,
     ReturnSeen,
     SeenFact,
+    ToldChargeback,
 )
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.payment import PaymentStatus
@@ -29,13 +32,15 @@ LAPSE: Final = AUTHORIZATION_LAPSES_MS
 
 def op(kind: Kind, number: int = 1, **members: object) -> Operation:
     """Makes an operation that succeeded at 1,000 ms: of 100.00 LKR and payment P, where nothing else is said."""
+    created_at_ms = members.get("created_at_ms", OPERATION.created_at_ms)
+    assert isinstance(created_at_ms, int)
     usual: dict[str, object] = {
         "id": f"op_{kind}_{number}",
         "kind": kind,
         "state": State.SUCCEEDED,
         "payment_id": P,
         "amount_minor": 10_000,
-        "send_by_ms": 1_000,
+        "send_by_ms": created_at_ms + 10_000,
         "subject": f"authorization/{HASH}" if kind in {Kind.CAPTURE, Kind.VOID} else f"order/{ORDER}",
     }
     return msgspec.structs.replace(OPERATION, **{**usual, **members})
@@ -84,6 +89,22 @@ def returned(status: PaymentStatus, at_ms: int) -> ReturnSeen:
     return ReturnSeen(payment_id=P, status=status, seen_at_ms=at_ms)
 
 
+def again(at_ms: int) -> ReceivedAgain:
+    """Makes the first moment at which a record showed a payment as received again."""
+    return ReceivedAgain(payment_id=P, seen_at_ms=at_ms)
+
+
+def failed(refund: Operation) -> FailedRefund:
+    """Makes what is stored of a refund that failed later."""
+    return FailedRefund(operation_id=refund.id, payment_id=P, known_at_ms=9_000)
+
+
+def told(amount_minor: int | None = 10_000, **members: object) -> ToldChargeback:
+    """Makes a chargeback that was notified, and that no record proves yet."""
+    fact = ToldChargeback(id="ntf_9", payment_id=P, amount_minor=amount_minor, currency="LKR")
+    return msgspec.structs.replace(fact, **members)
+
+
 def chargeback(at_ms: int = 3_000, **members: object) -> ChargebackFact:
     """Makes a chargeback of the whole payment."""
     fact = ChargebackFact(
@@ -120,6 +141,9 @@ def facts_of(*found: object, order_id: str | None = ORDER, payment_id: str | Non
         imported=of(ImportedFact),
         seen=of(SeenFact),
         returned=of(ReturnSeen),
+        again=of(ReceivedAgain),
+        failed=of(FailedRefund),
         chargebacks=of(ChargebackFact),
+        told=of(ToldChargeback),
         hold=next(iter(of(AcceptedHold)), None),
     )

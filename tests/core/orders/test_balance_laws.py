@@ -6,8 +6,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.orders.order_facts import (
+    again,
     chargeback,
     facts_of,
+    failed,
     hold,
     imported,
     installment,
@@ -15,6 +17,7 @@ from tests.core.orders.order_facts import (
     page,
     returned,
     seen,
+    told,
 )
 from tests.draws import examples
 
@@ -40,7 +43,7 @@ def operations(draw: st.DrawFn) -> object:
     token = draw(st.sampled_from(["a", "b"]))
     return op(
         kind,
-        draw(st.integers(1, 99)),
+        draw(st.integers(1, 9)),
         state=draw(st.sampled_from(State)),
         payment_id=draw(PAYMENTS | st.none()),
         amount_minor=draw(MONEY | st.none()),
@@ -79,6 +82,9 @@ def _records(draw: st.DrawFn) -> list[object]:
         seen(status, at_ms, **money),
         imported(draw(st.sampled_from(given)), **money),
         msgspec.structs.replace(returned(draw(st.sampled_from(given[1:])), draw(MOMENTS)), payment_id=number),
+        msgspec.structs.replace(again(draw(MOMENTS)), payment_id=number),
+        msgspec.structs.replace(failed(op(Kind.REFUND, draw(st.integers(1, 9)))), payment_id=number),
+        told(draw(MONEY | st.none()), payment_id=number),
         chargeback(draw(MOMENTS), **money, part_minor=draw(MONEY | st.none())),
         installment(str(number), draw(MONEY | st.none())),
         installment("ntf:1"),

@@ -200,11 +200,13 @@ def test_each_owner_is_told_in_its_own_words() -> None:
         "payment_id": "320025000002",
         "operation_id": "op_2",
         "checkout_id": None,
+        "subscription_id": None,
         "amount": "1000.00",
         "currency": "LKR",
         "earlier_payment_id": "320025000001",
         "earlier_operation_id": "op_1",
         "earlier_checkout_id": None,
+        "earlier_subscription_id": None,
         "earlier_amount": "1000.00",
         "earlier_currency": "LKR",
     }

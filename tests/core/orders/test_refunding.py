@@ -6,7 +6,21 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.orders.order_facts import LAPSE, P, chargeback, facts_of, hold, imported, op, page, returned, seen
+from tests.core.orders.order_facts import (
+    LAPSE,
+    P,
+    again,
+    chargeback,
+    facts_of,
+    failed,
+    hold,
+    imported,
+    op,
+    page,
+    returned,
+    seen,
+    told,
+)
 from tests.core.orders.test_balance_laws import histories
 from tests.draws import examples
 
@@ -15,6 +29,7 @@ from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.orders.balance import balance_of
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.figures import DoubtKind, PaymentBalance
+from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.orders.refunding import (
     NAMED_MAX,
     Obstacle,
@@ -34,7 +49,10 @@ WHOLE = op(Kind.REFUND, 1, amount_minor=None)
 FORTY, SIXTY = op(Kind.REFUND, 2, amount_minor=4_000), op(Kind.REFUND, 3, amount_minor=6_000)
 REFUNDED, TAKEN_BACK = PaymentStatus.REFUNDED, PaymentStatus.CHARGED_BACK
 GONE, TAKEN, MORE = Obstacle.GIVEN_BACK, Obstacle.CHARGED_BACK, Obstacle.MORE_THAN_LEFT
+UNSEEN = Obstacle.NOT_SEEN_YET
 PART_BACK = chargeback(part_minor=3_000)
+
+CONFIRMED = (again(3_000), seen(at_ms=3_000 + SECOND_LOOK_MS))
 
 CONTRADICTED = {DoubtKind.DIFFERENT_AMOUNTS}
 
@@ -77,9 +95,28 @@ ROWS = (
     Row("a refund that was declined", (CHARGE, op(Kind.REFUND, state=State.REFUSED)), {None: None, 10_000: 10_000}),
     Row(
         "a refund that later news calls failed",
-        (CHARGE, WHOLE, returned(REFUNDED, 2_000), seen(at_ms=3_000)),
+        (CHARGE, WHOLE, failed(WHOLE), returned(REFUNDED, 2_000), *CONFIRMED),
         {None: None, 10_000: 10_000},
     ),
+    Row(
+        "a refund that one look doesn't show any more",
+        (CHARGE, WHOLE, returned(REFUNDED, 2_000), again(3_000), seen(at_ms=3_000)),
+        {None: UNSEEN, 1: UNSEEN, 10_000: UNSEEN},
+    ),
+    Row(
+        "a chargeback that one look doesn't show any more",
+        (CHARGE, chargeback(), returned(TAKEN_BACK, 3_000), seen(at_ms=9_000)),
+        {None: UNSEEN, 1: UNSEEN},
+    ),
+    Row(
+        "a part here, and a record that shows a refund: the rest may have gone back elsewhere",
+        (CHARGE, FORTY, seen(REFUNDED)),
+        {None: GONE, 1: GONE, 6_000: GONE},
+    ),
+    Row("a chargeback that no record proves yet", (CHARGE, told()), {None: UNSEEN, 1: UNSEEN, 10_001: UNSEEN}),
+    Row("a chargeback of a payment that isn't named", (CHARGE, told(payment_id=None)), {None: UNSEEN}),
+    Row("a chargeback of a payment that nothing else knows", (told(),), {None: UNSEEN, 1: UNSEEN}),
+    Row("a chargeback of what is only held", (op(Kind.AUTHORIZATION), told()), {None: UNSEEN}),
     Row("a refund that the record doesn't show", (CHARGE, WHOLE, seen(at_ms=9_000)), {None: GONE, 1: GONE}),
     Row(
         "a refund made elsewhere, of which nobody says how much",
@@ -127,7 +164,11 @@ ROWS = (
     Row("charged back in part", (CHARGE, seen(TAKEN_BACK), PART_BACK), {None: 7_000, 7_000: 7_000, 7_001: MORE}),
     Row("a part back, and the rest by the bank", (CHARGE, FORTY, seen(TAKEN_BACK), chargeback()), {None: TAKEN}),
     Row("the whole back, and by the bank too", (CHARGE, WHOLE, seen(TAKEN_BACK), chargeback()), {None: GONE}),
-    Row("a chargeback that was won", (CHARGE, chargeback(), seen(at_ms=9_000)), {None: None, 10_000: 10_000}),
+    Row(
+        "a chargeback that was won",
+        (CHARGE, chargeback(2_000), *CONFIRMED),
+        {None: None, 10_000: 10_000},
+    ),
     Row(
         "the amount isn't known, and a part went back",
         (op(Kind.REFUND, 2, amount_minor=4_000),),
@@ -214,6 +255,17 @@ def test_a_refusal_says_what_is_not_certain() -> None:
     )
 
 
+def test_a_refusal_says_how_much_a_bank_may_have_taken() -> None:
+    """Whoever insists knows what was told: no figure has it before the record proves it."""
+    for amount_minor, amount in ((2_500, " (LKR 25.00)"), (None, "")):
+        payment = payment_of(facts_of(CHARGE, told(amount_minor)))
+        assert payment is not None
+        assert refusal_sentence(payment, UNSEEN) == (
+            "what is left of this payment is not known yet: LKR 100.00 was paid and LKR 100.00 is left; the gateway"
+            f" notified a chargeback, and its record of the payment doesn't show it yet{amount}"
+        )
+
+
 def test_refunds_of_others_are_in_the_sum_and_have_no_name() -> None:
     """A key learns how much is gone of its payment, and no id of somebody else's operation."""
     payment = payment_of(facts_of(CHARGE, FORTY, SIXTY))
@@ -235,6 +287,7 @@ def test_a_sentence_names_a_few_refunds() -> None:
         (op(Kind.REFUND, state=State.SENDING),),
         (seen(TAKEN_BACK),),
         (chargeback(part_minor=1),),
+        (told(),),
         (seen(REFUNDED),),
     ],
 )

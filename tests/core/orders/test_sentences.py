@@ -5,11 +5,14 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.orders.balance_rows import ROWS, Row
 from tests.core.orders.order_facts import (
     HASH,
     P,
+    again,
     chargeback,
     facts_of,
+    failed,
     imported,
     installment,
     op,
@@ -17,7 +20,6 @@ from tests.core.orders.order_facts import (
     returned,
     seen,
 )
-from tests.core.orders.test_balance import ROWS, Row
 
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
@@ -25,6 +27,7 @@ from payrelay.core.orders.balance import balance_of
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.figures import Doubt, DoubtKind, Figure, OrderBalance
 from payrelay.core.orders.given_back import shares_of
+from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.orders.sentences import doubt_text, headline, left_of, returns_of, status_text
 from payrelay.core.payments.operation import Kind, State
 from payrelay.core.payments.payment import PaymentStatus
@@ -83,7 +86,7 @@ TOLD = (
     ),
     Told(
         "a chargeback that was won",
-        (CHARGE, chargeback(), seen(at_ms=4_000)),
+        (CHARGE, chargeback(), again(4_000), seen(at_ms=4_000 + SECOND_LOOK_MS)),
         "LKR 100.00 was paid, and LKR 100.00 is left.",
     ),
     Told(
@@ -269,6 +272,7 @@ def test_a_page_is_open() -> None:
 
 def test_a_refund_that_failed_later_is_left_again() -> None:
     """The money is the shop's again, and support can refund once more."""
-    history = (CHARGE, op(Kind.REFUND, amount_minor=None), returned(REFUNDED, 2_000), seen(at_ms=3_000))
+    refund = op(Kind.REFUND, amount_minor=None)
+    history = (CHARGE, refund, returned(REFUNDED, 2_000), failed(refund), again(3_000), seen(at_ms=9_000_000))
 
     assert said(balance(*history)) == "LKR 100.00 was paid, and LKR 100.00 is left."

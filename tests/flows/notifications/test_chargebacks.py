@@ -10,8 +10,9 @@ import pytest
 from tests.flows.inbox_world import MERCHANT, PAYMENT_ID, InboxWorld, body_of, inbox_world, payment_of
 
 from payrelay.core.money import decimal_text, money_text
-from payrelay.core.notifications.notification import NotificationReason
+from payrelay.core.notifications.notification import WAITS_FOR_MS, NotificationReason, NotificationState
 from payrelay.core.orders.figures import DoubtKind, PaymentBalance
+from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.flows.console.cases.told_moments import of_chargeback
@@ -56,6 +57,20 @@ async def test_a_chargeback_leaves_nothing(world: InboxWorld) -> None:
     assert (found.charged_back_minor, found.left_minor, found.is_certain) == (100_000, 0, True)
 
 
+async def test_a_chargeback_that_no_record_shows_is_a_doubt_until_it_is_decided(world: InboxWorld) -> None:
+    """Nobody reads the order as paid and certain meanwhile. The record's proof, or the end of the wait, decides."""
+    await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    world.payments.append(payment_of())
+    told = await world.take(body_of("-3"))
+    doubted = await balance(world)
+    await world.later(WAITS_FOR_MS)
+    over = await balance(world)
+
+    assert (told.reason, doubted.left_minor) == (NotificationReason.CHARGEBACK_NOT_SHOWN, 100_000)
+    assert [(each.kind, each.id) for each in doubted.doubts] == [(DoubtKind.CHARGEBACK_NOT_SHOWN, told.id)]
+    assert ((await world.all())[0].state, over.is_certain) == (NotificationState.NEEDS_ATTENTION, True)
+
+
 async def test_a_chargeback_of_a_part_is_a_part_that_nobody_signed(world: InboxWorld) -> None:
     """The rest may be refunded; but whoever edits a notification could make the part smaller, so it isn't certain."""
     await charged_back(world, captured_amount="400.00")
@@ -93,11 +108,15 @@ async def test_what_is_no_part_is_the_whole(world: InboxWorld, part: str) -> Non
 
 
 async def test_a_later_success_has_the_record_read_and_the_chargeback_is_won(world: InboxWorld) -> None:
-    """The merchant has the money again: it is left, and may be refunded."""
+    """The merchant has the money again: it is left, and may be refunded. One look doesn't say so."""
     await charged_back(world)
     shows(world, PaymentStatus.RECEIVED)
     await world.later(600_000)
-    assert (await world.take(body_of("2"))).reason is NotificationReason.CHARGEBACK_WON
+    assert (await world.take(body_of("2"))).reason is NotificationReason.CHARGEBACK_MAY_BE_WON
+    assert [each.kind for each in (await balance(world)).doubts] == [DoubtKind.RECEIVED_AGAIN]
+    for _ in range(3):
+        await world.later(SECOND_LOOK_MS)
+    assert (await world.all())[0].reason is NotificationReason.CHARGEBACK_WON
     found = await balance(world)
     assert (found.charged_back_minor, found.left_minor, found.is_certain) == (0, 100_000, True)
 
@@ -133,6 +152,8 @@ async def test_a_payment_is_charged_back_a_second_time(world: InboxWorld) -> Non
     shows(world, PaymentStatus.RECEIVED)
     await world.later(600_000)
     await world.take(body_of("2"))
+    for _ in range(3):
+        await world.later(SECOND_LOOK_MS)
     world.charge_back()
     await world.later(600_000)
     taken = await world.take(body_of("-3", custom_1="again"))

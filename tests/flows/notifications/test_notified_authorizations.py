@@ -23,7 +23,10 @@ from payrelay.core.checkouts.checkout import CheckoutEvent, CheckoutKind, Checko
 from payrelay.core.notifications.notification import NotificationKind, NotificationReason, NotificationState
 from payrelay.core.outcomes import Outcome, OutcomeKind
 from payrelay.core.payments.operation import State
+from payrelay.core.payments.proof import AUTHORIZATION_LAPSES_MS
 from payrelay.core.secret import secret_hash
+from payrelay.errors import Refusal
+from payrelay.flows.checkouts.close_checkout import close_page
 from payrelay.flows.checkouts.finish_checkout import expire, note_abandoned
 from payrelay.flows.notifications.replay_notification import (
     NotReplayedError,
@@ -38,6 +41,7 @@ from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.gateways.gateway import ExpectedReply
 
 WHOLE = Capture(authorization_token="chk_0001", amount_minor=AMOUNT_MINOR, description="Tea")
+VOID = Void(authorization_token="chk_0001", description="Tea")
 PART = msgspec.structs.replace(WHOLE, amount_minor=1_000)
 NOTIFIED = body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN)
 
@@ -161,15 +165,56 @@ async def test_a_capture_of_another_order_completes_nothing(tmp_path: Path) -> N
         assert await state_of(world) is CheckoutState.NOTIFIED
 
 
-async def test_neither_time_nor_a_browser_nor_a_void_ends_a_notified_checkout(world: InboxWorld) -> None:
+async def test_neither_time_nor_a_browser_ends_a_notified_checkout(world: InboxWorld) -> None:
     """A customer who turned back after the authorization still has the amount held on the card."""
     checkout = await world.checkout()
     await note_abandoned(world.relay, checkout)
     await expire(world.relay, checkout)
     await world.take(body_of("-2", payment_id=None))
-    await refund(world.relay, asked(), Void(authorization_token="chk_0001", description="Tea"))
 
     assert await state_of(world) is CheckoutState.NOTIFIED
+
+
+@pytest.mark.parametrize("end", ["void", "lapse"])
+async def test_once_the_hold_is_over_the_order_is_free_and_its_report_changes_nothing(
+    world: InboxWorld, end: str
+) -> None:
+    """A shop that let the customer go must be able to sell anew; the gateway may report the old hold once more."""
+    if end == "void":
+        await refund(world.relay, asked(), VOID)
+    else:
+        world.clock.passed_ms += AUTHORIZATION_LAPSES_MS
+        await close_page(world.relay, await world.checkout())
+    ended = await world.checkout()
+    assert (ended.state, ended.guard, ended.reason) == (CheckoutState.CANCELLED, None, "closed")
+    assert (await world.event_types()).count("checkout.cancelled") == 1
+
+    second = await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    again = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN, custom_1="again"))
+    taken = await world.take(body_of("3", payment_id=None, authorization_token="e34f3059-0000-4b62-a57c-784beaa169f4"))
+    assert (again.reason, taken.reason) == (
+        NotificationReason.CHECKOUT_FINISHED,
+        NotificationReason.CHECKOUT_NOTIFIED,
+    )
+    states = {each.id: each.state for each in await world.checkouts.of_order(MERCHANT, "A-1")}
+    assert states == {ended.id: CheckoutState.CANCELLED, second.id: CheckoutState.NOTIFIED}
+    assert (await world.event_types()).count("checkout.notified") == 2
+
+
+async def test_a_repeated_void_of_a_checkout_is_answered_and_nothing_else_acts_on_it(world: InboxWorld) -> None:
+    """The answer may have been lost. A capture of what is over, by the checkout's id, would name the next hold."""
+    first = await refund(world.relay, asked(None), VOID)
+    repeat = await refund(world.relay, asked(None), VOID)
+    assert (repeat.http_status, repeat.body) == (first.http_status, first.body)
+    with pytest.raises(Refusal, match="has no authorization"):
+        await capture(world.relay, asked("k-2"), WHOLE)
+    assert len(world.account.ledger) == 1
+
+
+async def test_a_page_can_not_be_closed_while_its_hold_stands(world: InboxWorld) -> None:
+    """The money is held on the customer's card: capture it, or void it."""
+    with pytest.raises(Refusal, match="notified already"):
+        await close_page(world.relay, await world.checkout())
 
 
 async def test_a_checkout_that_an_earlier_version_completed_is_captured(tmp_path: Path) -> None:

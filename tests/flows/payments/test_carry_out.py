@@ -554,6 +554,28 @@ class TestConclusion:
         made = await decide(world.relay, decision_on(await world.operation(), State.FAILED))
         assert made.operation.inquire_at_ms is None
 
+    async def test_what_was_called_failed_and_paid_beside_another_charge_is_told(self, world: World) -> None:
+        """Its reply shows, and an operator decides it, after the other charge has looked at what the order has."""
+        first, second = Gate(), Gate()
+        world.steps.put("executed", first)
+        late = asyncio.ensure_future(charge(world.relay, asked("k-1"), CHARGE))
+        await first.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        failed = (await decide(world.relay, decision_on(await world.operation(), State.FAILED))).operation
+        world.steps.put("effect", second, first=world.steps.passed.count("effect") + 1)
+        other = asyncio.ensure_future(charge(world.relay, asked("k-2"), CHARGE))
+        await second.reached.wait()
+        first.opened.set()
+        await late
+        back = await world.journal.get(failed.id)
+        assert back is not None
+        assert (await decide(world.relay, decision_on(back))).operation.state is State.SUCCEEDED
+        second.opened.set()
+        assert (await other).http_status == 200
+
+        told = await world.relay.paid_again.told(since_ms=0)
+        assert [each.order_id for each in told] == ["A-1"]
+
     async def test_an_outcome_of_a_row_that_is_gone_is_not_answered(self, world: World) -> None:
         """Where an older database was restored, it doesn't say what happened."""
         world.steps.put("record", Raising(Outdated("gone")))

@@ -3,12 +3,13 @@
 Neither the gateway nor a customer can tell that the other way is open. So without this a customer pays twice.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
 import pytest
 from tests.flows.access.test_ownership import Deed, meeting
-from tests.flows.hosted import LIFE_S, current, hosting, new, opened
+from tests.flows.hosted import LIFE_S, current, hosting, new, opened, told
 from tests.flows.world import CHARGE, World, asked, outcome_of
 
 from payrelay.core.checkouts.checkout import CheckoutEvent, CheckoutKind, CheckoutState, Result, advance
@@ -71,7 +72,7 @@ async def refusal_of_charge(world: World, relay: Relay, **members: object) -> Re
     return None
 
 
-async def refusal_of_page(relay: Relay, key: str = "k-8", name: str = "payment") -> Refusal | None:
+async def refusal_of_page(_: World, relay: Relay, key: str = "k-8", name: str = "payment") -> Refusal | None:
     """Opens a page of the order of the tea; None where it is open."""
     try:
         await open_checkout(relay, asked(key), KINDS[name])
@@ -105,7 +106,7 @@ async def test_a_page_waits_for_a_charge_without_an_outcome(world: World, outcom
     world.account.script.append(outcome_of(outcome))
     await charge(world.relay, asked("k-1"), CHARGE)
     operation = await world.operation()
-    refusal = await refusal_of_page(hosting(world), name=kind)
+    refusal = await refusal_of_page(world, hosting(world), name=kind)
 
     expected = CHARGED[outcome] if kind == "payment" else None
     assert (None if refusal is None else refusal.code) == expected
@@ -116,15 +117,20 @@ async def test_a_page_waits_for_a_charge_without_an_outcome(world: World, outcom
         assert way_out in refusal.msg
 
 
-async def test_a_hold_that_has_lapsed_is_no_longer_in_the_way(world: World) -> None:
-    """The customer has the money again, and may pay another way."""
+@pytest.mark.parametrize("refusal_of", [refusal_of_charge, refusal_of_page], ids=["charge", "page"])
+async def test_a_hold_that_has_lapsed_is_no_longer_in_the_way(
+    world: World, refusal_of: Callable[[World, Relay], Awaitable[Refusal | None]]
+) -> None:
+    """The customer has the money again, and may pay another way. The shop hears that the page has ended."""
     relay = hosting(world)
     page = await opened(relay, KINDS["authorization"])
     await ended(relay, page.id, CheckoutEvent.NOTIFIED)
-    assert await refusal_of_charge(world, relay) is not None
+    assert await refusal_of(world, relay) is not None
 
     world.clock.passed_ms += AUTHORIZATION_LAPSES_MS
-    assert await refusal_of_charge(world, relay) is None
+    assert await refusal_of(world, relay) is None
+    assert (await current(relay, page.id)).reason == "closed"
+    assert (await told(world)).count("checkout.cancelled") == 1
 
 
 async def test_a_reported_hold_is_waited_for_patiently(world: World) -> None:
@@ -154,7 +160,7 @@ async def test_each_refusal_says_when_the_gateway_is_looked_at_next(world: World
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(relay, asked("k-1"), CHARGE)
     operation = await world.operation()
-    refusal = await refusal_of_page(relay)
+    refusal = await refusal_of_page(world, relay)
     assert refusal is not None
     assert operation.inquire_at_ms is not None
     assert refusal.retry_after_s == -(-(operation.inquire_at_ms - world.clock.now_ms()) // 1000)
@@ -223,7 +229,7 @@ async def test_a_page_that_was_opened_meanwhile_keeps_the_charge_back(world: Wor
 async def test_a_charge_that_was_stored_meanwhile_takes_the_page_back(world: World) -> None:
     """Nobody has seen the page, so no event tells of it, and its key begins anew once the charge has ended."""
     relay = meeting(world, hosting(world), after_1=charges(world))
-    refusal = await refusal_of_page(relay)
+    refusal = await refusal_of_page(world, relay)
     assert refusal is not None
     assert refusal.code is Code.IN_PROGRESS
     [page] = await relay.checkouts.of_order(world.account.merchant, "A-1")
@@ -242,10 +248,10 @@ async def test_a_charge_that_came_and_succeeded_meanwhile_takes_the_page_back_to
         assert (await charge(world.relay, asked("k-1"), CHARGE)).http_status == 200
 
     relay = meeting(world, hosting(world), after_1=deed)
-    refusal = await refusal_of_page(relay)
+    refusal = await refusal_of_page(world, relay)
     assert refusal is not None
     assert refusal.code is Code.IN_PROGRESS
-    assert await refusal_of_page(hosting(world)) is None
+    assert await refusal_of_page(world, hosting(world)) is None
 
 
 async def test_a_page_whose_form_a_repeat_got_meanwhile_stays(world: World) -> None:
@@ -261,7 +267,7 @@ async def test_a_page_whose_form_a_repeat_got_meanwhile_stays(world: World) -> N
 async def test_an_approval_that_takes_nothing_is_opened_beside_a_charge(world: World) -> None:
     """However they meet: nobody pays twice by it."""
     relay = meeting(world, hosting(world), after_1=charges(world))
-    assert await refusal_of_page(relay, name="approval") is None
+    assert await refusal_of_page(world, relay, name="approval") is None
 
 
 async def test_a_page_whose_opening_ended_in_a_crash_is_looked_at_when_it_is_asked_for_again(world: World) -> None:
@@ -269,7 +275,7 @@ async def test_a_page_whose_opening_ended_in_a_crash_is_looked_at_when_it_is_ask
     relay = hosting(world)
     page = await opened(relay, key="k-8")
     operation = await charged_beside(world)
-    refusal = await refusal_of_page(relay)
+    refusal = await refusal_of_page(world, relay)
     assert refusal is not None
     assert (refusal.code, refusal.operation_id) == (Code.IN_PROGRESS, operation.id)
     assert (await current(relay, page.id)).is_open

@@ -17,16 +17,27 @@ from tests.digests import digests_of
 from tests.draws import examples
 from tests.flows.inbox_world import payment_of
 from tests.flows.world import CHARGE, Inline, World, asked, opened, outcome_of
+from tests.samples import NOTIFICATION
 
 from payrelay.clock import Clock
 from payrelay.core.calls import Refund
+from payrelay.core.notifications.notification import (
+    NotificationKind,
+    NotificationReason,
+    NotificationState,
+    ReportedStatus,
+    advance,
+    step_of,
+)
+from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.orders.refunding import standing_of
-from payrelay.core.outcomes import OutcomeKind
+from payrelay.core.outcomes import OutcomeKind, Reading
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.recovery.held_decisions import HeldDecision
 from payrelay.errors import Code, Refusal
 from payrelay.flows.operations.intent import Intent
+from payrelay.flows.order_balance import read_balance
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.recovery.decisions.decide_held import decide_held
@@ -86,6 +97,30 @@ async def refused(world: World, key: str, call: Refund, person: RefundByPerson |
     with pytest.raises(Refusal) as caught:
         await refund(world.relay, asked(key), call, person=person)
     return caught.value
+
+
+async def test_a_refund_in_the_midst_of_a_look_is_known_as_ours(world: World) -> None:
+    """The gateway is asked, gives the money back, and answers: support must not read that somebody else did."""
+    merchant = await charged(world)
+    asked_ms = world.clock.now_ms()
+    world.clock.passed_ms += 1
+    await refund(world.relay, asked("k-1"), WHOLE)
+    world.clock.passed_ms += 1
+    shown = (payment_of(payment_id=P, status=PaymentStatus.REFUNDED),)
+    await world.relay.read_cache.note_payments(merchant, shown, seen_at_ms=asked_ms)
+
+    assert (await read_balance(world.relay, merchant, CHARGE.order_id)).is_certain
+
+
+async def test_a_refund_is_in_the_currency_of_its_payments_figures(world: World) -> None:
+    """Where the gateway's record names another one, it isn't believed: by it the refund would be in none of them."""
+    merchant = await charged(world)
+    shown = (payment_of(payment_id=P, status=PaymentStatus.RECEIVED, currency="USD"),)
+    await world.relay.read_cache.note_payments(merchant, shown, seen_at_ms=world.clock.now_ms())
+    await refund(world.relay, asked("k-1"), WHOLE)
+
+    assert (await world.operation()).currency == "LKR"
+    assert (await refused(world, "k-2", part(325))).code is Code.CONFLICT
 
 
 async def test_all_that_is_left_is_sent_with_its_amount(world: World) -> None:
@@ -216,11 +251,118 @@ async def test_what_was_refunded_elsewhere_is_not_refunded_by_a_key(world: World
 
 
 async def test_a_part_made_here_leaves_the_rest(world: World) -> None:
-    """What the record shows after the refund was asked for may be that refund, and the rest is the customer's."""
+    """While the record shows no refund, nothing but that part has gone, and the rest is the customer's."""
     await charged(world)
     await refund(world.relay, asked("k-1"), part(1_000))
-    await shows(world, PaymentStatus.REFUND_REQUESTED)
+    await shows(world, PaymentStatus.RECEIVED)
     await refund(world.relay, asked("k-2"), WHOLE)
+    assert refunds(world) == [part(1_000), part(99_000)]
+
+
+@pytest.mark.parametrize("status", [PaymentStatus.REFUND_REQUESTED, PaymentStatus.REFUNDED])
+async def test_the_rest_may_have_gone_back_in_the_portal_after_a_part_made_here(
+    world: World, status: PaymentStatus
+) -> None:
+    """The record looks the same by the part alone and by the whole: only a person who looked there knows."""
+    merchant = await charged(world)
+    await refund(world.relay, asked("k-1"), part(1_000))
+    await shows(world, status)
+    for number, amount_minor in enumerate([None, 1, 99_000]):
+        error = await refused(world, f"l-{number}", part(amount_minor))
+        assert (error.code, "of more than the parts given back here" in error.msg) == (Code.CONFLICT, True)
+    seen = standing_of((await read_money(world.relay, merchant, P)).payment)
+    insisting = RefundByPerson(seen=seen, insists="the portal shows the part alone")
+    await refund(world.relay, asked("k-2"), part(99_000), person=insisting)
+    assert refunds(world) == [part(1_000), part(99_000)]
+    assert (await read_balance(world.relay, merchant, CHARGE.order_id)).is_certain
+
+
+@pytest.mark.parametrize("before", [PaymentStatus.REFUNDED, PaymentStatus.CHARGED_BACK])
+async def test_one_look_gives_nothing_free_again(world: World, before: PaymentStatus) -> None:
+    """A copy at the gateway that lags behind shows what was given back as received: the customer would get it twice."""
+    merchant = await charged(world)
+    await shows(world, before)
+    await shows(world, PaymentStatus.RECEIVED)
+    for number, amount_minor in enumerate([None, 1, PAID]):
+        error = await refused(world, f"k-{number}", part(amount_minor))
+        assert (error.code, error.retry_after_s) == (Code.IN_PROGRESS, 600)
+    held_one = await held(world, WHOLE)
+    with pytest.raises(Refusal, match="not known yet"):
+        await decide_held(world.relay, held_one, HeldDecision.SEND, operator="ann", reason="send it")
+    await decide_held(world.relay, held_one, HeldDecision.REFUSE, operator="ann", reason="later")
+    world.clock.passed_ms += SECOND_LOOK_MS
+    await shows(world, PaymentStatus.RECEIVED)
+    await refund(world.relay, asked("k-3"), WHOLE)
+
+    assert refunds(world) == [WHOLE]
+    assert (await read_balance(world.relay, merchant, CHARGE.order_id)).is_certain
+
+
+async def test_a_refused_refund_has_the_record_read(world: World) -> None:
+    """Otherwise nobody might look a second time, and each repeat would be told to come again."""
+    await charged(world)
+    await shows(world, PaymentStatus.REFUNDED)
+    await shows(world, PaymentStatus.RECEIVED)
+    world.account.readings.append(Reading(code=Code.GATEWAY_UNREACHABLE, msg="not now"))
+    await refused(world, "k-1", WHOLE)
+    await world.relay.background.finish(1)
+    assert not world.account.readings
+
+
+async def test_a_person_may_insist_where_a_look_says_nothing_yet(world: World) -> None:
+    """What a lagging copy may have shown proves no later refund to be this one."""
+    merchant = await charged(world)
+    await shows(world, PaymentStatus.REFUNDED)
+    await shows(world, PaymentStatus.RECEIVED)
+    seen = standing_of((await read_money(world.relay, merchant, P)).payment)
+    insisting = RefundByPerson(seen=seen, insists="the portal shows it as received")
+    await refund(world.relay, asked("k-1"), WHOLE, person=insisting)
+    [first, *_] = await world.journal.history((await world.operation()).id)
+    assert (refunds(world), first.evidence.seen, first.evidence.insisted) == ([WHOLE], None, insisting.insists)
+
+
+@pytest.mark.parametrize("first", ["k-1", None])
+async def test_a_refund_that_failed_is_made_again(world: World, first: str | None) -> None:
+    """Its success must not be the answer to the second one: the customer would never get the money.
+
+    The same request with the same key is a question about the first one, and gets its answer.
+    """
+    merchant = await charged(world)
+    told = await refund(world.relay, asked(first), WHOLE)
+    await shows(world, PaymentStatus.REFUNDED)
+    await shows(world, PaymentStatus.RECEIVED)
+    again = await refund(world.relay, asked(first), WHOLE)
+    world.clock.passed_ms += SECOND_LOOK_MS
+    await shows(world, PaymentStatus.RECEIVED)
+    if first is not None:
+        assert (await refund(world.relay, asked(first), WHOLE)).body == told.body
+    anew = await refund(world.relay, asked(None), WHOLE)
+    await shows(world, PaymentStatus.REFUNDED)
+
+    assert (again.body, anew.headers == told.headers, refunds(world)) == (told.body, False, [WHOLE, WHOLE])
+    balance = await read_balance(world.relay, merchant, CHARGE.order_id)
+    assert ([each.given_back_minor for each in balance.payments], balance.is_certain) == ([PAID], True)
+
+
+async def test_what_a_bank_may_have_taken_is_not_refunded_by_a_key(world: World) -> None:
+    """The customer would have the money twice: from the bank, and from the shop."""
+    merchant = await charged(world)
+    kind, reported = NotificationKind.CHARGEBACK, ReportedStatus.CHARGED_BACK
+    notification = msgspec.structs.replace(NOTIFICATION, kind=kind, reported=reported, merchant=merchant)
+    assert await world.relay.inbox.put(notification, b"")
+    for number, amount_minor in enumerate([None, 1, PAID + 1]):
+        error = await refused(world, f"k-{number}", part(amount_minor))
+        assert (error.code, "notified a chargeback" in error.msg) == (Code.IN_PROGRESS, True)
+    seen = standing_of((await read_money(world.relay, merchant, P)).payment)
+    assert (await refused(world, "k-3", WHOLE, RefundByPerson(seen=seen))).code is Code.IN_PROGRESS
+    insisting = RefundByPerson(seen=seen, insists="the bank withdrew it, says its letter")
+    await refund(world.relay, asked("k-4"), part(1_000), person=insisting)
+    step = step_of(NotificationReason.CHARGEBACK_NOT_SHOWN)
+    waited = advance(notification, step, at_ms=notification.gives_up_at_ms)
+    await world.relay.inbox.record(waited)
+    await refund(world.relay, asked("k-5"), WHOLE)
+
+    assert waited.state is NotificationState.NEEDS_ATTENTION
     assert refunds(world) == [part(1_000), part(99_000)]
 
 

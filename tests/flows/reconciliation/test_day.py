@@ -7,19 +7,24 @@ from typing import Final
 import msgspec
 import pytest
 from tests.digests import digests_of
+from tests.flows.inbox_world import PAYMENT_ID, payment_of
 from tests.flows.world import CHARGE, START_MS, World, asked, outcome_of
 from tests.relays import relay_over
 from tests.samples import IMPORTED
 
+from payrelay.core.calls import Refund
 from payrelay.core.console.roles import Act
+from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import OutcomeKind
+from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.reconciliation.days import DayReport
-from payrelay.core.reconciliation.entries import EntryStanding, LineState
+from payrelay.core.reconciliation.entries import EntryStanding, LineState, Movement
 from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile
 from payrelay.core.reconciliation.verdicts import BooksVerdict
 from payrelay.errors import Refusal
 from payrelay.flows.console.parts import Actor
 from payrelay.flows.payments.charge import charge
+from payrelay.flows.payments.refund import refund
 from payrelay.flows.reconciliation.close import close_day, close_difference
 from payrelay.flows.reconciliation.export import journal_days
 from payrelay.flows.reconciliation.import_statement import (
@@ -291,6 +296,31 @@ async def test_what_changed_is_read_in_pages_past_what_is_not_asked_for(office: 
     books = Books(office.world.database, digests_of(office.world.database), page=1)
     changed = [each async for page in books.changed(office.scope.merchant, made_before_ms, closed_ms) for each in page]
     assert [(each.id, each.standing) for each in changed] == [(unsettled.id, EntryStanding.DONE)]
+
+
+async def test_a_refund_that_failed_later_is_told_then_and_counts_as_failed(office: Office) -> None:
+    """The statement of its day may have it as done. A later one takes it back, which must not be a riddle."""
+    world, merchant = office.world, office.scope.merchant
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID))
+    await charge(office.relay, asked("k-1"), CHARGE)
+    await refund(office.relay, asked("k-2"), Refund(payment_id=PAYMENT_ID, description="late"))
+    office.wait(1)
+    closed_ms = world.clock.now_ms()
+    for status in (PaymentStatus.REFUNDED, PaymentStatus.RECEIVED, PaymentStatus.RECEIVED):
+        world.clock.passed_ms += SECOND_LOOK_MS
+        shown = (payment_of(status=status),)
+        await office.relay.read_cache.note_payments(merchant, shown, seen_at_ms=world.clock.now_ms())
+    books = Books(world.database, digests_of(world.database), page=1)
+    changed = [each async for page in books.changed(merchant, closed_ms, closed_ms) for each in page]
+    known = await books.of(merchant, [PAYMENT_ID], [])
+
+    assert [(each.movement, each.standing, each.known_at_ms) for each in changed] == [
+        (Movement.REFUND, EntryStanding.FAILED, world.clock.now_ms())
+    ]
+    assert {each.movement: each.standing for each in known} == {
+        Movement.PAYMENT: EntryStanding.DONE,
+        Movement.REFUND: EntryStanding.FAILED,
+    }
 
 
 async def test_days_are_closed_in_their_order_and_only_once_they_are_over(office: Office) -> None:

@@ -22,10 +22,12 @@ from tests.flows.recovery.lost_world import (
 from tests.flows.subscriptions.test_cancel_subscription import CANCEL
 from tests.flows.subscriptions.test_retry_subscription import RETRY
 from tests.flows.world import CHARGE, CREDENTIAL, START_MS, Gate, asked, outcome_of
+from tests.samples import ASKED, CHECKOUT
 
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, Refund
+from payrelay.core.checkouts.checkout import CheckoutState, Details
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, State
@@ -103,6 +105,16 @@ async def test_a_charge_whose_first_try_was_executed_gets_that_payment(lost: Los
     assert [entry.event for entry in history] == [None, Event.PROVED]
     assert history[1].evidence.payment_ids == (paid.payment_id,)
     assert "operation_adopted" in lost.world.log_events
+
+
+@pytest.mark.parametrize("key", ["k-1", None])
+async def test_a_payment_that_may_be_of_a_form_is_no_first_trys(lost: LostWorld, key: str | None) -> None:
+    """A customer may have paid a form of the order again; whether the charge was made too, a person finds out."""
+    paid = msgspec.structs.replace(CHECKOUT, state=CheckoutState.COMPLETED, guard=None)
+    await lost.world.relay.checkouts.add(paid, Details(secret="s", asked=ASKED))
+    lost.account.execute(CHARGE, at_ms=MOST_MS)
+    lost.lose()
+    await require_held(lost, CHARGE, key)
 
 
 @pytest.mark.parametrize("key", ["k-1", None])

@@ -8,7 +8,10 @@ from tests.flows.operators.test_decide import decision_on
 from tests.flows.payments.test_capture import CAPTURE
 from tests.flows.subscriptions.test_cancel_subscription import CANCEL
 from tests.flows.world import CHARGE, Gate, World, asked, outcome_of
+from tests.samples import ASKED, CHECKOUT
 
+from payrelay.core.checkouts.checkout import CheckoutState, Details
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.payments.operation import Event, State
 from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus
@@ -64,6 +67,33 @@ async def test_the_payment_of_a_capture_may_have_the_number_of_its_authorization
     resolved = await world.operation()
     assert (resolved.state, resolved.payment_id) == (State.SUCCEEDED, "320")
     assert (await capture(world.relay, asked(), CAPTURE)).http_status == 200
+
+
+@pytest.mark.parametrize(
+    ("payment_id", "signed_minor", "state"),
+    [
+        ("321", CAPTURE.amount_minor, State.NEEDS_ATTENTION),
+        ("321", CAPTURE.amount_minor + 1, State.SUCCEEDED),
+        ("320", CAPTURE.amount_minor, State.SUCCEEDED),
+    ],
+)
+async def test_a_payment_that_may_be_of_a_form_proves_no_capture(
+    world: World, payment_id: str, signed_minor: int, state: State
+) -> None:
+    """That something was captured is known, and not how much: a customer may have paid the form of an earlier page.
+
+    The number of the authorization tells its payment from those of all forms.
+    """
+    await captured_without_reply(world)
+    page = msgspec.structs.replace(CHECKOUT, state=CheckoutState.EXPIRED, guard=None, amount_minor=signed_minor)
+    await world.relay.checkouts.add(page, Details(secret="s", asked=ASKED))
+    text = SignedText(order_id="A-1", amount_minor=signed_minor, currency="LKR")
+    await world.relay.signed_texts.keep_form(page, [text], at_ms=1)
+    paid = msgspec.structs.replace(await captured_payment(world), payment_id=payment_id)
+    world.account.script.append(ALREADY)
+    world.account.observations.append(PaymentsSeen(payments=(paid,), evidence=Evidence()))
+    await resolve_due(world.relay)
+    assert (await world.operation()).state is state
 
 
 async def test_the_payment_in_the_reply_to_a_resending_is_stored(world: World) -> None:

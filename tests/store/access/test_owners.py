@@ -42,7 +42,7 @@ class OwnersTwice(Owners):
         """Reads both ways, unless something is left out."""
         found = await super().of_order(merchant, order_id, before_ms=before_ms, but_for=but_for)
         if before_ms is None and not but_for:
-            unpaged = msgspec.structs.replace(found, open_pages=(), operations=frozenset())
+            unpaged = msgspec.structs.replace(found, open_pages=(), operations=frozenset(), has_more=False)
             assert (await self.of_order_and_payments(merchant, order_id))[0] == unpaged
         return found
 
@@ -158,7 +158,23 @@ async def test_an_attempt_without_effect_owns_nothing(shelf: Shelf, state: State
     await shelf.operation(state=state, payment_id=PAYMENT_ID)
 
     assert await shelf.owners.of_payment(MERCHANT, PAYMENT_ID) == NONE
-    assert await shelf.owners.of_order(MERCHANT, "A-1") == OrderOwners()
+    found = await shelf.owners.of_order(MERCHANT, "A-1")
+    assert (found.all, found.operations) == (NONE, frozenset())
+
+
+@pytest.mark.parametrize("state", State)
+async def test_what_may_have_paid_an_order_is_told_to_a_charge_of_it(shelf: Shelf, state: State) -> None:
+    """Also what counts as failed, which may reappear beside the charge: then the order was paid again."""
+    await shelf.operation(state=state)
+    assert (await shelf.owners.of_order(MERCHANT, "A-1")).has_more is (state not in WITHOUT_EFFECT - {State.FAILED})
+
+
+async def test_a_plan_that_nobody_began_is_told_to_a_charge_of_its_order(shelf: Shelf) -> None:
+    """It makes nobody an owner, and a charge beside its payments is a further payment."""
+    owner = SubscriptionOwner(account="gateway", merchant=MERCHANT)
+    await shelf.subscriptions.note(owner, [paid(1)], now_ms=1)
+    found = await shelf.owners.of_order(MERCHANT, "A-1")
+    assert (found.all, found.has_more) == (NONE, True)
 
 
 @pytest.mark.parametrize("state", sorted(OPEN_STATES))

@@ -1,4 +1,4 @@
-"""What the unit of work that stores a capture does to the checkout that the capture proves, on each engine."""
+"""What the unit of work that stores a capture or a void does to the checkout of its hold, on each engine."""
 
 import asyncio
 from typing import Any, Final
@@ -84,6 +84,38 @@ async def test_a_capture_completes_the_checkout_that_it_proves(
     assert (checkout.state, checkout.guard) == (state, "A-1")
     types = [row[0] for row in await database.read(rows_of(Statement(TYPES, ())))]
     assert ("checkout.completed" in types) is (state is CheckoutState.COMPLETED)
+
+
+@pytest.mark.parametrize(
+    ("members", "state"),
+    [
+        ({}, CheckoutState.CANCELLED),
+        ({"amount_minor": 100_000}, CheckoutState.CANCELLED),
+        ({"amount_minor": 40_000}, CheckoutState.NOTIFIED),
+        ({"merchant": "f" * 16}, CheckoutState.NOTIFIED),
+        ({"order_id": "A-125"}, CheckoutState.NOTIFIED),
+        ({"order_id": None}, CheckoutState.NOTIFIED),
+        ({"subject": "authorization/other"}, CheckoutState.NOTIFIED),
+    ],
+    ids=str,
+)
+async def test_the_void_of_a_whole_hold_ends_its_checkout(
+    book: Book, database: Database, answer: Answer, members: dict[str, object], state: CheckoutState
+) -> None:
+    """With its event, in one unit of work: else the order stays taken for good, and can't be paid another way."""
+    checkouts = Checkouts(database, SEAL, digests_of(database))
+    await checkouts.change(notified(await opened(database, 1)), has_event=True)
+    whole = {"kind": Kind.VOID, "amount_minor": None}
+    await book.advance(await accepted(book, 1, **(whole | members)), Event.SUCCEEDED, answer)
+
+    (checkout,) = await checkouts.of_order(CHECKOUT.merchant, "A-1")
+    is_ended = state is CheckoutState.CANCELLED
+    assert (checkout.state, checkout.guard, checkout.reason) == (
+        state,
+        *((None, "closed") if is_ended else ("A-1", None)),
+    )
+    types = [row[0] for row in await database.read(rows_of(Statement(TYPES, ())))]
+    assert ("checkout.cancelled" in types) is is_ended
 
 
 async def test_a_capture_and_its_notification_do_not_miss_each_other(

@@ -95,6 +95,32 @@ class Till:
         """A subscription that begins on a page."""
         return await self._completed(order_id, principal, payment_id, kind=CheckoutKind.RECURRING)
 
+    async def read_plan(self, order_id: str, *, principal: str = "shop", payment_id: str | None = None) -> str:
+        """A subscription that is known by its installments alone, as one that somebody read at the gateway."""
+        number = payment_id or self._payment()
+        await self.installments(order_id, number[-6:], number, principal=principal)
+        return number
+
+    async def installments(self, order_id: str, plan: str, *payments: str, principal: str | None = "shop") -> None:
+        """Paid installments of a subscription, which are noted at once."""
+        subscriptions = Subscriptions(self.database, new_id, digests_of(self.database))
+        facts = [
+            Fact(
+                subscription_id=plan,
+                at_ms=2_000,
+                is_seen=True,
+                order_id=order_id,
+                currency="LKR",
+                payment=payment,
+                is_paid=True,
+                payment_minor=100_000,
+                payment_at_ms=2_000,
+            )
+            for payment in payments
+        ]
+        owner = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal=principal)
+        await subscriptions.note(owner, facts, now_ms=2_000)
+
     async def approval(self, order_id: str, *, principal: str = "shop", payment_id: str | None = None) -> str:
         """An approval that charges an amount with it."""
         return await self._completed(order_id, principal, payment_id, kind=CheckoutKind.PREAPPROVAL)
@@ -104,10 +130,13 @@ class Till:
         nothing = {"amount_minor": None, "first_minor": None}
         return await self._completed(order_id, principal, payment_id, kind=CheckoutKind.PREAPPROVAL, **nothing)
 
-    async def imported(self, order_id: str, *, principal: str = "shop", payment_id: str | None = None) -> str:
+    async def imported(
+        self, order_id: str, *, principal: str = "shop", payment_id: str | None = None, plan: str | None = None
+    ) -> str:
         """A payment from before Payrelay."""
         number = payment_id or self._payment()
         members = {"order_id": order_id, "payment_id": number, "principal": principal, "merchant": MERCHANT}
+        members |= {} if plan is None else {"subscription_id": plan}
         payment = msgspec.structs.replace(IMPORTED, **members)
         await ImportedPayments(self.database, digests_of(self.database)).take([payment], is_dry=False)
         return number
@@ -211,7 +240,7 @@ def till(database: Database) -> Till:
 
 
 Way = Callable[..., Awaitable[str]]
-TAKING: Final = ("charge", "decided", "capture", "page", "late_page", "plan", "approval")
+TAKING: Final = ("charge", "decided", "capture", "page", "late_page", "plan", "read_plan", "approval")
 """The ways that make a further payment of an order."""
 BEFORE: Final = (*TAKING, "imported", "fee", "hold")
 FIRST_AND_SECOND: Final = [
@@ -285,25 +314,43 @@ async def test_captures_of_one_hold_are_one_payment(till: Till) -> None:
 async def test_installments_of_a_plan_are_one_payment(till: Till) -> None:
     """Neither the second one nor the twelfth is a further payment; a charge beside them is one."""
     await till.plan("A-1", payment_id="320025000001")
-    rows = digests_of(till.database)
-    subscriptions = Subscriptions(till.database, new_id, rows)
-    owner = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="shop")
     for payment in ("320025000001", "320025000002", "ntf:1"):
-        fact = Fact(
-            subscription_id="000001",
-            at_ms=2_000,
-            is_seen=True,
-            order_id="A-1",
-            currency="LKR",
-            payment=payment,
-            is_paid=True,
-            payment_minor=100_000,
-            payment_at_ms=2_000,
-        )
-        await subscriptions.note(owner, [fact], now_ms=2_000)
+        await till.installments("A-1", "000001", payment)
     assert await till.told() == []
     await till.charge("A-1")
     assert len(await till.told()) == 1
+
+
+@pytest.mark.parametrize("known", ["", "at once", "by its page", "by an import"])
+async def test_of_a_second_plan_the_first_installment_is_told(till: Till, known: str) -> None:
+    """However many come with it. None is where the plan was known before: what stood beside it then was told then."""
+    if known == "by its page":
+        await till.plan("A-1", payment_id="320025000002")
+    elif known == "by an import":
+        await till.imported("A-1", payment_id="320025000002", plan="000002")
+    first = await till.charge("A-1")
+    before = len(await till.told())
+    at_once = ("320025000003",) if known == "at once" else ()
+    await till.installments("A-1", "000002", "320025000002", *at_once)
+    await till.installments("A-1", "000002", "320025000003")
+    await till.installments("A-1", "000002", "320025000004")
+
+    told = [(data["payment_id"], data["earlier_payment_id"]) for _, data in (await till.told())[before:]]
+    assert told == ([] if known.startswith("by") else [("320025000002", first)])
+
+
+async def test_a_second_plan_of_nobody_is_told_to_the_owner_of_the_other_or_of_the_order(till: Till) -> None:
+    """Somebody read at the gateway what no page began: the shop whose order was paid before must hear of it."""
+    first = await till.charge("A-1", principal="kiosk")
+    await till.installments("A-1", "000002", "320025000002", principal=None)
+    [(principal, data)] = await till.told()
+    assert (principal, data["payment_id"], data["earlier_payment_id"]) == ("kiosk", "320025000002", first)
+
+    await till.opened("A-2", "kiosk", guard="A-2")
+    for plan in ("000003", "000004"):
+        await till.installments("A-2", plan, f"320025{plan}", principal=None)
+    _, (principal, data) = await till.told()
+    assert (principal, data["subscription_id"], data["earlier_subscription_id"]) == ("kiosk", "000004", "000003")
 
 
 @pytest.mark.parametrize("way", ["whole", "parts", "chargeback", "a part"])
@@ -386,7 +433,9 @@ async def other_till(engine: str, url: str, till: Till) -> AsyncIterator[Till]:
     await opened.close()
 
 
-@pytest.mark.parametrize(("here", "there"), [("charge", "page"), ("charge", "charge"), ("page", "late_page")])
+@pytest.mark.parametrize(
+    ("here", "there"), [("charge", "page"), ("charge", "charge"), ("page", "late_page"), ("charge", "read_plan")]
+)
 async def test_of_two_payments_at_once_the_second_is_told(till: Till, other_till: Till, here: str, there: str) -> None:
     """In two processes: whichever commits last sees the other, and exactly one event names both."""
     for number in range(RACES):

@@ -10,12 +10,15 @@ from tests.store.conftest import Book
 from tests.store.test_checkouts import CHECKOUT, DETAILS, paid
 
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
+from payrelay.core.checkouts.text_holders import HolderKind
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.payments.operation import PAYMENT_KINDS, WITHOUT_EFFECT, Event, Kind, Operation, State
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.resolution import PAGE, ResolutionStore
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.statements.payments.resolution import OPEN_OPERATIONS
 
 MERCHANT: Final = "0123456789abcdef"
@@ -163,38 +166,42 @@ async def test_a_competing_operation_is_open_on_the_order(book: Book, resolution
     assert not await resolution.has_competing(asking, failed_since_ms=0)
 
 
-@pytest.mark.parametrize(
-    ("members", "is_competing"),
-    [
-        ({"state": "open", "amount_minor": 1}, True),
-        ({"state": "cancelled"}, True),
-        ({"state": "expired"}, True),
-        ({"state": "failed"}, True),
-        ({"state": "completed"}, False),
-        ({"state": "expired", "amount_minor": 100_001}, False),
-        ({"state": "expired", "currency": "USD"}, False),
-        ({"state": "expired", "order_id": "B-1"}, False),
-        ({"state": "expired", "merchant": "another"}, False),
-        ({"state": "failed", "kind": "preapproval"}, True),
-        ({"state": "completed", "kind": "preapproval"}, False),
-        ({"state": "failed", "kind": "preapproval", "amount_minor": None}, False),
-        ({"state": "expired", "kind": "authorization"}, False),
-        ({"state": "expired", "kind": "recurring", "amount_minor": 1}, True),
-    ],
+EQUAL: Final[dict[str, object]] = {"amount_minor": 100_000, "first_minor": 100_000}
+ASKED: Final[tuple[tuple[dict[str, object], set[str]], ...]] = (
+    (EQUAL, {"open", "plan", "other"}),
+    ({**EQUAL, "principal": "another"}, {"open", "plan", "other"}),
+    ({"amount_minor": 1, "first_minor": 1}, {"open", "plan"}),
+    ({**EQUAL, "currency": "USD"}, {"open", "plan"}),
+    ({**EQUAL, "merchant": "another"}, set()),
 )
-async def test_a_checkout_of_the_order_may_have_been_paid(
-    book: Book, resolution: ResolutionStore, database: Database, members: dict[str, object], *, is_competing: bool
-) -> None:
-    """A customer who turned back may still continue on the gateway's page: that payment was never the lost charge's."""
-    asking = book.new(9, order_id="A-1", merchant=CHECKOUT.merchant, amount_minor=100_000, currency="LKR")
-    given = {"order_id": "A-1", "amount_minor": 100_000, "currency": "LKR", "guard": None} | members
-    enums = {"state": CheckoutState, "kind": CheckoutKind}
-    given |= {name: enums[name](str(given[name])) for name in enums if name in given}
-    await Checkouts(database, Seal((b"k" * 32,)), digests_of(database)).add(
-        msgspec.structs.replace(CHECKOUT, **given), DETAILS
-    )
+"""What a checkout of the order asks for, and which ones may have the payment then."""
 
-    assert await resolution.has_competing(asking, failed_since_ms=0) is is_competing
+
+async def test_which_checkouts_of_an_order_may_have_a_payment_of_it(
+    book: Book, resolution: ResolutionStore, database: Database
+) -> None:
+    """A form can be paid again whatever its checkout came to: such a payment was never the lost charge's.
+
+    What an open checkout asks for makes no difference, and neither does the amount of a plan, which has installments.
+    """
+    digests = digests_of(database)
+    checkouts = Checkouts(database, Seal((b"k" * 32,)), digests)
+    texts = SignedTexts(database, digests, secret=b"s" * 32)
+    wrong = []
+    cases = itertools.product(CheckoutKind, CheckoutState, ASKED)
+    for number, (kind, state, (money, having)) in enumerate(cases):
+        members = {"id": f"chk_{number}", "order_id": f"A-{number}", "guard": None, "kind": kind, "state": state}
+        checkout = msgspec.structs.replace(CHECKOUT, key_hash=None, **members | money)
+        assert await checkouts.add(checkout, DETAILS)
+        asking = book.new(number, order_id=checkout.order_id, merchant=CHECKOUT.merchant)
+        text = SignedText(order_id=checkout.order_id, amount_minor=100_000, currency="LKR")
+        has_form = any(each.kind is HolderKind.FORM for each in await texts.holders(CHECKOUT.merchant, (text,)))
+        found = has_form or await resolution.has_competing(asking, failed_since_ms=0)
+        which = "open" if state is CheckoutState.OPEN else "plan" if kind is CheckoutKind.RECURRING else "other"
+        if found != (which in having):
+            wrong.append((kind, state, money, found))
+
+    assert wrong == []
 
 
 async def test_what_failed_competes_while_it_may_still_show_itself(book: Book, resolution: ResolutionStore) -> None:

@@ -6,6 +6,7 @@ import type { Json } from "../json.js";
 export type EventType =
   | `operation.${"succeeded" | "declined" | "refused" | "failed" | "not_sent" | "pending" | "unknown" | "held" | "needs_attention"}`
   | "payment.charged_back"
+  | "payment.refund_failed"
   | "order.paid_again"
   | `subscription.${"updated" | "installment_paid" | "installment_failed" | "completed" | "stopped"}`
   | `customer.${"created" | "updated" | "removed" | "erased"}`

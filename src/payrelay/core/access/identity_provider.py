@@ -19,7 +19,7 @@ from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.client_token import CLIENT_SCOPES, RATE, shared_among_tokens
 from payrelay.core.access.credential import Bound, Credential, Scope
 from payrelay.core.access.person_names import PersonNames, earlier_keys_of
-from payrelay.core.money import AmountError, plain_minor
+from payrelay.core.money import AmountError, typed_minor
 
 LEEWAY_S: Final = 30
 """How far the identity provider's clock may be from the service's clock."""
@@ -128,7 +128,7 @@ def _amount_minor(amount: object) -> int:
     if type(amount) not in {int, float, str}:
         raise IdentityClaimsError("claims")
     try:
-        return plain_minor(str(amount))
+        return typed_minor(str(amount))
     except AmountError:
         raise IdentityClaimsError("claims") from None
 

@@ -36,7 +36,7 @@ class OrderOwners(msgspec.Struct, frozen=True, kw_only=True):
         is_imported: whether a payment of it was imported.
         operations: those that made a payment of it, or may have.
         open_pages: its checkouts that ask for money and wait for the customer, or for the capture of a reported hold.
-        has_more: whether anything else made a payment of it, or may have.
+        has_more: whether anything else made a payment of it, or may have: also a failed operation, which may reappear.
     """
 
     settled: frozenset[str] = NOBODY

@@ -4,8 +4,9 @@ Rules:
 
 1. Every report on a checkout (a notification, a status inquiry, the customer's browser, the end of its time) becomes a
    ``CheckoutEvent`` and goes through ``advance``. Nothing else changes a state.
-2. The states are ordered by how much they know: open, expired, cancelled, failed, notified, completed. Events only ever
-   lead upwards. So any order and any number of reports lead to one result.
+2. The states are ordered by how much they know: open, expired, cancelled, failed, notified, completed. Reports only
+   ever lead upwards. So any order and any number of them lead to one result. The end of a hold is no report: the
+   service knows it of its own, and it leads a notified checkout down to cancelled.
 3. A browser that comes back completes nothing, and neither does the query of its address.
 4. ``completed`` is final. Every other state may still become ``completed``: a customer may go back and pay after all.
 5. A notification of an authorization proves nothing (``checkout_proof.is_authorized_by`` says why). It makes the
@@ -76,6 +77,8 @@ class CheckoutEvent(StrEnum):
     """The customer's browser came to the cancel page, which is only a hint."""
     CLOSED = "closed"
     """A client or an operator closed its page."""
+    HOLD_ENDED = "hold_ended"
+    """The hold that was reported of it was voided as a whole, or has lapsed: that closes its page too."""
     EXPIRED = "expired"
     """Its time has ended."""
 
@@ -103,14 +106,16 @@ TRANSITIONS: Final[dict[tuple[CheckoutState, CheckoutEvent], CheckoutState]] = {
     for state in _ORDER
     for event, after in _AFTER.items()
     if _ORDER.index(after) > _ORDER.index(state)
-}
+} | {(CheckoutState.NOTIFIED, CheckoutEvent.HOLD_ENDED): CheckoutState.CANCELLED}
 """A step that the table lacks brings nothing new, and changes nothing."""
+
+_CLOSING: Final = frozenset({CheckoutEvent.CLOSED, CheckoutEvent.HOLD_ENDED})
 
 HOLDING_ORDER: Final = frozenset({CheckoutState.OPEN, CheckoutState.NOTIFIED, CheckoutState.COMPLETED})
 """The checkout guards its order: no other checkout may be opened for it."""
 
 PAID_OR_HELD: Final = frozenset({CheckoutState.NOTIFIED, CheckoutState.COMPLETED})
-"""The customer paid, or let money be held: such a checkout can't be closed."""
+"""The customer paid, or let money be held: such a checkout can't be closed before its hold has ended."""
 
 STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
     CheckoutState.OPEN: "The customer has not finished it yet, as far as the service knows.",
@@ -163,7 +168,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         opened_at_ms: when its page was first shown; None where it wasn't.
         ends_at_ms: when it expires, unless its outcome becomes known.
         inquire_at_ms: from then on a client's request causes the next status inquiry.
-        closed_at_ms: when its page was closed, which ended it; None where something else did.
+        closed_at_ms: when its page was closed, or the end of its hold did so; None where something else ended it.
     """
 
     id: str
@@ -201,7 +206,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_closed(self) -> bool:
-        """True where it is cancelled because its page was closed."""
+        """True where it is cancelled because its page was closed, by somebody or by the end of its hold."""
         return self.state is CheckoutState.CANCELLED and self.closed_at_ms is not None
 
     @property
@@ -309,7 +314,7 @@ def advance(checkout: Checkout, event: CheckoutEvent, *, at_ms: int, result: Res
         subscription_id=merged.subscription_id,
         customer_id=merged.customer_id,
         updated_at_ms=at_ms,
-        closed_at_ms=at_ms if event is CheckoutEvent.CLOSED else checkout.closed_at_ms,
+        closed_at_ms=at_ms if event in _CLOSING else checkout.closed_at_ms,
     )
 
 

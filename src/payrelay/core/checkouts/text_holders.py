@@ -1,4 +1,4 @@
-"""Decides what else a notification may be of: the forms and calls that have its signed text.
+"""Decides what else a notification or a payment may be of: the forms and calls that have its signed text.
 
 ``core.gateways.signed_text`` says why there may be several.
 """
@@ -10,6 +10,7 @@ import msgspec
 
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.payments.operation import Kind
+from payrelay.core.payments.proof import Match, MatchResult
 
 
 class HolderKind(StrEnum):
@@ -66,12 +67,17 @@ def beside_hosted_authorization(holders: Iterable[TextHolder], order_id: str) ->
     return [each for each in of_other_orders(holders, order_id) if each.noun != Kind.CHARGE]
 
 
-def beside_charge(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:
-    """Gives the forms of other orders with which a customer may have paid this one, for the amount of the charge.
+def doubted_by_forms(match: Match, holders: Iterable[TextHolder], *, own: frozenset[str]) -> Match:
+    """Takes the certainty from a match whose payment a customer may have made with a form that was given out.
 
-    A form of the same order is known by its checkout.
+    ``holders`` have the text of the payment's order and amount. Whatever became of a form's checkout, and whatever it
+    was for, the form can be paid again. No field of the payment's record tells it apart from a charge: the customer
+    writes the description, and may have the same card. ``own`` are the checkouts whose forms don't count.
     """
-    return [each for each in of_other_orders(holders, order_id) if each.kind is HolderKind.FORM]
+    is_doubted = match.seen is MatchResult.ONE_FITS and any(
+        each.kind is HolderKind.FORM and each.subject not in own for each in holders
+    )
+    return msgspec.structs.replace(match, seen=MatchResult.MAY_BE_OF_A_FORM) if is_doubted else match
 
 
 def beside_approval(holders: Iterable[TextHolder], order_id: str) -> list[TextHolder]:

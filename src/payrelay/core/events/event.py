@@ -18,6 +18,8 @@ TEST: Final = "endpoint.test"
 """The test of one endpoint; it goes to that endpoint, whatever types it has, and to no other."""
 STOPPED: Final = "endpoint.stopped"
 """The service sends no more events to an endpoint."""
+REFUND_FAILED: Final = "payment.refund_failed"
+"""A refund that the gateway had accepted has failed."""
 PAID_AGAIN: Final = "order.paid_again"
 """An order that was paid got a further payment."""
 
@@ -25,6 +27,7 @@ TYPES: Final = frozenset(
     {
         *(f"operation.{state}" for state in PUBLISHED_STATES),
         "payment.charged_back",
+        REFUND_FAILED,
         PAID_AGAIN,
         *(
             f"subscription.{change}"

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final
 
 from payrelay.core.customers.customer import CARD_EXPIRY_WORDS, CARD_FACT_LENGTH_MAX, month_and_year
 from payrelay.core.imports.items import ItemRefusedError
 from payrelay.core.imports.laravel_secrets import AppKeys
-from payrelay.core.money import AmountError, minor_units
+from payrelay.core.money import AmountError, typed_minor
 from payrelay.core.payments.payment import payment_number
 from payrelay.core.reconciliation.table_text import is_currency, moment_in
 
@@ -21,7 +21,8 @@ IsMerchant = Callable[[str], bool | None]
 """Tells whether a merchant's number is the account's; None where the account has no number to compare with."""
 OTHER_MERCHANT: Final = "merchant_id is another merchant's"
 _HANDLE: Final = "cus_"
-_AMOUNT: Final = re.compile(r"\d{1,15}(?:\.\d{1,17})?", re.ASCII)
+_FRACTION: Final = re.compile(r"\d{1,15}\.\d{2,16}[1-9]", re.ASCII)
+_NOISE_MAX: Final = Decimal("1e-6")
 _TOKEN: Final = re.compile(r"[!-~]{8,255}")
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T].*")
 """A day with its time, as databases write it."""
@@ -121,16 +122,17 @@ class Fields:
         return _FLAGS[found]
 
     def amount(self, name: str, *, is_float: bool = False) -> int:
-        """Gives an amount in hundredths; a binary fraction (``is_float``) is the hundredth that it is nearest to."""
+        """Gives an amount in hundredths; a binary fraction (``is_float``) is the hundredth that it is nearest to.
+
+        The shortest text of a fraction doesn't end with a 0: 1.250 is none, and may be a thousand times as much.
+        """
         found = self.required(name)
-        if not _AMOUNT.fullmatch(found):
-            raise ItemRefusedError(f"{name} is no amount such as 1250.00")
+        if is_float and _FRACTION.fullmatch(found):
+            nearest = round(Decimal(found), 2)
+            found = str(nearest) if abs(Decimal(found) - nearest) < _NOISE_MAX else found
         try:
-            amount = Decimal(found)
-            if is_float and abs(amount - round(amount, 2)) < Decimal("1e-6"):
-                amount = round(amount, 2)
-            return minor_units(amount)
-        except (AmountError, InvalidOperation) as error:
+            return typed_minor(found)
+        except AmountError as error:
             raise ItemRefusedError(f"{name} {error}") from None
 
     def currency(self, name: str) -> str:

@@ -165,6 +165,11 @@ class NotificationReason(StrEnum):
         "the gateway's record shows the payment as received again, so that its chargeback counts no more",
         NotificationEvent.APPLIED,
     )
+    CHARGEBACK_MAY_BE_WON = (
+        "chargeback_may_be_won",
+        "the gateway's record shows the payment as received again; a second look tells whether its chargeback was won",
+        NotificationEvent.PUT_OFF,
+    )
     INFORMED = "informed", "it reports no effect, and changes nothing"
     UNKNOWN_ORDER = "unknown_order", "the service knows nothing of its order", NotificationEvent.PUT_OFF
     UNKNOWN_PAYMENT = "unknown_payment", "the service knows nothing of its payment", NotificationEvent.PUT_OFF
@@ -199,7 +204,12 @@ class NotificationReason(StrEnum):
         "it fits checkouts of several principals, and nothing shows whose it is",
         NotificationEvent.DOUBTED,
     )
-    SECOND_PAYMENT = "second_payment", "the order was paid before, by another payment", NotificationEvent.DOUBTED
+    PAID_AGAIN = "paid_again", "it paid the order again, and an alert of its own says so", NotificationEvent.APPLIED
+    SECOND_PAYMENT = (
+        "second_payment",
+        "it is another payment than the order's, which was given back or took no money",
+        NotificationEvent.DOUBTED,
+    )
     EARLIER_PAYMENT = (
         "earlier_payment",
         "its payment or subscription may be older than what was requested",
@@ -368,11 +378,13 @@ def advance(
 
     Where it is put off, it is worked on next at ``next_at_ms``; at None, after the pause of its attempt. A
     notification that has waited for WAITS_FOR_MS is ignored in place of being put off again, or needs attention where
-    it contradicts what is known. A replay begins the wait anew. Raises IllegalTransition where the table knows no such
+    it contradicts what is known. One that waits for an operation's outcome waits until that is known: its payment may
+    be none of the operation's. A replay begins the wait anew. Raises IllegalTransition where the table knows no such
     step.
     """
     event = step.event
-    if event is NotificationEvent.PUT_OFF and at_ms >= notification.gives_up_at_ms:
+    is_over = at_ms >= notification.gives_up_at_ms and step.reason is not NotificationReason.OPERATION_UNDER_WAY
+    if event is NotificationEvent.PUT_OFF and is_over:
         is_chargeback = notification.reported is ReportedStatus.CHARGED_BACK
         is_doubted = is_chargeback and step.reason in DOUBTED_AFTER_WAITING
         event = NotificationEvent.DOUBTED if is_doubted else NotificationEvent.IGNORED

@@ -16,7 +16,7 @@ from typing import Final
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.figures import Doubt, DoubtKind, Figure, OrderBalance, PaymentBalance, sums_of
-from payrelay.core.orders.given_back import charged_back_of, given_back_of
+from payrelay.core.orders.given_back import returned_of
 from payrelay.core.orders.joining import PaymentFacts, facts_of_payments
 from payrelay.core.orders.taken import (
     about,
@@ -50,7 +50,7 @@ def balance_of(facts: OrderFacts, *, now_ms: int) -> OrderBalance:
     for each in facts_of_payments(facts):
         balance = _balance(each, order_id, now_ms)
         if balance is None:
-            doubts |= set(_open_things(each, None))
+            doubts |= {*_open_things(each, None), *_told(each)}
         else:
             payments.append(balance)
             doubts |= set(balance.doubts)
@@ -76,8 +76,7 @@ def _balance(facts: PaymentFacts, order_id: str | None, now_ms: int) -> PaymentB
     number = _number_of(facts)
     taken = taken_of(facts, number)
     held = held_beside(taken, held_of(facts, number, now_ms=now_ms), number)
-    given_back = given_back_of(facts, taken, number)
-    charged_back = charged_back_of(facts, taken, given_back.minor, number)
+    given_back, charged_back = returned_of(facts, taken, number)
     origins = (*taken.origins, *held.origins, *given_back.origins, *charged_back.origins)
     if not origins:
         return None
@@ -87,6 +86,8 @@ def _balance(facts: PaymentFacts, order_id: str | None, now_ms: int) -> PaymentB
         *(*taken.doubts, *held.doubts, *given_back.doubts, *charged_back.doubts),
         *(*_open_things(facts, number), *_other_doubts(facts, order_id, number)),
     }
+    if not charged_back.origins:
+        doubts |= set(_told(facts))
     if not (taken.origins or held.origins):
         doubts.add(Doubt(kind=DoubtKind.UNKNOWN_AMOUNT, id=number or "", payment_id=number))
     if taken.origins and number is None:
@@ -142,6 +143,18 @@ def _open_things(facts: PaymentFacts, number: str | None) -> Iterator[Doubt]:
     for each in facts.installments:
         if not is_number(each.payment):
             yield about(DoubtKind.UNNUMBERED_LEFT_OUT, of_installment(each), None)
+
+
+def _told(facts: PaymentFacts) -> Iterator[Doubt]:
+    """Gives the chargebacks that the gateway notified, and that no record proves yet."""
+    for each in facts.told:
+        yield Doubt(
+            kind=DoubtKind.CHARGEBACK_NOT_SHOWN,
+            id=each.id,
+            payment_id=each.payment_id,
+            amount_minor=each.amount_minor,
+            currency=each.currency,
+        )
 
 
 def _other_doubts(facts: PaymentFacts, order_id: str | None, number: str | None) -> Iterator[Doubt]:

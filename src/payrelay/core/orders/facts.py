@@ -37,7 +37,7 @@ class ImportedFact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeenFact(msgspec.Struct, frozen=True, kw_only=True):
-    """A payment's record at the gateway, as it was read last."""
+    """A payment's record at the gateway, as it was read last; ``seen_at_ms`` is when the gateway was asked."""
 
     payment_id: str
     order_id: str
@@ -48,14 +48,45 @@ class SeenFact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReturnSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """When the gateway's record first showed a payment as given back, or as charged back, since it showed it received.
+    """By when the gateway's record first showed a payment as given back, or charged back, since it showed it received.
 
-    With the status RECEIVED: when it last showed that before it showed the payment as given back or charged back.
+    That is when the answer came: what was done while the gateway was asked may be in it. With the status RECEIVED it is
+    when the gateway was asked that last showed the payment so before it showed it as given back or charged back.
     """
 
     payment_id: str
     status: PaymentStatus
     seen_at_ms: int
+
+
+class ReceivedAgain(msgspec.Struct, frozen=True, kw_only=True):
+    """When the gateway was first asked that showed a payment as received, since something said that it went back.
+
+    Nothing has shown the payment otherwise since then.
+    """
+
+    payment_id: str
+    seen_at_ms: int
+
+
+class FailedRefund(msgspec.Struct, frozen=True, kw_only=True):
+    """A refund that succeeded, as the gateway answered, and that failed later, as its record shows."""
+
+    operation_id: str
+    payment_id: str
+    known_at_ms: int
+
+
+class ToldChargeback(msgspec.Struct, frozen=True, kw_only=True):
+    """A chargeback that the gateway notified, and that its record doesn't prove yet; ``id`` is the notification.
+
+    The payment isn't signed; None where none is named. The amount is the signed one; None where it can't be read.
+    """
+
+    id: str
+    payment_id: str | None
+    amount_minor: int | None
+    currency: str
 
 
 class ChargebackFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +102,11 @@ class ChargebackFact(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     notification_id: str
     noted_at_ms: int
+
+
+def charged_back_minor(amount_minor: int | None, part_minor: int | None) -> int | None:
+    """Gives how much a chargeback took: the part if there is one; None where that isn't known."""
+    return amount_minor if part_minor is None else part_minor
 
 
 class AcceptedHold(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +126,8 @@ class OrderFacts(msgspec.Struct, frozen=True, kw_only=True):
         checkouts: of the order, or of the payment.
         subscriptions: the ids of the order's plans.
         installments: those that are paid, of these plans and of the payment.
-        imported, seen, returned, chargebacks: of the order's payments.
+        imported, seen, returned, again, failed, chargebacks: of the order's payments.
+        told: chargebacks of the order's payments that no record proves yet.
         hold: the authorization that was reported for a page of the order; None where none was.
         wrong: names of rows that somebody else than Payrelay has changed. Nothing of them is believed.
         is_complete: False where there are more rows than were read.
@@ -106,7 +143,10 @@ class OrderFacts(msgspec.Struct, frozen=True, kw_only=True):
     imported: tuple[ImportedFact, ...] = ()
     seen: tuple[SeenFact, ...] = ()
     returned: tuple[ReturnSeen, ...] = ()
+    again: tuple[ReceivedAgain, ...] = ()
+    failed: tuple[FailedRefund, ...] = ()
     chargebacks: tuple[ChargebackFact, ...] = ()
+    told: tuple[ToldChargeback, ...] = ()
     hold: AcceptedHold | None = None
     wrong: tuple[str, ...] = ()
     is_complete: bool = True

@@ -61,7 +61,7 @@ class DoubtKind(StrEnum):
     VOID_OF_PART = "void_of_part", "the gateway doesn't document what a void of a part leaves"
     UNKNOWN_AMOUNT = "unknown_amount", "nothing says how much was paid, so no sum has it"
     UNKNOWN_STATUS = "unknown_status", "the gateway's record has a status that the service doesn't know"
-    UNNUMBERED = "unnumbered", "this was paid, and nothing says by which payment: another one of the order may be it"
+    UNNUMBERED = "unnumbered", "nothing says which payment this is: another one of the order may be it"
     UNNUMBERED_LEFT_OUT = (
         "unnumbered_left_out",
         "this was paid, and nothing says by which payment: another one of the order may be it, so no sum has it",
@@ -77,6 +77,18 @@ class DoubtKind(StrEnum):
     REFUND_NOT_SHOWN = (
         "refund_not_shown",
         "the gateway accepted the refund, and its record, read after that, showed the payment as not refunded",
+    )
+    REFUND_MAY_BE_WHOLE = (
+        "refund_may_be_whole",
+        "the gateway's record shows a refund, and doesn't say whether it is of more than the parts given back here",
+    )
+    RECEIVED_AGAIN = (
+        "received_again",
+        "the gateway's record showed that the payment went back, and now that it didn't: a second look will tell",
+    )
+    CHARGEBACK_NOT_SHOWN = (
+        "chargeback_not_shown",
+        "the gateway notified a chargeback, and its record of the payment doesn't show it yet",
     )
     CHARGEBACK_NOT_NOTIFIED = (
         "chargeback_not_notified",

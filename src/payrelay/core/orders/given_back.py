@@ -4,21 +4,30 @@ Rules:
 
 1. A refund without an amount is of all that is left of what was paid.
 2. A record shows no parts. So it says of a payment that had parts refunded neither that all of it was, nor that a part
-   wasn't.
-3. A record that shows a payment as received, and that showed it as refunded after the refund was asked for, says that
-   the refund failed. A record that shows it as received since the chargeback says that the chargeback was won. Until it
-   does, what a record showed counts, whatever it shows later.
+   wasn't. No gateway documents what it shows after a part. So where it shows a refund, and the parts that were made
+   here aren't the whole, the rest may have gone back elsewhere, too: it counts as given back, as a doubt.
+3. A refund that is stored as failed has given nothing back. A record that shows a payment as received since its
+   chargeback says that the chargeback was won. One look says neither (``received_again``): what a record showed counts
+   until then, as a doubt.
 4. A refund that was made here explains what a record or an import showed at the moment at which it was asked for, or
-   later. What was shown before was given back elsewhere, and nothing says how much: it counts as the whole, as a doubt.
+   later. One that an earlier try made, whose operation was lost, explains what was shown before, too. What else was
+   shown before was given back elsewhere, and nothing says how much: it counts as the whole, as a doubt.
 5. What was given back and charged back is never more than what was paid. What is more is a doubt.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from payrelay.core.orders.facts import ChargebackFact, ReturnSeen, SeenFact
+from payrelay.core.orders.facts import ReturnSeen, SeenFact, charged_back_minor
 from payrelay.core.orders.figures import Doubt, DoubtKind, Figure, FigureSource, Origin
 from payrelay.core.orders.joining import PaymentFacts
+from payrelay.core.orders.received_again import (
+    asked_ms,
+    is_in_question,
+    is_whole,
+    received_ms,
+    standing_refunds,
+)
 from payrelay.core.orders.taken import Taken, about, of_operation, origin_of, record_of
 from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
 from payrelay.core.payments.payment import PaymentStatus
@@ -33,19 +42,37 @@ class Returned(NamedTuple):
     doubts: tuple[Doubt, ...] = ()
 
 
-def given_back_of(facts: PaymentFacts, taken: Taken, payment_id: str | None) -> Returned:
+def returned_of(facts: PaymentFacts, taken: Taken, payment_id: str | None) -> tuple[Returned, Returned]:
+    """Gives what was refunded of a payment, and what a bank took back of it: together at most what was paid."""
+    given_back = _given_back_of(facts, taken, payment_id)
+    charged_back = _charged_back_of(facts, taken, given_back.minor, payment_id)
+    rest_minor = None if taken.minor is None else taken.minor - given_back.minor - charged_back.minor
+    may_be_whole = _shown_as_given_back(facts, taken, explained=True) if rest_minor != 0 else []
+    if may_be_whole:
+        given_back = Returned(
+            given_back.minor + (rest_minor or 0),
+            (*given_back.origins, *may_be_whole),
+            (*given_back.doubts, *(about(DoubtKind.REFUND_MAY_BE_WHOLE, each, payment_id) for each in may_be_whole)),
+        )
+    if is_in_question(facts):
+        doubt = Doubt(kind=DoubtKind.RECEIVED_AGAIN, id=payment_id or "", payment_id=payment_id)
+        given_back = given_back._replace(doubts=(*given_back.doubts, doubt))
+    return given_back, charged_back
+
+
+def _given_back_of(facts: PaymentFacts, taken: Taken, payment_id: str | None) -> Returned:
     """Gives what was refunded of a payment, at most what was paid."""
-    made = [each for each in facts.operations if each.kind is Kind.REFUND and each.state is State.SUCCEEDED]
-    own = [each for each in made if None in {each.currency, taken.currency} or each.currency == taken.currency]
-    standing = [each for each in own if not _has_failed(each, facts, taken)]
+    standing = standing_refunds(facts, taken)
+    failed = {each.operation_id for each in facts.failed}
     wanted_minor = _wanted(standing, taken)
     origins = [of_operation(Figure.GIVEN_BACK, each) for each in standing]
     doubts = [
         about(DoubtKind.OTHER_CURRENCY, of_operation(Figure.GIVEN_BACK, each), payment_id)
-        for each in made
-        if each not in own
+        for each in facts.operations
+        if each.kind is Kind.REFUND and each.state is State.SUCCEEDED and each.id not in failed
+        if each not in standing
     ]
-    elsewhere = _given_back_elsewhere(facts, taken, standing)
+    elsewhere = _shown_as_given_back(facts, taken, explained=False)
     if any(each.source is FigureSource.IMPORT for each in elsewhere):
         wanted_minor += taken.minor or 0
     elif elsewhere:
@@ -66,7 +93,7 @@ def given_back_of(facts: PaymentFacts, taken: Taken, payment_id: str | None) -> 
     return Returned(minor, tuple(origins), tuple(doubts))
 
 
-def charged_back_of(facts: PaymentFacts, taken: Taken, given_back_minor: int, payment_id: str | None) -> Returned:
+def _charged_back_of(facts: PaymentFacts, taken: Taken, given_back_minor: int, payment_id: str | None) -> Returned:
     """Gives what a bank took back of what was not given back."""
     found = _charged_back_by(facts, taken)
     own = [each for each in found if None in {each.currency, taken.currency} or each.currency == taken.currency]
@@ -113,59 +140,58 @@ def shares_of(amounts: Sequence[int | None], paid_minor: int | None) -> list[int
     return shares
 
 
-def _is_whole(refund: Operation, taken: Taken) -> bool:
-    return refund.amount_minor is None or refund.amount_minor == taken.minor
-
-
-def _has_failed(refund: Operation, facts: PaymentFacts, taken: Taken) -> bool:
-    """Tells whether the record showed a refund of the whole after it was asked for, and shows none any more."""
-    record = record_of(facts)
-    if record is None or record.status is not PaymentStatus.RECEIVED or not _is_whole(refund, taken):
-        return False
-    return any(
-        each.status in REFUND_STATUSES and refund.created_at_ms <= each.seen_at_ms < record.seen_at_ms
-        for each in facts.returned
-    )
-
-
 def _not_shown(standing: list[Operation], facts: PaymentFacts, taken: Taken) -> list[Operation]:
     """Gives the refunds that a later record should show: those of the whole, and parts that are the whole together."""
     record = record_of(facts)
-    if record is None or record.status is not PaymentStatus.RECEIVED:
+    if record is None or record.status is not PaymentStatus.RECEIVED or is_in_question(facts):
         return []
     are_whole = taken.minor is not None and _wanted(standing, taken) >= taken.minor
     if are_whole and all(each.updated_at_ms < record.seen_at_ms for each in standing):
         return standing
-    return [each for each in standing if _is_whole(each, taken) and each.updated_at_ms < record.seen_at_ms]
+    return [each for each in standing if is_whole(each, taken) and each.updated_at_ms < record.seen_at_ms]
 
 
-def _given_back_elsewhere(facts: PaymentFacts, taken: Taken, standing: list[Operation]) -> list[Origin]:
-    """Gives what shows a refund that none made here explains: neither one that stands, nor a part that may yet."""
+def _shown_as_given_back(facts: PaymentFacts, taken: Taken, *, explained: bool) -> list[Origin]:
+    """Gives what shows a refund that one made here may explain, or else none: one that stands, or an open part."""
     may_be_parts = [each for each in facts.operations if each.kind is Kind.REFUND and each.state in OPEN_STATES]
-    explaining = [*standing, *(each for each in may_be_parts if each.amount_minor is not None)]
-    asked_ms = min((each.created_at_ms for each in explaining), default=None)
+    explaining = [
+        *standing_refunds(facts, taken),
+        *(each for each in may_be_parts if each.amount_minor is not None),
+    ]
+    first_ms = min(map(asked_ms, explaining), default=None)
     found = [
-        origin_of(Figure.GIVEN_BACK, FigureSource.IMPORT, each.place, each.amount_minor, each.currency)
+        (
+            each.imported_at_ms,
+            origin_of(Figure.GIVEN_BACK, FigureSource.IMPORT, each.place, each.amount_minor, each.currency),
+        )
         for each in facts.imported
-        if each.status in REFUND_STATUSES
-        and not _is_received_since(facts, each.imported_at_ms)
-        and (asked_ms is None or each.imported_at_ms < asked_ms)
+        if each.status in REFUND_STATUSES and received_ms(facts) <= each.imported_at_ms
     ]
     shown = _first_shown(facts, REFUND_STATUSES)
-    if shown is not None and (asked_ms is None or shown.seen_at_ms < asked_ms):
-        found.append(origin_of(Figure.GIVEN_BACK, FigureSource.RECORD, shown.payment_id, taken.minor, taken.currency))
-    return found
+    if shown is not None:
+        origin = origin_of(Figure.GIVEN_BACK, FigureSource.RECORD, shown.payment_id, taken.minor, taken.currency)
+        found.append((shown.seen_at_ms, origin))
+    return [origin for at_ms, origin in found if (first_ms is not None and at_ms >= first_ms) is explained]
 
 
 def _charged_back_by(facts: PaymentFacts, taken: Taken) -> list[Origin]:
     """Gives what says that a payment is charged back, and that nothing later contradicts."""
+    since_ms = received_ms(facts)
     found = [
-        _of_chargeback(each) for each in facts.chargebacks if not is_won(each.noted_at_ms, facts.seen, facts.returned)
+        origin_of(
+            Figure.CHARGED_BACK,
+            FigureSource.CHARGEBACK,
+            each.notification_id,
+            charged_back_minor(each.amount_minor, each.part_minor),
+            each.currency,
+        )
+        for each in facts.chargebacks
+        if since_ms <= each.noted_at_ms
     ]
     found += [
         origin_of(Figure.CHARGED_BACK, FigureSource.IMPORT, each.place, each.amount_minor, each.currency)
         for each in facts.imported
-        if each.status is PaymentStatus.CHARGED_BACK and not _is_received_since(facts, each.imported_at_ms)
+        if each.status is PaymentStatus.CHARGED_BACK and since_ms <= each.imported_at_ms
     ]
     shown = _first_shown(facts, {PaymentStatus.CHARGED_BACK})
     if shown is not None:
@@ -173,35 +199,18 @@ def _charged_back_by(facts: PaymentFacts, taken: Taken) -> list[Origin]:
     return found
 
 
-def is_won(noted_at_ms: int, seen: Iterable[SeenFact], returned: Iterable[ReturnSeen]) -> bool:
+def is_won(noted_at_ms: int, facts: PaymentFacts) -> bool:
     """Tells whether a payment's record showed it as received since its chargeback, and so as charged back no more.
 
     The record was the proof of the chargeback, at ``noted_at_ms``. A refund that it shows later proves nothing: what a
     bank took a part of can be refunded, too.
     """
-    return _last_received_ms(seen, returned) > noted_at_ms
-
-
-def _is_received_since(facts: PaymentFacts, at_ms: int) -> bool:
-    return _last_received_ms(facts.seen, facts.returned) > at_ms
-
-
-def _last_received_ms(seen: Iterable[SeenFact], returned: Iterable[ReturnSeen]) -> int:
-    """Gives when a record last showed a payment as received; less than every time where none is known."""
-    received = PaymentStatus.RECEIVED
-    times = [each.seen_at_ms for each in seen if each.status is received]
-    return max([*times, *(each.seen_at_ms for each in returned if each.status is received)], default=-1)
+    return received_ms(facts) > noted_at_ms
 
 
 def _first_shown(facts: PaymentFacts, statuses: Collection[PaymentStatus]) -> SeenFact | ReturnSeen | None:
     """Gives the first time at which the record showed one of these since it showed the payment as received."""
-    received_ms = _last_received_ms(facts.seen, facts.returned)
-    noted: list[SeenFact | ReturnSeen] = [*facts.seen, *facts.returned]
-    shown = [each for each in noted if each.status in statuses and each.seen_at_ms > received_ms]
-    return min(shown, key=lambda each: (each.seen_at_ms, each.payment_id), default=None)
-
-
-def _of_chargeback(chargeback: ChargebackFact) -> Origin:
-    id_ = chargeback.notification_id
-    amount_minor = chargeback.amount_minor if chargeback.part_minor is None else chargeback.part_minor
-    return origin_of(Figure.CHARGED_BACK, FigureSource.CHARGEBACK, id_, amount_minor, chargeback.currency)
+    since_ms = received_ms(facts)
+    noted: list[SeenFact | ReturnSeen] = [*facts.returned, *facts.seen]  # the latter only says when it was asked for
+    shown = [each for each in noted if each.status in statuses and each.seen_at_ms > since_ms]
+    return min(shown, key=lambda each: (isinstance(each, SeenFact), each.seen_at_ms, each.payment_id), default=None)

@@ -15,11 +15,14 @@ from payrelay.core.checkouts.counted_payments import asks_for_money
 from payrelay.core.orders.facts import (
     AcceptedHold,
     ChargebackFact,
+    FailedRefund,
     ImportedFact,
     OrderFacts,
     PaidInstallment,
+    ReceivedAgain,
     ReturnSeen,
     SeenFact,
+    ToldChargeback,
 )
 from payrelay.core.payments.operation import WITHOUT_EFFECT, Kind, Operation
 
@@ -28,7 +31,8 @@ _REPORTED: Final = frozenset({CheckoutState.NOTIFIED, CheckoutState.COMPLETED})
 _SHOWN: Final = _REPORTED | {CheckoutState.OPEN}
 """A page in another state took nothing, as far as is known."""
 
-_Fact = Operation | Checkout | PaidInstallment | ImportedFact | SeenFact | ReturnSeen | ChargebackFact
+_OfPayment = ImportedFact | SeenFact | ReturnSeen | ReceivedAgain | FailedRefund | ChargebackFact | ToldChargeback
+_Fact = Operation | Checkout | PaidInstallment | _OfPayment
 
 
 class PaymentFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +44,10 @@ class PaymentFacts(msgspec.Struct, frozen=True, kw_only=True):
     imported: tuple[ImportedFact, ...] = ()
     seen: tuple[SeenFact, ...] = ()
     returned: tuple[ReturnSeen, ...] = ()
+    again: tuple[ReceivedAgain, ...] = ()
+    failed: tuple[FailedRefund, ...] = ()
     chargebacks: tuple[ChargebackFact, ...] = ()
+    told: tuple[ToldChargeback, ...] = ()
     hold: AcceptedHold | None = None
 
 
@@ -51,7 +58,10 @@ _MEMBERS: Final = {
     ImportedFact: "imported",
     SeenFact: "seen",
     ReturnSeen: "returned",
+    ReceivedAgain: "again",
+    FailedRefund: "failed",
     ChargebackFact: "chargebacks",
+    ToldChargeback: "told",
 }
 
 
@@ -92,10 +102,22 @@ def _believed(facts: OrderFacts) -> Iterator[_Fact]:
     for installment in facts.installments:
         if installment.subscription_id in facts.subscriptions or installment.payment in numbers:
             yield installment
-    yield from (each for each in facts.imported if each.payment_id in numbers)
-    yield from (each for each in facts.seen if each.payment_id in numbers)
-    yield from (each for each in facts.returned if each.payment_id in numbers)
-    yield from (each for each in facts.chargebacks if each.payment_id in numbers)
+    of_payments: list[_OfPayment] = [*facts.imported, *facts.seen, *facts.returned, *facts.again, *facts.failed]
+    of_payments += [*facts.chargebacks, *told_by_payment(facts.told, numbers)]
+    yield from (each for each in of_payments if each.payment_id in numbers)
+
+
+def facts_of_one(facts: OrderFacts) -> PaymentFacts:
+    """Gives the facts of the one payment that was asked for; those of a payment of which nothing is known are empty."""
+    found = (each for each in facts_of_payments(facts) if any(one.payment_id == facts.payment_id for one in each.seen))
+    return next(found, PaymentFacts())
+
+
+def told_by_payment(told: Iterable[ToldChargeback], numbers: Iterable[str]) -> Iterator[ToldChargeback]:
+    """Gives each chargeback with its payment; one that names none may be of any of these payments."""
+    for each in told:
+        named = numbers if each.payment_id is None else [each.payment_id]
+        yield from (msgspec.structs.replace(each, payment_id=number) for number in named)
 
 
 def operations_of(facts: OrderFacts) -> list[Operation]:
@@ -142,7 +164,7 @@ def _names_of(fact: _Fact, facts: OrderFacts) -> list[str]:
     if isinstance(fact, PaidInstallment):
         return [_payment(fact.payment)]
     if not isinstance(fact, Operation | Checkout):
-        return [_payment(fact.payment_id)]
+        return [_payment(str(fact.payment_id))]
     names = [] if fact.payment_id is None else [_payment(fact.payment_id)]
     if isinstance(fact, Checkout):
         if _is_reported_hold(fact) and facts.hold is not None:

@@ -8,7 +8,7 @@ Rules:
    the fee of one that charges nothing doesn't count.
 4. An imported payment was there before. It is never the further one, and another payment may be further beside it.
 5. Each further payment is told once, with the oldest other one that counts: to the owners of both, each without the ids
-   of what is another's.
+   of what is another's. What nobody made is its order's owner's.
 """
 
 from collections.abc import Iterable
@@ -202,6 +202,7 @@ def _told(payment: OrderPayment, principal: str) -> dict[str, Plain]:
         "payment_id": None if is_foreign else payment.payment_id,
         "operation_id": None if is_foreign else payment.operation_id,
         "checkout_id": None if is_foreign else payment.checkout_id,
+        "subscription_id": None if is_foreign else payment.plan,
         "amount": None if amount_minor is None else decimal_text(amount_minor),
         "currency": None if is_foreign else payment.currency,
     }

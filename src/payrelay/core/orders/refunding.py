@@ -6,9 +6,11 @@ Rules:
    left, the gateway decides.
 2. A refund without an amount is of all that is left. Once a part went back, the call names that rest: no gateway
    documents what it gives back otherwise.
-3. What a payment's record shows as charged back counts as charged back whole, unless a notification names a part. What
+3. While nobody knows whether a bank took a payment back, or whether what went back of it has come back, nothing more is
+   given back of it.
+4. What a payment's record shows as charged back counts as charged back whole, unless a notification names a part. What
    the record shows as refunded, and wasn't refunded here, may be a part or the whole: every refund is too much then.
-4. Where more is stored of a payment than is added up, nothing says what is left, and every refund is too much.
+5. Where more is stored of a payment than is added up, nothing says what is left, and every refund is too much.
 """
 
 from collections.abc import Iterable
@@ -25,10 +27,13 @@ from payrelay.core.orders.sentences import returns_of
 NAMED_MAX: Final = 5
 """Refunds that a sentence names; hardly a payment has more."""
 _TOLD: Final = (
+    *(DoubtKind.CHARGEBACK_NOT_SHOWN, DoubtKind.RECEIVED_AGAIN, DoubtKind.REFUND_MAY_BE_WHOLE),
     *(DoubtKind.REFUND_NOT_MADE_HERE, DoubtKind.REFUND_NOT_SHOWN, DoubtKind.CHARGEBACK_NOT_NOTIFIED),
     *(DoubtKind.PART_NOT_SIGNED, DoubtKind.DIFFERENT_AMOUNTS, DoubtKind.UNKNOWN_STATUS, DoubtKind.MORE_THAN_PAID),
 )
 """What isn't certain of the figures that a refusal names."""
+_UNTIL_SEEN: Final = (DoubtKind.CHARGEBACK_NOT_SHOWN, DoubtKind.RECEIVED_AGAIN)
+"""What a later look at the gateway's record decides."""
 
 
 class Obstacle(StrEnum):
@@ -38,6 +43,8 @@ class Obstacle(StrEnum):
     GIVEN_BACK = "this payment is already refunded"
     MORE_THAN_LEFT = "this refund is of more than is left of the payment"
     NOT_ADDED_UP = "nothing says what is left of this payment"
+    NOT_SEEN_YET = "what is left of this payment is not known yet"
+    """A later look at the gateway's record decides it."""
 
 
 class RefundPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,10 +57,12 @@ class RefundPlan(msgspec.Struct, frozen=True, kw_only=True):
 def payment_in(balance: OrderBalance, payment_id: str) -> PaymentBalance | None:
     """Gives what a refund of a payment is planned by; None where nothing is known of the payment.
 
-    Where the balance isn't complete, the payment is one without figures.
+    Where the balance isn't complete, and where only a chargeback was told of the payment, it is one without figures.
     """
-    if balance.is_complete:
+    told = tuple(each for each in balance.doubts if each.kind is DoubtKind.CHARGEBACK_NOT_SHOWN)
+    if balance.is_complete and (balance.payment(payment_id) is not None or not told):
         return balance.payment(payment_id)
+    too_many = Doubt(kind=DoubtKind.TOO_MANY, id=payment_id, payment_id=payment_id)
     return PaymentBalance(
         id=payment_id,
         payment_id=payment_id,
@@ -65,7 +74,7 @@ def payment_in(balance: OrderBalance, payment_id: str) -> PaymentBalance | None:
         charged_back_minor=0,
         left_minor=None,
         origins=(),
-        doubts=(Doubt(kind=DoubtKind.TOO_MANY, id=payment_id, payment_id=payment_id),),
+        doubts=told if balance.is_complete else (too_many,),
     )
 
 
@@ -73,6 +82,8 @@ def plan_refund(payment: PaymentBalance | None, amount_minor: int | None) -> Ref
     """Plans a refund of an amount, or without one; ``payment`` is as ``payment_in`` gives it."""
     if payment is not None and _has(payment, DoubtKind.TOO_MANY):
         return RefundPlan(amount_minor=amount_minor, obstacle=Obstacle.NOT_ADDED_UP)
+    if payment is not None and any(_has(payment, each) for each in _UNTIL_SEEN):
+        return RefundPlan(amount_minor=amount_minor, obstacle=Obstacle.NOT_SEEN_YET)
     if payment is None or not _has_moved(payment):
         return RefundPlan(amount_minor=amount_minor)
     if amount_minor is None:
@@ -105,10 +116,15 @@ def figures_sentence(payment: PaymentBalance | None, named: Iterable[str] = ()) 
 
 def refusal_sentence(payment: PaymentBalance, obstacle: Obstacle, named: Iterable[str] = ()) -> str:
     """Tells why a refund is refused, by which figures, and what isn't certain of them; ``named`` as above."""
-    doubts = {each.kind for each in payment.doubts}
-    return "; ".join(
-        (f"{obstacle}: {figures_sentence(payment, named)}", *(each.sentence for each in _TOLD if each in doubts))
-    )
+    doubts = {each.kind: each for each in payment.doubts}
+    told = [_in_words(doubts[each]) for each in _TOLD if each in doubts]
+    return "; ".join((f"{obstacle}: {figures_sentence(payment, named)}", *told))
+
+
+def _in_words(doubt: Doubt) -> str:
+    """Tells a doubt, with the amount of a chargeback: no figure has that yet."""
+    amount = money_text(doubt.amount_minor, doubt.currency) if doubt.kind is DoubtKind.CHARGEBACK_NOT_SHOWN else ""
+    return f"{doubt.kind.sentence}{amount and f' ({amount})'}"
 
 
 def standing_of(payment: PaymentBalance | None) -> str:
@@ -118,7 +134,7 @@ def standing_of(payment: PaymentBalance | None) -> str:
     figures = (payment.currency, payment.paid_minor, payment.given_back_minor, payment.charged_back_minor)
     refunds = [each.id for each in payment.of(Figure.GIVEN_BACK) if each.source is FigureSource.OPERATION]
     is_charged_back = bool(payment.of(Figure.CHARGED_BACK))
-    under_way = [each.id for each in payment.doubts if each.kind is DoubtKind.OPEN_OPERATION]
+    under_way = [each.id for each in payment.doubts if each.kind in {DoubtKind.OPEN_OPERATION, *_UNTIL_SEEN}]
     text = repr((figures, sorted(refunds), is_charged_back, sorted(under_way)))
     return sha256(text.encode()).hexdigest()[:16]
 

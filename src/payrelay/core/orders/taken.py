@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
-from payrelay.core.orders.facts import PaidInstallment, SeenFact
+from payrelay.core.orders.facts import AcceptedHold, OrderFacts, PaidInstallment, SeenFact
 from payrelay.core.orders.figures import Doubt, DoubtKind, Figure, FigureSource, Origin
 from payrelay.core.orders.joining import PaymentFacts
-from payrelay.core.payments.operation import Kind, Operation, State
+from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.proof import AUTHORIZATION_LAPSES_MS, REFUND_STATUSES
 
@@ -88,7 +88,37 @@ def held_of(facts: PaymentFacts, payment_id: str | None, *, now_ms: int) -> Held
     doubts = [about(DoubtKind.VOID_OF_PART, of_operation(Figure.HELD, each), payment_id) for each in voids]
     if not hold.is_proved:
         doubts.append(about(DoubtKind.UNPROVED_HOLD, hold.origin, payment_id))
+    elif payment_id is None and all(each.result_ref is None for each in facts.operations):
+        doubts.append(about(DoubtKind.UNNUMBERED, hold.origin, None))
     return Held(left, currency, hold.until_ms, origins, tuple(doubts))
+
+
+def page_let_go(facts: OrderFacts, *, now_ms: int) -> Checkout | None:
+    """Gives the notified page of an order whose hold is over; None where there is none, or several are notified."""
+    notified = [each for each in facts.checkouts if each.state is CheckoutState.NOTIFIED]
+    if len(notified) != 1:
+        return None
+    hold = facts.hold or AcceptedHold(token_hash="", accepted_at_ms=notified[0].updated_at_ms)
+    return notified[0] if is_hold_over(hold, facts, now_ms=now_ms) else None
+
+
+def is_hold_over(hold: AcceptedHold, facts: OrderFacts, *, now_ms: int) -> bool:
+    """Tells whether a hold that was reported for a page of the order was voided as a whole, or has lapsed.
+
+    It isn't once it was captured, nor while an operation on it has no outcome. On one without a token's hash all
+    captures and voids of the order may act.
+    """
+    acting = [each for each in facts.operations if each.kind in {Kind.CAPTURE, Kind.VOID}]
+    its = [each for each in acting if not hold.token_hash or each.subject == f"authorization/{hold.token_hash}"]
+    if any(each.state in OPEN_STATES or (each.kind is Kind.CAPTURE and each.state is State.SUCCEEDED) for each in its):
+        return False
+    pages = [each for each in facts.checkouts if each.kind is CheckoutKind.AUTHORIZATION]
+    if not (pages and facts.is_complete):
+        return False
+    largest = max(pages, key=lambda each: each.amount_minor or 0)
+    page = msgspec.structs.replace(largest, state=CheckoutState.NOTIFIED)
+    held = held_of(PaymentFacts(operations=tuple(its), checkouts=(page,), hold=hold), None, now_ms=now_ms)
+    return not held.minor
 
 
 def held_beside(taken: Taken, held: Held, payment_id: str | None) -> Held:

@@ -70,6 +70,9 @@ SEEN_PHRASES: Final[dict[str, str]] = {
     MatchResult.SEVERAL_FIT: "several payments fit",
     MatchResult.ONE_RESEMBLES: "the gateway shows a payment of the same amount that does not fit otherwise",
     MatchResult.MAY_BE_ANOTHERS: "one payment fits, but may belong to another open operation on the order",
+    MatchResult.MAY_BE_OF_A_FORM: (
+        "one payment fits, but a customer may have made it with a form for the gateway's page, which can be paid again"
+    ),
     MatchResult.REFUND_SHOWN: "the payment's record shows a refund",
     MatchResult.STILL_RECEIVED: "the payment's record shows no refund",
     MatchResult.OTHERWISE: "the payment's record shows something else",

@@ -9,6 +9,7 @@ Rules:
 3. A payment that fits together with others, or not in every part, is for an operator. So is an effect that the gateway
    never shows.
 4. A payment belongs to one operation. It proves nothing for any other operation.
+5. A payment that a customer may have made with a form proves no charge and no capture: a form can be paid again.
 
 To be changed together: the tables here, ``docs/resolution.md``, and the table of operation and fault in the tests.
 """
@@ -61,6 +62,8 @@ class MatchResult(StrEnum):
     """A payment of the same amount that doesn't fit otherwise."""
     MAY_BE_ANOTHERS = "may_be_anothers"
     """One payment fits, but it may belong to another operation on the same order or subscription."""
+    MAY_BE_OF_A_FORM = "may_be_of_a_form"
+    """One payment fits, but a customer may have made it with a form for the gateway's page."""
     REFUND_SHOWN = "refund_shown"
     """The payment's record shows a refund."""
     STILL_RECEIVED = "still_received"
@@ -98,6 +101,8 @@ ABSENT: Final = frozenset({MatchResult.NOTHING, MatchResult.ONLY_OTHERS, MatchRe
 """Results that are evidence against the effect."""
 CONTRADICTORY: Final = frozenset({MatchResult.SEVERAL_FIT, MatchResult.ONE_RESEMBLES, MatchResult.OTHERWISE})
 """Results that only an operator can interpret."""
+CONTESTED: Final = frozenset({MatchResult.MAY_BE_ANOTHERS, MatchResult.MAY_BE_OF_A_FORM})
+"""One payment fits, and may be something else's, which may show in time."""
 
 
 class SendingWindow(msgspec.Struct, frozen=True, kw_only=True):
@@ -269,7 +274,7 @@ def ruling(
         return Event.UNCLEAR
     if now_ms - window.began_ms < PROVED_ABSENT_AFTER_MS:
         return Event.INQUIRED_ABOUT
-    if match.seen is MatchResult.MAY_BE_ANOTHERS:
+    if match.seen in CONTESTED:
         return Event.UNCLEAR
     if control is Control.NONE_KNOWN:
         return Event.UNCLEAR
@@ -285,14 +290,14 @@ def ruling_after_failure(match: Match, history: Sequence[JournalEntry], now_ms: 
     """Decides which event an observation is for a failed operation; REAPPEARED where an operator must decide.
 
     It is REAPPEARED where the effect shows after all, and where it shows as refunded or charged back since. It is so
-    too where a payment may belong to a competing operation, and still may after STILL_UNCLEAR_AFTER_MS. By then an
-    operator has the competing operation, and must know of both. Otherwise it is INQUIRED_ABOUT.
+    too where a payment may be something else's, and still may after STILL_UNCLEAR_AFTER_MS. By then an operator has the
+    competing operation, and must know of both. Otherwise it is INQUIRED_ABOUT.
     """
     is_shown = match.seen in {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN, MatchResult.SEVERAL_FIT}
     was_reversed = match.seen is MatchResult.ONE_RESEMBLES and match.payment is not None
-    is_unclear_for_long = match.seen is MatchResult.MAY_BE_ANOTHERS and any(
+    is_unclear_for_long = match.seen in CONTESTED and any(
         entry.state is State.FAILED
-        and entry.evidence.seen == MatchResult.MAY_BE_ANOTHERS
+        and entry.evidence.seen in CONTESTED
         and now_ms - entry.at_ms >= STILL_UNCLEAR_AFTER_MS
         for entry in history
     )

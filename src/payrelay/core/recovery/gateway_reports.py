@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.money import AmountError, plain_minor
+from payrelay.core.money import AmountError, typed_minor
 from payrelay.core.payments.payment import Payment, PaymentStatus, payment_number
 from payrelay.core.reconciliation.table_text import TableError, is_currency, moment_in, rows_of
 
@@ -168,7 +168,7 @@ def _problems_of(members: Mapping[str, object], timezone: str) -> Iterator[str]:
     if payment_number(str(members["payment_id"])) is None:
         yield "payment_id: must have 1 to 19 digits"
     try:
-        plain_minor(str(members["amount"]))
+        typed_minor(str(members["amount"]))
     except AmountError as error:
         yield f"amount: {error}"
     if not is_currency(currency):
@@ -204,7 +204,7 @@ def _payment_of(place: str, members: Mapping[str, object], timezone: str) -> Rep
             description="" if description is None else str(description),
             status=_status_of(members) or PaymentStatus.OTHER,
             currency=str(members["currency"]),
-            amount_minor=plain_minor(str(members["amount"])),
+            amount_minor=typed_minor(str(members["amount"])),
         ),
         has_description=description is not None,
     )

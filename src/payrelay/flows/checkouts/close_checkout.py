@@ -10,7 +10,8 @@ Rules:
 3. The look doesn't hold the answer for longer than INQUIRY_WAIT_S, and where it fails the page is closed all the same.
    Else a shop could sell nothing while the gateway is down, although an open page protects no better: who has the form
    can pay either way.
-4. A page from before a loss of commits isn't closed before the gateway can show what was paid within it: it doesn't end
+4. A page whose hold has lapsed is closed by that, which shows here where nobody asked for its order since.
+5. A page from before a loss of commits isn't closed before the gateway can show what was paid within it: it doesn't end
    by its time any earlier.
 """
 
@@ -22,7 +23,7 @@ from payrelay.core.console.operator import NewAct
 from payrelay.core.console.roles import Act
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.doubted_payments import doubted_since, is_shown_by_now
-from payrelay.flows.checkouts.finish_checkout import close
+from payrelay.flows.checkouts.finish_checkout import close, end_hold
 from payrelay.flows.checkouts.show_checkout import DOUBT_SENTENCE, CheckoutView, own_checkout, view, was_given_out
 from payrelay.flows.relay import Relay, Request
 
@@ -49,6 +50,7 @@ async def close_page(relay: Relay, checkout: Checkout) -> CheckoutView:
         if loss is not None and not is_shown_by_now(relay, checkout, loss):
             raise Refusal(Code.UNAVAILABLE, DOUBT_SENTENCE, retry_after_s=DOUBT_RETRY_AFTER_S)
         checkout = await close(relay, checkout, looks_first=await was_given_out(relay, checkout))
+    checkout = await end_hold(relay, checkout)
     if checkout.state in PAID_OR_HELD:
         msg = f"the checkout {checkout.id} is {checkout.state} already: it can't be closed"
         raise Refusal(Code.CONFLICT, msg, checkout_id=checkout.id)
@@ -58,10 +60,10 @@ async def close_page(relay: Relay, checkout: Checkout) -> CheckoutView:
 async def close_by_command(relay: Relay, checkout: Checkout, *, by: str, reason: str) -> CheckoutView:
     """Closes the page of a checkout as ``close_page`` does, for the user who runs a command.
 
-    Where it was open, the history of what operators did has a line of it then.
+    Where that ended it, the history of what operators did has a line of it then.
     """
     closed = await close_page(relay, checkout)
-    if checkout.is_open:
+    if checkout.state is not closed.state:
         subject, now_ms = f"checkout/{checkout.id}", relay.clock.now_ms()
         did = NewAct(at_ms=now_ms, operator_id="", name=by, act=Act.CLOSE_CHECKOUT, subject=subject, reason=reason)
         acts = relay.reconciliation.differences.acts

@@ -24,6 +24,7 @@ from payrelay.core.checkouts.checkout import (
     next_inquiry_ms,
 )
 from payrelay.core.orders.paid_again import paid_on
+from payrelay.core.orders.taken import page_let_go
 from payrelay.core.payments.order_search import OURS
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
@@ -195,6 +196,20 @@ async def close(relay: Relay, checkout: Checkout, *, looks_first: bool) -> Check
     return await _apply_event(relay, checkout, CheckoutEvent.CLOSED, None)
 
 
+async def end_hold(relay: Relay, checkout: Checkout) -> Checkout:
+    """Ends a notified checkout whose hold was voided as a whole or has lapsed; returns it as stored then.
+
+    Any other one stays as it is, and so does every one while the database is behind. Raises StoreError.
+    """
+    if checkout.state is not CheckoutState.NOTIFIED or await relay.lost_commits.is_behind():
+        return checkout
+    facts = await relay.orders.facts_of_order(checkout.merchant, checkout.order_id)
+    page = page_let_go(facts, now_ms=relay.clock.now_ms())
+    if page is None or page.id != checkout.id:
+        return checkout
+    return await _apply_event(relay, page, CheckoutEvent.HOLD_ENDED, None)
+
+
 async def _apply_event(relay: Relay, checkout: Checkout, event: CheckoutEvent, result: Result | None) -> Checkout:
     """Applies an event to a checkout; decides anew where the row has changed meanwhile. Raises StoreError."""
     checkouts = relay.checkouts
@@ -219,11 +234,10 @@ async def _apply_event(relay: Relay, checkout: Checkout, event: CheckoutEvent, r
 
 
 async def _tell_second_payment(relay: Relay, checkout: Checkout, result: Result) -> None:
-    """Tells that a page was paid by another payment than it has; the installments of its plan are none. StoreError."""
-    if checkout.kind is CheckoutKind.RECURRING and result.subscription_id in {None, checkout.subscription_id}:
+    """Tells that a page was paid by another payment than it has; a plan's are told where they are noted. StoreError."""
+    if checkout.kind is CheckoutKind.RECURRING:
         return
-    ids = {"payment_id": result.payment_id, "subscription_id": result.subscription_id}
-    second = paid_on(msgspec.structs.replace(checkout, **ids))
+    second = paid_on(msgspec.structs.replace(checkout, payment_id=result.payment_id))
     if second is None or result.payment_id in {None, checkout.payment_id}:
         return
     now_ms = relay.clock.now_ms()

@@ -16,7 +16,7 @@ from payrelay.errors import Code, Refusal, StoreUnavailable
 from payrelay.flows.access.ownership import is_foreign, refuse_taken, require_free_order
 from payrelay.flows.access.paying_apps import refusing_one_too_many, require_checkout_allowed
 from payrelay.flows.checkouts.allowed_checkout import allowed, require_no_charge, require_still_free
-from payrelay.flows.checkouts.finish_checkout import end_overdue, withdraw
+from payrelay.flows.checkouts.finish_checkout import end_hold, end_overdue, withdraw
 from payrelay.flows.checkouts.look_for_lost_page import require_no_lost_page
 from payrelay.flows.checkouts.way_to_gateway import opened_view, secret_hash_of
 from payrelay.flows.relay import Relay, Request
@@ -133,8 +133,9 @@ async def _earlier(relay: Relay, request: Request, merchant: str, new: NewChecko
     now_ms = relay.clock.now_ms()
     if holder.state is CheckoutState.OPEN and holder.ends_at_ms <= now_ms:
         holder = await end_overdue(relay, holder)
-        if holder.guard is None:
-            return None
+    holder = await end_hold(relay, holder)
+    if holder.guard is None:
+        return None
     is_mine = holder.principal == request.principal and is_within(
         holder, request.credential.bound, relay.checkouts.reference_hash
     )

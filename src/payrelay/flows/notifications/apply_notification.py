@@ -165,7 +165,7 @@ async def _beside_operations(context: NotificationContext, operations: list[Oper
     if isinstance(shown, NotificationReason):
         return shown
     await tell_second_payment(context, operations, shown.payment_id)
-    return NotificationReason.SECOND_PAYMENT
+    return await context.reason_of_second(shown.payment_id)
 
 
 async def _apply_to_subscription(context: NotificationContext) -> NotificationReason:

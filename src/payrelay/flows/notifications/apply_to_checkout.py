@@ -5,17 +5,16 @@ from typing import Final
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, begins_after, fits
-from payrelay.core.checkouts.checkout_proof import JudgedPlan, PlanRuling, is_authorized_by
+from payrelay.core.checkouts.checkout_proof import JudgedPlan, PlanRuling
 from payrelay.core.moments import day_at
-from payrelay.core.notifications.notification import MessageType, NotificationKind, NotificationReason, ReportedStatus
+from payrelay.core.notifications.notification import MessageType, NotificationReason, ReportedStatus
 from payrelay.core.payments.payment import Payment
-from payrelay.core.secret import secret_hash
 from payrelay.flows.checkouts.finish_checkout import finish_checkout
 from payrelay.flows.checkouts.search_for_checkout import doubt_plan
+from payrelay.flows.notifications.apply_authorization import apply_authorization
 from payrelay.flows.notifications.context import NotificationContext, shown_installment, shown_payment_of
 from payrelay.flows.notifications.ingest_approval import ingest_approval
 from payrelay.flows.notifications.note_subscription import judge_subscription, note_subscription
-from payrelay.flows.notifications.signature import other_than_hosted_authorization
 
 OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
 """Message types of what a customer does on the gateway's page; all others report what happens later."""
@@ -35,7 +34,7 @@ async def apply_to_checkout(context: NotificationContext, checkout: Checkout) ->
         case CheckoutKind.PREAPPROVAL:
             return await ingest_approval(context, checkout)
         case CheckoutKind.AUTHORIZATION:
-            return await _authorize(context, checkout)
+            return await apply_authorization(context, checkout)
         case CheckoutKind.RECURRING:
             return await _subscribe(context, checkout)
         case CheckoutKind.PAYMENT:
@@ -54,45 +53,7 @@ async def _pay(context: NotificationContext, checkout: Checkout) -> Notification
     outcome = msgspec.structs.replace(context.checkout_outcome, payment_id=shown.payment_id)
     finished = await finish_checkout(context.relay, checkout, outcome)
     is_second = finished.payment_id not in {None, shown.payment_id}
-    return NotificationReason.SECOND_PAYMENT if is_second else NotificationReason.CHECKOUT_FINISHED
-
-
-async def _authorize(context: NotificationContext, checkout: Checkout) -> NotificationReason:
-    """Accepts the token of an authorization, which the store keeps sealed for the capture that proves it.
-
-    The notification must report an authorization, and its signature must fit no other order that is known. Otherwise
-    whoever has that other order's notification would take this one with a token of their own. It still proves nothing:
-    the checkout becomes notified, and completed where the token was captured before.
-    """
-    content = context.content
-    if content.reported is not ReportedStatus.AUTHORIZED:
-        return NotificationReason.OTHER_KIND
-    if content.authorization_token is None:
-        return NotificationReason.INCOMPLETE
-    is_accepted = context.notification.accepted_at_ms is not None  # an operator compared it with the gateway's portal
-    if not is_accepted and await other_than_hosted_authorization(context, checkout):
-        return NotificationReason.OTHER_TEXT
-    if not await context.accepts_token(NotificationKind.AUTHORIZATION, content.authorization_token):
-        return NotificationReason.OTHER_TOKEN
-    # The payment in the notification is not signed, and no record shows it: it proves nothing.
-    notified = msgspec.structs.replace(context.checkout_outcome, outcome=CheckoutState.NOTIFIED, payment_id=None)
-    await finish_checkout(context.relay, checkout, notified)
-    # A capture that succeeds from now on finds the notified checkout in its own unit of work; an earlier one didn't.
-    if not await _is_captured(context, checkout, content.authorization_token):
-        return NotificationReason.CHECKOUT_NOTIFIED
-    completed = msgspec.structs.replace(notified, outcome=CheckoutState.COMPLETED)
-    await finish_checkout(context.relay, checkout, completed)
-    return NotificationReason.CHECKOUT_FINISHED
-
-
-async def _is_captured(context: NotificationContext, checkout: Checkout, token: str) -> bool:
-    """Tells whether a capture of the token, made before its notification was applied, proves the authorization."""
-    journal = context.relay.journal
-    capture = await journal.capture_of(secret_hash(token), checkout.merchant)
-    if capture is None:
-        return False
-    success = next((each for each in reversed(await journal.history(capture.id)) if each.state is capture.state), None)
-    return success is not None and is_authorized_by(checkout, capture, success)
+    return await context.reason_of_second(shown.payment_id) if is_second else NotificationReason.CHECKOUT_FINISHED
 
 
 async def _subscribe(context: NotificationContext, checkout: Checkout) -> NotificationReason:
@@ -121,7 +82,7 @@ async def _subscribe(context: NotificationContext, checkout: Checkout) -> Notifi
         return NotificationReason.NOT_SHOWN
     finished = await _finish_with(context, checkout, judged.first)
     is_second = finished.subscription_id not in {None, content.subscription_id}
-    return NotificationReason.SECOND_PAYMENT if is_second and is_first else reason
+    return await context.reason_of_second(content.payment_id) if is_second and is_first else reason
 
 
 async def _follow(

@@ -76,14 +76,24 @@ class NotificationContext:
         await resolve_one(self.relay, operation, is_urgent=True, inquire=self.inquire)
         return True
 
-    async def accepts_token(self, kind: NotificationKind, token: str) -> bool:
+    async def accepts_token(self, kind: NotificationKind, token: str, *, in_place: bool = False) -> bool:
         """Accepts a token for the order, once for each kind; False where another token was accepted before.
 
-        May be repeated. Raises StoreError.
+        With ``in_place`` it takes the place of that one. May be repeated. Raises StoreError.
         """
         hooks, notification = self.relay.hooks, self.notification
         with hooks.passing(FlowPoint.ACCEPTING_TOKEN, FlowPoint.ACCEPTED_TOKEN, notification.id):
-            return await self.relay.inbox.accept_token(notification, kind, token, at_ms=self.relay.clock.now_ms())
+            now_ms = self.relay.clock.now_ms()
+            return await self.relay.inbox.accept_token(notification, kind, token, at_ms=now_ms, in_place=in_place)
+
+    async def reason_of_second(self, payment_id: str | None) -> NotificationReason:
+        """Gives the reason of a payment beside the order's; where it was told as paid again, nobody is called twice.
+
+        Raises StoreError.
+        """
+        merchant, order_id = self.account.merchant, self.content.order_id
+        is_told = await self.relay.paid_again.is_told(merchant, order_id, payment_id or "")
+        return NotificationReason.PAID_AGAIN if is_told else NotificationReason.SECOND_PAYMENT
 
     @property
     def checkout_outcome(self) -> CheckoutOutcome:

@@ -4,8 +4,8 @@ A chargeback counts when the gateway's record of the payment shows it: the notif
 amount with nothing between them, and doesn't cover the payment. While the record shows none, the notification waits; in
 the end an operator looks at it.
 
-A chargeback is won when the record shows the payment as received again. Who reads the record by then doesn't matter; a
-notification of success is only an occasion to read it.
+A chargeback is won when the record shows the payment as received again, and a second look confirms it. Who reads the
+record by then doesn't matter; a notification of success is only an occasion to read it.
 """
 
 from typing import Final, NamedTuple
@@ -15,6 +15,8 @@ from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.orders.given_back import is_won
+from payrelay.core.orders.joining import PaymentFacts, facts_of_one
+from payrelay.core.orders.received_again import is_in_question
 from payrelay.core.payments.operation import PAYMENT_KINDS, Operation, OperationFilter, State
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.flows.notifications.context import NotificationContext
@@ -97,13 +99,19 @@ async def look_whether_won(context: NotificationContext) -> NotificationReason |
     for call in calls:
         if isinstance(await context.inquire(call), NoObservation):
             return NotificationReason.UNSEEN
-    return NotificationReason.CHARGEBACK_WON if await _is_won(context, known) else None
+    facts = await _facts_of(context, known)
+    if is_in_question(facts):
+        return NotificationReason.CHARGEBACK_MAY_BE_WON
+    return NotificationReason.CHARGEBACK_WON if is_won(known.noted_at_ms, facts) else None
 
 
 async def _is_won(context: NotificationContext, chargeback: Chargeback) -> bool:
     """Tells whether the record of a payment showed it as received since its chargeback. Raises StoreError."""
-    facts = await context.relay.orders.facts_of_payment(chargeback.merchant, chargeback.payment_id)
-    return is_won(chargeback.noted_at_ms, facts.seen, facts.returned)
+    return is_won(chargeback.noted_at_ms, await _facts_of(context, chargeback))
+
+
+async def _facts_of(context: NotificationContext, chargeback: Chargeback) -> PaymentFacts:
+    return facts_of_one(await context.relay.orders.facts_of_payment(chargeback.merchant, chargeback.payment_id))
 
 
 def _part_of(moved_minor: int | None, whole_minor: int | None) -> int | None:

@@ -81,8 +81,9 @@ async def find_equal(
     """Finds the operation that a request without a key repeats, whatever key its first request had.
 
     It is the newest of the same principal that an equal request asked for within the repeat window, where that one
-    succeeded or may have. None for a request with a key. ``but_for`` is the id of the request's own operation, and
-    ``asked_at_ms`` the time of a request that isn't made now. Raises OperationForged, StoreUnavailable.
+    succeeded or may have, and didn't fail later. None for a request with a key. ``but_for`` is the id of the request's
+    own operation, and ``asked_at_ms`` the time of a request that isn't made now. Raises OperationForged,
+    StoreUnavailable.
     """
     if request.idempotency_key is not None or relay.retention.unkeyed_ms == 0:
         return None
@@ -106,7 +107,10 @@ async def find_equal(
         named=request.account if column is None else getattr(intent, column),
     )
     found = await relay.journal.newest_equal(equal, since_ms=since_ms, but_for=but_for)
-    return None if found is None or found.operation.state in WITHOUT_EFFECT else found
+    if found is None or found.operation.state in WITHOUT_EFFECT:
+        return None
+    has_failed = intent.kind is Kind.REFUND and await relay.journal.has_failed(found.operation)
+    return None if has_failed else found
 
 
 def _is_equal(holder: GuardedOperation, request: Request, fingerprint: str) -> bool:

@@ -9,7 +9,7 @@ from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
-from payrelay.core.notifications.notification import NotificationReason, NotificationState
+from payrelay.core.notifications.notification import NotificationState
 from payrelay.core.payments.explanations import reason_phrase
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
@@ -64,8 +64,8 @@ ORDER_EXPLANATION: Final = (
 )
 AGAIN_WHY: Final = "An order that was paid got a further payment"
 AGAIN_EXPLANATION: Final = (
-    "Find out whether the customer meant to pay twice, and refund one of the two payments if not. The shop was told by"
-    " the event order.paid_again"
+    "Find out whether the customer meant to pay twice, and refund one of the two payments if not. A subscription goes"
+    " on: cancel it too. The shop was told by the event order.paid_again"
 )
 CUSTOMERS_WHY: Final = "A shop charges a stored customer who isn't known here, since the database lost commits"
 CUSTOMERS_EXPLANATION: Final = (
@@ -164,6 +164,7 @@ class PaidPayment(msgspec.Struct, frozen=True, kw_only=True):
     payment_id: str | None
     operation_id: str | None = None
     checkout_id: str | None = None
+    subscription_id: str | None = None
     principal: str | None = None
     amount: msgspec.Raw
     currency: str | None = None
@@ -248,18 +249,11 @@ async def _of_operation(relay: Relay, alert: Alert) -> bytes:
     return msgspec.json.encode(message)
 
 
-async def _of_notification(relay: Relay, alert: Alert) -> bytes | None:
-    """Writes an alert about a notification; before the first attempt a line of the log says the same.
-
-    A payment that has an alert of its own, because its order was paid again, needs no other one.
-    """
+async def _of_notification(relay: Relay, alert: Alert) -> bytes:
+    """Writes an alert about a notification; before the first attempt a line of the log says the same."""
     notification = await relay.inbox.get(alert.subject_id)
     if notification is None:
         raise LookupError(f"no notification {alert.subject_id}")
-    order, payment_id = (notification.merchant, notification.order_id), notification.payment_id
-    is_second = notification.reason is NotificationReason.SECOND_PAYMENT and payment_id is not None
-    if is_second and await relay.paid_again.is_told(*order, payment_id or ""):
-        return None
     reason = notification.reason.phrase
     if notification.state is NotificationState.REFUSED:
         reason = f"{REFUSED_ALERT_FROM} notifications or more were refused within a day; of this one {reason}"
@@ -410,6 +404,7 @@ async def _of_paid_again(relay: Relay, alert: Alert) -> bytes:
             payment_id=each.payment_id,
             operation_id=each.operation_id,
             checkout_id=each.checkout_id,
+            subscription_id=each.plan,
             principal=each.principal,
             amount=amount_json(each.amount_minor),
             currency=each.currency,
@@ -422,7 +417,7 @@ async def _of_paid_again(relay: Relay, alert: Alert) -> bytes:
         why=AGAIN_WHY,
         merchant=told.merchant,
         order_id=told.order_id,
-        # Only the gateway's record has a second payment of one page, which the alert's name names.
+        # The alert's name has its number, where nothing else is left of it.
         payment=payment or PaidPayment(payment_id=told.identity, amount=amount_json(None)),
         earlier=earlier,
         explanation=AGAIN_EXPLANATION,

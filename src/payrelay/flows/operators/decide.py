@@ -14,7 +14,7 @@ from payrelay.core.durations import span_text
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import PAYMENT_KINDS, Event, JournalEntry, Kind, Operation, State
-from payrelay.core.payments.proof import CONTRADICTORY, MatchResult
+from payrelay.core.payments.proof import CONTESTED, CONTRADICTORY
 from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, resolved_answer
 from payrelay.errors import Outdated, UndecidedError
 from payrelay.flows.apply_change import apply
@@ -31,7 +31,7 @@ from payrelay.flows.resolution.authorization_of_capture import charge_behind
 ATTEMPTS_MAX: Final = 5
 """Attempts to store a decision on an operation that inquiries change at the same time, before it is given up."""
 
-_SHOWN: Final = CONTRADICTORY | {MatchResult.MAY_BE_ANOTHERS}
+_SHOWN: Final = CONTRADICTORY | CONTESTED
 _REPLIES: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED})
 _NOUNS: Final = {
     Kind.CHARGE: "order",

@@ -3,7 +3,7 @@
 The console and the commands speak of an order's money by this alone. It asks no gateway.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import msgspec
 
@@ -11,7 +11,6 @@ from payrelay.core.money import money_text
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.figures import (
     Doubt,
-    DoubtKind,
     Figure,
     FigureSource,
     OrderBalance,
@@ -22,7 +21,7 @@ from payrelay.core.orders.figures import (
 from payrelay.core.orders.paid_again import OrderPayment, standing
 from payrelay.core.orders.sentences import Return, doubt_text, left_of, returns_of
 from payrelay.core.payments.explanations import request_phrase
-from payrelay.core.payments.operation import Kind, Operation, State
+from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.payment import plain_number
 from payrelay.flows.order_balance import balance_now
 from payrelay.flows.relay import Relay
@@ -136,7 +135,7 @@ def money_of(facts: list[OrderFacts], balances: list[OrderBalance]) -> OrderMone
         ],
         doubts=[_doubted(each, operations) for each in balance.doubts],
         is_known=any(each.is_known for each in facts),
-        undone=_undone(balance, operations.values()),
+        undone=frozenset(each.operation_id for some in facts for each in some.failed),
         won=frozenset(
             each.payment_id
             for some in facts
@@ -190,16 +189,3 @@ def _doubted(doubt: Doubt, operations: dict[str, Operation]) -> MoneyLine:
     operation = operations.get(doubt.id)
     name = None if operation is None else request_phrase(operation)
     return MoneyLine(text=doubt_text(doubt, name), operation_id=None if operation is None else operation.id)
-
-
-def _undone(balance: OrderBalance, operations: Iterable[Operation]) -> frozenset[str]:
-    """Gives the refunds that succeeded, and that no figure counts any more."""
-    counted = {each.id for payment in balance.payments for each in payment.of(Figure.GIVEN_BACK)}
-    counted |= {each.id for each in balance.doubts if each.kind is DoubtKind.OTHER_CURRENCY}
-    numbers = {each.payment_id for each in balance.payments}
-    return frozenset(
-        each.id
-        for each in operations
-        if each.kind is Kind.REFUND and each.state is State.SUCCEEDED and each.payment_id in numbers
-        if each.id not in counted
-    )

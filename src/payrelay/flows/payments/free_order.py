@@ -15,7 +15,7 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutState, is_within
 from payrelay.core.orders.figures import Figure
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.errors import Code, Refusal
-from payrelay.flows.checkouts.finish_checkout import end_overdue
+from payrelay.flows.checkouts.finish_checkout import end_hold, end_overdue
 from payrelay.flows.operations.answer_repeat import (
     FOREIGN_RETRY_AFTER_S,
     OTHER_ORDER_SENTENCE,
@@ -56,17 +56,18 @@ async def require_no_page(relay: Relay, request: Request, owners: OrderOwners) -
 
 async def _require_over(relay: Relay, request: Request, page: Checkout | None) -> None:
     """Raises Refusal for a page that may be paid, or whose hold stands. A forged page is None, and may be paid."""
+    page = None if page is None else await end_hold(relay, page)
     if page is None or page.is_open or await _is_held(relay, page):
         raise _being_paid(relay, request, page)
 
 
 async def _is_held(relay: Relay, page: Checkout) -> bool:
-    """Tells whether the hold of a page was neither taken nor voided, and has not lapsed, as far as is known here."""
+    """Tells whether nothing was taken of a notified page's hold, which isn't over, as far as is known here."""
     if page.state is not CheckoutState.NOTIFIED:
         return False
     balance = await read_balance(relay, page.merchant, page.order_id)
     of_page = [each for each in balance.payments if page.id in {origin.id for origin in each.of(Figure.HELD)}]
-    return not of_page or any(each.held_minor for each in of_page)
+    return not any(each.of(Figure.PAID) for each in of_page)
 
 
 def _being_paid(relay: Relay, request: Request, page: Checkout | None) -> Refusal:

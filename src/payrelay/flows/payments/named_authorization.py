@@ -89,15 +89,16 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
     if checkout is None or checkout.merchant != merchant or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, _NO_SUCH)
     of_key, reported = await _token_of_key(relay, request, checkout), await _reported_token(relay, checkout)
-    tokens = [token for token in (of_key, reported) if token is not None]
-    for token in tokens:
+    for token in (each for each in (of_key, reported) if each is not None):
         if await _is_repeat(relay, request, msgspec.structs.replace(call, authorization_token=token)):
             return checkout, token
     if await is_foreign(relay, request, frozenset({checkout.principal})):
         raise wrong_field(_FIELD, _NO_SUCH)
+    # What a closed checkout held is over: its token answers repeats, and no new request acts on it.
+    tokens = [each for each in (of_key, None if checkout.is_closed else reported) if each is not None]
     if not tokens:
         await relay.lost_commits.require_current(checkout.created_at_ms, "checkout")
-        raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and has no authorization yet")
+        raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and has no authorization")
     return checkout, tokens[-1]
 
 
@@ -113,7 +114,7 @@ async def _is_repeat(relay: Relay, request: Request, call: Capture | Void) -> bo
 
 async def _reported_token(relay: Relay, checkout: Checkout) -> str | None:
     """Returns the token of the checkout's authorization that the gateway reported."""
-    if checkout.state not in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}:
+    if checkout.state not in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED} and not checkout.is_closed:
         return None
     token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NotificationKind.AUTHORIZATION)
     return None if token is None else token.reveal()

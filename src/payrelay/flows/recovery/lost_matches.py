@@ -15,7 +15,7 @@ from payrelay.core.recovery.lost_effects import (
 )
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.relay import Relay, Request
-from payrelay.flows.resolution.forms_of_others import may_be_of_a_form
+from payrelay.flows.resolution.forms_given_out import doubted_by_forms_given_out
 
 
 class LostTry(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,11 +49,10 @@ async def _charge(relay: Relay, tried: LostTry, call: Charge, seen: PaymentsSeen
     # Competing operations first: one that is resolved in between is then found as an owner, or was counted here.
     may_be_anothers = bool(payments) and (
         await relay.resolution.has_competing(operation, failed_since_ms=tried.lost.since_ms)
-        or await may_be_of_a_form(relay, operation.merchant, call)
         or await _may_be_another_principals(relay, tried, call)
     )
     before = await relay.imported_payments.of_before(operation.merchant, payments)
-    return match_for_lost_charge(
+    match = match_for_lost_charge(
         call,
         operation,
         _window(relay, tried),
@@ -62,6 +61,7 @@ async def _charge(relay: Relay, tried: LostTry, call: Charge, seen: PaymentsSeen
         owned=before | await relay.resolution.owned_by_others(operation, ids),
         may_be_anothers=may_be_anothers,
     )
+    return await doubted_by_forms_given_out(relay, operation.merchant, match)
 
 
 async def _may_be_another_principals(relay: Relay, tried: LostTry, call: Charge) -> bool:

@@ -1,4 +1,4 @@
-"""Keeps a refund within what is left of its payment, as far as that is known here. Asks no gateway.
+"""Keeps a refund within what is left of its payment, as far as that is known here. Waits for no gateway.
 
 Rules:
 
@@ -6,7 +6,9 @@ Rules:
    the guard of the payment keeps every other refund of it out, so that of two refunds of the rest one is refused.
 2. Who refunds with a key is refused by the figures. A person may insist, against the figures that they were shown and
    against no others.
-3. While a recovery from lost commits lasts, a refund is refused only once the recovery has cleared it: what is given
+3. Where a later look at the gateway's record decides what is left, a refund with a key is refused until then, and has
+   such a look made in the background.
+4. While a recovery from lost commits lasts, a refund is refused only once the recovery has cleared it: what is given
    back may be the work of an earlier try of the same request.
 """
 
@@ -16,10 +18,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from payrelay.core.access.bounds import has_operation
-from payrelay.core.calls import Refund
+from payrelay.core.calls import PaymentsOfOrder, Refund
 from payrelay.core.orders.balance import balance_of
 from payrelay.core.orders.figures import DoubtKind, Figure, PaymentBalance
 from payrelay.core.orders.refunding import (
+    Obstacle,
     RefundPlan,
     figures_sentence,
     payment_in,
@@ -38,6 +41,8 @@ from payrelay.store.engine.database import Unit
 OTHER_REFUND_SENTENCE: Final = "another refund of this payment came between; this request was not sent"
 OTHER_FIGURES_SENTENCE: Final = "the payment's money is no more as it was shown to you; nothing was sent"
 AGAIN_AFTER_S: Final = 1
+AFTER_A_LOOK_S: Final = 600
+"""Retry-After where a later look decides: the first ones are within minutes, and a second one counts after an hour."""
 
 
 class RefundByPerson(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +65,11 @@ class RefundableMoney(NamedTuple):
     operations: tuple[Operation, ...]
     is_recovering: bool = False
 
+    @property
+    def is_in_question(self) -> bool:
+        """True where the gateway's record showed that the payment went back, and then that it didn't."""
+        return self.payment is not None and any(each.kind is DoubtKind.RECEIVED_AGAIN for each in self.payment.doubts)
+
 
 async def read_money(relay: Relay, merchant: str, payment_id: str, *, but_for: str = "") -> RefundableMoney:
     """Reads what is known of a payment's money; ``but_for`` is an operation that is left out.
@@ -75,9 +85,10 @@ async def read_money(relay: Relay, merchant: str, payment_id: str, *, but_for: s
 async def within_limits(
     relay: Relay, request: Request, intent: Intent, call: Refund, *, person: RefundByPerson | None = None
 ) -> Intent:
-    """Returns the intent of a refund with what is sent, and with what must hold when it is stored.
+    """Returns the intent of a refund with what is sent, its currency, and what must hold when it is stored.
 
-    Raises Refusal: conflict where more is asked for than is left, or where the person saw other figures; StoreError.
+    Raises Refusal: conflict where more is asked for than is left, or where the person saw other figures; in_progress
+    where a later look at the gateway's record decides what is left; StoreError.
     """
     merchant, payment_id = relay.account(request.account).merchant, intent.payment_id or ""
     insists = None if person is None else person.insists
@@ -90,7 +101,10 @@ async def within_limits(
             raise refusal_of(money, plan, request)
         return plan
 
-    plan = planned(await read_money(relay, merchant, payment_id))
+    money = await read_money(relay, merchant, payment_id)
+    if money.is_in_question and insists is None and intent.order_id is not None:
+        relay.background.start(relay.read(request, PaymentsOfOrder(order_id=intent.order_id)))
+    plan = planned(money)
 
     def is_left(operation_id: str) -> Unit[None]:
         facts = yield from relay.orders.facts_within(merchant, payment_id)
@@ -105,8 +119,13 @@ async def within_limits(
             raise Refusal(Code.IN_PROGRESS, OTHER_REFUND_SENTENCE, retry_after_s=AGAIN_AFTER_S)
 
     intent = with_amount(intent, call, plan)
+    if money.payment is not None and money.payment.currency is not None:
+        # Of sources that differ the same one holds as in the figures: in another currency the refund would be in none.
+        intent = msgspec.structs.replace(intent, currency=money.payment.currency)
     if insists is not None:
-        evidence = msgspec.structs.replace(intent.evidence, insisted=insists)
+        # A copy that lags behind shows as received what was given back elsewhere. That proves no refund to be this one.
+        seen = Evidence() if money.is_in_question else intent.evidence
+        evidence = msgspec.structs.replace(seen, insisted=insists)
         intent = msgspec.structs.replace(intent, evidence=evidence)
     return msgspec.structs.replace(intent, condition=is_left)
 
@@ -114,7 +133,7 @@ async def within_limits(
 async def held_within_limits(relay: Relay, request: Request, intent: Intent, call: Refund, held_id: str) -> Intent:
     """Returns the intent of a held refund that a person decided to send, with what is sent.
 
-    Raises Refusal (conflict) where more is asked for than is left; StoreError.
+    Raises Refusal as ``within_limits`` does; StoreError.
     """
     merchant = relay.account(request.account).merchant
     money = await read_money(relay, merchant, intent.payment_id or "", but_for=held_id)
@@ -134,12 +153,17 @@ def with_amount(intent: Intent, call: Refund, plan: RefundPlan) -> Intent:
 
 
 def refusal_of(money: RefundableMoney, plan: RefundPlan, request: Request) -> Refusal:
-    """Makes the refusal of a refund; it names the refunds that were made here where they are the caller's own."""
+    """Makes the refusal of a refund: in_progress where a later look at the gateway's record decides, else conflict.
+
+    It names the refunds that were made here where they are the caller's own.
+    """
     assert money.payment is not None  # noqa: S101, nothing is in the way of what nobody knows
     assert plan.obstacle is not None  # noqa: S101, as the callers ask
     own = frozenset(_own(money.operations, request))
     named = [each.id for each in money.payment.of(Figure.GIVEN_BACK) if each.id in own]
     sentence = refusal_sentence(money.payment, plan.obstacle, own)
+    if plan.obstacle is Obstacle.NOT_SEEN_YET:
+        return Refusal(Code.IN_PROGRESS, sentence, retry_after_s=AFTER_A_LOOK_S)
     return Refusal(Code.CONFLICT, sentence, operation_id=max(named, default=None))
 
 

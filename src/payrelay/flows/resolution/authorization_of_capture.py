@@ -3,6 +3,7 @@
 import msgspec
 
 from payrelay.core.calls import Capture, Charge, Effect
+from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.payments.operation import Operation
 from payrelay.core.secret import secret_hash
 from payrelay.errors import CallCleared
@@ -15,6 +16,14 @@ async def authorization_of_capture(relay: Relay, call: Capture, merchant: str) -
     return await relay.journal.authorization_of(secret_hash(call.authorization_token), merchant)
 
 
+async def pages_of_capture(relay: Relay, operation: Operation, call: Capture) -> list[Checkout]:
+    """Finds the checkouts for which the authorization that a capture charges was reported. Raises StoreError."""
+    if operation.order_id is None:
+        return []
+    token_hash = secret_hash(call.authorization_token)
+    return await relay.checkouts.of_authorization(operation.merchant, operation.order_id, token_hash)
+
+
 async def expected_reply(relay: Relay, operation: Operation, call: Effect) -> ExpectedReply:
     """Returns what the reply to a resending must match beside the call; of a capture also the authorized amount.
 
@@ -25,10 +34,8 @@ async def expected_reply(relay: Relay, operation: Operation, call: Effect) -> Ex
         return expected
     authorization = await authorization_of_capture(relay, call, operation.merchant)
     amounts = set() if authorization is None else {authorization.amount_minor}
-    if authorization is None and operation.order_id is not None:
-        token_hash = secret_hash(call.authorization_token)
-        found = await relay.checkouts.of_authorization(operation.merchant, operation.order_id, token_hash)
-        amounts = {each.amount_minor for each in found}
+    if authorization is None:
+        amounts = {each.amount_minor for each in await pages_of_capture(relay, operation, call)}
     return msgspec.structs.replace(expected, amount_minor=amounts.pop() if len(amounts) == 1 else None)
 
 

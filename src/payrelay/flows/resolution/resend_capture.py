@@ -15,8 +15,13 @@ from payrelay.core.payments.proof import (
     match_for_capture,
 )
 from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
-from payrelay.flows.resolution.authorization_of_capture import authorization_of_capture, charge_of_authorization
+from payrelay.flows.resolution.authorization_of_capture import (
+    authorization_of_capture,
+    charge_of_authorization,
+    pages_of_capture,
+)
 from payrelay.flows.resolution.case import Case
+from payrelay.flows.resolution.forms_given_out import doubted_by_forms_given_out
 from payrelay.flows.resolution.lost_sendings import doubted_by_loss, lost_sendings
 from payrelay.flows.resolution.resend import conclude, may_resend_from_ms, resend, resending_until_ms
 from payrelay.gateways.gateway import EffectCause
@@ -87,6 +92,10 @@ async def _confirm_capture(case: Case) -> None:
     others = await case.owned_by_others(payments) - own
     match = match_for_capture(call.amount_minor, payments, others, has_competing=has_competing)
     match = await doubted_by_loss(case, match)
+    if match.payment is not None and match.payment.payment_id not in own:
+        # The form of the hold's own page led to the hold, and the gateway says that it was captured.
+        pages = frozenset(each.id for each in await pages_of_capture(case.relay, operation, call))
+        match = await doubted_by_forms_given_out(case.relay, operation.merchant, match, own=pages)
     evidence = evidence_of(match, None, observation.evidence)
     if match.seen is not MatchResult.ONE_FITS:
         await case.unclear(evidence)

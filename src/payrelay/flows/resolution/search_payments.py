@@ -10,6 +10,7 @@ from payrelay.core.payments.payment import PaymentsSeen, plain_number
 from payrelay.core.payments.proof import (
     ABSENT,
     AUTHORIZATION_LAPSES_MS,
+    CONTESTED,
     RETRY_WITHIN_MS,
     TOLERANCE_MS,
     Control,
@@ -26,7 +27,7 @@ from payrelay.core.payments.proof import (
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.flows.resolution.case import Case
 from payrelay.flows.resolution.control_query import control_query
-from payrelay.flows.resolution.forms_of_others import may_be_of_a_form
+from payrelay.flows.resolution.forms_given_out import doubted_by_forms_given_out
 from payrelay.flows.resolution.lost_sendings import doubted_by_loss, lost_sendings
 
 CONTROLLED_FROM_MS: Final = 300_000
@@ -44,13 +45,13 @@ async def resolve_charge(case: Case) -> None:
         return
     payments = observation.payments
     # Competing operations first: one that is resolved in between is then found as an owner, or was counted here.
-    has_competing = bool(payments) and (
-        await case.relay.resolution.has_competing(case.operation, failed_since_ms=_failed_since_ms(case))
-        or await may_be_of_a_form(case.relay, case.operation.merchant, call)
+    has_competing = bool(payments) and await case.relay.resolution.has_competing(
+        case.operation, failed_since_ms=_failed_since_ms(case)
     )
     others = await case.owned_by_others(payments)
     match = match_for_charge(call, case.operation, case.span, payments, others, has_competing=has_competing)
-    await _rule(case, await doubted_by_loss(case, match), observation.evidence)
+    match = await doubted_by_forms_given_out(case.relay, case.operation.merchant, await doubted_by_loss(case, match))
+    await _rule(case, match, observation.evidence)
 
 
 def _failed_since_ms(case: Case) -> int:
@@ -136,7 +137,7 @@ async def _rule(case: Case, match: Match, seen_by: Evidence, *, control: Control
     if case.operation.state is State.FAILED:
         event = ruling_after_failure(match, case.history, case.now_ms)
         if event is Event.REAPPEARED:
-            payment = None if match.seen is MatchResult.MAY_BE_ANOTHERS else match.payment
+            payment = None if match.seen in CONTESTED else match.payment
             evidence = evidence_of(match, control, seen_by)
             await case.apply(Report(event=event, evidence=evidence, facts=payment or Facts()))
         else:

@@ -86,6 +86,12 @@ class Owners:
         return found
 
 
+def owners_of_order(merchant: str, order_id: str, key: RowKey) -> Unit[frozenset[str]]:
+    """Finds the owners of an order within a unit of work that stores something; wrong rows aren't reported."""
+    owners = yield from _with_owners(_of_order(merchant, order_id, None), key, [])
+    return owners.all - {NOT_TOLD}
+
+
 def _with_owners(unit: Unit[T], key: RowKey, wrong: list[str]) -> Unit[T]:
     """Carries a unit out that gets rows with owners in the place of packed rows; adds the names of wrong rows."""
     try:
@@ -142,15 +148,21 @@ def _of_plan(merchant: str, subscription_id: str, before_ms: int | None) -> Unit
 
 
 def _of_order(merchant: str, order_id: str, before_ms: int | None, but_for: str = "") -> Unit[OrderOwners]:
-    rows = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant, but_for))
+    found = yield Statement(statements.OWNERS_OF_ORDER, (order_id, merchant, but_for))
+    if not found:
+        return _NO_OWNERS
+    rows = [row for row in found if _may_own(row)]
     operations = frozenset(str(operation_id) for *_, operation_id, _, _ in rows if operation_id is not None)
     open_pages = tuple(str(page_id) for *_, page_id, _ in rows if page_id is not None)
     if before_ms is not None:
         rows = [row for row in rows if row[1] and isinstance(row[2], int) and row[2] < before_ms]
     owners = _order_owners(rows)
-    if not (operations or open_pages):
-        return owners
-    return msgspec.structs.replace(owners, operations=operations, open_pages=open_pages)
+    return msgspec.structs.replace(owners, operations=operations, open_pages=open_pages, has_more=True)
+
+
+def _may_own(row: Row) -> bool:
+    """Tells whether a row may make somebody an owner; of one that was forged, nobody knows that it failed."""
+    return row[0] != statements.OF_PLAN and (row[0] != statements.BY_FAILED or row[-1] == NOT_TOLD)
 
 
 def _of_order_and_payments(merchant: str, order_id: str) -> Unit[tuple[OrderOwners, dict[str, frozenset[str]]]]:
@@ -173,7 +185,6 @@ def _order_owners(rows: list[Row]) -> OrderOwners:
         settled=_right(row[-1] for row in rows if row[0] != _BY_OPEN),
         charging=_right(row[-1] for row in rows if row[0] == _BY_OPEN),
         is_imported=any(row[0] == statements.BY_IMPORT and row[-1] != NOT_TOLD for row in rows),
-        has_more=True,
     )
 
 

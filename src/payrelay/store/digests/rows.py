@@ -145,6 +145,7 @@ GRANDFATHERED: Final = DigestedTable("grandfathered")
 ACCEPTED_TOKENS: Final = DigestedTable("accepted_tokens", {"sealed_token": _SEALED}, keys=3)
 PAYMENTS_SEEN: Final = DigestedTable("payments_seen", keys=2)
 RETURNS_SEEN: Final = DigestedTable("returns_seen", keys=3)
+FAILED_REFUNDS: Final = DigestedTable("failed_refunds")
 SUBSCRIPTIONS: Final = DigestedTable("subscriptions", keys=2)
 INSTALLMENTS: Final = DigestedTable("installments", keys=3)
 CHARGEBACKS: Final = DigestedTable("chargebacks", keys=2)
@@ -187,7 +188,7 @@ TRUSTED_LAST: Final = (OUTBOX, EVENTS, CHARGEBACKS)
 """Those whose rows had no digests yet when the steps of the others were made."""
 OF_CONSOLE: Final = (OPERATORS, OPERATOR_INVITATIONS, OPERATOR_PASSKEYS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS)
 DIGESTED: Final = (
-    *(*TRUSTED_AT_UPGRADE, *TRUSTED_LAST, IMPORTED_PAYMENTS, RETURNS_SEEN, SIGNED_TEXTS, OPERATIONS),
+    *(*TRUSTED_AT_UPGRADE, *TRUSTED_LAST, IMPORTED_PAYMENTS, RETURNS_SEEN, FAILED_REFUNDS, SIGNED_TEXTS, OPERATIONS),
     *OF_CONSOLE,
 )
 """Every table whose rows have digests."""

@@ -16,14 +16,15 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.orders.received_again import RETURNED
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.core.payments.proof import REFUND_STATUSES
 from payrelay.errors import StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, destroyed, destroyed_on_request
-from payrelay.store.digests.rows import PAYMENTS_SEEN, RETURNS_SEEN, RowDigests, RowKey
-from payrelay.store.engine.database import Database, Statement, Unit, Value, first_row
+from payrelay.store.digests.rows import PAYMENTS_SEEN, RowDigests, RowKey
+from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.gateways.returns import note_received_again, note_returns
 from payrelay.store.statements.gateways import readings as statements
 
 ANSWER_BYTES_MAX: Final = 262_144
@@ -32,8 +33,6 @@ PAYMENTS_MAX: Final = 500
 """Payments that are noted of one answer; an answer that is short enough to be stored has fewer."""
 PRUNED_MAX: Final = 1_000
 """Of one round, whatever the caller asks for, so that it never blocks the store for long."""
-
-_RETURNED: Final = REFUND_STATUSES | {PaymentStatus.CHARGED_BACK}
 
 Version: TypeAlias = tuple[int, ...]
 """Only compared with another version of one subject; it never returns to an earlier value."""
@@ -89,20 +88,27 @@ class ReadingStore:
         return StoredReading(reading, read_at_ms)
 
     async def keep(
-        self, merchant: str, call: Read, reading: Reading, payments: Iterable[Payment], *, read_at_ms: int
+        self,
+        merchant: str,
+        call: Read,
+        reading: Reading,
+        payments: Iterable[Payment],
+        *,
+        read_at_ms: int,
+        answered_at_ms: int | None = None,
     ) -> None:
         """Stores a positive answer, unless it is too long, and notes the status of the payments in it.
 
         ``read_at_ms`` is the time at which the gateway was asked: an answer never replaces one that was asked for
-        later. Raises StoreUnavailable.
+        later. ``answered_at_ms`` is as in ``note_payments``. Raises StoreUnavailable.
         """
-        shown = _known(payments)
+        shown, by_ms = _known(payments), _later(read_at_ms, answered_at_ms)
         noted = _notes(self._key, merchant, shown, read_at_ms)
-        returned = [each for each in shown if each.status in _RETURNED]
+        has_returned = any(each.status in RETURNED for each in shown)
         noted_with = noted[: statements.NOTED_WITH_MAX]
         plain = _encode(_SealedReading(reading.msg, reading.raw_msg, reading.raw_data))
         if len(plain) > ANSWER_BYTES_MAX:
-            await self._database.write(self._noted(merchant, shown, read_at_ms))
+            await self._note(merchant, shown, read_at_ms, by_ms)
             return
         subject = subject_of(call)
         own = self._data_keys.new(owner_of(merchant, subject))
@@ -110,16 +116,37 @@ class ReadingStore:
         parameters: tuple[Value, ...] = (own.owner, merchant, subject, sealed, read_at_ms, own.sealed)
         parameters += tuple(chain.from_iterable(each.parameters for each in noted_with))
         query = statements.KEEP_READINGS[len(noted_with)]
-        stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted) and not returned)
-        returns = _note_returns(self._key, merchant, returned, read_at_ms)
+        stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted) and not has_returned)
+        returns = note_returns(self._key, merchant, shown, by_ms)
         await self._database.write(_kept(stored, noted_with, noted[len(noted_with) :], returns))
+        await self._note_received_again(merchant, shown)
 
-    async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int) -> None:
-        """Notes the status of payments at a time, unless a later one is known. Raises StoreUnavailable."""
-        await self._database.write(self._noted(merchant, _known(payments), now_ms))
+    async def note_payments(
+        self, merchant: str, payments: Iterable[Payment], asked_at_ms: int, answered_at_ms: int | None = None
+    ) -> None:
+        """Notes the status of payments, unless one is known for which the gateway was asked later.
 
-    def _noted(self, merchant: str, shown: list[Payment], at_ms: int) -> Unit[None]:
-        yield from _note_returns(self._key, merchant, [each for each in shown if each.status in _RETURNED], at_ms)
+        ``answered_at_ms`` is when the answer came; None where that was at once. Raises StoreUnavailable.
+        """
+        by_ms = _later(asked_at_ms, answered_at_ms)
+        await self._note(merchant, _known(payments), asked_at_ms, by_ms)
+
+    async def _note(self, merchant: str, shown: list[Payment], at_ms: int, by_ms: int) -> None:
+        await self._database.write(self._noted(merchant, shown, at_ms, by_ms))
+        await self._note_received_again(merchant, shown)
+
+    async def _note_received_again(self, merchant: str, shown: list[Payment]) -> None:
+        """Notes what follows for those payments that went back before; where it fails, the next look does it."""
+        received = [each.payment_id for each in shown if each.status is PaymentStatus.RECEIVED]
+        if not received:
+            return
+        among = (merchant, msgspec.json.encode(received).decode())
+        rows = await self._database.read(all_rows(Statement(statements.RETURNED_AMONG, among)))
+        for (payment_id,) in rows:
+            await self._database.write(note_received_again(self._key, merchant, str(payment_id)))
+
+    def _noted(self, merchant: str, shown: list[Payment], at_ms: int, by_ms: int) -> Unit[None]:
+        yield from note_returns(self._key, merchant, shown, by_ms)
         yield from _all_of(_notes(self._key, merchant, shown, at_ms))
 
     async def forget(self, merchant: str, calls: Iterable[Read]) -> None:
@@ -195,18 +222,9 @@ def _notes(key: RowKey, merchant: str, payments: list[Payment], at_ms: int) -> l
     return [Statement(statements.NOTE_PAYMENT, (*each, key.of(PAYMENTS_SEEN, each))) for each in noted]
 
 
-def _note_returns(key: RowKey, merchant: str, returned: list[Payment], at_ms: int) -> Unit[None]:
-    """Notes payments that show as given back or charged back; few do.
-
-    Before ``payments_seen`` forgets that a payment showed as received, that is noted, too.
-    """
-    for each in returned:
-        asked = (merchant, each.payment_id, PaymentStatus.RECEIVED, at_ms)
-        for (received_ms,) in (yield Statement(statements.RECEIVED_AT, asked)):
-            row = (merchant, each.payment_id, PaymentStatus.RECEIVED, received_ms)
-            yield Statement(statements.NOTE_RECEIVED, (*row, key.of(RETURNS_SEEN, row)))
-        row = (merchant, each.payment_id, each.status, at_ms)
-        yield Statement(statements.NOTE_RETURN, (*row, key.of(RETURNS_SEEN, row), PaymentStatus.RECEIVED))
+def _later(asked_at_ms: int, answered_at_ms: int | None) -> int:
+    """Gives when an answer came, on a clock that may have been set back meanwhile."""
+    return max(asked_at_ms, answered_at_ms or asked_at_ms)
 
 
 def _kept(stored: Statement, noted_with: list[Statement], others: list[Statement], returns: Unit[None]) -> Unit[None]:

@@ -10,19 +10,24 @@ from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.orders.facts import (
     AcceptedHold,
     ChargebackFact,
+    FailedRefund,
     ImportedFact,
     OrderFacts,
     PaidInstallment,
+    ReceivedAgain,
     ReturnSeen,
     SeenFact,
+    ToldChargeback,
 )
 from payrelay.core.payments.payment import status_of
 from payrelay.store.digests.rows import (
     ACCEPTED_TOKENS,
     CHARGEBACKS,
     CHECKOUTS,
+    FAILED_REFUNDS,
     IMPORTED_PAYMENTS,
     INSTALLMENTS,
+    NOTIFICATIONS,
     OPERATIONS,
     PAYMENTS_SEEN,
     RETURNS_SEEN,
@@ -37,6 +42,8 @@ from payrelay.store.engine.rows import StructT, struct_of
 from payrelay.store.statements.orders import facts as statements
 from payrelay.store.statements.payments.operations import operation_of
 
+AGAIN: Final = "RECEIVED AGAIN"
+"""In ``returns_seen``: the time at which a record first showed a payment as received again. The value never changes."""
 ROWS_MAX: Final = 500
 """Rows of one kind that are added up: some milliseconds of work. A daily plan has as many after a year and a half."""
 
@@ -96,6 +103,7 @@ def _facts_in(right: Mapping[str, Sequence[Row]], facts: OrderFacts) -> OrderFac
     of_order = {str(each["subscription_id"]) for each in plans if each["order_id"] == facts.order_id is not None}
     of_order |= {each.subscription_id for each in checkouts if each.subscription_id and each.order_id == facts.order_id}
     installments = [_members(INSTALLMENTS, row) for row in right[INSTALLMENTS.name]]
+    returns = [_members(RETURNS_SEEN, row) for row in right[RETURNS_SEEN.name]]
     holds = [_members(ACCEPTED_TOKENS, row) for row in right[ACCEPTED_TOKENS.name]]
     return msgspec.structs.replace(
         facts,
@@ -108,8 +116,11 @@ def _facts_in(right: Mapping[str, Sequence[Row]], facts: OrderFacts) -> OrderFac
         ),
         imported=tuple(_fact(ImportedFact, _members(IMPORTED_PAYMENTS, row)) for row in right[IMPORTED_PAYMENTS.name]),
         seen=tuple(_fact(SeenFact, _members(PAYMENTS_SEEN, row)) for row in right[PAYMENTS_SEEN.name]),
-        returned=tuple(_fact(ReturnSeen, _members(RETURNS_SEEN, row)) for row in right[RETURNS_SEEN.name]),
+        returned=tuple(_fact(ReturnSeen, each) for each in returns if each["status"] != AGAIN),
+        again=tuple(_fact(ReceivedAgain, each) for each in returns if each["status"] == AGAIN),
+        failed=tuple(_fact(FailedRefund, _members(FAILED_REFUNDS, row)) for row in right[FAILED_REFUNDS.name]),
         chargebacks=tuple(_fact(ChargebackFact, _members(CHARGEBACKS, row)) for row in right[CHARGEBACKS.name]),
+        told=tuple(_fact(ToldChargeback, _members(NOTIFICATIONS, row)) for row in right[NOTIFICATIONS.name]),
         hold=next((_fact(AcceptedHold, each) for each in holds), None),
     )
 

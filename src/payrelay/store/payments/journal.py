@@ -37,7 +37,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.consequences import Consequences
-from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, operation_of
+from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, failed_among, operation_of
 from payrelay.store.payments.remembered import RememberedCommit, RememberedCommits
 from payrelay.store.statements.payments import operations as statements
 
@@ -273,6 +273,10 @@ class Journal:
     async def get(self, operation_id: str) -> Operation | None:
         """Reads one operation. Raises OperationForged."""
         return await self._one(Statement(statements.GET, (operation_id,)))
+
+    async def has_failed(self, refund: Operation) -> bool:
+        """Tells whether a refund that succeeded failed later, as the gateway's record shows."""
+        return bool(await self._rows.sifted(lambda sieve: failed_among(refund.merchant, [refund.id], sieve)))
 
     async def answer_of(self, operation_id: str) -> Answer | None:
         """Reads the stored answer of an operation; None where there is none, and where it is no longer kept."""

@@ -21,8 +21,8 @@ from payrelay.core.payments.audit_chain import (
 )
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, claim_of_key
 from payrelay.errors import CallCleared, StoreUnusable
-from payrelay.store.digests.rows import OPERATIONS, RowKey
-from payrelay.store.engine.database import Row, Statement, Value
+from payrelay.store.digests.rows import FAILED_REFUNDS, OPERATIONS, RowKey, RowSieve
+from payrelay.store.engine.database import Row, Statement, Unit, Value
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -227,6 +227,12 @@ def renamed_key(packed: Value) -> RenamedKey | None:
         return None
     _, *members = msgspec.json.decode(str(packed))
     return RenamedKey(*members)
+
+
+def failed_among(merchant: str, ids: Sequence[str], sieve: RowSieve) -> Unit[dict[str, int]]:
+    """Gives those of some operations that are refunds which failed later, and when that became known."""
+    rows = yield Statement(statements.FAILED_AMONG, (merchant, msgspec.json.encode(ids).decode()))
+    return {str(row[0]): int(str(row[-1])) for row in sieve.right(FAILED_REFUNDS, rows)}
 
 
 def link_of(row: Row) -> tuple[Link, str]:

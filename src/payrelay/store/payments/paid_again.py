@@ -8,6 +8,7 @@ Rules:
    once in two processes, the second sees the first.
 3. Every unit takes the rows of operations and checkouts before the order's lock, so that no two wait for each other.
 4. A row whose digest is wrong tells nothing.
+5. A plan is told when its first payment comes to be known, by its page or by an installment, and no more after that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +16,9 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.orders.facts import OrderFacts
+from payrelay.core.orders.facts import OrderFacts, SeenFact
 from payrelay.core.orders.paid_again import OrderPayment, earlier_beside, events_of, made_by, paid_on, payments_in
+from payrelay.store.access.owners import owners_of_order
 from payrelay.store.digests.rows import ALERT_VERSION, IMPORTED_PAYMENTS, INSTALLMENTS, SUBSCRIPTIONS, RowKey, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
@@ -27,14 +29,13 @@ from payrelay.store.statements import alerts as statements
 from payrelay.store.statements.checkouts import PAYMENT_IS_OWNED
 from payrelay.store.statements.payments.counted_payments import LOCK_ORDER
 
-__all__ = ["PAID_AGAIN_ROW", "PaidAgain", "PaidAgainAlert", "made_by", "paid_on", "tell_if_paid_again", "told_in"]
+__all__ = ["PAID_AGAIN_ROW", "OrderPayment", "PaidAgain", "PaidAgainAlert", "made_by", "paid_on", "told_in"]
 
 PAID_AGAIN_ROW: Final = "paid_again/"
 """Begins the name of the row of an alert that an order was paid again; its merchant, its order and what names the
 further payment within the order follow."""
 TOLD_MAX: Final = 50
 """Orders that were paid again, of one list."""
-_BEHIND_NAMES: Final = PAID_AGAIN_ROW[:-1] + chr(ord(PAID_AGAIN_ROW[-1]) + 1)
 
 
 class PaidAgainAlert(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,13 +63,16 @@ class PaidAgain:
         return await self._database.write(_tell_unowned(further, at_ms, self._key))
 
     async def of_order(self, merchant: str, order_id: str, *, now_ms: int) -> list[OrderPayment]:
-        """Reads the payments of an order that took money, the oldest first. Raises StoreUnavailable."""
-        return await self._database.read(_of_order(merchant, order_id, self._key, now_ms))
+        """Reads the payments of an order that took money, the oldest first. Raises StoreUnavailable.
+
+        Of those that only the gateway's record shows, the ones that were told are among them.
+        """
+        return await self._database.read(_with_told(merchant, order_id, self._key, now_ms))
 
     async def both(self, told: "PaidAgainAlert", *, now_ms: int) -> tuple[OrderPayment | None, OrderPayment | None]:
         """Reads the payments that an alert is about: the further one, and the oldest other one that counts.
 
-        The first is None where only the gateway's record has it, the second where it is gone. Raises StoreUnavailable.
+        Each is None where it is gone. Raises StoreUnavailable.
         """
         known = await self.of_order(told.merchant, told.order_id, now_ms=now_ms)
         further = next((each for each in known if each.identity == told.identity), None)
@@ -82,8 +86,7 @@ class PaidAgain:
 
     async def told(self, *, since_ms: int, limit: int = TOLD_MAX) -> list[PaidAgainAlert]:
         """Reads the further payments that were told since a time, the newest first. Raises StoreUnavailable."""
-        statement = Statement(statements.NEWEST_ROW_ALERTS, (PAID_AGAIN_ROW, _BEHIND_NAMES, since_ms, limit))
-        rows = await self._database.read(all_rows(statement))
+        rows = await self._database.read(all_rows(_newest(PAID_AGAIN_ROW, since_ms, limit)))
         return [msgspec.structs.replace(told_in(str(name)), told_at_ms=int(str(at_ms))) for name, at_ms in rows]
 
 
@@ -94,21 +97,29 @@ def told_in(row_name: str) -> PaidAgainAlert:
     return PaidAgainAlert(merchant=merchant, order_id=order_id, identity=identity, told_at_ms=0)
 
 
-def tell_if_paid_again(further: OrderPayment, *, at_ms: int, key: RowKey) -> Unit[bool]:
+def tell_if_paid_again(further: OrderPayment, *, at_ms: int, key: RowKey, of_plan: int = 1) -> Unit[bool]:
     """Writes the alert and the events where a payment is a further one of its order, once; a part of another unit.
 
-    The payment may be stored by then, or not. Gives whether anything was written.
+    The payment may be stored by then, or not. ``of_plan`` is how many payments of its plan the unit stores, of which it
+    is the first. Gives whether anything was written.
     """
     yield Statement(LOCK_ORDER, (f"{further.merchant}/{further.order_id}",))
     known = yield from _of_order(further.merchant, further.order_id, key, at_ms)
+    if further.plan is not None and sum(each.plan == further.plan for each in known) > of_plan:
+        return False
     earlier = earlier_beside(further, known)
     if earlier is None or any(each.identity == further.identity and each.is_given_back for each in known):
         return False
     name = _name(further.merchant, further.order_id, further.identity)
     if not (yield Statement(statements.ADD_ORDER_ALERT, (name, ALERT_VERSION, at_ms))):
         return False
-    for event in events_of(further, earlier, at_ms=at_ms):
-        yield from outbox.put(event, key)
+    told = [further]
+    if further.principal is None and earlier.principal is None:
+        owners = yield from owners_of_order(further.merchant, further.order_id, key)
+        told = [msgspec.structs.replace(further, principal=owner) for owner in sorted(owners)]
+    for each in told:
+        for event in events_of(each, earlier, at_ms=at_ms):
+            yield from outbox.put(event, key)
     return True
 
 
@@ -125,11 +136,48 @@ def _name(merchant: str, order_id: str, identity: str) -> str:
     return f"{PAID_AGAIN_ROW}{merchant}/{order_id}/{identity}"
 
 
-def _of_order(merchant: str, order_id: str, key: RowKey, now_ms: int) -> Unit[list[OrderPayment]]:
-    """Reads the payments of an order that took money, the oldest first, and each as often as it is known."""
+def _newest(names: str, since_ms: int, limit: int) -> Statement:
+    """Reads the newest alerts since a time whose rows' names begin with ``names``, which end with a slash."""
+    behind = names[:-1] + chr(ord(names[-1]) + 1)
+    return Statement(statements.NEWEST_ROW_ALERTS, (names, behind, since_ms, limit))
+
+
+def _with_told(merchant: str, order_id: str, key: RowKey, now_ms: int) -> Unit[list[OrderPayment]]:
+    rows = yield _newest(_name(merchant, order_id, ""), 0, TOLD_MAX)
+    told = [told_in(str(name)) for name, _ in rows]
+    numbers = frozenset(each.identity for each in told if each.order_id == order_id)
+    return (yield from _of_order(merchant, order_id, key, now_ms, told=numbers))
+
+
+def _of_order(
+    merchant: str, order_id: str, key: RowKey, now_ms: int, *, told: frozenset[str] = frozenset()
+) -> Unit[list[OrderPayment]]:
+    """Reads the payments of an order that took money, the oldest first, and each as often as it is known.
+
+    Of those that only the gateway's record shows, it gives the ones whose numbers are in ``told``.
+    """
     facts, rows = yield from facts_and_rows(merchant, OrderFacts(order_id=order_id), RowSieve(key))
     imported = [struct_of(row, ImportedPayment) for row in rows.get(IMPORTED_PAYMENTS.name, ())]
-    return payments_in(facts, [*map(_imported, imported), *_installments(rows)], now_ms=now_ms)
+    more = [*map(_imported, imported), *_installments(rows)]
+    known = payments_in(facts, more, now_ms=now_ms)
+    unowned = told - {each.payment_id for each in known}
+    if not unowned:
+        return known
+    of_record = [_recorded(merchant, each, known) for each in facts.seen if each.payment_id in unowned]
+    return payments_in(facts, [*more, *of_record], now_ms=now_ms)
+
+
+def _recorded(merchant: str, record: SeenFact, known: Sequence[OrderPayment]) -> OrderPayment:
+    return OrderPayment(
+        merchant=merchant,
+        order_id=record.order_id,
+        account=next((each.account for each in known), ""),
+        principal=None,
+        payment_id=record.payment_id,
+        amount_minor=record.amount_minor,
+        currency=record.currency,
+        at_ms=record.seen_at_ms,
+    )
 
 
 def _installments(rows: Mapping[str, Sequence[Row]]) -> list[OrderPayment]:

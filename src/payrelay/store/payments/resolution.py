@@ -70,10 +70,10 @@ class ResolutionStore:
 
         An operation counts that is open, or that failed and could still be sent after ``failed_since_ms``. The payment
         of one that was decided or proved too early could show itself, and be taken for this operation's. A checkout
-        counts that is open, or that asked for an equal amount and isn't completed, or that asked for a subscription.
+        counts that is open, or that asked for a subscription. The signed texts of others tell which payments may be
+        theirs.
         """
-        money = (operation.amount_minor, operation.currency)
-        parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms, *money)
+        parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms)
         return await self._database.read(first_row(Statement(statements.COMPETING_OPERATIONS, parameters))) is not None
 
     async def has_competing_retry(self, operation: Operation, *, from_ms: int, until_ms: int) -> bool:

@@ -9,9 +9,12 @@ Rules:
 4. Everything is read in pages, so that the memory that a day takes has a bound.
 5. An approval that charges nothing explains the gateway's fee for it, which a statement may have. It is in no day of
    our books either.
+6. A refund that failed later is a failed one, and is told when that became known.
 """
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -33,7 +36,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Value, all_
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.imports.payments import ImportedPayment
-from payrelay.store.payments.operation_rows import operation_of
+from payrelay.store.payments.operation_rows import failed_among, operation_of
 from payrelay.store.statements.payment_owners import LEARNT_SINCE, installment_subject
 from payrelay.store.statements.reconciliation import books as statements
 
@@ -95,6 +98,12 @@ class Books:
             learnt = (int(str(rows[-1][1])), str(rows[-1][0]))
             page = await self._named(merchant, {str(row[0]) for row in rows})
             yield [each for each in page if each.from_ms < made_before_ms]
+        failed = (since_ms + 1, "")
+        while rows := await self._page(statements.FAILED_SINCE, (merchant, *failed, self._size)):
+            failed = (int(str(rows[-1][1])), str(rows[-1][0]))
+            named = _json(str(row[0]) for row in rows)
+            page = await self._of_operations(await self._page(statements.OPERATIONS_NAMED, (merchant, named)))
+            yield [each for each in page if each.from_ms < made_before_ms]
 
     async def of(self, merchant: str, payments: Iterable[str], orders: Iterable[str]) -> list[BooksEntry]:
         """Gives all entries of some payments and some orders. Raises StoreError."""
@@ -146,8 +155,15 @@ class Books:
         return await self._database.read_page(all_rows(Statement(query, parameters)))
 
     async def _of_operations(self, rows: Sequence[Row]) -> list[BooksEntry]:
-        trusted = await self._rows.trusted(OPERATIONS, rows)
-        return [_of_operation(operation_of(row)) for row in trusted]
+        found = [operation_of(row) for row in await self._rows.trusted(OPERATIONS, rows)]
+        refunds: dict[str, list[str]] = defaultdict(list)
+        for each in found:
+            if each.kind is Kind.REFUND:
+                refunds[each.merchant].append(each.id)
+        failed: dict[str, int] = {}
+        for merchant, ids in refunds.items():
+            failed |= await self._rows.sifted(partial(failed_among, merchant, ids), is_page=True)
+        return [_of_operation(each, failed.get(each.id)) for each in found]
 
     async def _of_checkouts(self, rows: Sequence[Row]) -> list[BooksEntry]:
         return [
@@ -184,8 +200,8 @@ _MOVEMENTS: Final[Mapping[Kind, Movement]] = {
 }
 
 
-def _of_operation(operation: Operation) -> BooksEntry:
-    is_done = operation.state is State.SUCCEEDED
+def _of_operation(operation: Operation, failed_at_ms: int | None) -> BooksEntry:
+    is_done = operation.state is State.SUCCEEDED and failed_at_ms is None
     standing = (
         EntryStanding.DONE
         if is_done
@@ -203,7 +219,7 @@ def _of_operation(operation: Operation) -> BooksEntry:
         amount_minor=operation.amount_minor,
         from_ms=operation.created_at_ms,
         until_ms=max(operation.created_at_ms, operation.send_by_ms),
-        known_at_ms=operation.updated_at_ms,
+        known_at_ms=operation.updated_at_ms if failed_at_ms is None else failed_at_ms,
         is_followed=True,
         # One that was held may be sent weeks later; it is found by when it was made.
         booked_ms=min(max(operation.created_at_ms, operation.send_by_ms), operation.created_at_ms + TOLERANCE_MS),

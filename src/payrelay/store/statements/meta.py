@@ -33,7 +33,7 @@ _KEPT: Final = (
     *("meta", "credentials", "client_tokens", "principal_names", "principal_groups", "customers", "endpoints"),
     *("checkouts", "notifications", "operations", "history", "anchors", "data_keys"),
     *("signed_texts", "accepted_tokens", "payments_seen", "imported_payments", "subscriptions", "installments"),
-    *("chargebacks", "returns_seen", "outbox", "events"),
+    *("chargebacks", "returns_seen", "failed_refunds", "outbox", "events"),
     *("operators", "operator_invitations", "operator_passkeys", "console_sessions", "console_confirmations"),
 )
 ANY_STORED: Final = query("SELECT 1 WHERE " + " OR ".join(f"EXISTS (SELECT 1 FROM {table})" for table in _KEPT))

@@ -5,6 +5,9 @@
 from typing import Final
 
 from payrelay.store.engine.queries import Query, query
+from payrelay.store.statements.payment_owners import LEARN, installment_subject
+
+__all__ = ["LEARN", "installment_subject"]
 
 SUBSCRIPTION_COLUMNS: Final = (
     "merchant, subscription_id, account, principal, order_id, currency, amount_minor, told_state, told_paid,"

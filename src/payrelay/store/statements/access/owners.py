@@ -9,7 +9,7 @@ another one or null. Rows that don't count are given too, because somebody may h
 from typing import Final
 
 from payrelay.core.checkouts.checkout import HOLDING_ORDER
-from payrelay.core.payments.operation import PAYMENT_KINDS, Kind
+from payrelay.core.payments.operation import PAYMENT_KINDS, Kind, State
 from payrelay.store.engine.queries import batched_query, distinct, query
 from payrelay.store.statements.payment_owners import (
     CHECKOUT_OWNS,
@@ -17,6 +17,7 @@ from payrelay.store.statements.payment_owners import (
     IS_OPEN_PAGE,
     OPERATION_OWNS,
     TOOK_NO_EFFECT,
+    WAS_NOT_EXECUTED,
     listed,
 )
 from payrelay.store.statements.payments.packed_rows import (
@@ -46,6 +47,8 @@ BY_IMPORT: Final = 2
 """In the place of what tells how an owner holds an order: a payment of it was imported."""
 OF_PLAN: Final = 3
 """In the same place: the row tells of a payment, and not of the order. Its payment is of a plan."""
+BY_FAILED: Final = 4
+"""In the same place: an operation that counts as failed, and may prove to have paid."""
 _SEEN_ELSEWHERE: Final = """EXISTS (
         SELECT 1 FROM payments_seen AS seen
         WHERE seen.merchant = $2 AND seen.payment_id = $1 AND seen.order_id <> {table}.order_id
@@ -108,8 +111,9 @@ ORDER_OF_PAYMENT: Final = query(
 
 OWNERS_OF_ORDER: Final = batched_query(
     f"""
-    SELECT {_if(IS_OPEN)}, {_if(f"NOT {IS_OPEN}")}, created_at_ms, id, NULL,
-      {_if(_OPERATION_HOLDS)}, {OPERATION}, NULL::json
+    SELECT CASE WHEN {IS_OPEN} THEN 1 WHEN state = '{State.FAILED}' THEN {BY_FAILED} ELSE 0 END,
+      {_if(f"NOT {IS_OPEN}")}, created_at_ms, id, NULL,
+      {_if(f"kind IN {listed(PAYMENT_KINDS)} AND NOT {WAS_NOT_EXECUTED}")}, {OPERATION}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2 AND id <> $3
     UNION ALL
     SELECT 0, {_if(_HOLDS_FOR_GOOD)}, created_at_ms, NULL, CASE WHEN {IS_OPEN_PAGE} THEN id END,
@@ -117,14 +121,18 @@ OWNERS_OF_ORDER: Final = batched_query(
     FROM checkouts WHERE order_id = $1 AND merchant = $2
     UNION ALL
     SELECT {BY_IMPORT}, 1, imported_at_ms, NULL, NULL, 1, {IMPORTED_PAYMENT}, NULL::json
-    FROM imported_payments WHERE order_id = $1 AND merchant = $2""",
+    FROM imported_payments WHERE order_id = $1 AND merchant = $2
+    UNION ALL
+    SELECT {OF_PLAN}, 0, 0, NULL, NULL, 1, {SUBSCRIPTION}, NULL::json
+    FROM subscriptions WHERE order_id = $1 AND merchant = $2""",
     "text",
     "text",
     "text",
 )
 """Finds who made a payment of order $1 or holds it: by an open operation (1), by an import (BY_IMPORT), or else (0).
-Also whether for good, and since when, and the id of the operation, or of a checkout that may be paid now. Operation $3
-is left out."""
+Also whether for good, and since when, and the id of the operation, or of a checkout that may be paid now. Beside these,
+what makes nobody an owner, and may have paid the order: failed operations (BY_FAILED), and its plans (OF_PLAN).
+Operation $3 is left out."""
 
 PAYMENTS_OF_ORDER: Final = batched_query(
     f"""

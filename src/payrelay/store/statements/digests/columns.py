@@ -10,7 +10,7 @@ from payrelay.store.statements.events import endpoints, outbox
 from payrelay.store.statements.events.feed import EVENT_COLUMNS
 from payrelay.store.statements.gateways import readings
 from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
-from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.payments.operations import FAILED_COLUMNS, OPERATION_COLUMNS
 from payrelay.store.statements.payments.signed_texts import SIGNED_COLUMNS
 
 READ: Final = {
@@ -30,6 +30,7 @@ READ: Final = {
     "subscriptions": subscriptions.SUBSCRIPTION_COLUMNS,
     "installments": subscriptions.INSTALLMENT_COLUMNS,
     "chargebacks": CHARGEBACK_COLUMNS,
+    "failed_refunds": FAILED_COLUMNS,
     "outbox": outbox.OUTBOX_COLUMNS,
     "events": EVENT_COLUMNS,
     "imported_payments": IMPORTED_COLUMNS,

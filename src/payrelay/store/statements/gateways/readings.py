@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import Query, asked, batched_query, query
+from payrelay.store.engine.queries import Query, asked, batched_query, query, query_among
 from payrelay.store.statements.data_keys import key_of, put_key_after, put_keys
 
 _INVALIDATES: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
@@ -52,13 +52,30 @@ RECEIVED_AT: Final = query(
 )
 """Reads when a payment was last seen, where it was seen with the status of $3 before $4."""
 
+LOCK_SEEN: Final = query_among(
+    "SELECT payment_id FROM payments_seen WHERE merchant = $1 AND payment_id @2 ORDER BY payment_id FOR UPDATE",
+)
+"""Locks what was seen of some payments last until the transaction ends, in the order in which all units take them."""
+
+RETURNED_AMONG: Final = query_among(
+    """
+    SELECT payment_id FROM returns_seen WHERE merchant = $1 AND payment_id @2
+    UNION SELECT payment_id FROM chargebacks WHERE merchant = $1 AND payment_id @2
+    UNION SELECT payment_id FROM imported_payments
+    WHERE merchant = $1 AND payment_id @2 AND status <> 'RECEIVED'""",
+)
+"""Reads those of some payments of which anything says that they went back."""
+
 _NOTED_RETURN: Final = f"""
     INSERT INTO returns_seen ({RETURN_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (merchant, payment_id, status) DO UPDATE
     SET seen_at_ms = excluded.seen_at_ms, row_digest = excluded.row_digest"""
 
 NOTE_RECEIVED: Final = query(f"{_NOTED_RETURN} WHERE returns_seen.seen_at_ms < excluded.seen_at_ms")
-"""Notes that a payment's record showed it as received before it showed another status; the latest time counts."""
+"""Notes when a payment's record showed it as received before it showed another status, or again; the latest counts."""
+
+FORGET_RETURN: Final = query("DELETE FROM returns_seen WHERE merchant = $1 AND payment_id = $2 AND status = $3")
+"""Forgets a time at which a payment's record showed it so."""
 
 _RECEIVED_MS: Final = """COALESCE((
     SELECT received.seen_at_ms FROM returns_seen AS received
@@ -70,8 +87,8 @@ NOTE_RETURN: Final = query(
     WHERE (returns_seen.seen_at_ms < {_RECEIVED_MS} AND excluded.seen_at_ms > returns_seen.seen_at_ms)
         OR (excluded.seen_at_ms > {_RECEIVED_MS} AND excluded.seen_at_ms < returns_seen.seen_at_ms)"""
 )
-"""Notes that a payment's record showed it as given back or charged back. The first time since it showed the status of
-$6 counts."""
+"""Notes by when a payment's record showed it as given back or charged back. The first time since it showed the status
+of $6 counts."""
 
 NOTED_WITH_MAX: Final = 4
 """Payments that are noted by the statement that stores their reading. An order has one, and rarely two."""

@@ -10,8 +10,10 @@ from payrelay.store.statements.payments.packed_rows import (
     ACCEPTED_TOKEN,
     CHARGEBACK,
     CHECKOUT,
+    FAILED_REFUND,
     IMPORTED_PAYMENT,
     INSTALLMENT,
+    NOTIFICATION,
     OPERATION,
     PAYMENT_SEEN,
     RETURN_SEEN,
@@ -26,6 +28,10 @@ _IS_HOLD: Final = f"payment_id {_OF_PAYMENTS} AND merchant = $1 AND result_ref I
 _CAPTURING: Final = "'authorization/'"
 _CAPTURED: Final = f"'{captured_guard('authorization/')}'"
 """What an open and a successful capture of a hold guard, or its void; the capture may have no payment's number."""
+_OF_ORDERS: Final = 'order_id IN (SELECT order_id COLLATE "default" FROM orders)'
+_TOLD: Final = "kind = 'chargeback' AND verdict = 'genuine' AND state IN ('received', 'waiting')"
+"""Of a chargeback that the gateway notified, and that no record proves yet. One for each payment is enough: however
+many a stranger posts again with other unsigned members, they don't fill what is added up."""
 _OF_PLANS: Final = "IN (SELECT subscription_id FROM plans)"
 
 
@@ -56,6 +62,15 @@ FACTS: Final = query(
     }
       {_numbers("payment_id FROM imported_payments WHERE order_id = $2::text AND merchant = $1")}
       {_numbers("payment_id FROM payments_seen WHERE merchant = $1 AND order_id = $2::text")}
+    ),
+    orders AS (
+      SELECT order_id FROM (
+        SELECT $2::text AS order_id
+        UNION SELECT order_id FROM operations WHERE payment_id {_OF_PAYMENTS} AND merchant = $1
+        UNION SELECT order_id FROM checkouts WHERE payment_id {_OF_PAYMENTS} AND merchant = $1
+        UNION SELECT order_id FROM payments_seen WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}
+        UNION SELECT order_id FROM imported_payments WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}
+      ) AS named WHERE order_id IS NOT NULL
     ),
     takers AS (
       SELECT {_CAPTURED} || result_ref AS guard FROM operations WHERE {_IS_HOLD}
@@ -104,6 +119,18 @@ FACTS: Final = query(
     {_first(f"SELECT {PAYMENT_SEEN} FROM payments_seen WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
     UNION ALL
     {_first(f"SELECT {RETURN_SEEN} FROM returns_seen WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
+    UNION ALL
+    {_first(f"SELECT {FAILED_REFUND} FROM failed_refunds WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
+    UNION ALL
+    {
+        _first(f'''
+      SELECT {NOTIFICATION} FROM notifications WHERE id IN (
+        SELECT min(id) FROM notifications
+        WHERE merchant = $1 AND {_TOLD} AND (payment_id IS NULL OR payment_id {_OF_PAYMENTS})
+          AND ({_OF_ORDERS} OR NOT EXISTS (SELECT 1 FROM orders))
+        GROUP BY payment_id
+      )''')
+    }
     UNION ALL
     {_first(f"SELECT {CHARGEBACK} FROM chargebacks WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
     UNION ALL

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from payrelay.core.payments.operation import Kind, Operation, OperationFilter, State
 from payrelay.store.engine.database import Database, Row
-from payrelay.store.engine.queries import Query, asked, batched_query, in_batch, packed, query
+from payrelay.store.engine.queries import Query, asked, batched_query, in_batch, packed, query, query_among
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.events.outbox import PUT_EVENT
 from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
@@ -368,3 +368,23 @@ INVALIDATE: Final = query(
     ON CONFLICT (merchant) DO UPDATE SET version = bumps.version + 1""",
 )
 """Counts that something happened that may change any reading of a merchant account's."""
+
+FAILED_COLUMNS: Final = "operation_id, merchant, payment_id, known_at_ms"
+
+ADD_FAILED: Final = query(
+    f"""
+    INSERT INTO failed_refunds ({FAILED_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (operation_id) DO NOTHING
+    RETURNING operation_id""",
+)
+"""Stores that a refund has failed; gives no row where that is stored."""
+
+END_UNKEYED_CLAIM: Final = query(
+    "UPDATE operations SET claim = NULL, claim_ends_at_ms = NULL WHERE id = $1 AND claim LIKE 'fingerprint/%'"
+)
+"""Takes the claim of a request without a key from its operation, so that an equal request begins another one."""
+
+FAILED_AMONG: Final = query_among(
+    f"SELECT {FAILED_COLUMNS}, row_digest FROM failed_refunds WHERE merchant = $1 AND operation_id @2",
+)
+"""Reads those of some operations that are refunds which failed later."""

@@ -7,8 +7,8 @@ from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
 from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
 from payrelay.store.statements.gateways.readings import RETURN_COLUMNS, SEEN_COLUMNS
 from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
-from payrelay.store.statements.inbox import ACCEPTED_COLUMNS
-from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
+from payrelay.store.statements.inbox import ACCEPTED_COLUMNS, NOTIFICATION_COLUMNS
+from payrelay.store.statements.payments.operations import CHAINED_DIGEST, FAILED_COLUMNS, OPERATION_COLUMNS
 from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, SUBSCRIPTION_COLUMNS
 
 OPERATION: Final = packed("operations", OPERATION_COLUMNS, CHAINED_DIGEST)
@@ -19,4 +19,6 @@ ACCEPTED_TOKEN: Final = packed("accepted_tokens", ACCEPTED_COLUMNS)
 IMPORTED_PAYMENT: Final = packed("imported_payments", IMPORTED_COLUMNS)
 PAYMENT_SEEN: Final = packed("payments_seen", SEEN_COLUMNS)
 RETURN_SEEN: Final = packed("returns_seen", RETURN_COLUMNS)
+FAILED_REFUND: Final = packed("failed_refunds", FAILED_COLUMNS)
+NOTIFICATION: Final = packed("notifications", NOTIFICATION_COLUMNS)
 CHARGEBACK: Final = packed("chargebacks", CHARGEBACK_COLUMNS)

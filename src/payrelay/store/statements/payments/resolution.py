@@ -71,16 +71,15 @@ COMPETING_OPERATIONS: Final = query(
     UNION ALL
     SELECT id FROM checkouts
     WHERE order_id = $1 AND merchant = $2
-      AND (state = 'open' OR kind = 'recurring'
-           OR (kind IN ('payment', 'preapproval') AND state <> 'completed' AND amount_minor = $5 AND currency = $6))
+      AND (state = 'open' OR kind = 'recurring')
     LIMIT 1""",
 )
 """Finds another operation or a checkout on an order that may turn out to own a payment of it.
 
 An operation competes that is open, or that failed and could still be sent after a time. An open checkout competes, even
-where our page was never shown: whoever asked for it got the signed form as well. A checkout of an equal amount competes
-until it is paid, because a customer who turned back may still continue on the gateway's page. One that asked for a
-subscription always competes: installments have the order's id, and a customer may have subscribed twice.
+where our page was never shown: whoever asked for it got the signed form as well. One that asked for a subscription
+always competes: installments have the order's id, and a customer may have subscribed twice. Of the other checkouts
+their signed texts tell which payments may be theirs.
 """
 
 COMPETING_RETRIES: Final = query(

@@ -65,6 +65,17 @@ CHARGEBACKS_AFTER: Final = query(
 )
 """Reads a merchant's chargebacks behind a payment."""
 
+FAILED_SINCE: Final = query(
+    """
+    SELECT operation_id, known_at_ms FROM failed_refunds
+    WHERE merchant = $1 AND known_at_ms >= $2 AND (known_at_ms, operation_id) > ($2, $3)
+    ORDER BY known_at_ms, operation_id LIMIT $4""",
+)
+"""Reads the refunds of a merchant of which it became known behind a time and an operation that they failed."""
+
+OPERATIONS_NAMED: Final = query_among(f"SELECT {OPERATION_READ} FROM operations WHERE id @2 AND merchant = $1")
+"""Reads some operations."""
+
 OPERATIONS_OF: Final = query_among(
     f"""
     SELECT {OPERATION_READ} FROM operations WHERE id IN (
