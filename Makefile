@@ -27,7 +27,7 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
-	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth bench-many bench-profile work-budget soak lock clean
+	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth bench-many bench-profile work-budget soak lock pins clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -198,6 +198,9 @@ lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(LOCK) --group dev --group fuzz -o requirements/fuzz.lock
 	@$(LOCK) --group dev --group mutate -o requirements/mutate.lock
 	@$(LOCK) --group dev --group bench -o requirements/bench.lock
+
+pins: ## look up the commit of each action and the digest of each image, and write them
+	@$(PYTHON) release/pins.py write
 
 clean: ## remove what was made here: the environment, caches, the demo's data
 	@rm -rf $(VENV) mutants .payrelay .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis .coverage .coverage.*

@@ -15,8 +15,14 @@ import httptools
 import uvicorn
 import uvloop
 
+from payrelay.api.address import ServedAddress
+from payrelay.api.connections.limits import ConnectionLimits
+from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.http.incoming_request import Receive, Scope, Send
-from payrelay.api.serving import serve_plainly
+from payrelay.api.http.request_log import json_log
+from payrelay.api.http.sampled_lines import RequestLines
+from payrelay.api.serving import serve
+from payrelay.clock import Clock
 
 BODY: Final = b'{"status":1,"msg":"Payment is successfully charged","data":{"payment_id":320025021234,"amount":345.67}}'
 HEADERS: Final = [
@@ -30,6 +36,18 @@ HEADERS: Final = [
     (b"idempotent-replayed", b"true"),
 ]
 WHOLE: Final = b"HTTP/1.1 200 OK\r\n%b\r\n%b" % (b"".join(b"%b: %b\r\n" % header for header in HEADERS), BODY)
+
+
+class Bare(ServedAddress):
+    """The application on an address that knows of no connection, and so limits none."""
+
+    def __init__(self) -> None:
+        lines = RequestLines(json_log(sys.stdout.buffer, Clock()), lambda *_: None)
+        super().__init__(OpenConnections(ConnectionLimits(), Clock(), lambda _: True), lines)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers any request."""
+        await answer(scope, receive, send)
 
 
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +90,7 @@ class Front(asyncio.Protocol):
 
 
 async def _on_granian(host: str, port: int) -> None:
-    await serve_plainly(answer, host, port, stop=asyncio.Event(), drain_s=0, on_started=lambda *_: None)
+    await serve(Bare(), host, port, stop=asyncio.Event(), drain_s=0)
 
 
 async def _on_uvicorn(host: str, port: int) -> None:

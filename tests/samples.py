@@ -1,7 +1,7 @@
 """Samples that tests of several rooms begin with.
 
-An operation, a notification and a checkout, each just begun; what a customer is asked for; and a payment as the gateway
-shows it.
+An operation, a notification, a checkout and an endpoint, each just begun; what a customer is asked for; and a payment
+as the gateway shows it.
 """
 
 from typing import Final
@@ -10,6 +10,7 @@ import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, PostalAddress
+from payrelay.core.events.delivery import Endpoint, EndpointState
 from payrelay.core.notifications.notification import (
     WAITS_FOR_MS,
     Authenticity,
@@ -155,4 +156,20 @@ IMPORTED: Final = ImportedPayment(
     imported_at_ms=2_000,
     imported_by="ada",
     place="shop.csv, line 2",
+)
+ENDPOINT: Final = Endpoint(
+    id="end_1",
+    account="gateway",
+    merchant="0123456789abcdef",
+    principal="shop",
+    url="https://shop.example/events",
+    types=("*",),
+    label=None,
+    state=EndpointState.ACTIVE,
+    reason=None,
+    older_ends_at_ms=None,
+    failing_since_ms=None,
+    deferred_until_ms=0,
+    created_at_ms=1,
+    updated_at_ms=1,
 )

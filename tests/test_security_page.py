@@ -15,6 +15,7 @@ ATTACKERS: Final = (
     "With a key",
     "With another principal's key",
     "On the network",
+    "With an operator's session",
     "With the database, to read",
     "With the database, to write",
     "With the disk",

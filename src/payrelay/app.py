@@ -199,7 +199,7 @@ async def running(
         identity = await stored_identity(settings.identity, relay.principals, log)
         context = ApiContext(
             relay=relay,
-            console=ConsoleDoor.on(console, settings.console.address),
+            console=None if console is None or settings.console.address else ConsoleDoor(console),
             credentials=relay.credentials,
             store_health=heartbeat,
             metrics=metrics,
@@ -357,7 +357,7 @@ async def opened_dispatch(
         feed=feed,
         endpoints=Endpoints(shared.database, shared.seal, shared.rows),
         deliveries=Deliveries(shared.database),
-        sender=WebhookSender(settings.events.allowed_hosts, clock, spans=hooks.spans),
+        sender=WebhookSender(settings.events.destinations, clock, spans=hooks.spans),
         followers=Followers(feed, limit=followers_max(files_max())),
         clock=clock,
         log=log,

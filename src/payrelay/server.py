@@ -10,9 +10,10 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api import serving
-from payrelay.api.console_door import ConsoleAddress
+from payrelay.api.address import AddressBeside
+from payrelay.api.console_door import ConsoleDoor
 from payrelay.api.http.capacity import raise_files_max
-from payrelay.app import running
+from payrelay.app import Service, running
 from payrelay.clock import Clock
 from payrelay.runtime.background import Background
 from payrelay.runtime.hooks import FlowPoint, OperationPoint
@@ -61,16 +62,25 @@ async def serve(
                 gc.set_threshold(*COLLECT_AFTER)
 
             async with (
-                serving.served_beside(service.api.metrics, settings.metrics_address),
-                serving.served_beside(
-                    ConsoleAddress.of(service.console, settings.trusted_proxies, log), settings.console.address
-                ),
+                serving.served_beside(AddressBeside(service.api.metrics, service.api), settings.metrics_address),
+                _served_console(service, settings),
                 announced_stop(stop, service.relay.background, log, settings.shutdown_delay) as end,
             ):
                 has_finished = await serving.serve(
                     service.api, host, port, stop=end, on_started=on_started, drain_s=DRAIN_S
                 )
             log.info("stopping", has_finished=has_finished)
+
+
+@asynccontextmanager
+async def _served_console(service: Service, settings: Settings) -> AsyncIterator[None]:
+    """Serves the console on its own address while the context is open, where it is on and has one."""
+    if service.console is None:
+        yield
+        return
+    address = AddressBeside(ConsoleDoor(service.console), service.api, settings.trusted_proxies)
+    async with serving.served_beside(address, settings.console.address):
+        yield
 
 
 class StopSignal:

@@ -93,6 +93,31 @@ def test_check_is_content_where_nothing_is_missing(run: Run) -> None:
     assert "! gateway: notifications: no genuine one has come lately: whether the gateway reaches this service" in out
 
 
+def test_check_warns_of_a_database_that_anybody_on_the_way_can_be(run: Run) -> None:
+    """The host is named, and neither the user nor the password."""
+    url = {"PAYRELAY_DATABASE_URL": "postgresql://hush-user:hush-hush@192.0.2.1:1/x?sslmode=require&connect_timeout=1"}
+    line = "! way to the database: PAYRELAY_DATABASE_URL doesn't ask for sslmode=verify-full: whoever is on the way to"
+    local = {"PAYRELAY_DATABASE_URL": "postgresql://127.0.0.1:1/x"}
+    out = run("check", **GATEWAY, **url).out
+
+    assert f"{line} 192.0.2.1 " in out
+    assert "hush" not in out
+    assert "way to the database" not in run("check", **GATEWAY, **local).out
+
+
+def test_check_warns_of_a_console_behind_a_proxy_that_is_not_trusted(run: Run) -> None:
+    """There all operators are one address, and one guesser keeps them all out."""
+    console = {"PAYRELAY_CONSOLE__ENABLED": "true", "PAYRELAY_CONSOLE__PUBLIC_URL": "https://console.example"}
+    trusted = {"PAYRELAY_TRUSTED_PROXIES": "10.0.0.1"}
+
+    assert (
+        "! console: https://console.example is behind a proxy, and PAYRELAY_TRUSTED"
+        in run("check", **GATEWAY, **console).out
+    )
+    assert "! console" not in run("check", **GATEWAY, **console, **trusted).out
+    assert "! console" not in run("check", **GATEWAY).out
+
+
 def test_check_tells_which_accounts_are_paused(run: Run) -> None:
     """Whoever wonders why nothing is charged looks here first."""
     run("pause", "gateway", "--reason", "wrong prices", "--by", "ann", **GATEWAY)

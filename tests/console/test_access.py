@@ -1,5 +1,6 @@
 """Who may open what: every route of the console, by every role and stage, and by forms that aren't its own."""
 
+import contextlib
 import dataclasses
 import re
 
@@ -11,6 +12,7 @@ from tests.flows.console.desk import MINUTE_MS, PASSWORD, Desk
 from payrelay.console.dispatch import Console
 from payrelay.console.routes import ROUTES, ConsoleRoute, Entry
 from payrelay.core.console.roles import MAY, Role
+from payrelay.runtime.console.passwords import PLACES_MAX
 from payrelay.store.console.acts import OperatorActs
 
 ADA, BOB, EVE = "ada@shop.example", "bob@shop.example", "eve@shop.example"
@@ -255,14 +257,34 @@ async def test_a_link_that_was_shared_is_opened_after_the_sign_in(desk: Desk, co
 
 
 async def test_guesses_are_limited_by_the_pages_too(desk: Desk, console: Console) -> None:
-    """Ten passwords; then the right one is refused as well, and the page says how long."""
+    """Ten passwords; then the right one is refused as well, and the page says how long, to people and to programs."""
     await signed_in(desk, console, ADA)
     window = Window(console, "198.51.100.7")
     await window.get("/console/sign-in")
     for _ in range(10):
         assert (await window.post("/console/sign-in", email=ADA, password="guess")).status == 403
-    assert (await window.post("/console/sign-in", email=ADA, password=PASSWORD)).status == 429
+    refused = await window.post("/console/sign-in", email=ADA, password=PASSWORD)
+    assert (refused.status, dict(refused.headers)[b"retry-after"]) == (429, b"900")
     assert "Wait for a quarter of an hour" in window.text
+
+
+async def test_where_too_many_sign_in_at_once_the_page_asks_to_come_again(desk: Desk, console: Console) -> None:
+    """On the page of the password, and on that of an invitation, which is not used up by it."""
+    token = (await desk.invited("new@shop.example")).reveal()
+    window = Window(console, "198.51.100.7")
+    await window.get("/console/sign-in")
+    with contextlib.ExitStack() as places:
+        for number in range(PLACES_MAX):
+            places.enter_context(desk.parts.passwords.place(f"192.0.2.{number}"))
+        invitation = f"/console/invitations/{token}"
+        for path, form in (
+            ("/console/sign-in", {"email": ADA, "password": PASSWORD}),
+            (invitation, {"password": PASSWORD, "again": PASSWORD}),
+        ):
+            refused = await window.post(path, **form)
+            assert (refused.status, dict(refused.headers)[b"retry-after"]) == (429, b"5"), path
+            assert "try again in a few seconds" in window.text, path
+    assert (await window.post(invitation, password=PASSWORD, again=PASSWORD)).status == 200
 
 
 async def test_every_answer_has_the_headers_that_guard_it(desk: Desk, console: Console) -> None:

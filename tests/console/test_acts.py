@@ -7,11 +7,19 @@ from pathlib import Path
 import pytest
 from tests.console.browsing import Window
 from tests.console.counter import Counter, confirmation_in, seen_in, sent
+from tests.flows.console.desk import ROOT
 from tests.flows.world import Crash, Raising, outcome_of
 
 from payrelay.core.calls import Refund
-from payrelay.core.console.confirmations import PROPOSED_MS, SHOWN_MS, STUCK_MS, ConfirmationState
+from payrelay.core.console.confirmations import (
+    PROPOSED_MS,
+    SHOWN_MS,
+    STUCK_MS,
+    ConfirmationState,
+    next_of_confirmation,
+)
 from payrelay.core.console.roles import MAY, TO_CONFIRM, Act, Role
+from payrelay.core.gateways.pauses import Pause
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Kind, State
 
@@ -362,3 +370,25 @@ async def test_what_isnt_there_has_a_page(counter: Counter, noun: str, id_: str)
     ada = await counter.window("ada")
 
     assert (await ada.send("GET", f"/console/act/{noun}/{id_}")).status == 404
+
+
+async def test_a_resume_that_was_left_does_not_end_a_pause_that_began_later(counter: Counter) -> None:
+    """Somebody stopped the account anew, for another reason, before the first resume was carried on."""
+    ada, pauses = await counter.window("ada"), counter.world.relay.pauses
+    first = Pause(account="gateway", since_ms=1, reason="wrong prices", operator="bob")
+    await pauses.add(first)
+    await sent(ada, "/console/act/account/gateway", "resume_account")
+    confirmation = await counter.confirmation(ada)
+    address, token = f"/console/confirmations/{confirmation.id}", ada.token
+    begun = next_of_confirmation(confirmation, 2, state=ConfirmationState.BEGUN, confirmed_by=confirmation.made_by)
+    line = ROOT.did(Act.RESUME_ACCOUNT, "account/gateway", at_ms=2, reason=WHY)
+    await counter.desk.parts.confirmations.change(begun, line, seen=None)
+    await pauses.remove("gateway", first.since_ms)
+    anew = Pause(account="gateway", since_ms=3, reason="stolen cards", operator="bob")
+    await pauses.add(anew)
+    counter.desk.clock.at_ms += STUCK_MS
+    await ada.send("POST", address, {"token": token, "reason": WHY})
+    await ada.get(address)
+
+    assert await pauses.list() == [anew]
+    assert "was paused anew meanwhile" in ada.text

@@ -70,7 +70,7 @@ async def test_an_outcome_is_timed_from_the_request_to_the_state_that_holds(desk
 
 
 async def test_what_is_open_and_who_paused_an_account_is_shown(desk: Desk) -> None:
-    """With who did it and why, and the budget as this process saw it."""
+    """With who did it, and the budget as this process saw it; why is in an operator's own words, for support."""
     unknown = await operation(desk, 1)
     await ended(desk, unknown, Event.UNKNOWN, START_MS + 900, Evidence())
     await desk.relay.pauses.add(Pause(account="gateway", since_ms=START_MS, reason="they deploy", operator="ada"))
@@ -80,7 +80,10 @@ async def test_what_is_open_and_who_paused_an_account_is_shown(desk: Desk) -> No
     assert shown.open[State.UNKNOWN].total == 1
     [account] = shown.accounts
     assert account.pause is not None
-    assert account.pause.reason == "they deploy"
+    assert (account.pause.operator, account.pause.reason) == ("ada", "")
+    [told] = (await read_overview(desk.cases, await hired(desk, Role.SUPPORT), TrendSpan.HOUR)).accounts
+    assert told.pause is not None
+    assert told.pause.reason == "they deploy"
     assert account.before[-1].used is not None
     assert account.before[0].used is None
     assert shown.recovery.ends_at_ms is None

@@ -119,6 +119,13 @@ def test_nothing_is_published_without_the_check() -> None:
     }
 
 
+def test_nothing_is_published_that_is_not_pinned() -> None:
+    """What a tag leads to tomorrow was seen by nobody today; the job is the one that all others wait for."""
+    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["test"]["steps"]
+
+    assert "python3 release/pins.py check" in [step.get("run") for step in steps]
+
+
 def test_each_section_of_the_page_says_of_which_version_it_is() -> None:
     """A reader learns what the figures are of, also between two releases."""
     text = (ROOT / "docs/benchmark.md").read_text()

@@ -13,6 +13,8 @@ import aiohttp
 import pytest
 from tests.partitions.partition_double import PartitionDouble, nobody, partition_at
 
+from payrelay.api.connections.limits import ConnectionLimits
+from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.http.incoming_request import Message, Networks, Scope
 from payrelay.api.http.request_log import json_log
 from payrelay.clock import Clock
@@ -93,6 +95,7 @@ async def routing(*addresses: str) -> AsyncIterator[Routing]:
         PartitionTable(settings.partitions),
         upstream,
         metrics,
+        OpenConnections(ConnectionLimits(), Clock(), lambda _: False),
         json_log(stream, Clock()),
         trusted=Networks((ipaddress.ip_network("10.0.0.0/8"),)),
         is_stopping=stopping.is_set,

@@ -15,6 +15,8 @@ import structlog
 from tests.partitions.partition_double import OK, PartitionDouble, partition_at
 from tests.readers.reader import Reader, Shape
 
+from payrelay.api.connections.limits import ConnectionLimits
+from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.http.incoming_request import Message, Networks
 from payrelay.api.serving import HEADERS_BYTES_MAX
 from payrelay.clock import Clock
@@ -25,8 +27,8 @@ from payrelay.partitions.metrics import RouterMetrics
 from payrelay.partitions.router import PartitionRouter
 from payrelay.partitions.table import PartitionTable
 from payrelay.partitions.upstream import Upstream
-from payrelay.runtime.clients.receiver_names import NameThreads
-from payrelay.runtime.clients.webhooks import GuardedResolver, WebhookClient
+from payrelay.runtime.clients.receiver_names import GuardedResolver, NameThreads
+from payrelay.runtime.clients.webhooks import WebhookClient
 from payrelay.runtime.identity_provider_keys import ANSWER_BYTES_MAX, Jwks
 from payrelay.settings import Settings
 from payrelay_client import verify_webhook
@@ -98,7 +100,8 @@ async def _routed(installation: PartitionDouble, target: bytes = b"/shop/", *pai
     partitions = {"east": {"address": installation.address, "accounts": "shop"}}
     table = PartitionTable(Settings.model_validate({"partitions": partitions}).partitions)
     upstream, metrics, log = Upstream(), RouterMetrics(), structlog.wrap_logger(None, processors=[_dropped])
-    router = PartitionRouter(table, upstream, metrics, log, trusted=TRUSTED, is_stopping=lambda: False)
+    connections = OpenConnections(ConnectionLimits(), Clock(), lambda _: False)
+    router = PartitionRouter(table, upstream, metrics, connections, log, trusted=TRUSTED, is_stopping=lambda: False)
     path, _, query = target.partition(b"?")
     scope = {
         "type": "http",

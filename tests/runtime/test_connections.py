@@ -12,8 +12,10 @@ import trustme
 from tests.runtime.receivers import LOOPBACK
 
 from payrelay.clock import Clock
+from payrelay.core.events.destinations import AllowedDestinations
+from payrelay.runtime.clients.receiver_names import ForbiddenAddressError, GuardedResolver, NameThreads
 from payrelay.runtime.clients.webhooks import WebhookClient
-from payrelay.runtime.connections import INTERIM_MAX, connector_to_others, tls_to_others
+from payrelay.runtime.connections import INTERIM_MAX, connector_to_others, session_to_others, tls_to_others
 
 INTERIM: Final = b"HTTP/1.1 103 Early\r\n\r\n"
 DONE: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -36,6 +38,33 @@ async def asked(*addresses: str) -> list[int]:
     """Asks addresses one after the other, over connections that are kept; gives the statuses."""
     async with aiohttp.ClientSession(connector=connector_to_others()) as session:
         return [(await session.post(each, allow_redirects=False)).status for each in addresses]
+
+
+def guarded(*names: str) -> GuardedResolver:
+    """Gives what looks up names where some of them may lead anywhere."""
+    return GuardedResolver(AllowedDestinations(names=frozenset(names)), NameThreads())
+
+
+async def test_a_name_of_somebody_elses_leads_to_no_private_address() -> None:
+    """What a sign-in provider publishes is looked up like an endpoint's address, and only what is named is open."""
+    connected = 0
+
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connected
+        connected += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(DONE)
+        writer.close()
+
+    async with listening(answered) as port:
+        async with session_to_others(5, guarded("login.example")) as session:
+            with pytest.raises(aiohttp.ClientConnectorDNSError) as raised:
+                await session.get(f"http://localhost:{port}/")
+        assert isinstance(raised.value.os_error, ForbiddenAddressError)
+        assert connected == 0
+        async with session_to_others(5, guarded("localhost")) as session:
+            assert (await session.get(f"http://localhost:{port}/")).status == 200
+    assert connected == 1
 
 
 async def test_interim_replies_without_end_end_the_connection() -> None:

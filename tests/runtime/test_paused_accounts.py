@@ -125,7 +125,7 @@ async def test_a_running_process_learns_of_it_within_a_second(world: World, paus
     await pauses.add(PAUSE)
     world.clock.passed_ms += PAUSES_KEPT_MS
     await refused(world)
-    await pauses.remove("gateway")
+    await pauses.remove("gateway", PAUSE.since_ms)
     world.clock.passed_ms += PAUSES_KEPT_MS
 
     assert (await charge(world.relay, asked("k-2"), world.charge_of(2))).http_status == 200

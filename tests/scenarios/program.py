@@ -1,5 +1,6 @@
 """The real program as an operator runs it: started, watched, stopped and killed from outside."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -20,6 +21,8 @@ from payrelay_simulator import Merchant
 PAYRELAY = Path(sys.executable).parent / "payrelay"
 ENCRYPTION_KEY_NAME = "PAYRELAY_ENCRYPTION_KEY"
 STARTED_WITHIN_S = 60.0  # a start reads the whole program: beside much other work that takes long
+LISTENS = "0A"
+"""The state of a listening socket in the kernel's tables."""
 KEPT = ("PATH", "PYTHONPATH", "HOME", "LANG", "TMPDIR")
 
 
@@ -143,6 +146,17 @@ class Program:
     def stop(self) -> int:
         """Asks it politely to stop; the exit code."""
         return self._signal(signal.SIGTERM)
+
+    def ports(self) -> list[int]:
+        """The ports that it listens on, as the kernel tells."""
+        assert self._process is not None
+        own: set[str] = set()
+        for file in Path(f"/proc/{self._process.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                own.add(str(file.readlink()).removeprefix("socket:[").removesuffix("]"))
+        tables = [Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
+        rows = [line.split() for table in tables for line in table.splitlines()[1:]]
+        return sorted({int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == LISTENS and row[9] in own})
 
     def wait(self) -> int:
         """The exit code, once it has ended."""

@@ -187,9 +187,20 @@ async def test_a_customer_is_not_given_to_another_principal(
     assert f"customers/{customer_id}: its digest is missing or wrong" in (await audited()).out
 
 
-async def test_an_endpoint_with_another_address_gets_nothing(file: Path, start: Open, audited: Audited) -> None:
+@pytest.mark.parametrize("change", ["url_hash = 'stolen'", "principal = 'kiosk'"])
+async def test_an_endpoint_with_another_address_gets_nothing(
+    file: Path, start: Open, books: Books, audited: Audited, change: str
+) -> None:
     """Events say who pays what; redirected, they would go to whoever wrote the address, signed with the secret."""
-    forge(file, "UPDATE endpoints SET url = 'http://127.0.0.1:9/stolen'")
+    async with start() as program:
+        registered = await program.call(
+            "POST",
+            "/gateway/api/endpoints",
+            headers={"Authorization": f"Bearer {books.keys['shop']}"},
+            body=b'{"url": "http://127.0.0.1:9/events"}',
+        )
+        assert registered.status == 200, registered.json
+    forge(file, f"UPDATE endpoints SET {change}")
     async with start() as program:
         rows = sqlite3.connect(file).execute("SELECT id FROM endpoints").fetchall()
         target = await program.relay.dispatch.endpoints.target(rows[0][0])

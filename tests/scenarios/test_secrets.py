@@ -11,6 +11,7 @@ from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.http_client import Client, Reply
 from tests.scenarios.program import Program
 from tests.scenarios.stories import capture_body, charge_body, fresh, fresh_number, settings_for
+from tests.scenarios.waiting import until
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +58,25 @@ def provoke(client: Client, gateway: GatewayDouble, canaries: dict[str, str]) ->
     yield client.post(
         "payments/refund", {"payment_id": fresh_number(), "authorization_token": hold, "description": "b"}
     )
+    yield from register(client, canaries["path of an endpoint"])
     yield client.holding(canaries["wrong key"]).get("operations")
     yield client.holding(None).get("operations", [("Authorization", f"Basic {canaries['wrong key']}")])
+
+
+def register(client: Client, path: str) -> Iterator[Reply]:
+    """Endpoints at addresses with the canary: events are sent there in vain, one is moved, others are refused."""
+    url = f"https://hooks.invalid/{path}?token={path}"
+    endpoint = client.post("endpoints", {"url": url, "types": ["*"]}).json["data"]
+    at = f"endpoints/{endpoint['id']}"
+    yield client.post(f"{at}/test")
+    yield client.change(at, {"url": f"{url}&moved=1"})
+    for wrong in (f"http://hooks.invalid/{path}", f"https://{path}:{path}@hooks.invalid/", f"https://127.0.0.1/{path}"):
+        yield client.post("endpoints", {"url": wrong})
+    yield client.post("endpoints", {"url": [url]})
+    until(
+        lambda: any(each["last_failure"] for each in client.get(f"{at}/deliveries").json["data"]),
+        "an event was sent in vain",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +90,7 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory, gateway: GatewayDouble) 
     canaries = {
         "customer token": "CANARYC0FFEE" + fresh("")[-20:].upper(),
         "authorization token": fresh("canary"),
+        "path of an endpoint": fresh("canary"),
         "wrong key": client_key[:-6] + "CANARY",
         "client key": client_key,
         "client secret": client_key.split("_")[3],

@@ -18,6 +18,30 @@ def test_where_events_may_go_is_read_and_checked(tmp_path: Path) -> None:
     assert error_line(tmp_path, EVENTS__ALLOWED_HOST="x") == "PAYRELAY_EVENTS__ALLOWED_HOST is not a setting"
 
 
+def test_the_ports_that_events_may_go_to_are_read_and_checked(tmp_path: Path) -> None:
+    """At another port than that of https, a public address is somebody's mail server or database."""
+    assert of(tmp_path).events.destinations.ports == {443}
+    events = of(tmp_path, EVENTS__ALLOWED_PORTS="443, 8443", EVENTS__ALLOWED_HOSTS="hooks.internal").events
+    assert events.destinations.ports == {443, 8443}
+    assert events.destinations.names == {"hooks.internal"}
+    (tmp_path / "payrelay.toml").write_text("[events]\nallowed_ports = [443, 9443]\n")
+    assert of(tmp_path).events.destinations.ports == {443, 9443}
+    for wrong in (",", "0", "65536", "443,x", "443 8443", "4_43", "-1", "https"):
+        assert "PAYRELAY_EVENTS__ALLOWED_PORTS must be ports" in error_line(tmp_path, EVENTS__ALLOWED_PORTS=wrong)
+
+
+def test_refunds_that_need_no_second_factor_are_read_and_checked(tmp_path: Path) -> None:
+    """An amount without its currency would be one of every currency."""
+    assert of(tmp_path).console.second_factor_above == {}
+    assert of(tmp_path, CONSOLE__SECOND_FACTOR_ABOVE="LKR 50000, USD 200.50").console.second_factor_above == {
+        "LKR": 5_000_000,
+        "USD": 20_050,
+    }
+    for wrong in ("50000", "lkr 5", "LKR", "LKR -5", "LKR 5, LKR 6", "LKR 0", "LKR 1.234", "LKR x"):
+        line = error_line(tmp_path, CONSOLE__SECOND_FACTOR_ABOVE=wrong)
+        assert line.startswith("PAYRELAY_CONSOLE__SECOND_FACTOR_ABOVE ")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

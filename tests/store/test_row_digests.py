@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import pytest
 from tests.digests import CHAIN_KEY, digests_of, put_first_check
-from tests.samples import IMPORTED, OPERATION, PAYMENT
+from tests.samples import ENDPOINT, IMPORTED, OPERATION, PAYMENT
 from tests.store.access.test_principals import put_pair
 from tests.store.conftest import Book, Tamper
 from tests.store.console.samples import CONFIRMATION, confirmations_of, operators_of, with_everything
@@ -15,7 +15,6 @@ from tests.store.test_chargebacks import EVENT as TOLD
 from tests.store.test_checkouts import CHECKOUT, DETAILS, REFERENCE
 from tests.store.test_customers import APPROVAL, CUSTOMER
 from tests.store.test_inbox import NOTIFICATION
-from tests.store.test_seals import ENDPOINT
 from tests.store.test_subscriptions import paid
 
 from payrelay.clock import Clock
@@ -148,7 +147,7 @@ async def filled(database: Database) -> Database:
     await ImportedPayments(database, rows).take([msgspec.structs.replace(IMPORTED, order_id="old-1")], is_dry=False)
     owner = SubscriptionOwner(account="gateway", merchant="m", principal="shop")
     await Subscriptions(database, new_id, rows).note(owner, [paid(1)], now_ms=1)
-    await Principals(database, rows).add_name("web", "shop", now_ms=1)
+    await Principals(database, rows).add_name("web", "web shop", now_ms=1)
     await Principals(database, rows).put_into_group("all", ["web", "support"], now_ms=1)
     await put_pair(database, "support", "kiosk")
     await database.write(rows.add_missing(GRANDFATHERED))

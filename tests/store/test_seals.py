@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from tests.databases import PassingDatabase
 from tests.digests import digests_of, put_first_check
+from tests.samples import ENDPOINT
 from tests.store.conftest import Book
 from tests.store.console.samples import operators_of, with_everything
 from tests.store.test_checkouts import CHECKOUT, DETAILS, REFERENCE
@@ -17,7 +18,6 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions
 from payrelay.core.customers.customer import CustomerEvent, removed
-from payrelay.core.events.delivery import Endpoint, EndpointState
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import Event
@@ -45,22 +45,6 @@ from payrelay.store.upgrades.begin import begin_store
 OLD: Final = b"k" * 32
 NEW: Final = b"n" * 32
 MERCHANT: Final = "0123456789abcdef"
-ENDPOINT: Final = Endpoint(
-    id="end_1",
-    account="gateway",
-    merchant=MERCHANT,
-    principal="shop",
-    url="https://shop.example/events",
-    types=("*",),
-    label=None,
-    state=EndpointState.ACTIVE,
-    reason=None,
-    older_ends_at_ms=None,
-    failing_since_ms=None,
-    deferred_until_ms=0,
-    created_at_ms=1,
-    updated_at_ms=1,
-)
 READING: Final = Reading(code=None, msg="", raw_msg=b'""', raw_data=b"[]")
 SPOIL: Final = query("UPDATE data_keys SET sealed_key = $2 WHERE owner = $1 RETURNING owner")
 SEALED_KEY: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
@@ -172,7 +156,7 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     assert await inbox.accepted_token(MERCHANT, "A-1", NotificationKind.AUTHORIZATION) == Secret(TOKEN)
     target = await Endpoints(filled, seal, digests_of(filled)).target("end_1")
     assert target is not None
-    assert (target.newest, target.older) == (Secret("newest"), Secret("older"))
+    assert (target.endpoint.url, target.newest, target.older) == (ENDPOINT.url, Secret("newest"), Secret("older"))
     kept = await AccessTokens(filled, seal, Clock(), "merchant/app").read()
     assert (
         kept is not None,

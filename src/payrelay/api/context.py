@@ -13,7 +13,7 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.health import HealthSource
 from payrelay.api.openapi.document import describe_api
-from payrelay.api.public.site import FurtherPages, MetricsAddress, Pages
+from payrelay.api.public.site import FurtherPages, MetricsPage, Pages
 from payrelay.api.requests.route import Route
 from payrelay.api.routes.table import ROUTES
 from payrelay.core.checkouts.shop import Shop
@@ -62,9 +62,9 @@ class ApiContext:
     routes: tuple[Route, ...] = field(default=ROUTES)
     console: FurtherPages | None = None
 
-    def metrics_page(self) -> MetricsAddress:
+    def metrics_page(self) -> MetricsPage:
         """Makes what answers on the metrics' own address."""
-        return MetricsAddress(self.exposition, self.metrics_networks)
+        return MetricsPage(self.exposition, self.metrics_networks)
 
     def pages(self) -> Pages:
         """Makes the pages outside the accounts."""

@@ -1,4 +1,4 @@
-"""Serves the API on a socket: HTTP/1 by Granian, in this process and its event loop, with every limit named.
+"""Serves an address that listens: HTTP/1 by Granian, in this process and its event loop, with every limit named.
 
 Why Granian, and what was tried on it, is in ``docs/decisions/0003-http-server.md``.
 """
@@ -8,20 +8,16 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.net import SocketHolder  # type: ignore[attr-defined]  # its own, passed through
 from granian.server.embed import AsyncWorker, Server
 
-from payrelay.api.app import Api
+from payrelay.api.address import ServedAddress
 from payrelay.api.connections.limiter import limit_connections
 from payrelay.api.connections.sockets import AcceptedSockets
-from payrelay.api.console_door import ConsoleAddress
-from payrelay.api.http.capacity import connections_max, files_max
-from payrelay.api.http.incoming_request import Receive, Scope, Send
-from payrelay.api.public.site import MetricsAddress
 from payrelay.errors import SettingsError
 
 HEADERS_TIMEOUT_MS: Final = 30_000
@@ -30,21 +26,12 @@ HEADERS_BYTES_MAX: Final = 16_384
 """For the request line and all headers: a key has some 80 bytes, a path with an order id at most 800."""
 BACKLOG: Final = 1024
 """Connections that wait in the kernel until the server accepts them."""
-CONNECTIONS_BESIDE_MAX: Final = 64
-"""Connections at once on the metrics' own address, and on the console's: collectors come there, and a few people."""
 UNREAD_BYTES_KEPT: Final = 131_072
 """What the kernel keeps of an answer until the client reads it, for each connection."""
 LAST_ANSWERS_S: Final = 1.0
 """The time for answering requests that have not finished by the end of the drain."""
 
 Started = Callable[[str, int], None]
-
-
-class Application(Protocol):
-    """An ASGI callable."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request."""
 
 
 @contextmanager
@@ -84,14 +71,14 @@ class _Server(Server):
     started on one port by mistake would each get half of the requests. And the port behind 0 would not be known.
     """
 
-    def __init__(self, app: Application, listener: socket.socket, places: int) -> None:
+    def __init__(self, app: ServedAddress, listener: socket.socket) -> None:
         super().__init__(
             app,
             interface=Interfaces.ASGINL,
             http=HTTPModes.http1,
             websockets=False,
             backlog=BACKLOG,
-            backpressure=places,
+            backpressure=app.connections.limits.places,
             http1_settings=HTTP1Settings(
                 header_read_timeout=HEADERS_TIMEOUT_MS, keep_alive=True, max_buffer_size=HEADERS_BYTES_MAX
             ),
@@ -134,7 +121,7 @@ class _ByPatientThreads(Coroutine[Any, Any, None]):
 
 
 async def serve(
-    app: Api,
+    app: ServedAddress,
     host: str,
     port: int,
     *,
@@ -149,7 +136,7 @@ async def serve(
     with what is known of it.
 
     Args:
-        app: the API.
+        app: the API, or what else answers.
         host: an address or a name of this machine.
         port: 0 for any free port.
         stop: ends the service.
@@ -163,12 +150,10 @@ async def serve(
     Raises SettingsError that names the address, where the process can't listen on it.
     """
     listener = listener or listener_on(host, port)
-    server = _Server(app, listener, connections_max(files_max()))
+    server = _Server(app, listener)
     serving = asyncio.ensure_future(server.serve())
     sockets = AcceptedSockets(listener.getsockname()[1])
-    limiting = asyncio.ensure_future(
-        limit_connections(app.connections, sockets, places=connections_max(files_max()), note=app.lines.closed)
-    )
+    limiting = asyncio.ensure_future(limit_connections(app.connections, sockets, note=app.lines.closed))
     try:
         # Connections that come before the server accepts them wait in the backlog.
         if on_started is not None:
@@ -196,7 +181,7 @@ async def _until_stopped(serving: asyncio.Future[None], stop: asyncio.Event) -> 
         raise RuntimeError("the HTTP server ended by itself")
 
 
-async def _drained(app: Api, server: Server, serving: asyncio.Future[None], drain_s: float) -> bool:
+async def _drained(app: ServedAddress, server: Server, serving: asyncio.Future[None], drain_s: float) -> bool:
     if serving.done():
         return True
     server.stop()  # type: ignore[no-untyped-call]
@@ -211,61 +196,22 @@ async def _drained(app: Api, server: Server, serving: asyncio.Future[None], drai
     return False
 
 
-async def serve_plainly(
-    app: Application,
-    host: str,
-    port: int,
-    *,
-    stop: asyncio.Event,
-    drain_s: float,
-    on_started: Started,
-) -> bool:
-    """Serves any ASGI callable until ``stop`` is set; then lets the requests under way finish for ``drain_s``.
-
-    The kernel's limits hold, and none for a single client: this is for a program behind a proxy of one's own.
-
-    Returns True when all requests have finished. Raises SettingsError where the process can't listen on the address.
-    """
-    listener = listener_on(host, port)
-    server = _Server(app, listener, connections_max(files_max()))
-    serving = asyncio.ensure_future(server.serve())
-    try:
-        address = listener.getsockname()
-        on_started(address[0], address[1])
-        await _until_stopped(serving, stop)
-    finally:
-        listener.close()
-        server.stop()  # type: ignore[no-untyped-call]
-        _, unfinished = await asyncio.wait({serving}, timeout=drain_s)
-        for task in unfinished:
-            task.cancel()
-        await asyncio.gather(*unfinished, return_exceptions=True)
-    return not unfinished
-
-
 @asynccontextmanager
-async def served_beside(
-    page: MetricsAddress | ConsoleAddress | None, address: tuple[str, int] | None
-) -> AsyncIterator[None]:
+async def served_beside(app: ServedAddress, address: tuple[str, int] | None) -> AsyncIterator[None]:
     """Serves the metrics or the console on an address of its own while the context is open; nothing without one.
 
     Raises SettingsError that names the address, where the process can't listen on it.
     """
-    if page is None or address is None:
+    if address is None:
         yield
         return
-    listener = listener_on(*address)
-    server = _Server(page, listener, CONNECTIONS_BESIDE_MAX)
-    serving = asyncio.ensure_future(server.serve())
+    stop, listener = asyncio.Event(), listener_on(*address)
+    serving = asyncio.ensure_future(serve(app, *address, stop=stop, drain_s=LAST_ANSWERS_S, listener=listener))
     try:
         yield
     finally:
-        listener.close()
-        server.stop()  # type: ignore[no-untyped-call]
-        _, unfinished = await asyncio.wait({serving}, timeout=LAST_ANSWERS_S)
-        for task in unfinished:
-            task.cancel()
-        await asyncio.gather(*unfinished, return_exceptions=True)
+        stop.set()
+        await serving
 
 
 def listener_on(host: str, port: int) -> socket.socket:

@@ -76,7 +76,7 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
     import msgspec
 
     from payrelay.app import opened_accounts
-    from payrelay.cli.checks.of_database import of_database, of_files, of_notifications
+    from payrelay.cli.checks.of_database import of_database, of_files, of_notifications, of_way
     from payrelay.cli.checks.of_settings import of_settings
     from payrelay.flows.operators.check_signed_texts import check_signed_texts
     from payrelay.gateways.gateway import CheckResult
@@ -90,7 +90,7 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
         yield result
     async with AsyncExitStack() as stack:
         results, shared = await of_database(settings, clock, stack)
-        for result in (*results, *of_files(settings.embedded_path)):
+        for result in (*of_way(settings), *results, *of_files(settings.embedded_path)):
             yield result
         # The calls count in the budget of a server that runs at the same time, where there is a store to count them in.
         # The server's access token is not used: it would hide that the secret was exchanged since.

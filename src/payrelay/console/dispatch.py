@@ -5,7 +5,8 @@ Rules:
 1. Nothing is answered for another host than the console's own: a name that somebody points at it is refused.
 2. A form counts only from a page of the console, with the token of the browser that sends it.
 3. A visitor without a session is led to the sign-in. One whose role lacks the act gets 403, whatever the page.
-4. An error has a page too, and says nothing but its request id.
+4. What needs the second factor again is asked for it by a form that sends everything else once more.
+5. An error has a page too, and says nothing but its request id.
 """
 
 import ipaddress
@@ -16,14 +17,16 @@ from urllib.parse import urlsplit
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
+from payrelay.console.pages.sign_in.again import MARK, ask_again, shown_again
 from payrelay.console.routes import LIVE_PATH, ConsoleRoute, Entry, matching
-from payrelay.console.web.asked import Asked, Site, fields_of, sign_in_path
+from payrelay.console.web.asked import START, Asked, Site, fields_of, sign_in_path
 from payrelay.console.web.cookies import CookieName, is_form_token, new_visit
 from payrelay.console.web.rendering import redirect
 from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.core.console.operator import Stage
 from payrelay.core.console.roles import may
 from payrelay.errors import MEANINGS, Refusal, StoreError
+from payrelay.flows.console.parts import NotRecent
 from payrelay.flows.console.sign_in import Visitor, visitor_of
 
 UNMATCHED: Final = "/console/unmatched"
@@ -97,11 +100,29 @@ class Console:
             return _message(asked, 403, "Your role may not do this", f"You have the role {role}.")
         if not is_reading and not (has_cookie and is_form_token(asked.cookie, form.get("token", ""))):
             return _message(asked, 403, "This form is too old", "Open the page again, and send it from there.")
-        try:
-            return await route.handler(asked)
-        except Refusal as refusal:
-            status = MEANINGS[refusal.code].http_status
-            return _message(asked, status, "That was not done", f"{refusal.msg[:1].upper()}{refusal.msg[1:]}.")
+        if is_reading or MARK not in form or not asked.is_open:
+            return await _handled(route, asked)
+        again = await shown_again(asked, _page_of(request.path))
+        if isinstance(again, ConsoleAnswer):
+            return again
+        return again.with_session(await _handled(route, again), again.cookie)
+
+
+async def _handled(route: ConsoleRoute, asked: Asked) -> ConsoleAnswer:
+    try:
+        return await route.handler(asked)
+    except NotRecent:
+        return await ask_again(asked, _page_of(asked.request.path))
+    except Refusal as refusal:
+        status = MEANINGS[refusal.code].http_status
+        return _message(asked, status, "That was not done", f"{refusal.msg[:1].upper()}{refusal.msg[1:]}.")
+
+
+def _page_of(path: bytes) -> str:
+    """Gives the address of the page that has the form which was sent to a path: the longest part of it that is one."""
+    while path and not any(route.method == "GET" for route, _ in matching(path)):
+        path = path.rpartition(b"/")[0]
+    return path.decode("latin-1") or START
 
 
 def _has_come(entry: Entry, visitor: Visitor | None) -> bool:

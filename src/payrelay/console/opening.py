@@ -31,6 +31,7 @@ def console_of(
         console_parts(store, relay.clock),
         needs_second_factor=settings.second_factor == "required",
         second_person=settings.second_person,
+        small_refunds=settings.second_factor_above,
         provider=provider,
         takes_passwords=not settings.provider_only,
     )

@@ -12,11 +12,12 @@ STARS: Final = "********"
 
 _is_uuid: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}").fullmatch
 
-SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token", "card_holder"})
+SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token", "card_holder", "url"})
+"""The ``url`` of an endpoint is one: whoever knows its path may call it."""
 
 
 class MaskedRepr(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of values with a gateway's token among their members; the printed form has stars in its place."""
+    """The base of values with a secret among their members; the printed form has stars in its place."""
 
     def __repr__(self) -> str:
         members = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())

@@ -41,12 +41,22 @@ class RouterMetrics:
             buckets=SECONDS,
             registry=self._registry,
         )
+        self._closed = Counter(
+            "payrelay_closed_connections",
+            "Connections that the router closed, by why.",
+            ["reason"],
+            registry=self._registry,
+        )
         self._ready = Gauge(
             "payrelay_router_partition_ready",
             "1 while a process of the partition is ready.",
             ["partition"],
             registry=self._registry,
         )
+
+    def connections_closed(self, reason: str, count: int) -> None:
+        """Counts connections that were closed to keep to the limits."""
+        self._closed.labels(reason).inc(count)
 
     def ended(self, partition: str, outcome: RoutingOutcome) -> None:
         """Counts a request."""

@@ -8,11 +8,9 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.api import serving
 from payrelay.api.http.capacity import raise_files_max
-from payrelay.api.http.incoming_request import Networks
-from payrelay.api.public.site import MetricsAddress
+from payrelay.partitions.addresses import addresses_of
 from payrelay.partitions.metrics import RouterMetrics
 from payrelay.partitions.readiness import watched
-from payrelay.partitions.router import PartitionRouter
 from payrelay.partitions.table import PartitionTable
 from payrelay.partitions.upstream import Upstream
 from payrelay.server import StopSignal, address_of, hangups_logged, stopped_by_signals
@@ -32,11 +30,9 @@ async def route(settings: Settings, host: str, port: int, log: FilteringBoundLog
         stack.enter_context(hangups_logged(log))
         upstream = Upstream()
         stack.push_async_callback(upstream.close)
-        page = MetricsAddress(metrics, settings.metrics_networks)
-        await stack.enter_async_context(serving.served_beside(page, settings.metrics_address))
+        router, metrics_address = addresses_of(settings, table, upstream, metrics, log, is_stopping=stop.asked.is_set)
+        await stack.enter_async_context(serving.served_beside(metrics_address, settings.metrics_address))
         await stack.enter_async_context(watched(table, upstream, metrics))
-        trusted = Networks(settings.trusted_proxies)
-        router = PartitionRouter(table, upstream, metrics, log, trusted=trusted, is_stopping=stop.asked.is_set)
 
         def on_started(bound_host: str, bound_port: int) -> None:
             partitions = [partition.name for partition in table.partitions]
@@ -45,9 +41,7 @@ async def route(settings: Settings, host: str, port: int, log: FilteringBoundLog
         end = asyncio.Event()
         ending = asyncio.create_task(_end_after(stop, end, settings.shutdown_delay))
         try:
-            has_finished = await serving.serve_plainly(
-                router, host, port, stop=end, drain_s=DRAIN_S, on_started=on_started
-            )
+            has_finished = await serving.serve(router, host, port, stop=end, drain_s=DRAIN_S, on_started=on_started)
         finally:
             ending.cancel()
         log.info("stopping", has_finished=has_finished)

@@ -10,6 +10,7 @@ Rules:
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from time import monotonic
 from typing import Final
 
@@ -17,19 +18,20 @@ import aiohttp
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
+from payrelay.api.address import ServedAddress
+from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.http.incoming_request import (
     BodyTimeout,
-    Headers,
     Networks,
     Receive,
     Scope,
     Send,
-    client_address,
     disconnected,
     peer_of,
     read_body,
-    request_id_of,
 )
+from payrelay.api.http.sampled_lines import LineKind, RequestLines
+from payrelay.api.http.visit import Visit, visit_of
 from payrelay.api.metrics.health import LIVE, STOPPING
 from payrelay.core.answers import Answer, Trace, failed, of_refusal
 from payrelay.errors import Code, Refusal
@@ -47,20 +49,26 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True):
     """A whole request, with the partition that it goes to."""
 
     partition: Partition
-    scope: Scope
-    headers: Headers
+    visit: Visit
     body: bytes
     trace: Trace
 
+    def has_shown_credential(self, status: int) -> bool:
+        """True where an answer with this status proves that the request had a valid credential."""
+        scope, headers = self.visit.scope, self.visit.headers
+        is_checked = _target(scope).split("/")[2:3] == ["api"] and scope["method"] != "OPTIONS"
+        return is_checked and status < HTTPStatus.BAD_REQUEST and headers.get(b"authorization") is not None
 
-class PartitionRouter:
+
+class PartitionRouter(ServedAddress):
     """The ASGI callable.
 
     Args:
         table: the partitions by their accounts.
         upstream: the connections to them.
         metrics: counts what becomes of requests.
-        log: gets a line for each request without a whole answer.
+        connections: those of the callers.
+        log: gets a line for each request without a whole answer, in part.
         trusted: the proxies whose X-Forwarded-For counts.
         is_stopping: tells whether the router is about to stop.
     """
@@ -70,11 +78,13 @@ class PartitionRouter:
         table: PartitionTable,
         upstream: Upstream,
         metrics: RouterMetrics,
+        connections: OpenConnections,
         log: FilteringBoundLogger,
         *,
         trusted: Networks,
         is_stopping: Callable[[], bool],
     ) -> None:
+        super().__init__(connections, RequestLines(log, metrics.connections_closed))
         self._table = table
         self._body_timeout = BodyTimeout()
         self._upstream = upstream
@@ -87,6 +97,14 @@ class PartitionRouter:
         """Answers one request."""
         if scope["type"] != "http":
             raise NotImplementedError(f"only HTTP is supported, not {scope['type']}")
+        visit = visit_of(scope, receive, self._trusted, self.connections)
+        try:
+            await self._answer(visit, send)
+        finally:
+            self.connections.end(visit.connection, 0, ())
+
+    async def _answer(self, visit: Visit, send: Send) -> None:
+        scope = visit.scope
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         if raw_path == b"/health/live":
             await _send(send, 200, LIVE)
@@ -94,24 +112,23 @@ class PartitionRouter:
             # A partition that is away must not take the router away from all others.
             await (_send(send, 503, STOPPING) if self._is_stopping() else _send(send, 200, _READY))
         else:
-            await self._routed(scope, raw_path, receive, send)
+            await self._routed(visit, raw_path, send)
 
-    async def _routed(self, scope: Scope, raw_path: bytes, receive: Receive, send: Send) -> None:
-        headers = Headers(scope["headers"])
-        trace = Trace(request_id=request_id_of(headers))
+    async def _routed(self, visit: Visit, raw_path: bytes, send: Send) -> None:
+        trace = Trace(request_id=visit.log_record.request_id)
         partition = self._table.partition_of(raw_path)
         if partition is None:
             self._metrics.unknown()
             await _send_answer(send, failed(Code.NOT_FOUND, "no partition has an account of this name", trace), trace)
             return
         try:
-            body = await read_body(receive, headers, self._body_timeout)
+            body = await read_body(visit.receive, visit.headers, self._body_timeout)
         except Refusal as refusal:
             await _send_answer(send, of_refusal(refusal, trace.request_id), trace)
             return
-        request = _Request(partition=partition, scope=scope, headers=headers, body=body, trace=trace)
+        request = _Request(partition=partition, visit=visit, body=body, trace=trace)
         passing = asyncio.ensure_future(self._passed(request, send))
-        leaving = asyncio.ensure_future(disconnected(receive))
+        leaving = asyncio.ensure_future(disconnected(visit.receive))
         try:
             await asyncio.wait({passing, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not passing.done():
@@ -124,46 +141,57 @@ class PartitionRouter:
 
     async def _passed(self, request: _Request, send: Send) -> None:
         began_s = monotonic()
-        partition, method, trace = request.partition, request.scope["method"], request.trace
-        note = self._log.bind(request_id=trace.request_id, partition=partition.name, method=method)
+        visit, partition, trace = request.visit, request.partition, request.trace
+        scope, client = visit.scope, visit.log_record.client
+        method = scope["method"]
         is_answering = False
         try:
             async with self._upstream.answered(
-                partition, method, _target(request.scope), self._forwarded(request), request.body
+                partition, method, _target(scope), self._forwarded(request), request.body
             ) as response:
+                if request.has_shown_credential(response.status):
+                    self.connections.show_credential(visit.connection, f"{client} with a credential")
                 self._metrics.began_answer(partition.name, monotonic() - began_s)
                 is_answering = True
                 await _relayed(response, send)
         except UnreachableError as error:
-            note.error("partition_unreachable", reason=str(error))
+            self._note("partition_unreachable", request, str(error))
             self._metrics.ended(partition.name, RoutingOutcome.UNREACHABLE)
             msg = f"partition {partition.name} can't be reached; nothing was sent to it"
             await _send_answer(send, failed(Code.UNAVAILABLE, msg, trace), trace)
         except AnswerLostError as error:
-            note.error("answer_lost", reason=str(error))
+            self._note("answer_lost", request, str(error))
             self._metrics.ended(partition.name, RoutingOutcome.LOST)
             await _send_answer(send, _lost(partition, method, trace), trace)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             if not is_answering:
                 raise
             # The client sees an answer without its end, as it would from the partition itself.
-            note.error("answer_cut", reason=f"{type(error).__qualname__}: {error}")
+            self._note("answer_cut", request, f"{type(error).__qualname__}: {error}")
             self._metrics.ended(partition.name, RoutingOutcome.CUT)
             raise
         else:
             self._metrics.ended(partition.name, RoutingOutcome.ANSWERED)
 
+    def _note(self, event: str, request: _Request, reason: str) -> None:
+        """Logs a request without a whole answer, unless there are too many of its kind."""
+        record, partition = request.visit.log_record, request.partition.name
+        if self.lines.takes(LineKind(event, record.client, route=partition)):
+            self._log.error(
+                event, request_id=record.request_id, partition=partition, method=record.method, reason=reason
+            )
+
     def _forwarded(self, request: _Request) -> list[tuple[str, str]]:
         """Gives the headers for the partition: the client's, and in place of the router's own what is true."""
-        peer, headers = peer_of(request.scope), request.headers
-        given = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.scope["headers"]]
+        scope, headers = request.visit.scope, request.visit.headers
+        given = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         pairs = passed_on(given, without=OWN)
         pairs.append(("X-Request-Id", request.trace.request_id))
-        pairs.append(("X-Forwarded-For", client_address(peer, headers, self._trusted)))
+        pairs.append(("X-Forwarded-For", request.visit.log_record.client))
         proto = headers.get(b"x-forwarded-proto")
-        if proto is not None and self._trusted.has(peer):
+        if proto is not None and self._trusted.has(peer_of(scope)):
             pairs.append(("X-Forwarded-Proto", proto.decode("latin-1")))
-        if request.body or request.scope["method"] not in READS:
+        if request.body or scope["method"] not in READS:
             pairs.append(("Content-Length", str(len(request.body))))
         return pairs
 

@@ -15,6 +15,7 @@ from functools import cache, partial
 from typing import Any, Final
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 
 INTERIM_MAX: Final = 8
@@ -64,9 +65,13 @@ def connector_to_others(**options: Any) -> aiohttp.TCPConnector:  # noqa: ANN401
     return connector
 
 
-def session_to_others(limit_s: float) -> aiohttp.ClientSession:
-    """Makes a session for one exchange, which may take so long from the look-up of the name to the last byte."""
-    return aiohttp.ClientSession(connector=connector_to_others(), timeout=aiohttp.ClientTimeout(total=limit_s))
+def session_to_others(limit_s: float, resolver: AbstractResolver | None = None) -> aiohttp.ClientSession:
+    """Makes a session for one exchange, which may take so long from the look-up of the name to the last byte.
+
+    ``resolver`` looks up names that others have chosen; None for those of the operator, which may lead anywhere.
+    """
+    connector = connector_to_others(resolver=resolver)
+    return aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=limit_s))
 
 
 async def body_of(response: aiohttp.ClientResponse, bytes_max: int) -> bytes | None:

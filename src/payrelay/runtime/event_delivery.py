@@ -29,7 +29,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreError
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.hooks import FlowPoint, no_hook
-from payrelay.runtime.webhook_sender import Secrets, Signer, WebhookSender, host_of
+from payrelay.runtime.webhook_sender import Secrets, Signer, WebhookSender
 from payrelay.store.events.deliveries import Deliveries, FailedDelivery, LeasedDelivery
 from payrelay.store.events.endpoints import Endpoints, Target
 from payrelay.store.events.feed import PUBLISHED_MAX, Feed
@@ -207,7 +207,7 @@ class _LeasedEvent:
 class _AttemptedDelivery:
     lease: LeasedDelivery
     result: AttemptResult
-    url: str
+    url_hash: str
 
 
 class _EndpointWorker:
@@ -334,7 +334,7 @@ class _EndpointWorker:
             self._dispatch.passed(FlowPoint.DELIVERING, self._id)
             result = await self._dispatch.sender.send(target.endpoint, signer, ready.event)
             self._dispatch.passed(FlowPoint.DELIVERED, self._id)
-            self._attempted.append(_AttemptedDelivery(ready.lease, result, target.endpoint.url))
+            self._attempted.append(_AttemptedDelivery(ready.lease, result, target.url_hash))
             if not result.is_delivered:
                 self._width = NARROW
             if result.retry_after_s is not None or result.is_gone:
@@ -368,16 +368,18 @@ async def _record_failure(dispatch: Dispatch, attempted: _AttemptedDelivery, now
     lease, result = attempted.lease, attempted.result
     again_ms = next_try_ms(lease.attempts, now_ms, retry_after_s=result.retry_after_s, chance=dispatch.chance())
     words = result.failure or ""
-    failure = FailedDelivery(lease=lease, status=result.status, words=words, next_try_ms=again_ms, url=attempted.url)
+    failure = FailedDelivery(
+        lease=lease, status=result.status, words=words, next_try_ms=again_ms, url_hash=attempted.url_hash
+    )
     since_ms = await dispatch.deliveries.failed(
         failure, now_ms=now_ms, deferred_until_ms=deferred_until_ms(now_ms, result)
     )
     dispatch.counted(DeliveryOutcome.FAILED if again_ms is not None else DeliveryOutcome.GIVEN_UP)
     _log_failure(dispatch, lease, words, is_given_up=again_ms is None)
     if result.is_gone:
-        await stop_endpoint(dispatch, lease.endpoint_id, _GONE, url=attempted.url)
+        await stop_endpoint(dispatch, lease.endpoint_id, _GONE, url_hash=attempted.url_hash)
     elif is_to_be_stopped(since_ms, now_ms):
-        await stop_endpoint(dispatch, lease.endpoint_id, _TOO_LONG, url=attempted.url)
+        await stop_endpoint(dispatch, lease.endpoint_id, _TOO_LONG, url_hash=attempted.url_hash)
 
 
 def _log_failure(dispatch: Dispatch, lease: LeasedDelivery, words: str, *, is_given_up: bool) -> None:
@@ -391,13 +393,13 @@ def _log_failure(dispatch: Dispatch, lease: LeasedDelivery, words: str, *, is_gi
     )
 
 
-async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str, *, url: str | None = None) -> None:
+async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str, *, url_hash: str | None = None) -> None:
     """Stops an endpoint, with a log line, a metric and an event.
 
-    Does nothing where the endpoint is stopped already, or no longer has ``url``: its owner has then replaced the
-    failing address. Raises StoreError.
+    Does nothing where the endpoint is stopped already, or its address no longer has ``url_hash``: its owner has then
+    replaced the failing address. Raises StoreError.
     """
-    stopped = await dispatch.endpoints.stop(endpoint_id, reason, dispatch.clock.now_ms(), url=url)
+    stopped = await dispatch.endpoints.stop(endpoint_id, reason, dispatch.clock.now_ms(), url_hash=url_hash)
     if stopped is None:
         return
     dispatch.counted(DeliveryOutcome.STOPPED)
@@ -406,7 +408,7 @@ async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str, *, ur
         endpoint_id=endpoint_id,
         account=stopped.account,
         principal=stopped.principal,
-        host=host_of(stopped.url),
+        host=stopped.host,
         reason=reason,
     )
     dispatch.wake()

@@ -15,6 +15,7 @@ from typing import Final
 
 import aiohttp
 import msgspec
+from aiohttp.abc import AbstractResolver
 from joserfc.jwk import Key
 from structlog.typing import FilteringBoundLogger
 
@@ -105,17 +106,21 @@ class IdentityProviderKeys:
 
 
 class Jwks:
-    """Fetches the keys from an address; follows no redirect, and sends nothing of ours."""
+    """Fetches the keys from an address; follows no redirect, and sends nothing of ours.
 
-    def __init__(self, url: str, *, limit_s: float = FETCH_MAX_S) -> None:
+    ``resolver`` looks up an address that somebody else has named; None for the operator's.
+    """
+
+    def __init__(self, url: str, *, limit_s: float = FETCH_MAX_S, resolver: AbstractResolver | None = None) -> None:
         self._url = url
+        self._resolver = resolver
         self._limit_s = limit_s
 
     async def __call__(self) -> bytes:
         """Returns the body of the address's answer; raises FetchError."""
         try:
             async with (
-                session_to_others(self._limit_s) as session,
+                session_to_others(self._limit_s, self._resolver) as session,
                 session.get(self._url, headers=_HEADERS, allow_redirects=False) as response,
             ):
                 if response.status != HTTPStatus.OK:

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol
-from urllib.parse import urlsplit
 
 import msgspec
 from standardwebhooks import Webhook
@@ -156,8 +155,3 @@ def body_of(event: PublishedEvent) -> bytes:
 def message_of(event: PublishedEvent) -> WebhookMessage:
     """Returns an event in the members of the interface."""
     return with_members_of(event, WebhookMessage, timestamp=rfc3339(event.at_ms))
-
-
-def host_of(url: str) -> str:
-    """Returns the part of an address that may be logged."""
-    return urlsplit(url).hostname or ""

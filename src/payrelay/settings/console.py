@@ -1,12 +1,14 @@
 """The settings of the console."""
 
 import ipaddress
+import re
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 
 from payrelay.core.console.roles import TO_CONFIRM, Act
+from payrelay.core.money import AmountError, plain_minor
 from payrelay.core.secret import Secret, secret_of
 from payrelay.settings import parse
 
@@ -20,6 +22,21 @@ def acts_to_confirm(value: object) -> frozenset[Act]:
     if not isinstance(names, list | tuple) or not all(name in TO_CONFIRM for name in names):
         raise ValueError(f"must be some of {', '.join(TO_CONFIRM)}, separated by commas")
     return frozenset(map(Act, names))
+
+
+def amounts_by_currency(value: object) -> dict[str, int]:
+    """Reads amounts, such as ``LKR 50000, USD 200``, and gives them in hundredths by currency."""
+    texts = parse.parts(value)
+    amounts: dict[str, int] = {}
+    for text in texts if isinstance(texts, list | tuple) else ("",):
+        currency, _, amount = str(text).partition(" ")
+        if re.fullmatch("[A-Z]{3}", currency) is None or currency in amounts:
+            raise ValueError("must be amounts such as LKR 50000, USD 200, each with its currency, separated by commas")
+        try:
+            amounts[currency] = plain_minor(amount.strip())
+        except AmountError as error:
+            raise ValueError(f"has an amount that {error}") from None
+    return amounts
 
 
 def issuer(text: str) -> str:
@@ -52,6 +69,8 @@ class ConsoleSettings(BaseModel):
     second_factor: Literal["required", "optional"] = "required"
     second_person: Annotated[frozenset[Act], PlainValidator(acts_to_confirm)] = frozenset()
     """The acts that one operator proposes and another confirms."""
+    second_factor_above: Annotated[dict[str, int], PlainValidator(amounts_by_currency)] = Field(default_factory=dict)
+    """Refunds of more ask for the second factor again, in hundredths by currency; of other currencies each does."""
     provider_issuer: Annotated[str, AfterValidator(issuer)] | None = None
     """The OpenID Connect provider that operators sign in by; None for none."""
     provider_client_id: _Text | None = None

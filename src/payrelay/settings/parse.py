@@ -35,7 +35,9 @@ RETURN_LINKS_MAX: Final = 100
 SHOP_NAME_LENGTH_MAX: Final = 60
 NETWORKS_MAX: Final = 100
 """A limit, because every request's address is compared with the list."""
+PORT_MAX: Final = 65_535
 GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
+_port_match: Final = re.compile(r"[0-9]{1,5}").fullmatch
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -277,3 +279,13 @@ def allowed_hosts(value: object) -> AllowedDestinations:
     if not isinstance(texts, list | tuple) or len(texts) > NETWORKS_MAX:
         raise ValueError(f"must be at most {NETWORKS_MAX} names or networks, separated by commas")
     return allowed_of(str(text) for text in texts)
+
+
+def ports(value: object) -> frozenset[int]:
+    """Reads a list of ports."""
+    given = parts(value)
+    texts = [str(each) for each in given] if isinstance(given, list | tuple) else []
+    numbers = [int(text) for text in texts if _port_match(text)]
+    if not texts or len(numbers) != len(texts) or not all(1 <= number <= PORT_MAX for number in numbers):
+        raise ValueError("must be ports such as 443,8443, separated by commas")
+    return frozenset(numbers)

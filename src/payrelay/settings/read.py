@@ -95,10 +95,9 @@ def _require_known(variables: Mapping[str, str]) -> None:
     for name in variables:
         first, *rest = name.removeprefix(PREFIX).lower().split(_DELIMITER)
         is_gateway = first in {_GATEWAYS, _PARTITIONS} and len(rest) == 2  # noqa: PLR2004  a name and a field
-        is_of_events = first == _EVENTS and [name.removesuffix(_FILE_SUFFIX) for name in rest] == ["allowed_hosts"]
-        has_fields = first in {_IDENTITY, _RETENTION, _CONSOLE, _RECONCILIATION} and len(rest) == 1
+        has_fields = first in {_EVENTS, _IDENTITY, _RETENTION, _CONSOLE, _RECONCILIATION} and len(rest) == 1
         is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - _NESTED and not rest
-        if not (is_gateway or is_of_events or has_fields or is_plain):
+        if not (is_gateway or has_fields or is_plain):
             raise SettingsError(f"{name} is not a setting")
 
 

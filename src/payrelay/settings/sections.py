@@ -3,10 +3,11 @@
 from functools import partial
 from typing import Annotated, Final
 
+import msgspec
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator
 
 from payrelay.core.durations import span_s
-from payrelay.core.events.destinations import AllowedDestinations
+from payrelay.core.events.destinations import HTTPS_PORT, AllowedDestinations
 from payrelay.core.retention import PERIODS_MIN_S, WHY_MIN, Kept, Periods
 from payrelay.settings import parse
 
@@ -57,6 +58,13 @@ class EventSettings(BaseModel):
 
     allowed_hosts: Annotated[AllowedDestinations, PlainValidator(parse.allowed_hosts)] = AllowedDestinations()
     """Destinations that events may be sent to although they are not public, or not over https."""
+    allowed_ports: Annotated[frozenset[int], PlainValidator(parse.ports)] = frozenset({HTTPS_PORT})
+    """The ports of public addresses that events may be sent to."""
+
+    @property
+    def destinations(self) -> AllowedDestinations:
+        """Where events may be sent."""
+        return msgspec.structs.replace(self.allowed_hosts, ports=self.allowed_ports)
 
 
 class ReconciliationSettings(BaseModel):

@@ -89,6 +89,7 @@ SEALED: Final[tuple[SealedColumn, ...]] = (
     SealedColumn("checkouts", "sealed_reference", ("id",), checkouts.reference_context, checkouts.reference_owner),
     SealedColumn("notifications", "sealed_body", ("id",), inbox.body_context, str),
     SealedColumn("accepted_tokens", "sealed_token", ("merchant", "order_id", "kind"), _accepted_token_context),
+    SealedColumn("endpoints", "sealed_url", ("id",), endpoints.url_context),
     SealedColumn("endpoints", "sealed_secret", ("id",), endpoints.secret_context),
     SealedColumn("endpoints", "sealed_older", ("id",), endpoints.secret_context),
     SealedColumn("access_tokens", "sealed_token", ("account",), _access_token_context),

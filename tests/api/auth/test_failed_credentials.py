@@ -2,7 +2,7 @@ import pytest
 from tests.api.fakes import MovableClock
 
 from payrelay.api.auth.failed_credentials import ADDRESSES_MAX, FAILURES, FailedCredentials
-from payrelay.api.connections.connection import network_of
+from payrelay.core.access.networks import network_of
 from payrelay.errors import Code, Refusal
 
 

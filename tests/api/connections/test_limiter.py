@@ -136,8 +136,8 @@ class SlowSockets(AcceptedSockets):
 
 async def test_looks_at_very_many_connections_leave_the_time_to_requests() -> None:
     """With ten thousand connections a look every fifth of a second would take a third of the processor."""
-    sockets, connections = SlowSockets(), OpenConnections(LIMITS, MovableClock(), lambda _: False)
+    sockets, connections = SlowSockets(), OpenConnections(replace(LIMITS, places=0), MovableClock(), lambda _: False)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(0.8):
-            await limit_connections(connections, sockets, places=0, note=lambda *_: None)
+            await limit_connections(connections, sockets, note=lambda *_: None)
     assert sockets.looks == 1

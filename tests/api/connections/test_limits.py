@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from payrelay.api.connections.connection import Connection, ConnectionOwner, owner_at
 from payrelay.api.connections.limits import Closing, ClosingReason, ConnectionLimits, closings, limits_within
@@ -122,9 +124,9 @@ def test_few_places_are_divided(places: int, address: int, principal: int, stran
 
 def test_who_sets_more_for_a_principal_gets_it() -> None:
     """An app with thousands of phones has one principal; a quarter of the places is left to others in any case."""
-    for places, wanted, given in ((16_384, 12_000, 12_000), (16_384, 12_288, 12_288), (4_096, 12_000, 3_072)):
+    for places, wanted, gets in ((16_384, 12_000, 12_000), (16_384, 12_288, 12_288), (4_096, 12_000, 3_072)):
         limits = limits_within(places, address_max=256, principal_max=wanted)
-        assert limits.principal_connections_max == given
+        assert limits.principal_connections_max == gets
 
 
 def test_many_places_are_not_for_strangers() -> None:
@@ -148,8 +150,18 @@ class TestQueue:
 
     def test_an_empty_socket_right_after_the_answer_proves_nothing(self) -> None:
         """The server's other thread may not have written it yet."""
-        connection = made(1, active_s=10, unread=500)
+        connection = made(1, under_way=1)
+        connection.note_answer(500, now_s=10)
         connection.note_queue(0, 0, now_s=10.1)
         assert connection.unread_bytes == 500
         connection.note_queue(0, 0, now_s=10.5)
         assert connection.unread_bytes == 0
+
+    @given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 300))))
+    def test_what_was_read_is_not_counted(self, answers: list[tuple[int, int]]) -> None:
+        """The law of a connection that goes on: the newest answer, and what the socket still has of all before it."""
+        connection = made(1)
+        for size, waiting in answers:
+            connection.note_answer(size, now_s=1)
+            connection.note_queue(waiting, 0, now_s=1)
+            assert connection.unread_bytes == size + waiting

@@ -5,9 +5,12 @@ import sys
 import pytest
 
 from payrelay.api.http.capacity import (
+    ADDRESSES_BESIDE,
+    CONNECTIONS_BESIDE_MAX,
     CONNECTIONS_MAX,
     CONNECTIONS_MIN,
     FILES_RESERVED,
+    connections_beside_max,
     connections_max,
     files_max,
     followers_max,
@@ -28,6 +31,14 @@ print(files_max(), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 def test_connections_leave_files_for_the_rest(files: int, connections: int) -> None:
     """The store and the gateway need files however many clients connect; and however few there are, some are served."""
     assert connections_max(files) == connections
+
+
+@pytest.mark.parametrize(
+    ("files", "connections"), [(1024, CONNECTIONS_MIN), (16_940, 150), (1_048_576, CONNECTIONS_BESIDE_MAX)]
+)
+def test_the_further_addresses_take_few_files_from_the_rest(files: int, connections: int) -> None:
+    """The metrics' own address and the console's must not take what the store and the gateway need."""
+    assert connections_beside_max(files) == connections
 
 
 @pytest.mark.parametrize(("files", "held"), [(16, 16), (1024, 192), (1_048_576, 1_000)])
@@ -61,7 +72,7 @@ def test_a_service_opens_as_many_files_as_it_may(soft: int, hard: int) -> None:
 def test_a_service_asks_for_no_more_files_than_it_needs() -> None:
     """What was allowed for more stays as it is."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    enough = min(hard, CONNECTIONS_MAX + FILES_RESERVED)
+    enough = min(hard, CONNECTIONS_MAX + ADDRESSES_BESIDE * CONNECTIONS_BESIDE_MAX + FILES_RESERVED)
     command = [sys.executable, "-c", RAISED.format(soft=256, hard=hard)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout.split() == [str(enough), str(hard)]

@@ -4,10 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import structlog
+from tests.api.fakes import MovableClock
 
-from payrelay.api.console_door import ConsoleAddress
+from payrelay.api.address import AddressBeside, ServedAddress
+from payrelay.api.connections.limits import ConnectionLimits
+from payrelay.api.connections.open_connections import OpenConnections
+from payrelay.api.console_door import ConsoleDoor
 from payrelay.api.http.incoming_request import Message
 from payrelay.api.http.outgoing import send_pieces
+from payrelay.api.http.sampled_lines import RequestLines
 from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 
 LOG = structlog.wrap_logger(None, processors=[], wrapper_class=structlog.make_filtering_bound_logger("critical"))
@@ -76,10 +81,13 @@ async def test_a_client_that_leaves_ends_them() -> None:
     assert pieces.is_closed
 
 
-async def test_a_client_that_takes_nothing_loses_them() -> None:
-    """However long it stays connected."""
+async def test_a_client_that_is_closed_while_it_takes_nothing_ends_them() -> None:
+    """The limiter closes it after a while; until then the piece that it doesn't take waits."""
     client, pieces = Client(reads=2), Pieces()
-    await send_pieces(client.send, client.receive, 200, [], pieces.made(), piece_s=0.01)
+    sending = asyncio.ensure_future(send_pieces(client.send, client.receive, 200, [], pieces.made()))
+    await client.has_some.wait()
+    client.has_left.set()
+    await sending
 
     assert len(client.taken) == 2
     assert pieces.is_closed
@@ -92,8 +100,9 @@ async def test_the_consoles_own_address_sends_streams_too() -> None:
     async def console(_request: ConsoleRequest) -> ConsoleAnswer:
         return ConsoleAnswer(status=200, headers=((b"a", b"b"),), body=b"", route="/x", stream=pieces.made())
 
-    address = ConsoleAddress.of(console, (), LOG)
-    assert address is not None
+    connections = OpenConnections(ConnectionLimits(), MovableClock(), lambda _: False)
+    lines = RequestLines(LOG, lambda *_: None)
+    address = AddressBeside(ConsoleDoor(console), ServedAddress(connections, lines))
     client = Client()
     scope = {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "headers": [], "client": ("::1", 1)}
     await address(scope, client.receive, client.send)

@@ -1,8 +1,10 @@
 """When a failed try is repeated, and what an endpoint wants."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.samples import ENDPOINT
 
 from payrelay.core.events.delivery import (
     ATTEMPTS_MAX,
@@ -133,3 +135,12 @@ def test_a_mistyped_pattern_is_refused_with_what_there_is(text: str) -> None:
 def test_a_pattern_is_shown_as_it_was_written(text: str) -> None:
     """An endpoint is shown with its patterns, and whoever sends them back must get the same endpoint."""
     assert pattern_of(text).text == text
+
+
+def test_of_an_address_only_the_host_is_shown() -> None:
+    """What stands behind it may be a secret; a traceback prints values, too."""
+    endpoint = msgspec.structs.replace(ENDPOINT, url="https://hooks.example:8443/CANARY?key=CANARY")
+
+    assert endpoint.host == "hooks.example"
+    assert "CANARY" not in repr(endpoint)
+    assert msgspec.structs.replace(endpoint, url="").host == ""

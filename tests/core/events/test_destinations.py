@@ -1,17 +1,22 @@
 """Where events may be sent, and where never."""
 
 import ipaddress
+from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from yarl import URL
 
 from payrelay.core.events.destinations import (
     AllowedDestinations,
     DestinationError,
     allowed_of,
-    is_public,
+    literal_of,
     may_reach,
     require_destination,
 )
+from payrelay.core.events.public_addresses import is_public
 
 NOWHERE = AllowedDestinations()
 PRIVATE = (
@@ -46,6 +51,43 @@ PRIVATE = (
     "fe80::1",
     "fec0::1",
     "ff02::1",
+)
+PIECES = (
+    *(
+        "shop",
+        ".",
+        "-",
+        "_",
+        "8.8.8.8",
+        "[2606:4700::1111]",
+        "[",
+        "]",
+        "::1",
+        "2606:4700::1111",
+        "v1.x",
+        "%25eth0",
+        "%2e",
+    ),
+    *(
+        ":443",
+        ":0443",
+        ":4_43",
+        ":+443",
+        ":",
+        "@",
+        "/",
+        "\\",
+        "?",
+        "#",
+        ";",
+        ",",
+        "0x7f",
+        "xn--",
+        "127.1",
+        "~",
+        "!",
+        "&",
+    ),
 )
 PUBLIC = ("1.1.1.1", "8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808")
 
@@ -96,6 +138,13 @@ def test_what_is_no_address_is_not_called(text: str) -> None:
         ("https://017700000001/", "host name"),
         ("https://shop..example/", "host name"),
         ("https://sh%6fp.example/", "host name"),
+        ("https://[2606:4700::1111].internal.example/", "host name"),
+        ("https://[v1.internal]/", "host name"),
+        ("https://[2606:4700::1111%25eth0]/", "scope"),
+        ("https://[2606:4700::1111%eth0]/", "scope"),
+        ("https://shop.example:8443/", "ports that the operator allows: 443"),
+        ("https://shop.example:22/", "ports"),
+        ("https://8.8.8.8:25/", "ports"),
     ],
 )
 def test_what_is_no_good_address_is_refused_with_its_reason(url: str, words: str) -> None:
@@ -106,11 +155,37 @@ def test_what_is_no_good_address_is_refused_with_its_reason(url: str, words: str
 
 @pytest.mark.parametrize(
     "url",
-    ["https://shop.example/events", "https://shop.example:8443/e?key=1", "https://8.8.8.8/", "https://SHOP.example"],
+    ["https://shop.example/events", "https://shop.example:443/e?key=1", "https://8.8.8.8/", "https://SHOP.example"],
 )
 def test_a_public_address_over_https_is_taken(url: str) -> None:
     """The usual case."""
     require_destination(url, NOWHERE)
+
+
+def test_the_operator_chooses_the_ports_of_public_addresses() -> None:
+    """At other ports there is no receiver of events, but somebody's mail server or database."""
+    allowed = AllowedDestinations(ports=frozenset({443, 8443}))
+
+    require_destination("https://shop.example:8443/", allowed)
+    with pytest.raises(DestinationError, match="443, 8443"):
+        require_destination("https://shop.example:444/", allowed)
+    with pytest.raises(DestinationError, match="ports"):
+        require_destination("https://shop.example/", AllowedDestinations(ports=frozenset({8443})))
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map(lambda pieces: f"https://{''.join(pieces)}/"))
+@example("https://[2606:4700::1111].internal.example/")
+@example("https://shop.example:4_43/")
+def test_what_is_taken_is_read_by_the_client_as_it_was_checked(url: str) -> None:
+    """What was checked must be what is called, and two programs read an address: this one, and the client's library."""
+    try:
+        require_destination(url, AllowedDestinations(ports=frozenset(range(1, 65_536))))
+    except DestinationError:
+        return
+    ours, theirs = urlsplit(url), URL(url)
+
+    assert (literal_of(theirs.host or "") or theirs.host) == (literal_of(ours.hostname or "") or ours.hostname)
+    assert theirs.port == (ours.port or 443)
 
 
 def test_what_is_allowed_by_name_or_network_is_taken() -> None:

@@ -134,7 +134,7 @@ async def test_no_customer_is_sent_to_the_gateway_while_the_account_is_paused(wo
     paused = await visited(relay, checkout.id)
     assert (paused.link_to_gateway, paused.shown) == (None, Shown.PAUSED)
     assert (await current(relay, checkout.id)).opened_at_ms is None
-    await Pauses(world.database).remove("gateway")
+    await Pauses(world.database).remove("gateway", 0)
     world.clock.passed_ms += PAUSES_KEPT_MS
 
     assert (await visited(relay, checkout.id)).link_to_gateway is not None

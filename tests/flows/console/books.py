@@ -1,16 +1,16 @@
 """Books to look into: one order on which everything has happened, with texts that a test chooses."""
 
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 from tests.flows.console.desk import START_MS, Desk
-from tests.samples import ASKED, CHECKOUT, NOTIFICATION, OPERATION
+from tests.samples import ASKED, CHECKOUT, ENDPOINT, NOTIFICATION, OPERATION
 from tests.store.test_customers import APPROVAL
 
 from payrelay.core.calls import Charge
 from payrelay.core.checkouts.checkout import CheckoutState, Details
 from payrelay.core.customers.customer import approved
-from payrelay.core.events.delivery import Endpoint, EndpointState
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.notifications.notification import NotificationReason, NotificationState
 from payrelay.core.outcomes import Evidence
@@ -66,7 +66,7 @@ async def everything(desk: Desk, order_id: str = "A-1", text: str = "plain") -> 
     await _page(desk, order_id, text)
     await _operations(desk, order_id, text)
     await _notification(desk, order_id, text)
-    await _subscription(desk, order_id)
+    await subscribed(desk, order_id)
     await _chargeback(desk, order_id, text)
     await _told(desk, text, START_MS + 11_000)
 
@@ -149,7 +149,8 @@ async def _notification(desk: Desk, order_id: str, text: str) -> None:
     )
 
 
-async def _subscription(desk: Desk, order_id: str) -> None:
+async def subscribed(desk: Desk, order_id: str) -> None:
+    """Stores a subscription with an installment that was paid."""
     relay, at = desk.relay, START_MS
     owner = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal="shop")
     fact = Fact(
@@ -196,21 +197,8 @@ async def _chargeback(desk: Desk, order_id: str, text: str) -> None:
 
 async def _told(desk: Desk, text: str, at_ms: int) -> None:
     """Registers an endpoint, publishes what happened, and has the first event accepted."""
-    endpoint = Endpoint(
-        id="end_1",
-        account="gateway",
-        merchant=MERCHANT,
-        principal="shop",
-        url="https://shop.example/hook",
-        types=("*",),
-        label=text,
-        state=EndpointState.ACTIVE,
-        reason=None,
-        older_ends_at_ms=None,
-        failing_since_ms=None,
-        deferred_until_ms=0,
-        created_at_ms=at_ms,
-        updated_at_ms=at_ms,
+    endpoint = msgspec.structs.replace(
+        ENDPOINT, url=f"https://shop.example/{quote(text)}", label=text, created_at_ms=at_ms, updated_at_ms=at_ms
     )
     dispatch = desk.relay.dispatch
     assert await dispatch.endpoints.add(endpoint, Secret("whsec_x"))

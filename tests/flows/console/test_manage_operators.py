@@ -28,7 +28,8 @@ async def test_each_role_by_each_act(desk: Desk, role: Role) -> None:
     """Every flow asks the table of roles itself, so that no page can forget to; what is refused leaves no line."""
     await desk.hired(ADA)
     await desk.hired(BOB)
-    actor = acting((await desk.hired("eve@shop.example", role)).operator)
+    eve = await desk.hired("eve@shop.example", role)
+    actor = acting(eve.operator, eve.session)
     flows: dict[Act, Callable[[], Awaitable[object]]] = {
         Act.LIST_OPERATORS: lambda: list_operators(desk.parts, actor),
         Act.ADD_OPERATOR: lambda: add_operator(desk.parts, actor, NEW, "why"),

@@ -331,6 +331,21 @@ async def test_whoever_comes_too_often_is_refused_before_the_provider_is_asked(
     assert await led.back(desk) is Failure.TOO_OFTEN
 
 
+async def test_who_comes_back_and_gets_in_is_not_counted(desk: Desk, provider: OpenIdProvider) -> None:
+    """Neither on the way there nor on the way back, as often as a whole office does it; nor while it fails."""
+    await desk.invited(ADA)
+    linked(desk, provider, "mfa")
+    provider.person |= {"amr": ["mfa"]}
+    found = [await stage(desk, provider) for _ in range(70)]
+    assert found == [Stage.OPEN] * 70
+    nobody = ProviderRules(issuer="http://127.0.0.1:9", client_id=CLIENT_ID)
+    asked = SignInProvider(nobody, Secret(CLIENT_SECRET), BACK, desk.clock, QUIET)
+    desk.parts = dataclasses.replace(desk.parts, provider=asked)
+    down = [await lead_to_provider(desk.parts, "/console/", None, FIREFOX) for _ in range(70)]
+
+    assert down == [Failure.PROVIDER_DOWN] * 70
+
+
 async def test_without_a_provider_nobody_is_led_anywhere(desk: Desk) -> None:
     """The addresses are there, and lead nowhere."""
     assert await lead_to_provider(desk.parts, "/console/", None, FIREFOX) is Failure.PROVIDER_DOWN

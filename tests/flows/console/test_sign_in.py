@@ -1,11 +1,12 @@
 import asyncio
+import dataclasses
 
 import pytest
-from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, Desk
+from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, Desk, quick_passwords
 
 from payrelay.core.console.operator import IDLE_MS, INVITATION_MS, SESSION_MS, OperatorTextError, Stage
 from payrelay.core.console.roles import Role
-from payrelay.core.console.sign_in.tries import CODE, WINDOW_MS
+from payrelay.core.console.sign_in.tries import ADDRESS, CODE, WINDOW_MS
 from payrelay.core.console.sign_in.tries import PASSWORD as PASSWORDS
 from payrelay.flows.console.manage_operators import disable_operator, end_sessions, reset_password
 from payrelay.flows.console.parts import Actor, Browser
@@ -20,8 +21,10 @@ from payrelay.flows.console.sign_in import (
     sign_out,
     visitor_of,
 )
+from payrelay.runtime.console.passwords import OF_A_NETWORK_MAX, PLACES_MAX, Passwords
 from payrelay.store.engine.database import Database
 
+OFFICE = Browser("198.51.100.1", "")
 ADA = "ada@shop.example"
 ROOT = Actor("root")
 
@@ -75,27 +78,107 @@ async def test_what_was_wrong_is_not_said(desk: Desk, email: str, password: str)
     assert await sign_in(desk.parts, email, password, FIREFOX) is Failure.WRONG
 
 
+class Watched(Passwords):
+    """Counts the passwords that are looked at, and looks at none before it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._quick = quick_passwords()
+        self.looked_at = 0
+        self.may_look = asyncio.Event()
+        self.are_many = asyncio.Event()
+
+    async def fits(self, password_hash: str | None, password: str) -> bool:
+        """Compares, as soon as it may."""
+        self.looked_at += 1
+        if self.looked_at == PLACES_MAX:
+            self.are_many.set()
+        await self.may_look.wait()
+        return await self._quick.fits(password_hash, password)
+
+
 async def test_passwords_are_guessed_ten_times(desk: Desk) -> None:
-    """Then the right one is refused too, from any address, until a quarter of an hour has passed; others get in."""
+    """Then the right one is refused too, from any address, until a quarter of an hour has passed since the first one.
+
+    However often somebody tries meanwhile; and others get in, also from the address of whoever is refused.
+    """
     await desk.hired(ADA)
     await desk.hired("bob@shop.example")
     guesses = [
         await sign_in(desk.parts, ADA, f"guess {n}", Browser(f"192.0.2.{n}", "")) for n in range(PASSWORDS.tries)
     ]
-
     assert set(guesses) == {Failure.WRONG}
-    assert await sign_in(desk.parts, ADA, PASSWORD, Browser("198.51.100.1", "")) is Failure.TOO_OFTEN
-    assert isinstance(await sign_in(desk.parts, "bob@shop.example", PASSWORD, FIREFOX), SignedIn)
-    desk.clock.at_ms += 2 * WINDOW_MS
+    for _ in range(14):
+        desk.clock.at_ms += MINUTE_MS
+        for _ in range(10):
+            assert await sign_in(desk.parts, ADA, PASSWORD, OFFICE) is Failure.TOO_OFTEN
+
+    assert isinstance(await sign_in(desk.parts, "bob@shop.example", PASSWORD, OFFICE), SignedIn)
+    desk.clock.at_ms += WINDOW_MS - 14 * MINUTE_MS
     await entered(desk)
 
 
 async def test_an_address_that_tries_many_names_is_refused(desk: Desk) -> None:
-    """One password for everybody is a guess too."""
-    found = [await sign_in(desk.parts, f"user{number}@shop.example", "2026", FIREFOX) for number in range(70)]
+    """One password for everybody is a guess too; and all addresses of one /64 are one. No other address is."""
+    desk.parts = dataclasses.replace(desk.parts, passwords=(watched := Watched()))
+    watched.may_look.set()
+    for network, browsers in (
+        ("one address", [FIREFOX] * 140),
+        ("one /64", [Browser(f"2001:db8:1:2::{number:x}", "") for number in range(140)]),
+        ("another /64", [Browser(f"2001:db8:1:3:{number:x}::1", "") for number in range(140)]),
+    ):
+        watched.looked_at = 0
+        names = [f"{network[:3]}{number}@shop.example" for number in range(140)]
+        found = [await sign_in(desk.parts, name, "2026", each) for name, each in zip(names, browsers, strict=True)]
 
-    assert found[0] is Failure.WRONG
-    assert found[-1] is Failure.TOO_OFTEN
+        assert found == [Failure.WRONG] * ADDRESS.tries + [Failure.TOO_OFTEN] * (140 - ADDRESS.tries), network
+        assert watched.looked_at == ADDRESS.tries, network
+
+
+async def test_a_sign_in_that_came_to_its_end_is_not_counted(database: Database) -> None:
+    """A whole office signs in from one address, again and again; wrong tries among them stay counted."""
+    desk = Desk(database, needs_second_factor=False)
+    await desk.hired(ADA)
+    wrong = [await sign_in(desk.parts, f"{number}@shop.example", "x", FIREFOX) for number in range(ADDRESS.tries - 1)]
+    found = [await sign_in(desk.parts, ADA, PASSWORD, FIREFOX) for _ in range(2 * PASSWORDS.tries)]
+
+    assert set(wrong) == {Failure.WRONG}
+    assert all(isinstance(each, SignedIn) for each in found)
+    assert await sign_in(desk.parts, ADA, "x", FIREFOX) is Failure.WRONG
+    assert await sign_in(desk.parts, ADA, PASSWORD, FIREFOX) is Failure.TOO_OFTEN
+
+
+async def test_a_password_that_no_second_factor_follows_stays_counted(desk: Desk) -> None:
+    """Whoever has it alone begins no more than ten sign-ins; with the code, each is taken off again."""
+    await desk.hired(ADA)
+    for _ in range(2 * PASSWORDS.tries):
+        desk.clock.at_ms += MINUTE_MS // 2
+        half = await entered(desk)
+        code = await desk.code(half.operator)
+        assert isinstance(await confirm_code(desk.parts, await desk.visitor(half), code, FIREFOX), SignedIn)
+    found = [await sign_in(desk.parts, ADA, PASSWORD, FIREFOX) for _ in range(PASSWORDS.tries + 1)]
+
+    assert [isinstance(each, SignedIn) for each in found] == [True] * PASSWORDS.tries + [False]
+
+
+async def test_few_passwords_wait_to_be_looked_at(desk: Desk) -> None:
+    """The others are told at once to come again, and are not counted. One network leaves places to others."""
+    await desk.hired(ADA)
+    desk.clock.at_ms += MINUTE_MS
+    desk.parts = dataclasses.replace(desk.parts, passwords=(watched := Watched()))
+    crowd = [Browser(f"2001:db8::{number:x}", "") for number in range(30)]
+    crowd += [Browser(f"2001:db8:{number:x}::1", "") for number in range(1, 31)]
+    names = [f"{number}@shop.example" for number in range(len(crowd))]
+    tried = asyncio.gather(*(sign_in(desk.parts, *each) for each in zip(names, names, crowd, strict=True)))
+    await watched.are_many.wait()
+    refused = await sign_in(desk.parts, ADA, PASSWORD, OFFICE)
+    watched.may_look.set()
+    found = await tried
+
+    assert refused is Failure.BUSY
+    assert found[:30] == [Failure.WRONG] * OF_A_NETWORK_MAX + [Failure.BUSY] * (30 - OF_A_NETWORK_MAX)
+    assert found.count(Failure.WRONG) == watched.looked_at == PLACES_MAX
+    assert [await sign_in(desk.parts, ADA, "x", OFFICE) for _ in range(PASSWORDS.tries)].count(Failure.WRONG) == 10
 
 
 async def test_codes_are_guessed_five_times(desk: Desk) -> None:

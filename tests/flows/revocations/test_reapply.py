@@ -148,7 +148,7 @@ async def test_an_account_is_paused_again_whose_pause_was_lost(losing: Losing) -
     """Somebody stopped it for a reason that still holds: nobody has said that it may go on."""
     relay = losing.world.relay
     await pause_account(relay.pauses, relay.revocations, PAUSE)
-    await relay.pauses.remove("gateway")  # as a backup from before has it
+    await relay.pauses.remove("gateway", PAUSE.since_ms)  # as a backup from before has it
     losing.lose()
 
     assert await reapply_revocations(relay) == 1

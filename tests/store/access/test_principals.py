@@ -1,11 +1,15 @@
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 import pytest
 from tests.digests import digests_of
+from tests.store.access.test_credentials import PLAIN
 
 from payrelay.core.access.ownership import ActsFor
 from payrelay.errors import Outdated, StoreError
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.principals import GrandfatherReason, Principals
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.digests.rows import GRANDFATHERED
@@ -121,6 +125,23 @@ async def test_an_operators_decision_ends_a_pair(
 
     assert [(each.principal, each.owner) for each in await principals.grandfathered()] == [("support", "kiosk")]
     assert (await principals.acts_for("web")).all == ({"support"} if is_grouped else frozenset())
+
+
+async def test_a_name_is_a_keys_or_another_principals_also_at_one_moment(
+    principals: Principals, database: Database
+) -> None:
+    """Two commands at once: else a key would have a name of its own that leads to somebody else's things."""
+    credentials = Credentials(database, digests_of(database))
+    for number in range(10):
+        name = f"shop-{number}"
+        key = msgspec.structs.replace(PLAIN, id=f"{number:012d}", principal=name)
+        found = await asyncio.gather(
+            principals.add_name("web", name, now_ms=NOW_MS), credentials.add(key), return_exceptions=True
+        )
+        is_named = found[0] is True
+        assert isinstance(found[1], Outdated) is is_named, found
+
+    assert {each.id for each in await principals.names()}.isdisjoint(await principals.known())
 
 
 async def test_another_name_is_found_by_everyone(principals: Principals, database: Database) -> None:

@@ -4,7 +4,7 @@ import pytest
 from tests.store.conftest import Tamper
 from tests.store.console.samples import acts_of, did, operators_of, with_everything
 
-from payrelay.core.console.sign_in.tries import CODE, PASSWORD, WINDOW_MS
+from payrelay.core.console.sign_in.tries import CODE, PASSWORD, WINDOW_MS, Counted, TryLimit
 from payrelay.errors import StoreError
 from payrelay.store.console.tries import SignInTries
 from payrelay.store.engine.database import Database, Statement, all_rows
@@ -66,23 +66,62 @@ async def test_the_program_itself_can_not_change_the_history(database: Database)
             await database.write(all_rows(Statement(query(text), ())))
 
 
-async def test_tries_are_counted_for_all_processes_and_begin_again_after_a_pause(database: Database) -> None:
-    """Each process counts what the others have counted; whoever waits may try again."""
+CODES, OTHER = Counted(CODE, "opr_1"), Counted(CODE, "opr_2")
+
+
+async def test_tries_are_counted_for_all_processes_and_a_refused_one_prolongs_nothing(database: Database) -> None:
+    """Each process counts what the others have counted. A count is over a while after its first try."""
     one, other = SignInTries(database), SignInTries(database)
-    taken = [await each.take(CODE, "opr_1", 1) for each in (one, other) * 3]
+    taken = [await each.take(1 + n, CODES) for n, each in enumerate((one, other) * 3)]
 
     assert taken == [True] * 5 + [False]
-    assert await one.take(CODE, "opr_2", 1)
-    assert await one.take(PASSWORD, "opr_1", 1)
-    assert not await other.take(CODE, "opr_1", WINDOW_MS)
-    assert await other.take(CODE, "opr_1", 2 * WINDOW_MS)
+    assert await one.take(1, OTHER)
+    assert await one.take(1, Counted(PASSWORD, "opr_1"))
+    assert not await other.take(WINDOW_MS, CODES)
+    assert await other.take(1 + WINDOW_MS, CODES)
+
+
+async def test_nobody_is_kept_out_for_longer_than_a_window(database: Database) -> None:
+    """Whoever goes on trying for hours locks a count again and again; yet each lock ends, and the next try counts."""
+    tries, refused_since, longest_ms = SignInTries(database), None, 0
+    for now_ms in range(0, 8 * WINDOW_MS, 10_000):
+        if await tries.take(now_ms, CODES):
+            refused_since = None
+            continue
+        refused_since = now_ms if refused_since is None else refused_since
+        longest_ms = max(longest_ms, now_ms - refused_since + 10_000)
+
+    assert 0 < longest_ms <= WINDOW_MS
+
+
+async def test_a_try_that_one_count_refuses_is_in_no_other(database: Database) -> None:
+    """A locked name takes nothing from the address of the office in which its owner tries on."""
+    tries, address = SignInTries(database), Counted(TryLimit("address", 6), "office")
+    for _ in range(100):
+        await tries.take(1, address, CODES)
+
+    assert await tries.take(2, address, OTHER)
+    assert not await tries.take(2, address, OTHER)
+
+
+async def test_who_got_in_takes_off_what_was_counted_and_no_more(database: Database) -> None:
+    """Neither tries of a later count, nor more than there are."""
+    tries = SignInTries(database)
+    for _ in range(2):
+        await tries.take(5, CODES)
+    await tries.give_back(CODES, 4)
+    await tries.give_back(CODES, 5)
+    assert [await tries.take(6, CODES) for _ in range(5)] == [True] * 4 + [False]
+    await tries.give_back(CODES, 6, 20)
+
+    assert [await tries.take(7, CODES) for _ in range(6)] == [True] * 5 + [False]
 
 
 async def test_tries_at_one_moment_are_all_counted(database: Database) -> None:
     """A thousand guesses at once are not one guess."""
     tries = SignInTries(database)
-    taken = await asyncio.gather(*(tries.take(CODE, "opr_1", 1) for _ in range(12)))
+    taken = await asyncio.gather(*(tries.take(1, CODES) for _ in range(12)))
 
     assert sum(taken) == CODE.tries
-    await tries.forget(CODE, "opr_1")
-    assert await tries.take(CODE, "opr_1", 2)
+    await tries.forget(CODES)
+    assert await tries.take(2, CODES)

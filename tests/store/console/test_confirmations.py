@@ -6,12 +6,17 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.databases import sqlite_url
-from tests.store.console.samples import CONFIRMATION, acts_of, confirmations_of, did
+from tests.store.console.samples import ADA, CONFIRMATION, SESSION, acts_of, confirmations_of, did, operators_of
 
 from payrelay.clock import Clock
 from payrelay.core.console.confirmations import SHOWN_MS, ConfirmationState, next_of_confirmation
-from payrelay.core.console.roles import Act
+from payrelay.core.console.roles import Act, Role
+from payrelay.errors import Refusal
+from payrelay.flows.console.parts import next_of
 from payrelay.store import open_database
+from payrelay.store.console.acts import SESSION_OVER
+from payrelay.store.console.confirmations import PROPOSER_LOST_ROLE
+from payrelay.store.console.operators import OperatorChange
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 
@@ -59,6 +64,37 @@ async def test_a_line_that_nobody_saw_keeps_the_step_from_being_made(database: D
     assert await acts.write_line(did(act=Act.ADD_NOTE, subject=SUBJECT), 1) is None
     assert await confirmations.get("cnf_1") == CONFIRMATION
     assert await confirmations.change(BEGUN, did(act=Act.REFUND, subject=SUBJECT), seen=2) is not None
+
+
+async def test_who_proposed_and_who_confirms_may_do_it_at_that_moment(database: Database) -> None:
+    """Whoever lost the role, or the session, since the page was shown does nothing; nor does a proposal of theirs."""
+    operators, confirmations = operators_of(database), confirmations_of(database)
+    bob = msgspec.structs.replace(ADA, id="opr_2", email="bob@shop.example", provider_subject=None)
+    their = msgspec.structs.replace(SESSION, id="ses_2", operator_id=bob.id, token_hash="t")
+    for operator, session in ((ADA, SESSION), (bob, their)):
+        await operators.carry_out(OperatorChange(at_ms=1, act=did(), added=operator, session=session))
+    await confirmations.add(CONFIRMATION)
+    proposed = next_of_confirmation(CONFIRMATION, 20, state=ConfirmationState.PROPOSED, proposed_by=ADA.id)
+    line = did(20, act=Act.PROPOSE, subject=SUBJECT, operator_id=ADA.id, session_id=SESSION.id)
+    stored = await confirmations.change(proposed, line, seen=0)
+    assert stored is not None
+    begun = next_of_confirmation(stored, 21, state=ConfirmationState.BEGUN, confirmed_by=bob.id)
+    confirms = did(21, act=Act.REFUND, subject=SUBJECT, operator_id=bob.id, session_id=their.id)
+    lines = len(await acts_of(database).before(None, 100))
+    refused = []
+    for role, whose, ended in ((Role.SUPPORT, ADA, None), (Role.SUPPORT, bob, None), (Role.ADMIN, bob, their.id)):
+        before = await operators.get(whose.id)
+        assert before is not None
+        lesser = next_of(before, 22, role=role)
+        await operators.carry_out(OperatorChange(at_ms=22, act=did(), changed=lesser, ends_session=ended))
+        with pytest.raises(Refusal) as refusal:
+            await confirmations.change(begun, confirms, seen=stored.act)
+        refused.append(refusal.value.msg)
+        await operators.carry_out(OperatorChange(at_ms=23, act=did(), changed=next_of(lesser, 23, role=Role.ADMIN)))
+
+    assert refused == [PROPOSER_LOST_ROLE, "the role support may not do this: refund", SESSION_OVER]
+    assert len(await acts_of(database).before(None, 100)) == lines + 6
+    assert await confirmations.get("cnf_1") == stored
 
 
 async def test_only_what_waits_for_a_second_person_is_listed(database: Database) -> None:

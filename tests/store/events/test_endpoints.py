@@ -11,8 +11,9 @@ from payrelay.core.events.delivery import DeliveryState, Endpoint, EndpointState
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.core.secret import Secret
 from payrelay.errors import StoreUnusable
+from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.digests.rows import RowKey
-from payrelay.store.engine.database import Database, Statement, T, Unit, all_rows
+from payrelay.store.engine.database import Database, Statement, T, Unit, all_rows, count_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -99,6 +100,67 @@ async def test_a_secret_lies_sealed_and_bound_to_its_row(endpoints: Endpoints, d
     assert all(b"CANARY" not in sealed for sealed in await database.write(move()))
     with pytest.raises(StoreUnusable):
         await endpoints.target(endpoint(2).id)
+
+
+async def test_an_address_lies_sealed_and_equal_ones_of_one_principal_have_one_hash(
+    endpoints: Endpoints, database: Database
+) -> None:
+    """Its path is often a secret: who reads the file, or a backup of it, neither sees it nor can guess it."""
+    url = "https://shop.example/hooks/CANARY?token=CANARY"
+    for number, principal in enumerate(("shop", "shop", "other")):
+        await endpoints.add(endpoint(number, url=url, principal=principal, label=None), SECRET)
+    await endpoints.add(endpoint(3, url=f"{url}2", label=None), SECRET)
+    [stop] = [await endpoints.target(endpoint(0).id)]
+    assert stop is not None
+    await endpoints.change(endpoint(1, url=url, label="CHANGED"), was=EndpointState.ACTIVE)
+    await endpoints.rotate(endpoint(2).id, SECRET, older_ends_at_ms=2, now_ms=1)
+    rows = await database.read(all_rows(Statement(query("SELECT * FROM endpoints ORDER BY id"), ())))
+    hashes = await database.read(all_rows(Statement(query("SELECT url_hash FROM endpoints ORDER BY id"), ())))
+
+    assert len(rows) == 4
+    assert "CANARY" not in repr(rows)
+    assert hashes[0] == hashes[1] == (stop.url_hash,)
+    assert len(set(hashes)) == 3
+    assert [one.url for one in await endpoints.list(SHOP)] == [url, url, f"{url}2"]
+    assert [repr(one).count("CANARY") for one in await endpoints.list_all()] == [0] * 4
+
+
+async def test_an_address_that_is_not_the_row_s_newest_is_none(endpoints: Endpoints, database: Database) -> None:
+    """Another row's, an older one of this row, or no sealed value: events would go there, signed with the secret.
+
+    The row counts as not existing, and is an alert. The digest covers the hash of the newest address.
+    """
+    await endpoints.add(endpoint(1), SECRET)
+    await endpoints.add(endpoint(2, url="https://evil.example/"), SECRET)
+    read = Statement(query("SELECT sealed_url FROM endpoints ORDER BY id"), ())
+    [older], [foreign] = await database.read(all_rows(read))
+    await endpoints.change(endpoint(1, url="https://shop.example/new"), was=EndpointState.ACTIVE)
+    for put in (older, foreign, b"\0"):
+        text = query("UPDATE endpoints SET sealed_url = $1 WHERE id = $2")
+        await database.write(count_rows(Statement(text, (put, endpoint(1).id), is_whole=True)))
+        assert await endpoints.target(endpoint(1).id) is None
+        assert [one.id for one in await endpoints.list_all()] == [endpoint(2).id]
+    due = await Alerts(database, AlertSubject.ROW).lease_due(2**60, leased_until_ms=2**61, limit=10)
+
+    assert [alert.subject_id for alert in due] == [f"endpoints/{endpoint(1).id}"]
+
+
+async def test_a_failure_at_an_address_that_was_replaced_counts_for_nothing(
+    endpoints: Endpoints, database: Database
+) -> None:
+    """Its owner has just named another one: that one neither fails nor is stopped by what happened at the first."""
+    await endpoints.add(endpoint(1), SECRET)
+    deliveries = await queued(database, "a")
+    target = await endpoints.target(endpoint(1).id)
+    assert target is not None
+    [lease] = await deliveries.lease_due(endpoint(1).id, 10, leased_until_ms=100, limit=9)
+    moved = endpoint(1, url="https://shop.example/new")
+    await endpoints.change(moved, was=EndpointState.ACTIVE)
+    failure = FailedDelivery(lease=lease, status=500, words="x", next_try_ms=500, url_hash=target.url_hash)
+    await deliveries.failed(failure, now_ms=20, deferred_until_ms=90)
+
+    assert await endpoints.stop(endpoint(1).id, "why", 21, url_hash=target.url_hash) is None
+    assert await endpoints.get(endpoint(1).id) == moved
 
 
 async def test_a_rotation_keeps_one_secret_before(endpoints: Endpoints) -> None:

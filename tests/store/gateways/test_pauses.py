@@ -23,11 +23,14 @@ async def test_the_first_pause_stands(database: Database) -> None:
 
 
 async def test_a_pause_ends_once(database: Database) -> None:
-    """The account can be paused again afterwards."""
+    """The account can be paused again afterwards; whoever decided about the pause before doesn't end this one."""
     pauses = Pauses(database)
     await pauses.add(PAUSE)
 
-    assert await pauses.remove("gateway")
-    assert not await pauses.remove("gateway")
+    assert await pauses.remove("gateway", PAUSE.since_ms)
+    assert not await pauses.remove("gateway", PAUSE.since_ms)
     assert await pauses.list() == []
-    assert await pauses.add(PAUSE)
+    anew = msgspec.structs.replace(PAUSE, since_ms=2_000)
+    assert await pauses.add(anew)
+    assert not await pauses.remove("gateway", PAUSE.since_ms)
+    assert await pauses.list() == [anew]

@@ -7,9 +7,9 @@ out by failing on their network.
 from typing import Final
 
 from payrelay.api.auth.quota import Windows
-from payrelay.api.connections.connection import network_of
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Rate
+from payrelay.core.access.networks import network_of
 
 FAILURES: Final = Rate(count=20, window_s=60)
 """A person who mistypes a key needs a few; a program that guesses keys needs millions."""

@@ -25,7 +25,6 @@ async def limit_connections(
     connections: OpenConnections,
     sockets: AcceptedSockets,
     *,
-    places: int,
     note: Note,
 ) -> None:
     """Looks, and closes, until it is cancelled.
@@ -33,7 +32,6 @@ async def limit_connections(
     Args:
         connections: what is known of the connections.
         sockets: those of the server.
-        places: how many connections the server serves at once.
         note: is told why connections were closed, whose they were, and how many.
     """
     time_s = asyncio.get_running_loop().time
@@ -41,7 +39,7 @@ async def limit_connections(
         began_s = time_s()
         with suppress(OSError):  # the process has no file left: the next look may find one
             _close_some(connections, sockets, note)
-        is_crowded = connections.count * 2 >= places
+        is_crowded = connections.count * 2 >= connections.limits.places
         await asyncio.sleep(max(CROWDED_EVERY_S, REST * (time_s() - began_s)))
         if not is_crowded:
             with suppress(TimeoutError):

@@ -11,7 +11,7 @@ Rules:
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -50,8 +50,9 @@ class ClosingReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConnectionLimits:
-    """The limits of one service; times in seconds, sizes in bytes."""
+    """The limits of one address that listens, which serves ``places`` connections; times in seconds, sizes in bytes."""
 
+    places: int = 4096
     address_connections_max: int = ADDRESS_CONNECTIONS_MAX
     principal_connections_max: int = PRINCIPAL_CONNECTIONS_MAX
     strangers_max: int = 4096 // STRANGERS_PART
@@ -77,9 +78,21 @@ def limits_within(connections: int, *, address_max: int, principal_max: int) -> 
     is_wanted = principal_max > PRINCIPAL_CONNECTIONS_MAX
     of_principal = max(part, connections - connections // LEFT_TO_OTHERS_PART) if is_wanted else part
     return ConnectionLimits(
+        places=connections,
         address_connections_max=min(address_max, part),
         principal_connections_max=min(principal_max, of_principal),
         strangers_max=min(STRANGERS_MAX, connections // STRANGERS_PART),
+    )
+
+
+def limits_beside(limits: ConnectionLimits, places: int) -> ConnectionLimits:
+    """Gives the limits of an address beside the API's; nobody shows a credential of the API there."""
+    few = limits_within(places, address_max=limits.address_connections_max, principal_max=ONE_OWNER_MIN)
+    return replace(
+        limits,
+        places=places,
+        address_connections_max=few.address_connections_max,
+        strangers_max=few.strangers_max,
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from payrelay.api.connections.connection import Connection, ConnectionOwner, Peer, owner_at
-from payrelay.api.connections.limits import Closing, ConnectionLimits, closings
+from payrelay.api.connections.limits import Closing, ConnectionLimits, closings, limits_beside
 from payrelay.api.connections.shares import Share
 from payrelay.api.connections.sockets import SocketState
 from payrelay.clock import Clock
@@ -46,6 +46,10 @@ class OpenConnections:
         """Bytes of answers since the last look, most of which are usually read at once."""
         self._looked_s = 0.0
 
+    def beside(self, places: int, is_proxy: Callable[[str], bool]) -> "OpenConnections":
+        """Makes those of another address of this process, with so many places."""
+        return OpenConnections(limits_beside(self.limits, places), self._clock, is_proxy)
+
     @property
     def count(self) -> int:
         """How many connections are known."""
@@ -58,6 +62,7 @@ class OpenConnections:
             connection.owner = owner_at(client)
         connection.active_s = self._clock.boot_s()
         connection.under_way += 1
+        connection.answer_bytes = 0
         return connection
 
     def admit(self, connection: Connection, shares: tuple[Share, ...]) -> None:
@@ -75,11 +80,13 @@ class OpenConnections:
                 msg = f"{most} requests of {share.whose} are under way already"
                 raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=RETRY_AFTER_S, headers=CLOSE)
 
+    def show_credential(self, connection: Connection, name: str) -> None:
+        """Notes that a connection is no stranger's, where the process counts the requests of nobody."""
+        connection.owner = ConnectionOwner(name, is_principal=True)
+
     def end(self, connection: Connection, size: int, shares: tuple[Share, ...]) -> None:
         """Notes that a request has its answer of ``size`` bytes; it has ``shares`` where it was admitted."""
-        connection.active_s = self._clock.boot_s()
-        connection.under_way -= 1
-        connection.unread_bytes += size
+        connection.note_answer(size, self._clock.boot_s())
         for share in shares:
             self._under_way[share.name] -= 1
             if not self._under_way[share.name]:

@@ -10,6 +10,11 @@ from payrelay.runtime.held_responses import WAITERS_MAX
 CONNECTIONS_MAX: Final = 16_384
 """Connections at once, so that thousands of phones can follow their payments; further ones wait in the backlog until
 one closes."""
+CONNECTIONS_BESIDE_MAX: Final = 512
+"""Connections at once on each address beside the API's, where collectors and a few people come. With fewer, a flood
+would fill all places between two looks at the connections."""
+ADDRESSES_BESIDE: Final = 2
+"""The metrics' own address, and the console's."""
 FILES_RESERVED: Final = 256
 """Open files that are reserved for the store, the gateway and the log, however many clients connect."""
 CONNECTIONS_MIN: Final = 64
@@ -31,7 +36,7 @@ def raise_files_max() -> None:
     Most systems start a process with 1,024 and allow it far more: they wait for it to ask.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(CONNECTIONS_MAX + FILES_RESERVED, _at_most(hard))
+    wanted = min(CONNECTIONS_MAX + ADDRESSES_BESIDE * CONNECTIONS_BESIDE_MAX + FILES_RESERVED, _at_most(hard))
     if _at_most(soft) < wanted:
         with suppress(OSError, ValueError):  # some systems allow less than they say
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
@@ -44,6 +49,15 @@ def _at_most(limit: int) -> int:
 def connections_max(files: int) -> int:
     """Gives how many connections are served at once by a process that may open so many files."""
     return max(CONNECTIONS_MIN, min(CONNECTIONS_MAX, files - FILES_RESERVED))
+
+
+def connections_beside_max(files: int) -> int:
+    """Gives how many connections each address beside the API's serves at once.
+
+    Where the process may open fewer files than it wants, these few come out of what is reserved.
+    """
+    spare = files - FILES_RESERVED - CONNECTIONS_MAX
+    return max(CONNECTIONS_MIN, min(CONNECTIONS_BESIDE_MAX, spare // ADDRESSES_BESIDE))
 
 
 def followers_max(files: int) -> int:

@@ -14,8 +14,6 @@ from payrelay.api.http.visit import Visit
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer
 from payrelay.errors import Code
 
-PIECE_S: Final = 10.0
-"""How long a client may leave a piece of a page untaken; one that reads nothing loses its stream."""
 _NAMES_MAX: Final = 64
 """More names of headers than answers have."""
 _FIXED: Final = (
@@ -88,11 +86,9 @@ async def send_pieces(
     status: int,
     headers: list[tuple[bytes, bytes]],
     pieces: AsyncGenerator[bytes, None],
-    *,
-    piece_s: float = PIECE_S,
 ) -> None:
-    """Sends a page piece by piece, until it ends, the client disconnects, or takes none for ``piece_s``."""
-    sending = asyncio.ensure_future(_send_pieces(send, status, headers, pieces, piece_s))
+    """Sends a page piece by piece, until it ends or the client disconnects; a client that reads nothing is closed."""
+    sending = asyncio.ensure_future(_send_pieces(send, status, headers, pieces))
     leaving = asyncio.ensure_future(disconnected(receive))
     try:
         await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -100,19 +96,17 @@ async def send_pieces(
         for task in (sending, leaving):
             task.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
-        with suppress(asyncio.CancelledError, OSError, RuntimeError, TimeoutError):
+        with suppress(asyncio.CancelledError, OSError, RuntimeError):
             await sending
 
 
 async def _send_pieces(
-    send: Send, status: int, headers: list[tuple[bytes, bytes]], pieces: AsyncGenerator[bytes, None], piece_s: float
+    send: Send, status: int, headers: list[tuple[bytes, bytes]], pieces: AsyncGenerator[bytes, None]
 ) -> None:
     async with aclosing(pieces) as opened:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         async for piece in opened:
-            # Not wait_for: it loses a cancellation that comes as the piece is taken.
-            async with asyncio.timeout(piece_s):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

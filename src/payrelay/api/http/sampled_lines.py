@@ -5,6 +5,7 @@ answer. Each interval begins anew. The metrics count every request.
 """
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
@@ -40,7 +41,7 @@ class SampledLines:
     """Says which lines are logged, and logs the number of the others."""
 
     def __init__(self, log: FilteringBoundLogger) -> None:
-        self._log = log
+        self.log = log
         self._counts: dict[LineKind, int] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -62,37 +63,42 @@ class SampledLines:
         counts, self._counts = self._counts, {}
         for kind, count in counts.items():
             if count > LINES_OF_A_KIND:
-                self._log.warning("lines_left_out", count=count - LINES_OF_A_KIND, **kind._asdict())
+                self.log.warning("lines_left_out", count=count - LINES_OF_A_KIND, **kind._asdict())
 
 
-class RequestLines:
-    """Counts and logs what was answered, and which connections were closed."""
+class RequestLines(SampledLines):
+    """Logs what was answered, and which connections were closed.
 
-    def __init__(self, log: FilteringBoundLogger, metrics: Metrics) -> None:
-        self._log = log
+    Args:
+        log: gets the lines.
+        count_closed: is told how many connections were closed, and why.
+        metrics: count what was answered; None for a program without such metrics.
+    """
+
+    def __init__(
+        self, log: FilteringBoundLogger, count_closed: Callable[[str, int], None], metrics: Metrics | None = None
+    ) -> None:
+        super().__init__(log)
         self._write = request_writer(log)
+        self._count_closed = count_closed
         self._metrics = metrics
-        self._sampled = SampledLines(log)
 
     def answered(self, visit: Visit, answer: Answer | PlainAnswer, duration_s: float) -> None:
         """Counts a request that has its answer, and logs it unless there are too many of its kind."""
         record = visit.log_record
         note_answer(record, answer, duration_s)
-        self._metrics.seen(record.route, record.method, record.status, duration_s, is_replayed=record.is_replayed)
-        self._metrics.answered(record.principal, record.status, record.code)
+        if self._metrics is not None:
+            self._metrics.seen(record.route, record.method, record.status, duration_s, is_replayed=record.is_replayed)
+            self._metrics.answered(record.principal, record.status, record.code)
         kind = _kind(visit)
-        if kind is None or self._sampled.takes(kind):
+        if kind is None or self.takes(kind):
             self._write(record)
 
     def closed(self, reason: str, owner: str, count: int) -> None:
         """Counts and logs connections of an address or a principal that were closed to keep to the limits."""
-        self._metrics.connections_closed(reason, count)
-        if self._sampled.takes(LineKind("connections_closed", owner, reason=reason)):
-            self._log.warning("connections_closed", reason=reason, owner=owner, count=count)
-
-    def log_counts(self) -> None:
-        """Logs how many lines were left out; called when the last request has ended."""
-        self._sampled.log_counts()
+        self._count_closed(reason, count)
+        if self.takes(LineKind("connections_closed", owner, reason=reason)):
+            self.log.warning("connections_closed", reason=reason, owner=owner, count=count)
 
 
 def _kind(visit: Visit) -> LineKind | None:

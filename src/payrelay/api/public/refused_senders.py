@@ -6,7 +6,7 @@ secret is wrong.
 
 from typing import Final
 
-from payrelay.api.connections.connection import network_of
+from payrelay.core.access.networks import network_of
 from payrelay.core.payments.schedules import DAY_MS
 
 OF_AN_ADDRESS_MAX: Final = 30

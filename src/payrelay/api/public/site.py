@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from payrelay.api.http.incoming_request import Network, Networks, Receive, Scope, Send, peer_of
+from payrelay.api.http.incoming_request import Network, Networks
 from payrelay.api.http.outgoing import PlainAnswer, plain_answer
 from payrelay.api.http.visit import Visit
 from payrelay.api.metrics.counters import CONTENT_TYPE
@@ -44,31 +44,25 @@ class MetricsText(Protocol):
         """Gives all metrics in Prometheus' text format."""
 
 
-class MetricsAddress:
-    """The ASGI callable of that address: ``/metrics``, and nothing else.
+class MetricsPage:
+    """What answers on the metrics' own address: ``/metrics``, and nothing else.
 
     Args:
         exposition: writes the metrics.
-        networks: the networks that may read them; all where none is given. No proxy is believed.
+        networks: the networks that may read them; all where none is given.
     """
 
     def __init__(self, exposition: MetricsText, networks: tuple[Network, ...]) -> None:
         self._exposition = exposition
         self._networks = Networks(networks)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
-        """Answers one request."""
-        is_allowed = not self._networks or self._networks.has(peer_of(scope))
-        is_found = is_allowed and scope["path"] == METRICS_PATH and scope["method"] in _READING
-        body = await self._exposition.text() if is_found else b""
-        headers = [
-            (b"content-type", CONTENT_TYPE.encode()),
-            (b"cache-control", b"no-store"),
-            (b"server", b"payrelay"),
-            (b"content-length", b"%d" % len(body)),
-        ]
-        await send({"type": "http.response.start", "status": 200 if is_found else 404, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+    async def answered(self, visit: Visit) -> PlainAnswer:
+        """Gives the metrics, or 404 without a body."""
+        is_allowed = not self._networks or self._networks.has(visit.log_record.client)
+        if not is_allowed or visit.scope["path"] != METRICS_PATH or visit.scope["method"] not in _READING:
+            return PlainAnswer(http_status=HTTPStatus.NOT_FOUND, body=b"", raw_headers=((b"server", b"payrelay"),))
+        visit.log_record.route = METRICS_PATH
+        return plain_answer(await self._exposition.text(), CONTENT_TYPE, "no-store")
 
 
 class FurtherPages(Protocol):

@@ -2,7 +2,7 @@
 
 import stat
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from payrelay.flows.operators.inspect_database import (
     is_file_left,
     last_notification_ms,
     undecided_in_words,
+    unverified_in_words,
 )
 from payrelay.flows.operators.pause_account import in_words
 from payrelay.gateways.gateway import CheckResult, Gateway
@@ -69,6 +70,16 @@ def _not_ready(error: DatabaseNotReady) -> CheckResult:
     """A missing database is made at the first start; an old one ends the start."""
     is_missing = isinstance(error, DatabaseMissing)
     return CheckResult(subject="database", is_right=is_missing, is_warning=is_missing, text=str(error))
+
+
+def of_way(settings: Settings) -> Iterator[CheckResult]:
+    """Checks whether somebody on the way to PostgreSQL could pose as it; says nothing of a URL that can't be read."""
+    text = None
+    if settings.embedded_path is None:
+        with suppress(SettingsError):
+            text = unverified_in_words(settings.database_url.reveal())
+    if text is not None:
+        yield CheckResult(subject="way to the database", is_right=True, is_warning=True, text=text)
 
 
 def of_files(path: Path | None) -> Iterator[CheckResult]:

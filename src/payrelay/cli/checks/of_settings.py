@@ -2,12 +2,13 @@
 
 import platform
 import shutil
+from collections.abc import Iterator
 
 from payrelay.cli.checks.of_python import of_python
 from payrelay.cli.checks.public_address import PublicAddressState, try_public_address
 from payrelay.errors import SettingsError
 from payrelay.gateways.gateway import CheckResult
-from payrelay.settings import Settings, require_serving
+from payrelay.settings import Settings, is_secure, require_serving
 
 
 async def of_settings(settings: Settings) -> list[CheckResult]:
@@ -17,7 +18,8 @@ async def of_settings(settings: Settings) -> list[CheckResult]:
     """
     python = of_python(platform.python_implementation(), platform.python_version())
     program = () if settings.alert_command is None else (_of_alert_command(settings.alert_command[0]),)
-    return [_of_serving(settings), python, _of_alerts(settings), *program, await _of_public_url(settings.public_url)]
+    public = await _of_public_url(settings.public_url)
+    return [_of_serving(settings), python, _of_alerts(settings), *program, public, *_of_console(settings)]
 
 
 def _of_serving(settings: Settings) -> CheckResult:
@@ -37,6 +39,17 @@ def _of_alerts(settings: Settings) -> CheckResult:
         return CheckResult(subject="alerts", is_right=True, text=f"operators are told by {' and '.join(set_names)}")
     text = f"neither {names[0]} nor {names[1]} is set: what needs an operator is only written to the log"
     return CheckResult(subject="alerts", is_right=True, is_warning=True, text=text)
+
+
+def _of_console(settings: Settings) -> Iterator[CheckResult]:
+    """Warns where operators come through a proxy that isn't trusted. Payrelay speaks no https, so there is a proxy."""
+    if settings.console.enabled and is_secure(settings.console.public_url) and not settings.trusted_proxies:
+        text = (
+            f"{settings.console.public_url} is behind a proxy, and PAYRELAY_TRUSTED_PROXIES names none: all operators"
+            " count as one address, so whoever guesses passwords keeps them all out, and their sessions show the"
+            " proxy's address"
+        )
+        yield CheckResult(subject="console", is_right=True, is_warning=True, text=text)
 
 
 def _of_alert_command(program: str) -> CheckResult:

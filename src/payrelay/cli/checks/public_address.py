@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from payrelay.core.events.destinations import is_public, literal_of
+from payrelay.core.events.destinations import literal_of
+from payrelay.core.events.public_addresses import is_public
 
 TRIED_FOR_S: Final = 5.0
 """How long the address may take, from the look-up of its name to the answer."""

@@ -32,7 +32,7 @@ async def target_page(
     With ``may_insist`` the form of a refund asks whether it is to be made all the same.
     """
     role = asked.visited.operator.role
-    study = await study_target(asked.parts, asked.site.relay, target)
+    study = await study_target(asked.parts, asked.site.relay, asked.actor, target)
     return asked.page(
         "act_target.html",
         status=200 if refusal is None else MEANINGS[refusal.code].http_status,

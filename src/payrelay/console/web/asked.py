@@ -92,7 +92,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def actor(self) -> Actor:
         """Who acts."""
-        return acting(self.visited.operator)
+        return acting(*self.visited)
 
     @property
     def next(self) -> str:

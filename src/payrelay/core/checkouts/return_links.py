@@ -10,6 +10,8 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+from payrelay.core.events import public_addresses
+
 LINK_LENGTH_MAX: Final = 1_000
 _ANY: Final = "*"
 _WEB: Final = frozenset({"http", "https"})
@@ -136,10 +138,9 @@ def _host_of(netloc: str, scheme: str) -> str:
 def is_near(host: str) -> bool:
     """True for the number of a machine on a private network, this one included."""
     try:
-        address = ipaddress.ip_address(host)
+        return public_addresses.is_near(ipaddress.ip_address(host))
     except ValueError:
         return False
-    return address.is_private and not address.is_unspecified
 
 
 def _is_this_machine(host: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.console.roles import Act, Role
+from payrelay.core.console.roles import Act, Role, may
 
 TOKEN_BYTES: Final = 32
 EMAIL_LENGTH_MAX: Final = 254
@@ -106,6 +106,11 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
         return f"Operator({self.id!r}, {self.role!r}, {self.state!r})"
 
     @property
+    def lets_in(self) -> tuple[str | None, ...]:
+        """What decides whether somebody gets in as this operator, and what they have to show."""
+        return (self.state, self.password_hash, self.second_factor, self.provider_subject)
+
+    @property
     def has_totp(self) -> bool:
         """True where the codes of an authenticator app count."""
         return self.second_factor in {SecondFactor.TOTP, SecondFactor.EITHER}
@@ -167,6 +172,8 @@ class NewAct(msgspec.Struct, frozen=True, kw_only=True):
         subject: what it was done to, such as an operator's id.
         reason: why, in the operator's words; empty where nobody is asked.
         details: what else must be known, as a text such as ``role viewer, was admin``.
+        session_id: the session in which it is done, which has to go on then; empty for a command, and while somebody
+            gets in. The history doesn't keep it.
     """
 
     at_ms: int
@@ -176,6 +183,7 @@ class NewAct(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     reason: str = ""
     details: str = ""
+    session_id: str = ""
 
 
 class OperatorAct(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,3 +263,13 @@ def is_live(session: ConsoleSession, operator: Operator, now_ms: int) -> bool:
         and now_ms < session.ends_at_ms
         and now_ms - session.seen_at_ms < IDLE_MS
     )
+
+
+def may_still(operator: Operator | None, act: Act) -> bool:
+    """True where an operator, as the store has them now, can sign in and has a role that allows this."""
+    return operator is not None and operator.state is OperatorState.ACTIVE and may(operator.role, act)
+
+
+def is_active_admin(operator: Operator) -> bool:
+    """True for an administrator who can sign in, and let others in."""
+    return operator.role is Role.ADMIN and operator.state is OperatorState.ACTIVE

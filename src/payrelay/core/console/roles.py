@@ -1,6 +1,6 @@
-"""Roles, and what each may do: one table, which the pages and the commands ask.
+"""Roles, what each may do, and what each sees: two tables, which the pages and the commands ask.
 
-To be changed together: ``MAY`` and the table in ``docs/console.md``; a test compares them.
+To be changed together: ``MAY``, ``SEES`` and the tables in ``docs/console.md``; tests compare them.
 """
 
 from collections.abc import Mapping
@@ -35,8 +35,6 @@ class Act(StrEnum):
     END_OWN_SESSION = "end_own_session"
     LOOK = "look"
     """Finds orders and payments by their ids, and opens them."""
-    LOOK_AT_CUSTOMERS = "look_at_customers"
-    """Finds payments by what names a customer, and sees that on a page."""
     ASK_GATEWAY = "ask_gateway"
     """Asks the gateway what it has of an order now, which takes a call of the account's budget."""
     ASSIGN_CASE = "assign_case"
@@ -89,6 +87,14 @@ TO_CONFIRM: Final = (
 )
 """What is done only after a page has shown what it does, and to what."""
 
+SHOWN_AGAIN: Final = frozenset(
+    {
+        *(Act.REFUND, Act.ERASE_CUSTOMER, Act.REVOKE_KEY, Act.REPLAY_EVENT, Act.SEND_TEST_EVENT),
+        *(Act.ADD_OPERATOR, Act.CHANGE_ROLE, Act.DISABLE_OPERATOR, Act.RESET_PASSWORD),
+    }
+)
+"""What is done only shortly after the operator has shown the second factor; small refunds may be left out."""
+
 HAVE_OWN_LINE: Final = frozenset({Act.CLOSE_DIFFERENCE, Act.CLOSE_DAY})
 """Of these, those whose line is stored with the change itself; that they were confirmed is a line before it."""
 
@@ -100,7 +106,7 @@ _EVERYBODY: Final = frozenset(
     }
 )
 _SUPPORT: Final = _EVERYBODY | {
-    *(Act.LOOK_AT_CUSTOMERS, Act.ASSIGN_CASE, Act.ADD_NOTE),
+    *(Act.ASSIGN_CASE, Act.ADD_NOTE),
     *(Act.CONFIRM, Act.PROPOSE, Act.WITHDRAW, Act.REPLAY_NOTIFICATION),
 }
 _OPERATOR: Final = _SUPPORT | {
@@ -122,6 +128,38 @@ MAY: Final[Mapping[Role, frozenset[Act]]] = MappingProxyType(
 """What each role may do."""
 
 
+class Field(StrEnum):
+    """What is stored, may be shown, and isn't shown to every role. Whoever sees one may find by it, too."""
+
+    IDEMPOTENCY_KEY = "idempotency_key"
+    """A client chooses it, and may put a customer's name into it."""
+    CUSTOMER = "customer"
+    """The label of a stored customer, and the client's reference for the customer; the handle names nobody."""
+    CARD = "card"
+    """The kind, the last four digits and the expiry."""
+    WORDS = "words"
+    """What operators wrote: notes and reasons, and what else they filled in. They may name a customer."""
+    ENDPOINT_ADDRESS = "endpoint_address"
+    """Behind the host: whoever knows path and query may send events there."""
+
+
+_SEEN_BY_SUPPORT: Final = frozenset({Field.IDEMPOTENCY_KEY, Field.CUSTOMER, Field.CARD, Field.WORDS})
+SEES: Final[Mapping[Role, frozenset[Field]]] = MappingProxyType(
+    {
+        Role.VIEWER: frozenset(),
+        Role.SUPPORT: _SEEN_BY_SUPPORT,
+        Role.OPERATOR: _SEEN_BY_SUPPORT | {Field.ENDPOINT_ADDRESS},
+        Role.ADMIN: frozenset(Field),
+    }
+)
+"""What each role sees on every page, in every table that is saved and on every live page."""
+
+
 def may(role: Role, act: Act) -> bool:
     """Tells whether a role may do something."""
     return act in MAY[role]
+
+
+def sees(role: Role, field: Field) -> bool:
+    """Tells whether a role is shown something, and finds by it."""
+    return field in SEES[role]

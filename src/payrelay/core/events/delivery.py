@@ -9,11 +9,13 @@ from datetime import UTC
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 
 from payrelay.core.events.event import TYPES
 from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
+from payrelay.core.secret import MaskedRepr
 
 DELAYS_MS: Final = (
     5_000,
@@ -106,13 +108,13 @@ def pattern_of(text: str) -> Pattern:
     raise PatternError(f"must be *, one of {nouns}, or a type of event such as operation.succeeded")
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+class Endpoint(MaskedRepr, frozen=True, kw_only=True):
     """An address to which events are sent.
 
     Attributes:
         id: ``end_…``.
         account, merchant, principal: the owner who registered it, and whose events it gets.
-        url: the address; only its host is ever logged.
+        url: the address, whose path may be a secret; only its host is ever logged.
         types: patterns; see ``pattern_of``.
         label: free text for people.
         state: whether events are sent.
@@ -137,6 +139,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     deferred_until_ms: int
     created_at_ms: int
     updated_at_ms: int
+
+    @property
+    def host(self) -> str:
+        """The part of the address that is no secret."""
+        return urlsplit(self.url).hostname or ""
 
     def wants(self, type_: str) -> bool:
         """True where an event of this type is sent to the endpoint."""

@@ -1,7 +1,7 @@
-"""Where events may be sent: public addresses over https, and whatever else the operator allows by name.
+"""Where Payrelay calls addresses that others name: public ones over https, and whatever the operator allows by name.
 
 A client that registers an address makes Payrelay call it, from inside the operator's network. So Payrelay calls no
-private address, and no name that leads to one, unless the name or the network is allowed.
+private address, no name that leads to one, and no port but some, unless the name or the network is allowed.
 """
 
 import ipaddress
@@ -13,29 +13,32 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from payrelay.core.events.delivery import URL_LENGTH_MAX
+from payrelay.core.events.public_addresses import Address, is_public
 
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _name: Final = re.compile(
     r"(?=.{1,253}\Z)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 ).fullmatch
-_PROTOCOLS: Final = ipaddress.IPv4Network("192.0.0.0/24")
-"""For protocols of the IETF (RFC 6890). Python before 3.11.10 and 3.12.4 calls most of it public (CVE-2024-4032)."""
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-_NAT64_LOCAL: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
-_IPV4_BITS: Final = 0xFFFFFFFF
+_host_and_port: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:]+)(:[0-9]{0,5})?").fullmatch
+"""Whatever else stands there, such as text behind a bracket or a scope, is read differently by different readers."""
+HTTPS_PORT: Final = 443
+_USUAL_PORTS: Final = {"http": 80, "https": HTTPS_PORT}
 
 
 class DestinationError(ValueError):
-    """Events may not be sent to the address; the message says why and fits behind the field's name."""
+    """The address may not be called; the message says why and fits behind the field's name."""
 
 
 class AllowedDestinations(msgspec.Struct, frozen=True):
-    """Hosts and networks that are allowed beside public addresses over https."""
+    """Hosts and networks that are allowed beside public addresses over https, each at any port.
+
+    ``ports`` are those at which public addresses are called.
+    """
 
     names: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
+    ports: frozenset[int] = frozenset({HTTPS_PORT})
 
     def has(self, host: str, address: Address | None) -> bool:
         """True where the host is allowed by its name, or the address by its network."""
@@ -58,7 +61,7 @@ def allowed_of(texts: Iterable[str]) -> AllowedDestinations:
 
 
 def require_destination(url: str, allowed: AllowedDestinations) -> None:
-    """Raises DestinationError unless events may be sent to an address, as far as its text shows.
+    """Raises DestinationError unless an address may be called, as far as its text shows.
 
     The addresses that a name leads to are checked whenever it is called.
     """
@@ -72,28 +75,16 @@ def require_destination(url: str, allowed: AllowedDestinations) -> None:
         raise DestinationError("must be an https address")
     if address is not None and not is_allowed and not is_public(address):
         raise DestinationError("must be a public address")
+    port = parts.port or _USUAL_PORTS[parts.scheme]
+    if port not in allowed.ports and not is_allowed:
+        ports = ", ".join(map(str, sorted(allowed.ports)))
+        raise DestinationError(f"must have one of the ports that the operator allows: {ports}")
 
 
 def may_reach(host: str, text: str, allowed: AllowedDestinations) -> bool:
     """True where a host may be called at an address that its name leads to."""
-    try:
-        address = ipaddress.ip_address(text.partition("%")[0])
-    except ValueError:
-        return False
-    return allowed.has(host, address) or is_public(address)
-
-
-def is_public(address: Address) -> bool:
-    """True for an address on the open internet; an IPv6 address with an IPv4 address inside counts as the latter."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = _inside(address)
-        if inner is not None:
-            return is_public(inner)
-        if address.is_site_local or address in _NAT64_LOCAL:
-            return False
-    if address in _PROTOCOLS:
-        return False
-    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+    address = literal_of(text)
+    return address is not None and (allowed.has(host, address) or is_public(address))
 
 
 def literal_of(host: str) -> Address | None:
@@ -102,19 +93,6 @@ def literal_of(host: str) -> Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
-
-
-def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address.sixtofour is not None:
-        return address.sixtofour
-    if address.teredo is not None:
-        return address.teredo[1]
-    # The IPv4 address is the last 32 bits of a NAT64 address, and of the old form ::1.2.3.4.
-    if address in _NAT64 or (int(address) >> 32 == 0 and int(address) > 1):
-        return ipaddress.IPv4Address(int(address) & _IPV4_BITS)
-    return None
 
 
 def _looks_numeric(host: str) -> bool:
@@ -128,7 +106,7 @@ def _parts(url: str) -> SplitResult:
         raise DestinationError(f"must be an absolute address of at most {URL_LENGTH_MAX} visible ASCII characters")
     try:
         parts = urlsplit(url)
-        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        is_address = parts.scheme in _USUAL_PORTS and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port or an IPv6 address that can't be read
         is_address = False
         parts = urlsplit("")
@@ -136,4 +114,6 @@ def _parts(url: str) -> SplitResult:
         raise DestinationError("must be an absolute https address")
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise DestinationError("must have no user, password and fragment")
+    if _host_and_port(parts.netloc.lower()) is None:
+        raise DestinationError("must have a host name, or an IP address without a scope, and at most a port behind it")
     return parts

@@ -9,6 +9,7 @@ from payrelay.core.console.roles import Act
 from payrelay.core.money import money_text
 from payrelay.core.payments.operation import Operation
 from payrelay.flows.console.parts import Actor
+from payrelay.flows.console.shown import RestrictedFact, facts_for
 from payrelay.flows.refunds.limits import RefundableMoney
 
 STANDING_MARK: Final = "~"
@@ -30,6 +31,7 @@ class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
         order_id, payment_id, subscription_id, amount_minor, currency: as far as they are known.
         operation: the operation, where it is one.
         facts: what else is known of it, as pairs of a title and a text.
+        restricted: what else is known of it, and isn't shown to everybody; see ``shown_to``.
         money: what is known of its payment's money, where it has a payment that can be refunded; else None.
     """
 
@@ -49,12 +51,17 @@ class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation | None = None
     clients: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
+    restricted: tuple[RestrictedFact, ...] = ()
     money: RefundableMoney | None = None
 
     @property
     def subject(self) -> str:
         """What lines of the history call it."""
         return f"{self.noun}/{self.id}"
+
+    def shown_to(self, actor: Actor) -> "ActTarget":
+        """Gives it with those of its restricted facts that the actor sees among the others."""
+        return msgspec.structs.replace(self, facts=(*self.facts, *facts_for(actor, *self.restricted)), restricted=())
 
     @property
     def amount(self) -> str | None:

@@ -1,6 +1,7 @@
 """Adds operators, changes their roles, ends what they may do; from the console and from commands alike.
 
-Whoever acts needs the role for it, and nobody takes the last administrator away.
+Whoever acts needs the role for it, and has shown the second factor shortly before (``Actor.require_recent`` raises
+NotRecent). Nobody takes the last administrator away: both are decided where it is stored.
 """
 
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from payrelay.core.console.operator import (
     Operator,
     OperatorAct,
     OperatorState,
+    is_active_admin,
     is_live,
 )
 from payrelay.core.console.roles import Act, Role
@@ -65,7 +67,7 @@ async def add_operator(parts: ConsoleParts, actor: Actor, new: NewOperator, reas
 
     Raises Refusal: forbidden; conflict where the e-mail address is an operator's. Raises StoreError.
     """
-    actor.require(Act.ADD_OPERATOR)
+    actor.require_recent(Act.ADD_OPERATOR, parts.clock.now_ms())
     if await parts.operators.by_email(new.email) is not None:
         raise _taken(new.email)
     now_ms = parts.clock.now_ms()
@@ -100,12 +102,12 @@ async def change_role(parts: ConsoleParts, actor: Actor, email: str, role: Role,
     Raises Refusal: forbidden; not_found; conflict for the last administrator, and where somebody else was quicker.
     """
     operator = await _wanted(parts, actor, Act.CHANGE_ROLE, email)
-    await _require_other_admin(parts, operator, role)
     now_ms = parts.clock.now_ms()
     details = f"{email}, role {role}, was {operator.role}"
     act = actor.did(Act.CHANGE_ROLE, operator.id, at_ms=now_ms, reason=reason, details=details)
     changed = next_of(operator, now_ms, role=role)
-    await _carry_out(parts, OperatorChange(at_ms=now_ms, act=act, changed=changed))
+    leaves_admin = is_active_admin(operator) and role is not Role.ADMIN
+    await _carry_out(parts, OperatorChange(at_ms=now_ms, act=act, changed=changed, leaves_admin=leaves_admin))
     return changed
 
 
@@ -115,11 +117,14 @@ async def disable_operator(parts: ConsoleParts, actor: Actor, email: str, reason
     Raises Refusal: forbidden; not_found; conflict for the last administrator, and where somebody else was quicker.
     """
     operator = await _wanted(parts, actor, Act.DISABLE_OPERATOR, email)
-    await _require_other_admin(parts, operator, None)
     now_ms = parts.clock.now_ms()
     act = actor.did(Act.DISABLE_OPERATOR, operator.id, at_ms=now_ms, reason=reason, details=email)
     changed = next_of(operator, now_ms, state=OperatorState.DISABLED, password_hash=None, second_factor=None)
-    await _carry_out(parts, OperatorChange(at_ms=now_ms, act=act, changed=changed, ends_everything=True))
+    leaves_admin = is_active_admin(operator)
+    await _carry_out(
+        parts,
+        OperatorChange(at_ms=now_ms, act=act, changed=changed, ends_everything=True, leaves_admin=leaves_admin),
+    )
     return changed
 
 
@@ -178,23 +183,11 @@ async def end_own_session(parts: ConsoleParts, operator: Operator, session_id: s
 
 
 async def _wanted(parts: ConsoleParts, actor: Actor, act: Act, email: str) -> Operator:
-    actor.require(act)
+    actor.require_recent(act, parts.clock.now_ms())
     operator = await parts.operators.by_email(email)
     if operator is None:
         raise Refusal(Code.NOT_FOUND, f"no operator has the address {email}")
     return operator
-
-
-async def _require_other_admin(parts: ConsoleParts, operator: Operator, role: Role | None) -> None:
-    """Nobody is left who could let anybody in, but by a command on the machine."""
-    if operator.role is not Role.ADMIN or role is Role.ADMIN or operator.state is not OperatorState.ACTIVE:
-        return
-    everybody = await parts.operators.list()
-    is_last = not any(
-        each.role is Role.ADMIN and each.state is OperatorState.ACTIVE and each.id != operator.id for each in everybody
-    )
-    if is_last:
-        raise Refusal(Code.CONFLICT, "this is the last administrator; make another one first")
 
 
 async def _carry_out(parts: ConsoleParts, change: OperatorChange) -> None:

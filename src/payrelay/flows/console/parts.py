@@ -1,12 +1,15 @@
 """What the flows about operators work with, in the service and in commands; and who acts."""
 
 import secrets
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.console.operator import (
+    FRESH_MS,
     INVITATION_MS,
     SESSION_MS,
     TOKEN_BYTES,
@@ -18,7 +21,7 @@ from payrelay.core.console.operator import (
     Stage,
     token_hash,
 )
-from payrelay.core.console.roles import Act, may
+from payrelay.core.console.roles import SHOWN_AGAIN, Act, Field, may, sees
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, Refusal
 from payrelay.runtime.console.passwords import Passwords
@@ -28,6 +31,8 @@ from payrelay.store.console.acts import OperatorActs
 from payrelay.store.console.confirmations import Confirmations
 from payrelay.store.console.operators import Operators
 from payrelay.store.console.tries import Challenges, SignInTries
+
+StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +51,7 @@ class ConsoleParts:
         provider: the OpenID Connect provider that operators sign in by; None where there is none.
         takes_passwords: whether a password lets anybody in.
         second_person: the acts that a second person has to confirm.
+        small_refunds: how much may be refunded long after a second factor was shown, in hundredths by currency.
     """
 
     operators: Operators
@@ -59,18 +65,48 @@ class ConsoleParts:
     provider: SignInProvider | None = None
     takes_passwords: bool = True
     second_person: frozenset[Act] = frozenset()
+    small_refunds: Mapping[str, int] = field(default_factory=dict)
+
+
+class NotRecent(Exception):
+    """The operator has to show the second factor again, and it is done then."""
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who acts: an operator, or the user who runs a command on the machine, who has no operator's id."""
+    """Who acts: an operator, or the user who runs a command on the machine, who has no operator's id.
+
+    ``session_id`` is the session in which an operator acts; empty while they get in, and for a command. It was opened
+    at ``shown_at_ms``, when the second factor was shown.
+    """
 
     name: str
     operator: Operator | None = None
+    session_id: str = ""
+    shown_at_ms: int = 0
 
     def require(self, act: Act) -> None:
-        """Raises Refusal (forbidden) unless the actor's role may do this; a command may do everything."""
+        """Raises Refusal (forbidden) unless the role that was read may do this; a command may do everything.
+
+        It keeps pages from showing what nobody may do. What an act changes is decided in its unit of work, where the
+        store reads session and role again.
+        """
         if self.operator is not None and not may(self.operator.role, act):
             raise Refusal(Code.FORBIDDEN, f"the role {self.operator.role} may not do this: {act}")
+
+    def sees(self, field: Field) -> bool:
+        """Tells whether the actor is shown something; a command shows everything."""
+        return self.operator is None or sees(self.operator.role, field)
+
+    def without_words(self, stored: StructT, **blanks: str | None) -> StructT:
+        """Gives a stored value, with blanks in place of the words of operators where the actor isn't shown these."""
+        return stored if self.sees(Field.WORDS) else msgspec.structs.replace(stored, **blanks)
+
+    def require_recent(self, act: Act, now_ms: int) -> None:
+        """Raises Refusal (forbidden) as ``require`` does, and NotRecent for what needs a second factor again."""
+        self.require(act)
+        is_recent = self.operator is None or now_ms - self.shown_at_ms < FRESH_MS
+        if act in SHOWN_AGAIN and not is_recent:
+            raise NotRecent
 
     def did(self, act: Act, subject: str, *, at_ms: int, reason: str = "", details: str = "") -> NewAct:
         """Makes the line of the history about what the actor does."""
@@ -83,12 +119,16 @@ class Actor(msgspec.Struct, frozen=True):
             subject=subject,
             reason=reason,
             details=details,
+            session_id=self.session_id,
         )
 
 
-def acting(operator: Operator) -> Actor:
-    """Gives an operator as the one who acts."""
-    return Actor(name=f"{operator.name} <{operator.email}>", operator=operator)
+def acting(operator: Operator, session: ConsoleSession | None = None) -> Actor:
+    """Gives an operator as the one who acts, in a session; None while they get in."""
+    name = f"{operator.name} <{operator.email}>"
+    if session is None:
+        return Actor(name=name, operator=operator)
+    return Actor(name=name, operator=operator, session_id=session.id, shown_at_ms=session.began_at_ms)
 
 
 def next_of(operator: Operator, at_ms: int, **members: object) -> Operator:

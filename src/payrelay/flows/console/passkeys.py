@@ -36,7 +36,7 @@ from payrelay.core.console.sign_in.passkeys import (
     shown_passkey,
     usable,
 )
-from payrelay.core.console.sign_in.tries import PASSKEY
+from payrelay.core.console.sign_in.tries import PASSKEY, Counted
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.flows.console.manage_operators import CHANGED_MEANWHILE
 from payrelay.flows.console.parts import Browser, ConsoleParts, acting, next_of
@@ -96,7 +96,7 @@ async def add_passkey(
     name, party = passkey_name_of(name), answer.party
     if party is None or not may_set_up(visitor, now_ms):
         return Failure.OVER
-    if not await parts.tries.take(PASSKEY, operator.id, now_ms):
+    if not await parts.tries.take(now_ms, Counted(PASSKEY, operator.id)):
         return Failure.TOO_OFTEN
     challenge = await _taken(parts, visitor, Purpose.ADD, answer.token)
     if challenge is None:
@@ -121,23 +121,24 @@ async def add_passkey(
         version=1,
         act=0,
     )
+    await parts.tries.give_back(Counted(PASSKEY, operator.id), now_ms)
     kind = second_factor_of(totp=operator.has_totp, passkeys=True)
     factor = Factor(next_of(operator, now_ms, second_factor=kind), is_new=True, passkey=PasskeyChange(added=passkey))
     if visitor.session.stage is not Stage.OPEN:
         return await completed(parts, visitor, factor, answer.browser, token=answer.token)
     details = f"passkey {name}, from {answer.browser.client}"
-    act = acting(operator).did(Act.ENROL_SECOND_FACTOR, passkey.id, at_ms=now_ms, details=details)
+    act = acting(*visitor).did(Act.ENROL_SECOND_FACTOR, passkey.id, at_ms=now_ms, details=details)
     change = OperatorChange(at_ms=now_ms, act=act, changed=factor.changed, passkey=factor.passkey)
     await _carry_out(parts, change)
     return Visitor(factor.changed, visitor.session)
 
 
 async def confirm_passkey(parts: ConsoleParts, visitor: Visitor, answer: PasskeyAnswer) -> SignedIn | Failure:
-    """Completes a sign-in by a passkey. Raises StoreError."""
+    """Completes a sign-in by a passkey; within an open session it is shown again. Raises StoreError."""
     operator, party, now_ms = visitor.operator, answer.party, parts.clock.now_ms()
-    if visitor.session.stage is Stage.OPEN or party is None:
+    if party is None:
         return Failure.OVER
-    if not await parts.tries.take(PASSKEY, operator.id, now_ms):
+    if not await parts.tries.take(now_ms, Counted(PASSKEY, operator.id)):
         return Failure.TOO_OFTEN
     challenge = await _taken(parts, visitor, Purpose.SHOW, answer.token)
     if challenge is None:
@@ -148,12 +149,14 @@ async def confirm_passkey(parts: ConsoleParts, visitor: Visitor, answer: Passkey
     except PasskeyError:
         return Failure.WRONG
     if shown.is_copied:
+        if shown.passkey.used_at_ms is not None and visitor.session.began_at_ms < shown.passkey.used_at_ms:
+            return Failure.OVER  # it may have signed before that: two browsers at one moment are no copy
         return await _locked(parts, visitor, shown, answer.browser)
     used = _next(shown.passkey, sign_count=shown.sign_count, used_at_ms=now_ms)
     factor = Factor(next_of(operator, now_ms), is_new=False, passkey=PasskeyChange(changed=used))
     found = await completed(parts, visitor, factor, answer.browser, token=answer.token)
     if isinstance(found, SignedIn):
-        await parts.tries.forget(PASSKEY, operator.id)
+        await parts.tries.forget(Counted(PASSKEY, operator.id))
     return found
 
 
@@ -176,7 +179,7 @@ async def remove_passkey(parts: ConsoleParts, visitor: Visitor, passkey_id: str)
         return
     kind = second_factor_of(totp=operator.has_totp, passkeys=len(known) > 1)
     _require_another(parts, has_another=kind is not None)
-    act = acting(operator).did(Act.REMOVE_SECOND_FACTOR, gone.id, at_ms=now_ms, details=f"passkey {gone.name}")
+    act = acting(*visitor).did(Act.REMOVE_SECOND_FACTOR, gone.id, at_ms=now_ms, details=f"passkey {gone.name}")
     changed = next_of(operator, now_ms, second_factor=kind)
     await _carry_out(parts, OperatorChange(at_ms=now_ms, act=act, changed=changed, passkey=PasskeyChange(removed=gone)))
 
@@ -193,7 +196,7 @@ async def remove_totp(parts: ConsoleParts, visitor: Visitor) -> None:
     _require_another(parts, has_another=operator.has_passkeys)
     kind = second_factor_of(totp=False, passkeys=operator.has_passkeys)
     details = "authenticator app"
-    act = acting(operator).did(Act.REMOVE_SECOND_FACTOR, operator.id, at_ms=now_ms, details=details)
+    act = acting(*visitor).did(Act.REMOVE_SECOND_FACTOR, operator.id, at_ms=now_ms, details=details)
     changed = next_of(operator, now_ms, second_factor=kind)
     await _carry_out(parts, OperatorChange(at_ms=now_ms, act=act, changed=changed, removes_totp=True))
 

@@ -27,12 +27,12 @@ from payrelay.core.console.sign_in.provider import (
     authorization_address,
     person_of,
 )
-from payrelay.core.console.sign_in.tries import ADDRESS
+from payrelay.core.console.sign_in.tries import of_address
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.flows.console.parts import Browser, ConsoleParts, acting, new_session, new_token, next_of
 from payrelay.flows.console.provider_link import BY_PROVIDER, keep_subject
-from payrelay.flows.console.sign_in import Failure, SignedIn
+from payrelay.flows.console.sign_in import Failure, SignedIn, got_in
 from payrelay.runtime.console.provider_calls import ProviderDown, ProviderRefused
 from payrelay.store.console.operators import OperatorChange
 
@@ -67,11 +67,13 @@ async def lead_to_provider(parts: ConsoleParts, way: str, cookie: str | None, br
     now_ms = parts.clock.now_ms()
     if parts.provider is None:
         return Failure.PROVIDER_DOWN
-    if not await parts.tries.take(ADDRESS, browser.client, now_ms):
+    counted = of_address(browser.client)
+    if not await parts.tries.take(now_ms, counted):
         return Failure.TOO_OFTEN
     try:
         metadata = await parts.provider.metadata()
     except ProviderDown:
+        await parts.tries.give_back(counted, now_ms)
         return Failure.PROVIDER_DOWN
     keys = TryKeys(new_token().reveal(), cookie or new_token().reveal())
     name, bearer = token_hash(keys.state), token_hash(keys.cookie)
@@ -87,7 +89,8 @@ async def take_from_provider(
     now_ms = parts.clock.now_ms()
     if parts.provider is None:
         return Failure.PROVIDER_DOWN
-    if not await parts.tries.take(ADDRESS, browser.client, now_ms):
+    counted = of_address(browser.client)
+    if not await parts.tries.take(now_ms, counted):
         return Failure.TOO_OFTEN
     keys = TryKeys(brought.state, cookie or "")
     way = None
@@ -97,6 +100,8 @@ async def take_from_provider(
         return Failure.OVER
     person = await _person(parts, brought, keys)
     if isinstance(person, Failure):
+        if person is Failure.PROVIDER_DOWN:
+            await parts.tries.give_back(counted, now_ms, 2)
         return person
     found = await _let_in(parts, person, browser)
     return found if isinstance(found, Failure) else LetIn(found, way)
@@ -137,6 +142,8 @@ async def _let_in(parts: ConsoleParts, person: ProviderPerson, browser: Browser)
         await parts.operators.carry_out(change)
     except Outdated:  # the operator was changed, or the invitation ended, at the same moment
         return Failure.OVER
+    if stage is Stage.OPEN:
+        await got_in(parts, operator, session, is_by_provider=True)
     return SignedIn(change.changed or operator, session, token)
 
 
@@ -175,4 +182,4 @@ async def _change(
         return OperatorChange(at_ms=now_ms, act=act, changed=changed, session=session)
     is_open_now = session.stage is Stage.OPEN
     signed_in = actor.did(Act.SIGN_IN, session.id, at_ms=now_ms, details=details)
-    return OperatorChange(at_ms=now_ms, act=signed_in if is_open_now else None, session=session)
+    return OperatorChange(at_ms=now_ms, act=signed_in if is_open_now else None, found=operator, session=session)

@@ -2,7 +2,8 @@
 
 Rules:
 
-1. A try is counted before it is made. Whoever has tried too often is refused, also with the right password.
+1. A try is counted before it is made (``core.console.sign_in.tries``). Whoever has tried too often is refused, also
+   with the right password. Who gets in is taken off once the session is open, and no sooner.
 2. What was wrong isn't said: neither whether an operator has the address, nor whether the password was right.
 3. Each stage has a session with a token of its own. So a token that somebody planted, or saw before, opens nothing.
 """
@@ -31,11 +32,12 @@ from payrelay.core.console.operator import (
 )
 from payrelay.core.console.roles import Act
 from payrelay.core.console.sign_in.second_factor import step_of_code
-from payrelay.core.console.sign_in.tries import ADDRESS, CODE, PASSWORD
+from payrelay.core.console.sign_in.tries import CODE, PASSWORD, Counted, of_address
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.flows.console.parts import Browser, ConsoleParts, acting, new_session, next_of
 from payrelay.flows.console.provider_link import BY_PROVIDER, began_by_provider, kept_subject
+from payrelay.runtime.console.passwords import NoPlace
 from payrelay.store.console.operators import OperatorChange
 from payrelay.store.console.passkeys import PasskeyChange
 
@@ -45,6 +47,8 @@ class Failure(StrEnum):
 
     WRONG = "wrong"
     TOO_OFTEN = "too_often"
+    BUSY = "busy"
+    """So many sign in at this moment that no more passwords are looked at."""
     OVER = "over"
     """The sign-in, or the invitation, took too long, or was ended."""
     NO_PASSWORDS = "no_passwords"
@@ -108,21 +112,26 @@ async def sign_in(parts: ConsoleParts, email: str, password: str, browser: Brows
     """Begins a session by a password; its stage says whether a second factor is still to come. Raises StoreError."""
     if not parts.takes_passwords:
         return Failure.NO_PASSWORDS
-    now_ms = parts.clock.now_ms()
     try:
         email = email_of(email)
     except OperatorTextError:
         email = ""
-    if not await parts.tries.take(ADDRESS, browser.client, now_ms):
-        return Failure.TOO_OFTEN
-    if not await parts.tries.take(PASSWORD, email, now_ms):
+    try:
+        with parts.passwords.place(browser.client):
+            return await _by_password(parts, email, password, browser)
+    except NoPlace:
+        return Failure.BUSY
+
+
+async def _by_password(parts: ConsoleParts, email: str, password: str, browser: Browser) -> SignedIn | Failure:
+    counts = (of_address(browser.client), Counted(PASSWORD, email))
+    if not await parts.tries.take(parts.clock.now_ms(), *counts):
         return Failure.TOO_OFTEN
     operator = await parts.operators.by_email(email)
     is_active = operator is not None and operator.state is OperatorState.ACTIVE
     known_hash = operator.password_hash if operator is not None and is_active else None
     if not await parts.passwords.fits(known_hash, password) or operator is None:
         return Failure.WRONG
-    await parts.tries.forget(PASSWORD, email)
     if operator.second_factor is not None:
         return await _begun(parts, operator, Stage.CODE, browser)
     return await _begun(parts, operator, Stage.ENROL if parts.needs_second_factor else Stage.OPEN, browser)
@@ -133,13 +142,14 @@ async def confirm_code(
 ) -> SignedIn | Failure:
     """Completes a sign-in by a code of the second factor, or sets the second factor up by its first code.
 
-    ``token`` is what the cookie of the session has. Raises StoreError.
+    Within an open session the code is shown again: a new session takes its place. ``token`` is what the cookie of the
+    session has. Raises StoreError.
     """
     operator, now_ms = visitor.operator, parts.clock.now_ms()
     is_new = not operator.has_totp
     if is_new and not may_set_up(visitor, now_ms):
         return Failure.OVER
-    if not await parts.tries.take(CODE, operator.id, now_ms):
+    if not await parts.tries.take(now_ms, Counted(CODE, operator.id)):
         return Failure.TOO_OFTEN
     try:
         secret = await parts.operators.totp_secret(operator.id)
@@ -152,7 +162,7 @@ async def confirm_code(
     factor = Factor(next_of(operator, now_ms, totp_step=step, second_factor=kind), is_new)
     found = await completed(parts, visitor, factor, browser, token=token)
     if isinstance(found, SignedIn):
-        await parts.tries.forget(CODE, operator.id)
+        await parts.tries.forget(Counted(CODE, operator.id))
     return found
 
 
@@ -172,7 +182,8 @@ async def completed(
 ) -> SignedIn | Failure:
     """Opens a session in place of the visitor's, once the second factor was shown or set up.
 
-    Links whom the provider has named to the operator. Raises StoreError.
+    One in place of an open session ends when that would have ended. Links whom the provider has named to the operator.
+    Raises StoreError.
     """
     operator, session = visitor
     now_ms = factor.changed.changed_at_ms
@@ -193,6 +204,8 @@ async def completed(
     if factor.is_new:
         did = Act.ENROL_SECOND_FACTOR
     opened, opened_token = new_session(operator.id, Stage.OPEN, browser, now_ms)
+    if session.stage is Stage.OPEN:
+        opened = msgspec.structs.replace(opened, ends_at_ms=session.ends_at_ms)
     act = acting(operator).did(did, opened.id, at_ms=now_ms, details=details)
     change = OperatorChange(
         at_ms=now_ms, act=act, changed=changed, passkey=factor.passkey, ends_session=session.id, session=opened
@@ -201,7 +214,16 @@ async def completed(
         await parts.operators.carry_out(change)
     except Outdated:  # the same code at the same moment, or a session that was ended
         return Failure.OVER
+    if session.stage is not Stage.OPEN:
+        await got_in(parts, operator, session, is_by_provider=is_by_provider)
     return SignedIn(changed, opened, opened_token)
+
+
+async def got_in(parts: ConsoleParts, operator: Operator, begun: ConsoleSession, *, is_by_provider: bool) -> None:
+    """Takes off what a sign-in counted that has come to its end; ``begun`` is its first session. Raises StoreError."""
+    tries = 2 if is_by_provider else 1  # on the way to the provider, and on the way back
+    await parts.tries.give_back(of_address(begun.client), begun.began_at_ms, tries)
+    await parts.tries.forget(Counted(PASSWORD, operator.email))
 
 
 async def secret_to_enrol(parts: ConsoleParts, operator: Operator) -> Secret:
@@ -244,19 +266,33 @@ async def accept_invitation(parts: ConsoleParts, token: str, password: str, brow
     """
     if not parts.takes_passwords:
         return Failure.NO_PASSWORDS
+    try:
+        with parts.passwords.place(browser.client):
+            return await _accepted(parts, token, password, browser)
+    except NoPlace:
+        return Failure.BUSY
+
+
+async def _accepted(parts: ConsoleParts, token: str, password: str, browser: Browser) -> SignedIn | Failure:
     now_ms = parts.clock.now_ms()
-    if not await parts.tries.take(ADDRESS, browser.client, now_ms):
+    if not await parts.tries.take(now_ms, of_address(browser.client)):
         return Failure.TOO_OFTEN
     found = await invited_by(parts, token)
     if found is None:
         return Failure.OVER
     invitation, operator = found
-    require_password(password, operator)
+    try:
+        require_password(password, operator)
+    except OperatorTextError:
+        await parts.tries.give_back(of_address(browser.client), now_ms)
+        raise
+    password_hash = await parts.passwords.hash(password)
+    now_ms = parts.clock.now_ms()
     changed = next_of(
         operator,
         now_ms,
         state=OperatorState.ACTIVE,
-        password_hash=await parts.passwords.hash(password),
+        password_hash=password_hash,
         second_factor=None,
     )
     stage = Stage.ENROL if parts.needs_second_factor else Stage.OPEN
@@ -274,6 +310,8 @@ async def accept_invitation(parts: ConsoleParts, token: str, password: str, brow
         await parts.operators.carry_out(change)
     except Outdated:
         return Failure.OVER
+    if stage is Stage.OPEN:
+        await got_in(parts, operator, session, is_by_provider=False)
     return SignedIn(changed, session, session_token)
 
 
@@ -293,11 +331,16 @@ async def sign_out(parts: ConsoleParts, visitor: Visitor) -> None:
         return  # somebody has ended it
 
 
-async def _begun(parts: ConsoleParts, operator: Operator, stage: Stage, browser: Browser) -> SignedIn:
+async def _begun(parts: ConsoleParts, operator: Operator, stage: Stage, browser: Browser) -> SignedIn | Failure:
     now_ms = parts.clock.now_ms()
     session, token = new_session(operator.id, stage, browser, now_ms)
     act = None
     if stage is Stage.OPEN:
         act = acting(operator).did(Act.SIGN_IN, session.id, at_ms=now_ms, details=f"from {browser.client}")
-    await parts.operators.carry_out(OperatorChange(at_ms=now_ms, act=act, session=session))
+    try:
+        await parts.operators.carry_out(OperatorChange(at_ms=now_ms, act=act, found=operator, session=session))
+    except Outdated:  # the password was taken away while it was compared, or a second factor was set up
+        return Failure.WRONG
+    if stage is Stage.OPEN:
+        await got_in(parts, operator, session, is_by_provider=False)
     return SignedIn(operator, session, token)

@@ -19,7 +19,7 @@ from payrelay.core.events.delivery import (
 from payrelay.core.events.destinations import DestinationError, require_destination
 from payrelay.core.events.event import TEST, OutgoingEvent, event_id
 from payrelay.core.payments.schedules import NEVER_MS
-from payrelay.core.secret import STARS, Secret
+from payrelay.core.secret import STARS, MaskedRepr, Secret
 from payrelay.core.views import moment_or_none, view_of
 from payrelay.errors import Code, Refusal, wrong_field
 from payrelay.runtime.event_delivery import Dispatch
@@ -52,7 +52,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
         return Reader(self.merchant, self.principal)
 
 
-class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+class NewEndpoint(MaskedRepr, frozen=True, kw_only=True):
     """A request to register an endpoint."""
 
     url: str
@@ -60,7 +60,7 @@ class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     label: str | None = None
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
+class Changes(MaskedRepr, frozen=True, kw_only=True):
     """A request to change an endpoint; UNSET keeps a member."""
 
     url: str | msgspec.UnsetType = msgspec.UNSET
@@ -77,7 +77,7 @@ class ReplayedEvents(msgspec.Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] = ()
 
 
-class EndpointView(msgspec.Struct, frozen=True, kw_only=True):
+class EndpointView(MaskedRepr, frozen=True, kw_only=True):
     """An endpoint as its owner sees it; times are RFC 3339 in UTC."""
 
     id: str
@@ -265,7 +265,7 @@ async def replay_events(
         events = await dispatch.feed.of_ids(owner.reader, replayed.ids)
         if missing := sorted(set(replayed.ids) - {event.id for event in events}):
             raise Refusal(Code.NOT_FOUND, f"{len(missing)} of the ids name no stored event; nothing was sent")
-        await dispatch.endpoints.queue_again(endpoint_id, events, now_ms)
+        await dispatch.deliveries.queue_again(endpoint_id, events, now_ms)
         dispatch.wake()
         return ReplayResult(events=len(events))
     for _ in range(pages_max):
@@ -273,7 +273,7 @@ async def replay_events(
             owner.reader, replayed.from_ms, replayed.until_ms, after=after, limit=_READ_AT_ONCE
         )
         events = [event for event in page.events if event.type != TEST and endpoint.wants(event.type)]
-        await dispatch.endpoints.queue_again(endpoint_id, events, now_ms)
+        await dispatch.deliveries.queue_again(endpoint_id, events, now_ms)
         count += len(events)
         is_end, after = page.next == after, page.next
         if is_end or count >= REPLAYED_MAX:

@@ -13,7 +13,6 @@ from payrelay.core.notifications.notification import NotificationState
 from payrelay.core.payments.explanations import reason_phrase
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
-from payrelay.runtime.webhook_sender import host_of
 from payrelay.store.alerts import (
     BEHIND_ROW,
     LOST_CUSTOMERS_ROW,
@@ -292,7 +291,7 @@ async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
         explanation=STOPPED_SENTENCE,
         account=endpoint.account,
         principal=endpoint.principal,
-        host=host_of(endpoint.url),
+        host=endpoint.host,
         label=endpoint.label,
     )
     return msgspec.json.encode(message)

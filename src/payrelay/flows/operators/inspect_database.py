@@ -11,6 +11,7 @@ from payrelay.store.access.principals import Principals
 from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
+from payrelay.store.engine.postgresql.hosts import unverified_hosts
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.inbox import Inbox
@@ -24,6 +25,21 @@ FILE_IS_LEFT: Final = (
     "the database's file still has what an earlier version deleted or sealed in it, because the disk had no room to"
     " write it anew: make room for a second copy, stop the service, and run payrelay db upgrade"
 )
+
+
+def unverified_in_words(url: str) -> str | None:
+    """Tells on the way to which servers of PostgreSQL somebody may pose as one; None where none is.
+
+    Raises SettingsError for a URL that can't be read.
+    """
+    hosts = unverified_hosts(url)
+    if not hosts:
+        return None
+    named = ", ".join(hosts)
+    return (
+        f"PAYRELAY_DATABASE_URL doesn't ask for sslmode=verify-full: whoever is on the way to {named} can read and"
+        " change all that is stored"
+    )
 
 
 class DatabaseState(msgspec.Struct, frozen=True, kw_only=True):

@@ -97,8 +97,7 @@ async def rename_principal(principals: Principals, clock: Clock, name: str, new_
     [stored] = await _stored(principals, [name])
     if await principals.stored_name(new_name) == stored:
         return stored
-    is_free = new_name not in await principals.known()
-    if not is_free or not await principals.add_name(stored, new_name, now_ms=clock.now_ms()):
+    if not await principals.add_name(stored, new_name, now_ms=clock.now_ms()):
         raise Refusal(Code.CONFLICT, f"{new_name!r} is a principal already; put both into a group")
     return stored
 

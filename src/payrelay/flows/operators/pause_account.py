@@ -30,10 +30,16 @@ async def pause_account(pauses: Pauses, revocations: RevocationList | None, paus
     return PauseChange(earlier, is_listed)
 
 
-async def resume_account(pauses: Pauses, revocations: RevocationList | None, account: str, now_ms: int) -> PauseChange:
-    """Resumes an account, and adds that to the list outside the database. Raises StoreError."""
+async def resume_account(
+    pauses: Pauses, revocations: RevocationList | None, account: str, now_ms: int, *, seen_ms: int | None = None
+) -> PauseChange:
+    """Resumes an account, and adds that to the list outside the database. Raises StoreError.
+
+    ``seen_ms`` is when the pause began that somebody decided to end, and None stands for the one that there is: a pause
+    that began meanwhile stays.
+    """
     earlier = next((each for each in await pauses.list() if each.account == account), None)
-    if not await pauses.remove(account):
+    if earlier is None or seen_ms not in {None, earlier.since_ms} or not await pauses.remove(account, earlier.since_ms):
         return PauseChange(None, is_listed=False)
     return PauseChange(earlier, await _list(revocations, RevocationKind.RESUME, account, now_ms))
 

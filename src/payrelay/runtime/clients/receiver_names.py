@@ -1,7 +1,7 @@
-"""Resolves the host names of webhook receivers, in threads of its own.
+"""Resolves host names that others have chosen, in threads of its own, and to addresses that may be called.
 
-The owner of an endpoint chooses its name, and its name server may never answer. A thread that resolves the name is then
-blocked for as long as the system waits. The event loop's own few threads are needed for the gateway's name.
+The owner of an endpoint chooses its name, for one, and its name server may never answer. A thread that resolves it is
+then blocked for as long as the system waits. The event loop's own few threads are needed for the gateway's name.
 """
 
 import asyncio
@@ -13,12 +13,39 @@ from typing import Any, Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from payrelay.core.events.destinations import AllowedDestinations, may_reach
+
 LOOKUPS_MAX: Final = 32
 """Names that are resolved at once, each in a thread."""
 
 Found = list[tuple[Any, ...]]
 """The result of ``socket.getaddrinfo``."""
 LookUp = Callable[..., Found]
+
+
+class ForbiddenAddressError(OSError):
+    """The name resolves to a forbidden address."""
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves names to allowed addresses: to all addresses of a name, or to none where one is forbidden."""
+
+    def __init__(self, allowed: AllowedDestinations, inner: AbstractResolver) -> None:
+        self._allowed = allowed
+        self._inner = inner
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Returns the addresses of a host; raises OSError where there is none, or one of them is forbidden."""
+        found = await self._inner.resolve(host, port, family)
+        if not all(may_reach(host, result["host"], self._allowed) for result in found):
+            raise ForbiddenAddressError("the name leads to an address that is not public")
+        return found
+
+    async def close(self) -> None:
+        """Closes the inner resolver."""
+        await self._inner.close()
 
 
 class NameThreads(AbstractResolver):

@@ -1,16 +1,15 @@
 """Posts webhooks over connections that lead to checked addresses only (``runtime.webhook_sender`` has the rules)."""
 
 import asyncio
-import socket
 from typing import Final
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import AbstractResolver
 
 from payrelay.clock import Clock
 from payrelay.core.events.delivery import AttemptResult, judged
-from payrelay.core.events.destinations import AllowedDestinations, may_reach
-from payrelay.runtime.clients.receiver_names import NameThreads
+from payrelay.core.events.destinations import AllowedDestinations
+from payrelay.runtime.clients.receiver_names import ForbiddenAddressError, GuardedResolver, NameThreads
 from payrelay.runtime.connections import connector_to_others
 from payrelay.tracing.spans import Spans
 
@@ -21,31 +20,6 @@ ANSWER_READ_MAX_S: Final = 1.0
 IDLE_S: Final = 15.0
 """How long an idle connection is kept."""
 _NAMES_KEPT_S: Final = 10
-
-
-class _ForbiddenAddress(OSError):
-    """The name resolves to a forbidden address."""
-
-
-class GuardedResolver(AbstractResolver):
-    """Resolves names to allowed addresses: to all addresses of a name, or to none where one is forbidden."""
-
-    def __init__(self, allowed: AllowedDestinations, inner: AbstractResolver) -> None:
-        self._allowed = allowed
-        self._inner = inner
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """Returns the addresses of a host; raises OSError where there is none, or one of them is forbidden."""
-        found = await self._inner.resolve(host, port, family)
-        if not all(may_reach(host, result["host"], self._allowed) for result in found):
-            raise _ForbiddenAddress("the name leads to an address that is not public")
-        return found
-
-    async def close(self) -> None:
-        """Closes the inner resolver."""
-        await self._inner.close()
 
 
 class WebhookClient:
@@ -122,6 +96,6 @@ async def _read_some(response: aiohttp.ClientResponse) -> None:
 
 
 def _of_resolving(error: aiohttp.ClientConnectorDNSError) -> str:
-    if isinstance(error.os_error, _ForbiddenAddress):
+    if isinstance(error.os_error, ForbiddenAddressError):
         return "has a name that leads to an address that is not public"
     return "has a name that leads nowhere"

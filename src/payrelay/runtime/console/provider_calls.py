@@ -3,7 +3,8 @@
 Rules:
 
 1. What the provider publishes is kept for a while; its keys are those of ``runtime.identity_provider_keys``.
-2. No redirect is followed, every answer has a limit, and a log line has our words alone, never the provider's.
+2. No redirect is followed, every answer has a limit, and a log line has our words alone, never the provider's. What
+   the provider publishes leads to its own host, which the settings name, or to public addresses.
 3. The client's secret and a code go to the provider's token endpoint, and nowhere else.
 """
 
@@ -23,10 +24,12 @@ from payrelay.core.console.sign_in.provider import (
     ProviderAnswerError,
     ProviderMetadata,
     ProviderRules,
+    callable_by,
     metadata_of,
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Refusal
+from payrelay.runtime.clients.receiver_names import GuardedResolver, NameThreads
 from payrelay.runtime.connections import body_of, session_to_others
 from payrelay.runtime.identity_provider_keys import (
     ANSWER_BYTES_MAX,
@@ -113,8 +116,11 @@ class SignInProvider:
             raise ProviderDown
         return self._metadata
 
+    def _names(self) -> GuardedResolver:
+        return GuardedResolver(callable_by(self.rules.issuer), NameThreads())
+
     async def _fetched_keys(self) -> bytes:
-        return await Jwks(self._known().jwks_uri)()
+        return await Jwks(self._known().jwks_uri, resolver=self._names())()
 
     async def _id_token(self, metadata: ProviderMetadata, code: str, code_verifier: Secret) -> str:
         form = {
@@ -142,7 +148,7 @@ class SignInProvider:
     async def _posted(self, address: str, form: dict[str, str], headers: dict[str, str]) -> tuple[int, bytes]:
         try:
             async with (
-                session_to_others(FETCH_MAX_S) as session,
+                session_to_others(FETCH_MAX_S, self._names()) as session,
                 session.post(address, data=form, headers=headers, allow_redirects=False) as response,
             ):
                 answer = await body_of(response, ANSWER_BYTES_MAX)

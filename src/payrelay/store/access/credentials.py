@@ -5,10 +5,11 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.access.credential import Credential, Rate, Scope
-from payrelay.errors import StoreError
+from payrelay.errors import Outdated, StoreError
 from payrelay.store.digests.rows import CREDENTIALS, RowDigests
-from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.statements.access import credentials as statements
+from payrelay.store.statements.access.principals import LOCK_NAMES, NAME_OF
 
 CREDENTIALS_MAX: Final = 10_000
 """The most that a list gives; a team has a handful."""
@@ -24,11 +25,13 @@ class Credentials:
         self._rows = rows
 
     async def add(self, credential: Credential) -> None:
-        """Stores a new credential; raises StoreError where its id exists."""
+        """Stores a new credential.
+
+        Raises Outdated where its principal's name became another principal's; StoreError where its id exists.
+        """
         parameters = _parameters(credential)
         digest = self._rows.of(CREDENTIALS, parameters)
-        statement = Statement(statements.ADD_CREDENTIAL, (*parameters, digest), is_whole=True)
-        if not await self._database.write(all_rows(statement)):
+        if not await self._database.write(_add((*parameters, digest), credential.principal)):
             raise StoreError(f"there is a credential {credential.id} already")
 
     async def get(self, credential_id: str) -> Credential | None:
@@ -48,6 +51,13 @@ class Credentials:
     async def _many(self, statement: Statement) -> _Credentials:
         rows = await self._database.read(all_rows(statement))
         return [credential_of(row) for row in await self._rows.trusted(CREDENTIALS, rows)]
+
+
+def _add(parameters: tuple[Value, ...], principal: str) -> Unit[bool]:
+    yield Statement(LOCK_NAMES, ())
+    if (yield Statement(NAME_OF, (principal,))):
+        raise Outdated(f"{principal!r} has just become the name of another principal; try again")
+    return bool((yield Statement(statements.ADD_CREDENTIAL, parameters)))
 
 
 def _parameters(credential: Credential) -> tuple[Value, ...]:

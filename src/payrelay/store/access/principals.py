@@ -118,10 +118,9 @@ class Principals:
         return await self._all(statements.LIST_GRANDFATHERED, GRANDFATHERED, GrandfatheredPair)
 
     async def add_name(self, principal: str, name: str, *, now_ms: int) -> bool:
-        """Gives a principal another name; False where the name is another name already."""
+        """Gives a principal another name; False where anything is stored under it, or it is another name already."""
         columns = (name, principal, now_ms)
-        parameters = (*columns, self._digests.of(PRINCIPAL_NAMES, columns))
-        return bool(await self._database.write(all_rows(Statement(statements.ADD_NAME, parameters, is_whole=True))))
+        return await self._database.write(_add_name((*columns, self._digests.of(PRINCIPAL_NAMES, columns))))
 
     async def put_into_group(
         self, name: str, principals: Sequence[str], *, now_ms: int, may_move: bool = False
@@ -156,6 +155,12 @@ def _acts_for(principal: str) -> Unit[tuple[list[Row], list[Row]]]:
     members = yield Statement(statements.GROUP_AROUND, (principal,))
     pairs = yield Statement(statements.GRANDFATHERED_FOR, (principal,))
     return members, pairs
+
+
+def _add_name(row: tuple[str, str, int, str]) -> Unit[bool]:
+    yield Statement(statements.LOCK_NAMES, ())
+    known = yield Statement(owner_statements.KNOWN_PRINCIPALS, (PRINCIPALS_MAX,))
+    return row[0] not in {name for (name,) in known} and bool((yield Statement(statements.ADD_NAME, row)))
 
 
 def _put_into_group(members: Sequence[tuple[str, str, int, str, int]]) -> Unit[None]:

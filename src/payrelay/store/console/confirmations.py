@@ -4,9 +4,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.console.confirmations import SHOWN_MS, Confirmation
-from payrelay.core.console.operator import NewAct
-from payrelay.errors import Outdated
+from payrelay.core.console.confirmations import SHOWN_MS, Confirmation, ConfirmationState
+from payrelay.core.console.operator import NewAct, may_still
+from payrelay.errors import Code, Outdated, Refusal
 from payrelay.store.console.acts import OperatorActs
 from payrelay.store.digests.rows import CONSOLE_CONFIRMATIONS, RowDigests
 from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
@@ -16,6 +16,7 @@ from payrelay.store.statements.console import confirmations as statements
 
 PROPOSED_MAX: Final = 200
 """The most that a list gives of what waits for a second person."""
+PROPOSER_LOST_ROLE: Final = "whoever proposed this may no longer do it; withdraw it, and propose it anew"
 
 _Confirmations: TypeAlias = list[Confirmation]
 
@@ -45,7 +46,8 @@ class Confirmations:
         """Stores the next version together with its line in the history, and returns it as it is stored.
 
         ``seen`` is the newest line about the thing that whoever changes it saw; None where that doesn't matter. None
-        where another change, or another line, came first; nothing is stored then. Raises StoreError.
+        where another change, or another line, came first. Raises Refusal: forbidden where whoever acts may not any
+        more; conflict where the one who proposed it may not. Nothing is stored then. Raises StoreError.
         """
         try:
             return await self._acts.written(lambda: self._changed(changed, act, seen))
@@ -64,7 +66,11 @@ class Confirmations:
     def _changed(self, changed: Confirmation, act: NewAct, seen: int | None) -> Unit[Confirmation | None]:
         if seen is not None and (yield from self._acts.unseen(act.subject, seen)):
             return None
-        line = yield from self._acts.appended(act)
+        line = yield from self._acts.appended(act, changed.act_name)
+        is_first = seen is not None and changed.state is ConfirmationState.BEGUN
+        proposer = None if changed.proposed_by is None else (yield from self._acts.operator(changed.proposed_by))
+        if is_first and changed.proposed_by is not None and not may_still(proposer, changed.act_name):
+            raise Refusal(Code.CONFLICT, PROPOSER_LOST_ROLE)
         numbered = msgspec.structs.replace(changed, act=line.number)
         if not (yield self._put(statements.CHANGE_CONFIRMATION, numbered)):
             raise Outdated("somebody has confirmed it")

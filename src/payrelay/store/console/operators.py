@@ -3,17 +3,25 @@
 The secret of a second factor is sealed, and bound to its operator. Of what somebody carries the store has a hash.
 """
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.console.operator import ConsoleSession, Invitation, NewAct, Operator, OperatorAct
+from payrelay.core.console.operator import (
+    ConsoleSession,
+    Invitation,
+    NewAct,
+    Operator,
+    OperatorAct,
+    is_active_admin,
+)
 from payrelay.core.secret import Secret
-from payrelay.errors import Outdated
+from payrelay.errors import Code, Outdated, Refusal
 from payrelay.store.console.acts import OperatorActs
 from payrelay.store.console.passkeys import PasskeyChange, Passkeys, removal_of_all
 from payrelay.store.digests.rows import CONSOLE_SESSIONS, OPERATOR_INVITATIONS, OPERATORS, DigestedTable, RowDigests
-from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import StructT, blob_of, struct_of
 from payrelay.store.engine.sealing import Seal
@@ -24,6 +32,7 @@ OPERATORS_MAX: Final = 1_000
 SESSIONS_MAX: Final = 100
 SESSIONS_KEPT_MS: Final = 30 * 86_400_000
 """How long a session is kept after its end."""
+LAST_ADMIN: Final = "this is the last administrator; make another one first"
 
 _Operators: TypeAlias = list[Operator]
 _Sessions: TypeAlias = list[ConsoleSession]
@@ -39,6 +48,8 @@ class OperatorChange(msgspec.Struct, frozen=True, kw_only=True):
         changed: an operator's next version.
         totp_secret: the new secret of the second factor of ``changed``.
         passkey: what changes of the passkeys of an operator.
+        found: whom a sign-in found; whatever lets them in must still be the same.
+        leaves_admin: whether an administrator who can sign in must be left.
         ends_everything: ends all sessions and invitations of ``changed``, and destroys the secret and the passkeys of
             its second factor where it has none any more.
         removes_totp: destroys the secret of an authenticator app that ``changed`` has no more.
@@ -52,6 +63,8 @@ class OperatorChange(msgspec.Struct, frozen=True, kw_only=True):
     changed: Operator | None = None
     totp_secret: Secret | None = None
     passkey: PasskeyChange | None = None
+    found: Operator | None = None
+    leaves_admin: bool = False
     ends_everything: bool = False
     removes_totp: bool = False
     ends_invitation: str | None = None
@@ -77,8 +90,9 @@ class Operators:
     async def carry_out(self, change: OperatorChange) -> OperatorAct | None:
         """Stores a change with its line, and gives the line.
 
-        Raises Outdated where another change came first, an e-mail address is taken, or what should end has ended;
-        StoreError. Nothing is stored then.
+        Raises Outdated where another change came first, an e-mail address is taken, or what should end has ended, such
+        as an invitation. Raises Refusal: forbidden where whoever acts may not any more; conflict where no administrator
+        would be left. Raises StoreError. Nothing is stored then.
         """
         sealed = None
         if change.totp_secret is not None and change.changed is not None:
@@ -144,6 +158,8 @@ class Operators:
     def _carried_out(self, change: OperatorChange, sealed: bytes | None) -> Unit[OperatorAct | None]:
         act = None if change.act is None else (yield from self._acts.appended(change.act))
         number = 0 if act is None else act.number
+        if change.found is not None:
+            yield from self._as_found(change.found)
         if change.ends_invitation is not None:
             yield from _must(Statement(statements.END_INVITATION, (change.ends_invitation, change.at_ms)))
         if change.ends_session is not None:
@@ -162,8 +178,21 @@ class Operators:
             yield self._with_digest(statements.ADD_SESSION, CONSOLE_SESSIONS, session)
         return act
 
+    def _as_found(self, found: Operator) -> Unit[None]:
+        """Locks the operator: a half sign-in has no line, behind which its unit would be alone."""
+        rows = self._right((yield Statement(statements.LOCK_OPERATOR, (found.id,))))
+        if not rows or rows[0].lets_in != found.lets_in:
+            raise Outdated("what lets the operator in was changed since it was read")
+
+    def _right(self, rows: Sequence[Row]) -> _Operators:
+        return [struct_of(row, Operator) for row in self._rows.sieve().right(OPERATORS, rows)]
+
     def _changed(self, operator: Operator, change: OperatorChange, number: int, sealed: bytes | None) -> Unit[None]:
         yield from _must(self._put(statements.CHANGE_OPERATOR, operator, number or operator.act))
+        if change.leaves_admin:
+            everybody = self._right((yield Statement(statements.LIST_OPERATORS, (OPERATORS_MAX,))))
+            if not any(map(is_active_admin, everybody)):
+                raise Refusal(Code.CONFLICT, LAST_ADMIN)
         if change.ends_everything:
             yield Statement(statements.END_INVITATIONS_OF, (operator.id, change.at_ms))
             yield Statement(statements.END_SESSIONS_OF, (operator.id, change.at_ms))

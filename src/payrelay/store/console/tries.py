@@ -1,26 +1,42 @@
 """Counts tries to sign in, and keeps what a browser brings back once; in the store, for all processes together."""
 
-from payrelay.core.console.sign_in.tries import WINDOW_MS, TryLimit, subject_of
+from payrelay.core.console.sign_in.tries import WINDOW_MS, Counted
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.statements.console import acts as statements
 
 
+class _Full(Exception):
+    """A count is full; nothing is counted then."""
+
+
 class SignInTries:
-    """Counts tries to sign in."""
+    """Counts tries to sign in, by the law of ``core.console.sign_in.tries``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def take(self, limit: TryLimit, whose: str, now_ms: int) -> bool:
-        """Counts a try before it is made; False where there were too many. Raises StoreError.
+    async def take(self, now_ms: int, *counts: Counted) -> bool:
+        """Counts a try in each of these counts before it is made; False, and in none, where one of them is full.
 
-        Counted first, so that a thousand tries at one moment are a thousand, and not one.
+        Counted first, so that a thousand tries at one moment are a thousand, and not one. Where a count is full, it
+        only reads. Raises StoreError.
         """
-        return await self._database.write(_take(subject_of(limit, whose), now_ms)) <= limit.tries
+        if await self._database.read(_is_full(counts, now_ms)):
+            return False
+        try:
+            await self._database.write(_take(counts, now_ms))
+        except _Full:
+            return False
+        return True
 
-    async def forget(self, limit: TryLimit, whose: str) -> None:
-        """Begins the count again, because somebody got in. Raises StoreError."""
-        statement = Statement(statements.FORGET_TRIES, (subject_of(limit, whose),), is_whole=True)
+    async def give_back(self, counted: Counted, tried_at_ms: int, tries: int = 1) -> None:
+        """Takes tries off a count, because somebody got in; ``tried_at_ms`` is when. Raises StoreError."""
+        statement = Statement(statements.GIVE_TRIES_BACK, (counted.subject, tries, tried_at_ms), is_whole=True)
+        await self._database.write(all_rows(statement))
+
+    async def forget(self, counted: Counted) -> None:
+        """Begins a count again, because its operator got in. Raises StoreError."""
+        statement = Statement(statements.FORGET_TRIES, (counted.subject,), is_whole=True)
         await self._database.write(all_rows(statement))
 
 
@@ -62,7 +78,16 @@ def _kept(values: tuple[str, str, str, int], now_ms: int) -> Unit[str]:
     return str(rows[0][0])
 
 
-def _take(subject: str, now_ms: int) -> Unit[int]:
-    yield Statement(statements.FORGET_OLD_TRIES, (now_ms - WINDOW_MS,))
-    rows = yield Statement(statements.TAKE_TRY, (subject, now_ms, now_ms - WINDOW_MS))
-    return int(str(rows[0][0]))
+def _is_full(counts: tuple[Counted, ...], now_ms: int) -> Unit[bool]:
+    for each in counts:
+        if (yield Statement(statements.IS_FULL, (each.subject, each.limit.tries, now_ms - WINDOW_MS))):
+            return True
+    return False
+
+
+def _take(counts: tuple[Counted, ...], now_ms: int) -> Unit[None]:
+    began_ms = now_ms - WINDOW_MS
+    for each in counts:
+        if not (yield Statement(statements.TAKE_TRY, (each.subject, now_ms, began_ms, each.limit.tries))):
+            raise _Full
+    yield Statement(statements.FORGET_OLD_TRIES, (began_ms,))

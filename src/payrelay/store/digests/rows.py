@@ -104,6 +104,7 @@ ENDPOINTS: Final = DigestedTable(
         "failing_since_ms": _TIMING,
         "held_until_ms": _TIMING,
         "updated_at_ms": "it tells of changes that the digest leaves out",
+        "sealed_url": f"{_SEALED}; the hash of what it holds is covered",
         "sealed_secret": _SEALED,
         "sealed_older": _SEALED,
     },

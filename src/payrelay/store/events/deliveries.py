@@ -64,14 +64,14 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 class FailedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """A failed attempt: its outcome, and the time of the next attempt; None where the delivery is given up.
 
-    ``url`` is the address of the attempt; None where it is unknown.
+    ``url_hash`` is of the address of the attempt; None where it is unknown.
     """
 
     lease: LeasedDelivery
     status: int | None
     words: str
     next_try_ms: int | None
-    url: str | None = None
+    url_hash: str | None = None
 
 
 class Subscriber(msgspec.Struct, frozen=True):
@@ -140,6 +140,13 @@ class Deliveries:
         """
         return await self._database.write(_failed(failure, now_ms, deferred_until_ms))
 
+    async def queue_again(self, endpoint_id: str, events: Sequence[PublishedEvent], now_ms: int) -> None:
+        """Queues events for an endpoint, whatever became of them before. A waiting delivery stays as it is."""
+        queued = [(endpoint_id, event.position, event.id, event.subject) for event in events]
+        if queued:
+            statement = Statement(statements.QUEUE_AGAIN, (_encode(queued).decode(), now_ms), is_whole=True)
+            await self._database.write(all_rows(statement))
+
     async def list(
         self, endpoint_id: str, *, state: DeliveryState | None, before: int | None, limit: int
     ) -> _Deliveries:
@@ -183,13 +190,6 @@ def queue(events: Sequence[Row], subscribers: Subscribers, now_ms: int) -> Unit[
         yield Statement(statements.QUEUE, (_encode(queued).decode(), now_ms))
 
 
-def queue_again(endpoint_id: str, events: list[PublishedEvent], now_ms: int) -> Unit[None]:
-    """Queues events for one endpoint, whatever became of them before; a part of another unit of work."""
-    queued = [(endpoint_id, event.position, event.id, event.subject) for event in events]
-    if queued:
-        yield Statement(statements.QUEUE_AGAIN, (_encode(queued).decode(), now_ms))
-
-
 def _is_wanted(type_: str, subject: str, subscriber: Subscriber) -> bool:
     if type_ == TEST:
         return subject == f"endpoint:{subscriber.id}"
@@ -225,6 +225,6 @@ def _failed(failure: FailedDelivery, now_ms: int, deferred_until_ms: int) -> Uni
             yield Statement(statements.FREE_SUBJECT, (*about, now_ms))
         else:
             yield Statement(statements.DEFER_SUBJECT, (*about, failure.next_try_ms))
-    noted = (lease.endpoint_id, now_ms, deferred_until_ms, failure.url)
+    noted = (lease.endpoint_id, now_ms, deferred_until_ms, failure.url_hash)
     since = yield Statement(endpoint_statements.NOTE_FAILURE, noted)
     return int(since[0][0] or now_ms) if since else now_ms

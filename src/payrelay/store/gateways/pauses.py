@@ -27,9 +27,10 @@ class Pauses:
         parameters = msgspec.structs.astuple(pause)
         return bool(await self._database.write(all_rows(Statement(statements.ADD_PAUSE, parameters, is_whole=True))))
 
-    async def remove(self, account: str) -> bool:
-        """Ends a pause; False where there was none."""
-        return bool(await self._database.write(all_rows(Statement(statements.REMOVE_PAUSE, (account,), is_whole=True))))
+    async def remove(self, account: str, since_ms: int) -> bool:
+        """Ends the pause that began then; False where there is none, or another one."""
+        statement = Statement(statements.REMOVE_PAUSE, (account, since_ms), is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
 
     async def list(self) -> _Pauses:
         """Reads all pauses, by the account's name."""

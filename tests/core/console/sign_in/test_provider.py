@@ -137,6 +137,9 @@ def test_a_second_factor_is_what_the_settings_name(told: dict[str, object], *, c
         {"authorization_endpoint": "javascript:alert(1)"},
         {"authorization_endpoint": "https://[x"},
         {"authorization_endpoint": "https://löschen.example"},
+        {"token_endpoint": "https://169.254.169.254/token"},
+        {"token_endpoint": "https://tokens.example:22/token"},
+        {"jwks_uri": "https://[64:ff9b::a00:1]/keys"},
         {"jwks_uri": 7},
         {"jwks_uri": None},
     ],
@@ -146,6 +149,17 @@ def test_what_a_provider_publishes_must_be_its_own_and_private(change: dict[str,
     """No secret goes to an address without https, and no browser to one that isn't the provider's."""
     with pytest.raises(ProviderAnswerError):
         metadata_of(json.dumps(METADATA | change, ensure_ascii=False).encode(), ISSUER)
+
+
+@pytest.mark.parametrize("issuer", ["https://10.0.0.7:8443/realms/shop", "https://login.internal:8443", ISSUER])
+def test_a_provider_leads_to_its_own_host_or_to_the_public(issuer: str) -> None:
+    """The settings name the provider's own host, which may be in the same network; others it can't open."""
+    own = issuer.rpartition("/realms")[0] or issuer
+    published = METADATA | {"issuer": issuer, "token_endpoint": f"{own}/token", "jwks_uri": "https://keys.example/keys"}
+
+    assert metadata_of(json.dumps(published).encode(), issuer).token_endpoint == f"{own}/token"
+    with pytest.raises(ProviderAnswerError, match="another host, whose address must be a public address"):
+        metadata_of(json.dumps(published | {"jwks_uri": "https://10.0.0.8/keys"}).encode(), issuer)
 
 
 def test_a_configuration_that_is_nested_too_deep_is_refused() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from payrelay.errors import SettingsError
-from payrelay.store.engine.postgresql.hosts import Host, hosts_of, name_of
+from payrelay.store.engine.postgresql.hosts import Host, hosts_of, name_of, unverified_hosts
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,23 @@ def test_hosts_that_cannot_be_read_are_refused_without_being_shown(url: str) -> 
 def test_a_database_is_named_by_all_its_hosts_and_without_its_password() -> None:
     """The operator knows it by what the setting says."""
     assert name_of("postgresql://u:SECRET@a:1,b:2/x?sslmode=require") == "postgresql://a:1,b:2/x"
+
+
+@pytest.mark.parametrize(
+    ("url", "unverified"),
+    [
+        ("postgresql://me@db1.internal,db2.internal:5433/x", ["db1.internal", "db2.internal"]),
+        ("postgresql://me@db1.internal,127.0.0.1/x?sslmode=require", ["db1.internal"]),
+        ("postgresql://me@10.0.0.5/x?sslmode=verify-ca&sslrootcert=/ca", ["10.0.0.5"]),
+        ("postgresql:///x?host=db1.internal&sslmode=prefer", ["db1.internal"]),
+        ("postgresql://db1.internal/x?sslmode=verify-full&sslmode=require", ["db1.internal"]),
+        ("postgresql://me@localhost.example/x", ["localhost.example"]),
+        ("postgresql://me@db1.internal,db2.internal/x?sslmode=verify-full", []),
+        ("postgresql://me@localhost,127.0.0.1,[::1]/x", []),
+        ("postgresql:///x?host=/var/run/postgresql", []),
+        ("postgresql:///x", []),
+    ],
+)
+def test_who_could_be_posed_as_is_named(url: str, unverified: list[str]) -> None:
+    """Only verify-full compares the certificate with the name: any other mode believes whoever is on the way."""
+    assert unverified_hosts(url) == unverified

@@ -2,10 +2,13 @@
 
 from urllib.parse import quote
 
+import msgspec
+
 from payrelay.console.web.asked import SIGN_IN, START, Asked, next_of_text
 from payrelay.console.web.rendering import redirect
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.operator import OperatorTextError, Stage
+from payrelay.core.console.sign_in.tries import WINDOW_MS
 from payrelay.flows.console.sign_in import (
     Failure,
     SignedIn,
@@ -17,7 +20,8 @@ from payrelay.flows.console.sign_in import (
 
 SENTENCES = {
     Failure.WRONG: "E-mail address or password is wrong.",
-    Failure.TOO_OFTEN: "Too many tries. Wait for a quarter of an hour.",
+    Failure.TOO_OFTEN: "Too many tries. Wait for a quarter of an hour. Trying again meanwhile makes it no longer.",
+    Failure.BUSY: "Many people sign in at this moment. What you typed was not looked at: try again in a few seconds.",
     Failure.OVER: "That took too long. Begin again.",
     Failure.NO_PASSWORDS: "Passwords open nothing here. Sign in with your company's account.",
     Failure.PROVIDER_DOWN: "Your company's sign-in can't be reached, or doesn't know this console. Try again later.",
@@ -31,6 +35,7 @@ SENTENCES = {
 STATUSES = {
     Failure.WRONG: 403,
     Failure.TOO_OFTEN: 429,
+    Failure.BUSY: 429,
     Failure.OVER: 410,
     Failure.NO_PASSWORDS: 403,
     Failure.PROVIDER_DOWN: 503,
@@ -39,6 +44,8 @@ STATUSES = {
     Failure.COPIED: 403,
 }
 """The status of the page that says so."""
+RETRY_AFTER_S = {Failure.TOO_OFTEN: WINDOW_MS // 1000, Failure.BUSY: 5}
+"""After how many seconds at most it is worth trying again, of those that end by themselves."""
 
 
 async def show_form(asked: Asked) -> ConsoleAnswer:
@@ -72,7 +79,7 @@ async def take_invitation(asked: Asked) -> ConsoleAnswer:
     except OperatorTextError as error:
         return await _invitation(asked, f"A password {error}.")
     if isinstance(found, Failure):
-        return await _invitation(asked, SENTENCES[found], STATUSES[found])
+        return told_when(await _invitation(asked, SENTENCES[found], STATUSES[found]), found)
     return led_on(asked, found, asked.next)
 
 
@@ -91,7 +98,7 @@ def led_on(asked: Asked, found: SignedIn, wanted: str) -> ConsoleAnswer:
 
 def form_after(asked: Asked, failure: Failure | None = None) -> ConsoleAnswer:
     """Shows the form for the password, with what went wrong before."""
-    return asked.page(
+    page = asked.page(
         "sign_in.html",
         status=200 if failure is None else STATUSES[failure],
         error=None if failure is None else SENTENCES[failure],
@@ -100,6 +107,14 @@ def form_after(asked: Asked, failure: Failure | None = None) -> ConsoleAnswer:
         has_provider=asked.parts.provider is not None,
         takes_passwords=asked.parts.takes_passwords,
     )
+    return page if failure is None else told_when(page, failure)
+
+
+def told_when(page: ConsoleAnswer, failure: Failure) -> ConsoleAnswer:
+    """Adds after how long to try again, where that is known, for programs; people read it on the page."""
+    if failure not in RETRY_AFTER_S:
+        return page
+    return msgspec.structs.replace(page, headers=(*page.headers, (b"retry-after", b"%d" % RETRY_AFTER_S[failure])))
 
 
 async def _invitation(asked: Asked, error: str | None = None, status: int = 422) -> ConsoleAnswer:

@@ -4,7 +4,7 @@ import io
 
 import segno
 
-from payrelay.console.pages.sign_in.password import SENTENCES, STATUSES, led_on
+from payrelay.console.pages.sign_in.password import SENTENCES, STATUSES, led_on, told_when
 from payrelay.console.web.asked import SIGN_IN, START, Asked
 from payrelay.console.web.rendering import PASSKEY_SCRIPT_PATH, redirect
 from payrelay.core.console.exchange import ConsoleAnswer
@@ -91,7 +91,8 @@ def picture_of(address: Secret) -> str:
 async def _after(asked: Asked, found: SignedIn | Failure, wrong: str) -> ConsoleAnswer:
     if isinstance(found, SignedIn):
         return led_on(asked, found, asked.next)
-    return await _page(asked, wrong if found is Failure.WRONG else SENTENCES[found], STATUSES[found])
+    page = await _page(asked, wrong if found is Failure.WRONG else SENTENCES[found], STATUSES[found])
+    return told_when(page, found)
 
 
 async def _page(asked: Asked, error: str | None = None, status: int = 200) -> ConsoleAnswer:

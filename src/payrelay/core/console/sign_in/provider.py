@@ -17,6 +17,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from payrelay.core.console.operator import OperatorTextError, email_of
+from payrelay.core.events.destinations import AllowedDestinations, DestinationError, require_destination
 from payrelay.core.secret import Secret
 
 LEEWAY_S: Final = 30
@@ -87,7 +88,17 @@ def metadata_of(body: bytes, issuer: str) -> ProviderMetadata:
     endpoints = (metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri)
     if not all(_is_private(address, issuer) for address in endpoints):
         raise ProviderAnswerError("its configuration has an address that isn't https, or not ASCII")
+    try:
+        for address in (metadata.token_endpoint, metadata.jwks_uri):
+            require_destination(address, callable_by(issuer))
+    except DestinationError as error:
+        raise ProviderAnswerError(f"its configuration leads to another host, whose address {error}") from None
     return metadata
+
+
+def callable_by(issuer: str) -> AllowedDestinations:
+    """Gives where the provider may have the service call: its own host, which the settings name, and public ones."""
+    return AllowedDestinations(names=frozenset({urlsplit(issuer).hostname or ""}))
 
 
 def authorization_address(metadata: ProviderMetadata, rules: ProviderRules, way_back: str, keys: "TryKeys") -> str:

@@ -73,7 +73,7 @@ async def read_queue(parts: ConsoleParts, relay: Relay, actor: Actor) -> Queue:
         held=cases[State.HELD],
         notifications=shown[::-1],
         paid_again=await list_paid_again(relay, limit=QUEUE_MAX),
-        proposed=await parts.confirmations.proposed(),
+        proposed=[actor.without_words(each, reason="") for each in await parts.confirmations.proposed()],
         has_more=frozenset(more),
     )
 

@@ -6,6 +6,7 @@ Rules:
    by now, nothing happens, and whoever sent the form is told what changed.
 2. The line in the history is stored with the step that lets the act begin, before anything else is done.
 3. Where a second person is needed, nobody confirms what they proposed.
+4. Some acts need that the operator has shown the second factor shortly before; of refunds those that aren't small.
 """
 
 import asyncio
@@ -127,7 +128,7 @@ async def confirm(parts: ConsoleParts, relay: Relay, confirmation_id: str, by: C
     """Confirms what was shown: proposes it where a second person is needed, and else does it.
 
     May be repeated: what has begun is not begun again. Raises Refusal: forbidden; not_found; conflict where it can't be
-    confirmed any more. Raises StalePageError, StoreError. What came of it is read by ``results``.
+    confirmed any more. Raises NotRecent, StalePageError, StoreError. What came of it is read by ``results``.
     """
     confirmation = await own_confirmation(parts, by.actor, confirmation_id)
     state, now_ms = confirmation.state, parts.clock.now_ms()
@@ -137,6 +138,8 @@ async def confirm(parts: ConsoleParts, relay: Relay, confirmation_id: str, by: C
     target = await existing_target(relay, by.actor, *confirmation.subject.split("/", 1))
     if not is_left:
         _require_may_confirm(confirmation, by, now_ms)
+    if not _is_small_refund(parts, confirmation):
+        by.actor.require_recent(confirmation.act_name, now_ms)
     try:
         stored = await _confirmed(parts, relay, confirmation, target, by=by)
     except StalePageError:
@@ -174,12 +177,15 @@ async def own_confirmation(parts: ConsoleParts, actor: Actor, confirmation_id: s
 
 
 async def existing_target(relay: Relay, actor: Actor, noun: str, id_: str) -> ActTarget:
-    """Reads something that can be acted on. Raises Refusal (forbidden, not_found), StoreError."""
+    """Reads something that can be acted on, with the facts that the actor sees.
+
+    Raises Refusal (forbidden, not_found), StoreError.
+    """
     actor.require(SEEN_BY.get(noun, Act.LOOK))
     target = await target_of(relay, noun, id_)
     if target is None:
         raise Refusal(Code.NOT_FOUND, "there is nothing with this id")
-    return await with_money(relay, target)
+    return await with_money(relay, target.shown_to(actor))
 
 
 def _require_may_confirm(confirmation: Confirmation, by: ConfirmedBy, now_ms: int) -> None:
@@ -189,6 +195,12 @@ def _require_may_confirm(confirmation: Confirmation, by: ConfirmedBy, now_ms: in
         raise Refusal(Code.FORBIDDEN, OWN)
     if confirmation.state is ConfirmationState.SHOWN and confirmation.made_by != by.id:
         raise Refusal(Code.FORBIDDEN, SHOWN_TO_ANOTHER)
+
+
+def _is_small_refund(parts: ConsoleParts, confirmation: Confirmation) -> bool:
+    limit, amount_minor = parts.small_refunds.get(confirmation.currency or ""), confirmation.amount_minor
+    is_small = limit is not None and amount_minor is not None and amount_minor <= limit
+    return confirmation.act_name is Act.REFUND and is_small
 
 
 async def _confirmed(

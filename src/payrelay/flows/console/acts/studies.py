@@ -9,7 +9,8 @@ from payrelay.core.payments.operation import JournalEntry
 from payrelay.flows.console.acting import ActTarget
 from payrelay.flows.console.acts.decisions import PossibleDecision, possible_decisions
 from payrelay.flows.console.acts.stale import LINES_MAX, seen_now
-from payrelay.flows.console.parts import ConsoleParts
+from payrelay.flows.console.parts import Actor, ConsoleParts
+from payrelay.flows.console.shown import entries_for
 from payrelay.flows.relay import Relay
 
 
@@ -34,8 +35,8 @@ class TargetStudy(msgspec.Struct, frozen=True, kw_only=True):
     assigned: str | None
 
 
-async def study_target(parts: ConsoleParts, relay: Relay, target: ActTarget) -> TargetStudy:
-    """Returns what the page of a thing shows of it. Raises StoreError."""
+async def study_target(parts: ConsoleParts, relay: Relay, actor: Actor, target: ActTarget) -> TargetStudy:
+    """Returns what the page of a thing shows the actor of it. Raises StoreError."""
     history: list[JournalEntry] = []
     decisions: list[PossibleDecision] = []
     if target.operation is not None:
@@ -47,11 +48,11 @@ async def study_target(parts: ConsoleParts, relay: Relay, target: ActTarget) -> 
     lines = await parts.acts.about(target.subject, LINES_MAX)
     return TargetStudy(
         seen=seen,
-        history=[(entry.at_ms, _words_of(entry)) for entry in history],
+        history=[(entry.at_ms, _words_of(entry)) for entry in entries_for(actor, history)],
         why=f"{_capital(reason_phrase(history))}." if decisions else None,
         look=_where_to_look(target) if decisions else None,
         decisions=decisions,
-        lines=lines,
+        lines=[actor.without_words(each, reason="", details="") for each in lines],
         assigned=assigned_in(lines),
     )
 

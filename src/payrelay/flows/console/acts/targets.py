@@ -9,7 +9,7 @@ from typing import Final
 
 from payrelay.core.calls import subscription_number
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
-from payrelay.core.console.roles import Act
+from payrelay.core.console.roles import Act, Field
 from payrelay.core.notifications.notification import NotificationState
 from payrelay.core.payments.operation import PAYMENT_KINDS, Kind, Operation, State
 from payrelay.core.payments.payment import plain_number
@@ -67,8 +67,8 @@ async def _operation(relay: Relay, id_: str) -> ActTarget | None:
             ("Payment", operation.payment_id),
             ("Subscription", operation.subscription_id),
             ("Request", operation.request_id),
-            ("Idempotency-Key", operation.idempotency_key),
         ),
+        restricted=((Field.IDEMPOTENCY_KEY, "Idempotency-Key", operation.idempotency_key),),
     )
 
 
@@ -198,9 +198,10 @@ async def _account(relay: Relay, id_: str) -> ActTarget | None:
         title=f"Account {id_}",
         account=id_,
         principal="",
-        state="open" if pause is None else f"paused by {pause.operator}: {pause.reason}",
+        state="open" if pause is None else f"paused by {pause.operator}",
         seen="open" if pause is None else str(pause.since_ms),
         acts=(Act.PAUSE_ACCOUNT if pause is None else Act.RESUME_ACCOUNT,),
+        restricted=((Field.WORDS, "Because", None if pause is None else pause.reason),),
     )
 
 
@@ -237,7 +238,8 @@ async def _endpoint(relay: Relay, id_: str) -> ActTarget | None:
         state=endpoint.state,
         seen=str(endpoint.updated_at_ms),
         acts=(Act.SEND_TEST_EVENT, Act.REPLAY_EVENT),
-        facts=(("Address", endpoint.url),),
+        facts=(("Host", endpoint.host),),
+        restricted=((Field.ENDPOINT_ADDRESS, "Address", endpoint.url),),
     )
 
 

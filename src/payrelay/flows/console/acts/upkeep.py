@@ -34,8 +34,10 @@ async def _pause(relay: Relay, act: ConfirmedAct) -> ActResult:
 
 
 async def _resume(relay: Relay, act: ConfirmedAct) -> ActResult:
-    account = act.target.account
-    change = await resume_account(relay.pauses, relay.revocations, account, relay.clock.now_ms())
+    account, seen_ms = act.target.account, int(act.confirmation.seen.partition(".")[0])
+    change = await resume_account(relay.pauses, relay.revocations, account, relay.clock.now_ms(), seen_ms=seen_ms)
+    if change.earlier is None and any(each.account == account for each in await relay.pauses.list()):
+        raise Refusal(Code.CONFLICT, f"the account {account} was paused anew meanwhile, and that pause stays")
     said = f"The account {account} is open again within a second."
     return ActResult(said=said + ("" if change.is_listed else UNLISTED))
 

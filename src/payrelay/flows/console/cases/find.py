@@ -3,7 +3,7 @@
 Rules:
 
 1. A text finds what has exactly that id. Nothing is guessed, and no list is passed over for it.
-2. What names a customer is looked for only for roles that may see it.
+2. Nobody finds by what they don't see (``core.console.roles``).
 3. A filter without an index looks through a limited number of rows, and says how far it came.
 4. What was not looked at is said. The digits of cards lie sealed: the cards of the newest stored customers are opened,
    and the others are not.
@@ -12,7 +12,7 @@ Rules:
 from typing import Final
 
 from payrelay.core.console.finding import Found, Hit, Search
-from payrelay.core.console.roles import Act, may
+from payrelay.core.console.roles import Act, Field
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import Refusal
 from payrelay.flows.console.cases import hits
@@ -37,14 +37,13 @@ async def find(parts: CaseParts, actor: Actor, search: Search) -> Found:
 
 
 async def _by_text(parts: CaseParts, actor: Actor, search: Search) -> Found:
-    may_see_customers = actor.operator is None or may(actor.operator.role, Act.LOOK_AT_CUSTOMERS)
-    found = await find_by_text(parts, search.text, may_see_customers=may_see_customers, account=search.account)
+    found = await find_by_text(parts, search.text, sees=actor.sees, account=search.account)
     fitting = sorted((hit for hit in found.hits if search.fits(hit)), key=lambda hit: hit.at_ms, reverse=True)
     notes = list(found.notes)
     hidden = len(found.hits) - len(fitting)
     if hidden:
         notes.append(f"{hidden} more {'has' if hidden == 1 else 'have'} this id, and the filter leaves out.")
-    if not may_see_customers:
+    if not actor.sees(Field.CUSTOMER):
         notes.append(_NO_CUSTOMERS)
     if not found.hits:
         notes += await _lost(parts)

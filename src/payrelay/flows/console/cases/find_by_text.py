@@ -1,11 +1,12 @@
 """Finds what has exactly the id that somebody typed, whatever kind of thing it is."""
 
 import asyncio
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
 
 from payrelay.core.checkouts.checkout import CheckoutFilter
 from payrelay.core.console.finding import Hit, Thing
+from payrelay.core.console.roles import Field
 from payrelay.core.customers.customer import Customer, CustomerFilter
 from payrelay.core.moments import spoken
 from payrelay.core.notifications.notification import NotificationFilter
@@ -29,6 +30,8 @@ _FORGED: Final = (
     "The stored record of the operation with this id was changed by something other than the service, and is not shown."
 )
 
+_Sees: TypeAlias = Callable[[Field], bool]
+
 
 class Findings:
     """Collects hits: each thing once, with what it was found by first."""
@@ -51,20 +54,20 @@ class Findings:
             self._hits.setdefault((hit.noun, hit.account, hit.id), hit)
 
 
-async def find_by_text(parts: CaseParts, text: str, *, may_see_customers: bool, account: str | None) -> Findings:
-    """Looks for a text in every column that has an index for it. Raises StoreUnavailable.
-
-    ``may_see_customers`` is whether it is looked for in what names a customer too.
-    """
+async def find_by_text(parts: CaseParts, text: str, *, sees: _Sees, account: str | None) -> Findings:
+    """Looks for a text in every column that has an index for it, and whose field is seen. Raises StoreUnavailable."""
     findings = Findings()
     await _operations(parts, text, findings)
     await _checkouts(parts, text, findings)
     await _notifications(parts, text, findings)
     await _subscriptions(parts, text, findings)
     await _seen(parts, text, findings)
-    if may_see_customers:
-        await _of_clients(parts, text, findings)
-        await _customers(parts, text, findings, account)
+    if sees(Field.IDEMPOTENCY_KEY):
+        await _of_keys(parts, text, findings)
+    if sees(Field.CUSTOMER):
+        checkouts = await parts.searches.checkouts_of_reference(text)
+        findings.add(hits.of_checkout(each, "customer's reference") for each in checkouts)
+    await _customers(parts, text, findings, sees=sees, account=account)
     return findings
 
 
@@ -147,29 +150,25 @@ async def _seen(parts: CaseParts, text: str, findings: Findings) -> None:
             findings.add([hit])
 
 
-async def _of_clients(parts: CaseParts, text: str, findings: Findings) -> None:
-    """Finds by what a client chose, which may have a customer's name in it."""
+async def _of_keys(parts: CaseParts, text: str, findings: Findings) -> None:
+    """Finds by an Idempotency-Key, also by one that had a customer's name in it, which was erased."""
     searches, renamed = parts.searches, parts.relay.person_names.renamed(text)
     for key in (text,) if renamed is None else (text, renamed):
         operations = await searches.operations_of_key(key)
         findings.add(hits.of_operation(each, "idempotency key") for each in operations)
-    for found_in, found_by in (
-        (searches.checkouts_of_key, "idempotency key"),
-        (searches.checkouts_of_reference, "customer's reference"),
-    ):
-        checkouts = await found_in(text)
-        findings.add(hits.of_checkout(each, found_by) for each in checkouts)
+    checkouts = await searches.checkouts_of_key(text)
+    findings.add(hits.of_checkout(each, "idempotency key") for each in checkouts)
 
 
-async def _customers(parts: CaseParts, text: str, findings: Findings, account: str | None) -> None:
+async def _customers(parts: CaseParts, text: str, findings: Findings, *, sees: _Sees, account: str | None) -> None:
     customers = parts.relay.customers
     found: list[tuple[Customer, str]] = []
-    if text.startswith("cus_"):
-        customer = await customers.get(text)
+    if sees(Field.CUSTOMER):
+        customer = await customers.get(text) if text.startswith("cus_") else None
         found += [] if customer is None else [(customer, "customer id")]
-    of_reference = await customers.list(CustomerFilter(reference=text), before=None, limit=FOUND_MAX)
-    found += [(each, "customer's reference") for each in of_reference]
-    if len(text) == CARD_DIGITS and text.isdecimal():
+        of_reference = await customers.list(CustomerFilter(reference=text), before=None, limit=FOUND_MAX)
+        found += [(each, "customer's reference") for each in of_reference]
+    if len(text) == CARD_DIGITS and text.isdecimal() and sees(Field.CARD):
         found += [(each, "last digits of the card") for each in await _of_card(parts, text, findings, account)]
     findings.add(hits.of_customer(each, found_by) for each, found_by in found)
     if len(found) > CUSTOMERS_MAX:

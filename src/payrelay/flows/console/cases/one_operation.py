@@ -2,7 +2,7 @@
 
 import msgspec
 
-from payrelay.core.console.roles import Act, may
+from payrelay.core.console.roles import Act, Field
 from payrelay.core.console.timeline import Moment, of_operation
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.sentences import FORGED_SENTENCE, STATE_SENTENCES
@@ -10,6 +10,7 @@ from payrelay.errors import Code, OperationForged, Refusal
 from payrelay.flows.console.cases.parts import CaseParts
 from payrelay.flows.console.cases.told_moments import of_chargeback
 from payrelay.flows.console.parts import Actor
+from payrelay.flows.console.shown import entries_for
 from payrelay.flows.orders.order_money import OrderMoney, read_payment_money
 
 
@@ -20,7 +21,7 @@ class OneOperation(msgspec.Struct, frozen=True, kw_only=True):
         operation: its row.
         sentence: what its state means, fit to be read out.
         moments: its journal entries and chargebacks, the oldest first.
-        idempotency_key: as the client gave it; None also where the reader's role may not see what may name a customer.
+        idempotency_key: as the client gave it; None also where the actor doesn't see it.
         money: what is known of its payment's money; None where it names no payment.
     """
 
@@ -49,13 +50,12 @@ async def show_operation(parts: CaseParts, actor: Actor, operation_id: str) -> O
     number = operation.payment_id
     money = None if number is None else await read_payment_money(parts.relay, operation.merchant, number)
     won = frozenset[str]() if money is None else money.won
-    moments = of_operation(operation, history)
+    moments = of_operation(operation, entries_for(actor, history))
     moments += [of_chargeback(each, is_won=each.payment_id in won) for each in chargebacks]
-    sees_customers = actor.operator is None or may(actor.operator.role, Act.LOOK_AT_CUSTOMERS)
     return OneOperation(
         operation=operation,
         sentence=STATE_SENTENCES[operation.state],
         moments=sorted(moments, key=lambda each: each.at_ms),
-        idempotency_key=operation.idempotency_key if sees_customers else None,
+        idempotency_key=operation.idempotency_key if actor.sees(Field.IDEMPOTENCY_KEY) else None,
         money=money,
     )

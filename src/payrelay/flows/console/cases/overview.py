@@ -1,10 +1,8 @@
 """How it goes: what began in the last hours or days and how it ended, what is open, and the state of each part.
 
-Everything is read from indexes, and of a bounded number of rows. Whoever may open the console may see it: it names no
-customer, and an endpoint only by its host.
+Everything is read from indexes, and of a bounded number of rows. Whoever may open the console may see it, but for the
+words of operators: it names no customer, and an endpoint only by its host.
 """
-
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -127,16 +125,16 @@ async def read_overview(parts: CaseParts, actor: Actor, span: TrendSpan) -> Over
         sums=operations.sums,
         paces=operations.paces,
         open=await read.open_operations(),
-        accounts=await _accounts(parts, window),
+        accounts=await _accounts(parts, actor, window),
         endpoints=[_endpoint(each, delivered.waiting[each.id]) for each in shown],
         has_more_endpoints=len(listed) > len(shown),
-        recovery=await _recovery(parts),
+        recovery=await _recovery(parts, actor),
     )
 
 
-async def _accounts(parts: CaseParts, window: TrendWindow) -> list[AccountSeen]:
+async def _accounts(parts: CaseParts, actor: Actor, window: TrendWindow) -> list[AccountSeen]:
     now_ms = parts.relay.clock.now_ms()
-    pauses = {pause.account: pause for pause in await parts.relay.pauses.list()}
+    pauses = {each.account: actor.without_words(each, reason="") for each in await parts.relay.pauses.list()}
     budgets = parts.budgets.now()
     return [
         AccountSeen(
@@ -156,7 +154,7 @@ def _endpoint(endpoint: Endpoint, waiting: int) -> EndpointSeen:
         account=endpoint.account,
         principal=endpoint.principal,
         label=endpoint.label,
-        host=urlsplit(endpoint.url).hostname or "",
+        host=endpoint.host,
         state=endpoint.state,
         reason=endpoint.reason,
         failing_since_ms=endpoint.failing_since_ms,
@@ -164,9 +162,9 @@ def _endpoint(endpoint: Endpoint, waiting: int) -> EndpointSeen:
     )
 
 
-async def _recovery(parts: CaseParts) -> RecoverySeen:
+async def _recovery(parts: CaseParts, actor: Actor) -> RecoverySeen:
     relay = parts.relay
-    current = (await relay.lost_commits.identity()).current
+    current = actor.without_words((await relay.lost_commits.identity()).current, note="")
     known = await relay.principals.known() if current.is_recovering else []
     return RecoverySeen(
         incarnation=current,

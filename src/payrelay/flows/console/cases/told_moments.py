@@ -86,7 +86,7 @@ def of_events(events: Sequence[PublishedEvent], deliveries: Sequence[DeliveryTo]
             ("Type", event.type),
             ("Position in the feed", event.position),
             ("For", event.principal),
-            *((name.replace("_", " "), value) for name, value in event.data.items() if name not in _PERSONAL),
+            *((name.replace("_", " "), value) for name, value in event.data.items()),
         )
         text = f"The service has the event {event.type} for its client."
         if not by_position.get(event.position):
@@ -94,10 +94,6 @@ def of_events(events: Sequence[PublishedEvent], deliveries: Sequence[DeliveryTo]
         moments.append(Moment(at_ms=event.at_ms, title="Event", text=text, evidence=rows_of(rows)))
         moments += [_of_delivery(each) for each in by_position.get(event.position, ())]
     return moments
-
-
-_PERSONAL: Final = frozenset({"reference", "label", "customer_reference"})
-"""What may name a customer in an event's data."""
 
 
 def _of_delivery(delivery: DeliveryTo) -> Moment:

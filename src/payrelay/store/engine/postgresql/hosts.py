@@ -1,11 +1,14 @@
 """Reads which hosts a database's URL names: one or several, of which one at a time can be written to."""
 
+import ipaddress
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from payrelay.errors import SettingsError
 
 _PORT: Final = 5432
+_VERIFIED: Final = "verify-full"
+"""The one mode of the driver in which the certificate must be of the host's name, and of a known authority."""
 
 
 class Host(NamedTuple):
@@ -43,6 +46,16 @@ def name_of(url: str) -> str:
     return f"postgresql://{_hosts_of(parts)}{parts.path}"
 
 
+def unverified_hosts(url: str) -> list[str]:
+    """Names the hosts of other machines on the way to which anybody may pose as the server, as far as the URL says.
+
+    Raises SettingsError for a URL that can't be read.
+    """
+    hosts = [each.host or "" for each in hosts_of(url)]
+    modes = parse_qs(urlsplit(url).query).get("sslmode", [])
+    return [] if modes[-1:] == [_VERIFIED] else [each for each in hosts if not _is_here(each)]
+
+
 def unreadable() -> SettingsError:
     """Makes the error for a URL that can't be read, without quoting it."""
     return SettingsError("PAYRELAY_DATABASE_URL can't be read as postgresql://user@host/database")
@@ -50,6 +63,14 @@ def unreadable() -> SettingsError:
 
 def _hosts_of(parts: SplitResult) -> str:
     return parts.netloc.rpartition("@")[2]
+
+
+def _is_here(host: str) -> bool:
+    """True for a folder of sockets, the driver's own choice, and this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in {"", "localhost"} or host.startswith(("/", "@"))
 
 
 def _split(host: str) -> tuple[str, int | None]:

@@ -18,6 +18,10 @@ NAME_OF: Final = query(f"SELECT {NAME_COLUMNS}, row_digest FROM principal_names 
 LIST_NAMES: Final = query(f"SELECT {NAME_COLUMNS}, row_digest FROM principal_names ORDER BY since_ms, id LIMIT $1")
 """Reads the other names, oldest first."""
 
+LOCK_NAMES: Final = query("SELECT pg_advisory_xact_lock(hashtextextended('principals', 0))", sqlite=("SELECT 1",))
+"""Lets one transaction at a time give a name, to a key or to a principal, until it ends: the one is a row of another
+table than the other. SQLite has one writer anyway."""
+
 ADD_NAME: Final = query(
     f"""
     INSERT INTO principal_names ({NAME_COLUMNS}, row_digest) VALUES ($1, $2, $3, $4)

@@ -36,21 +36,43 @@ ACTS_ABOUT: Final = query(
 ADD_SUBJECT: Final = query("INSERT INTO operator_act_subjects (subject, number) VALUES ($1, $2) RETURNING number")
 """Has a line found by what it is about."""
 
+IS_FULL: Final = query(
+    "SELECT subject FROM sign_in_tries WHERE subject = $1 AND tries >= $2 AND began_at_ms > $3",
+)
+"""Gives a row where a count that began after $3 is full."""
+
 TAKE_TRY: Final = query(
     """
-    INSERT INTO sign_in_tries (subject, tries, last_at_ms) VALUES ($1, 1, $2)
+    INSERT INTO sign_in_tries (subject, tries, began_at_ms, last_at_ms) VALUES ($1, 1, $2, $2)
     ON CONFLICT (subject) DO UPDATE SET
-        tries = CASE WHEN sign_in_tries.last_at_ms <= $3 THEN 1 ELSE sign_in_tries.tries + 1 END,
-        last_at_ms = excluded.last_at_ms
+        tries = CASE WHEN sign_in_tries.began_at_ms <= $3 THEN 1 ELSE sign_in_tries.tries + 1 END,
+        began_at_ms = CASE WHEN sign_in_tries.began_at_ms <= $3 THEN $2 ELSE sign_in_tries.began_at_ms END,
+        last_at_ms = $2
+    WHERE sign_in_tries.began_at_ms <= $3 OR sign_in_tries.tries < $4
     RETURNING tries""",
 )
-"""Counts a try, and gives the count; it begins again where the last try was at $3 or before."""
+"""Counts a try in a count that isn't full, and gives no row otherwise. A count that began at $3 or before begins again.
+"""
+
+GIVE_TRIES_BACK: Final = query(
+    """
+    UPDATE sign_in_tries SET tries = CASE WHEN tries > $2 THEN tries - $2 ELSE 0 END
+    WHERE subject = $1 AND began_at_ms <= $3
+    RETURNING subject""",
+)
+"""Takes tries off a count, unless it began after $3, and so has none of them."""
 
 FORGET_TRIES: Final = query("DELETE FROM sign_in_tries WHERE subject = $1 RETURNING subject")
 """Begins the count of a subject again."""
 
-FORGET_OLD_TRIES: Final = query("DELETE FROM sign_in_tries WHERE last_at_ms <= $1 RETURNING subject")
-"""Removes the counts that would begin again anyway."""
+FORGET_OLD_TRIES: Final = query(
+    """
+    DELETE FROM sign_in_tries WHERE subject IN (
+        SELECT subject FROM sign_in_tries WHERE last_at_ms <= $1 ORDER BY last_at_ms LIMIT 100 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING subject""",
+)
+"""Removes counts that are over. It waits for nobody: others wait for the count that its unit has taken."""
 
 ADD_CHALLENGE: Final = query(
     "INSERT INTO console_challenges (name, bearer, way, ends_at_ms) VALUES ($1, $2, $3, $4) RETURNING name"

@@ -48,6 +48,9 @@ PUT_TOTP: Final = query("UPDATE operators SET sealed_totp = $2 WHERE id = $1 RET
 GET_OPERATOR: Final = query(f"SELECT {OPERATOR_COLUMNS}, row_digest FROM operators WHERE id = $1")
 """Reads one operator."""
 
+LOCK_OPERATOR: Final = query(f"SELECT {OPERATOR_COLUMNS}, row_digest FROM operators WHERE id = $1 FOR UPDATE")
+"""Reads one operator, whom nobody changes until the transaction ends."""
+
 GET_TOTP: Final = query("SELECT sealed_totp FROM operators WHERE id = $1")
 """Reads the sealed secret of an operator's second factor."""
 
@@ -90,10 +93,11 @@ OPEN_INVITATION: Final = query(
 
 END_INVITATION: Final = query(
     """
-    UPDATE operator_invitations SET ended_at_ms = $2, row_digest = '' WHERE id = $1 AND ended_at_ms IS NULL
+    UPDATE operator_invitations SET ended_at_ms = $2, row_digest = ''
+    WHERE id = $1 AND ended_at_ms IS NULL AND expires_at_ms > $2
     RETURNING id""",
 )
-"""Ends an invitation; gives no row where it has ended."""
+"""Ends an invitation by its use; gives no row where it has ended, or is over."""
 
 END_INVITATIONS_OF: Final = query(
     """
@@ -112,6 +116,9 @@ ADD_SESSION: Final = query(
 
 FIND_SESSION: Final = query(f"SELECT {SESSION_COLUMNS}, row_digest FROM console_sessions WHERE token_hash = $1")
 """Reads the session with a token."""
+
+GET_SESSION: Final = query(f"SELECT {SESSION_COLUMNS}, row_digest FROM console_sessions WHERE id = $1")
+"""Reads one session."""
 
 LIST_SESSIONS: Final = query(
     f"""

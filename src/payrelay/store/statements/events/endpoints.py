@@ -7,43 +7,44 @@ from typing import Final
 from payrelay.store.engine.queries import query
 
 ENDPOINT_COLUMNS: Final = (
-    "id, account, merchant, principal, url, types, label, state, reason, older_ends_at_ms, failing_since_ms,"
+    "id, account, merchant, principal, url_hash, types, label, state, reason, older_ends_at_ms, failing_since_ms,"
     " held_until_ms, created_at_ms, updated_at_ms"
 )
 
 ADD_ENDPOINT: Final = query(
     f"""
-    INSERT INTO endpoints ({ENDPOINT_COLUMNS}, sealed_secret, row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)""",
+    INSERT INTO endpoints ({ENDPOINT_COLUMNS}, sealed_url, sealed_secret, row_digest)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)""",
 )
 """Adds an endpoint."""
 
 COUNT_ENDPOINTS: Final = query("SELECT count(*) FROM endpoints WHERE merchant = $1 AND principal = $2")
 """Counts a principal's endpoints."""
 
-GET_ENDPOINT: Final = query(f"SELECT {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE id = $1")
+GET_ENDPOINT: Final = query(f"SELECT sealed_url, {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE id = $1")
 """Reads one endpoint."""
 
 GET_WITH_SECRETS: Final = query(
-    f"SELECT sealed_secret, sealed_older, {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE id = $1"
+    f"SELECT sealed_secret, sealed_older, sealed_url, {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE id = $1"
 )
 """Reads one endpoint with its sealed secrets."""
 
 LIST_ENDPOINTS: Final = query(
-    f"SELECT {ENDPOINT_COLUMNS}, row_digest FROM endpoints WHERE merchant = $1 AND principal = $2 ORDER BY id LIMIT $3",
+    f"SELECT sealed_url, {ENDPOINT_COLUMNS}, row_digest FROM endpoints"
+    " WHERE merchant = $1 AND principal = $2 ORDER BY id LIMIT $3",
 )
 """Reads a principal's endpoints, oldest first."""
 
 LIST_ALL_ENDPOINTS: Final = query(
-    f"SELECT {ENDPOINT_COLUMNS}, row_digest FROM endpoints ORDER BY merchant, principal, id LIMIT $1"
+    f"SELECT sealed_url, {ENDPOINT_COLUMNS}, row_digest FROM endpoints ORDER BY merchant, principal, id LIMIT $1"
 )
 """Reads the endpoints of all principals."""
 
 CHANGE_ENDPOINT: Final = query(
     f"""
     UPDATE endpoints
-    SET url = $2, types = $3, label = $4, state = $5, reason = $6, failing_since_ms = $7, held_until_ms = $8,
-        updated_at_ms = $9, row_digest = $11
+    SET url_hash = $2, types = $3, label = $4, state = $5, reason = $6, failing_since_ms = $7, held_until_ms = $8,
+        updated_at_ms = $9, row_digest = $11, sealed_url = $12
     WHERE id = $1 AND state = $10
     RETURNING {ENDPOINT_COLUMNS}""",
 )
@@ -54,18 +55,18 @@ ROTATE_SECRET: Final = query(
     UPDATE endpoints
     SET sealed_older = sealed_secret, sealed_secret = $2, older_ends_at_ms = $3, updated_at_ms = $4
     WHERE id = $1
-    RETURNING {ENDPOINT_COLUMNS}""",
+    RETURNING sealed_url, {ENDPOINT_COLUMNS}, row_digest""",
 )
 """Stores a new secret, and keeps the one before for a while."""
 
 STOP_ENDPOINT: Final = query(
     f"""
     UPDATE endpoints SET state = 'stopped', reason = $2, updated_at_ms = $3
-    WHERE id = $1 AND state <> 'stopped' AND ($4::text IS NULL OR url = $4::text)
-    RETURNING {ENDPOINT_COLUMNS}, row_digest""",
+    WHERE id = $1 AND state <> 'stopped' AND ($4::text IS NULL OR url_hash = $4::text)
+    RETURNING sealed_url, {ENDPOINT_COLUMNS}, row_digest""",
 )
-"""Stops an endpoint, and gives it with its digest; gives no row where it is stopped already, or has another address
-than $4."""
+"""Stops an endpoint, and gives it with its digest; gives no row where it is stopped already, or has an address of
+another hash than $4."""
 
 REMOVE_ENDPOINT: Final = query("DELETE FROM endpoints WHERE id = $1 RETURNING id")
 """Removes an endpoint."""
@@ -80,11 +81,11 @@ NOTE_FAILURE: Final = query(
     UPDATE endpoints
     SET failing_since_ms = COALESCE(failing_since_ms, $2::bigint),
         held_until_ms = CASE WHEN held_until_ms < $3::bigint THEN $3::bigint ELSE held_until_ms END
-    WHERE id = $1 AND ($4::text IS NULL OR url = $4::text)
+    WHERE id = $1 AND ($4::text IS NULL OR url_hash = $4::text)
     RETURNING failing_since_ms""",
 )
 """Stores that an endpoint failed to accept an event, and until when it is sent nothing. Gives since when it fails, and
-no row where it has another address than $4."""
+no row where its address has another hash than $4."""
 
 COUNT_BY_STATE: Final = query("SELECT state, count(*) FROM endpoints GROUP BY state")
 """Counts endpoints by state."""

@@ -12,8 +12,8 @@ ADD_PAUSE: Final = query(
 )
 """Pauses an account; gives no row where it is paused already."""
 
-REMOVE_PAUSE: Final = query("DELETE FROM paused_accounts WHERE account = $1 RETURNING account")
-"""Ends the pause of an account; gives no row where it wasn't paused."""
+REMOVE_PAUSE: Final = query("DELETE FROM paused_accounts WHERE account = $1 AND since_ms = $2 RETURNING account")
+"""Ends the pause of an account that began at $2; gives no row where that one has ended."""
 
 LIST_PAUSES: Final = query("SELECT account, since_ms, reason, operator FROM paused_accounts ORDER BY account LIMIT $1")
 """Reads which accounts are paused."""
