@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 
 from payrelay.core.console.roles import TO_CONFIRM, Act
-from payrelay.core.money import AmountError, plain_minor
+from payrelay.core.money import AmountError, typed_minor
 from payrelay.core.secret import Secret, secret_of
 from payrelay.settings import parse
 
@@ -33,7 +33,7 @@ def amounts_by_currency(value: object) -> dict[str, int]:
         if re.fullmatch("[A-Z]{3}", currency) is None or currency in amounts:
             raise ValueError("must be amounts such as LKR 50000, USD 200, each with its currency, separated by commas")
         try:
-            amounts[currency] = plain_minor(amount.strip())
+            amounts[currency] = typed_minor(amount)
         except AmountError as error:
             raise ValueError(f"has an amount that {error}") from None
     return amounts

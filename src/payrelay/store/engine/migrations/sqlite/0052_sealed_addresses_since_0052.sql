@@ -1,6 +1,6 @@
 -- The address of an endpoint is often a secret, and lay in clear. It is sealed now, and told apart by a keyed hash. The
 -- table is made anew, without its rows: endpoints are registered again.
-DROP TABLE endpoints;
+DROP TABLE IF EXISTS endpoints;
 CREATE TABLE endpoints (
     id                TEXT    NOT NULL PRIMARY KEY,
     account           TEXT    NOT NULL,
