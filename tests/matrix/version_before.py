@@ -9,7 +9,7 @@ from typing import Final
 
 from tests.scenarios.program import surroundings
 
-BEFORE: Final = "af2f0a46bec23cf42a71120ce9cd64d117b105ed"
+BEFORE: Final = "eeb76352722387685d4aa771cc6e2a4fadf5345c"
 """The version before: the newest commit of it. After a release this is the release's commit. A migration that this
 commit can't work with, because it doesn't know what a name with ``since`` means, needs a newer one here."""
 ROOT: Final = Path(__file__).parents[2]
