@@ -48,7 +48,7 @@ def _refund_payment(turn: Turn, fields: Fields, payment: Payment) -> Reply:
         return marked_failure("amount must be a positive amount of whole cents")
     if not _is_taken(payment, amount_cents, turn.switches):
         return failure(REFUSED, status=turn.switches.refused_refund_status)
-    return _refunded(turn, payment, amount_cents)
+    return success("Successfully processed the refund", give_payment_back(turn, payment, amount_cents))
 
 
 def _is_taken(payment: Payment, amount_cents: int, switches: Switches) -> bool:
@@ -61,9 +61,10 @@ def _is_taken(payment: Payment, amount_cents: int, switches: Switches) -> bool:
     return is_of_the_rest or not payment.is_charged_back or switches.charged_back_refund == "accepted"
 
 
-def _refunded(turn: Turn, payment: Payment, amount_cents: int) -> Reply:
+def give_payment_back(turn: Turn, payment: Payment, amount_cents: int) -> int:
+    """Give so much of a payment back, whoever wants it, and enter it; return the number of the refund."""
     refund_id = turn.state.next_refund_id()
     done = Refund(refund_id=refund_id, at=turn.now, amount_cents=amount_cents)
     turn.state.put_payment(msgspec.structs.replace(payment, refunds=(*payment.refunds, done)))
     turn.enter(payment_line(payment, "refund", amount_cents, refund_id))
-    return success("Successfully processed the refund", refund_id)
+    return refund_id

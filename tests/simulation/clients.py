@@ -146,7 +146,7 @@ class Client:
 
     def _refund(self, payment_id: str) -> Ask:
         members: dict[str, object] = {"payment_id": payment_id, "description": "not wanted"}
-        if self._random.random() < 0.4:
+        if self._random.random() < 0.5:
             members["amount"] = msgspec.Raw(self._random.choice(("7", "3.25", "100.50")).encode())
         return self._ask("POST", "payments/refund", members)
 

@@ -42,6 +42,9 @@ PAGES_SHARE: Final = 1 / 3
 """Of the lives, those in which customers are asked on the gateway's pages: each of them costs more than another one."""
 
 
+BANKS_SHARE: Final = 0.5
+"""Of the lives, those in which refunds fail or are made elsewhere, or the gateway's copies lag behind."""
+
 CLEARING_SHARE: Final = 0.3
 """Of lives in which the clearing goes on meanwhile."""
 
@@ -99,8 +102,35 @@ class PageFate:
             has_endpoint=draw.random() < 0.5,
             endpoint_fault_share=draw.choice((0.0, 0.2, 0.5)),
             are_orders_shared=draw.random() < 0.2,
-            chargeback_share=0.3 if draw.random() < 0.25 else 0.0,
+            chargeback_share=0.3 if draw.random() < 0.6 else 0.0,
             tabs=draw.choice((0, 1)),
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class BankFate:
+    """What becomes of refunds later, and how the gateway shows what went back.
+
+    Attributes:
+        failed_share: of the refunds, those that a bank doesn't take.
+        rest_share: of the refunds of parts, those after which somebody gives back the rest in the gateway's portal.
+        lag_s: how long a copy of the gateway's records doesn't show what went back; less than an hour.
+        stale_share: of the searches, those that such a copy answers.
+    """
+
+    failed_share: float
+    rest_share: float
+    lag_s: float
+    stale_share: float
+
+    @classmethod
+    def of(cls, draw: Random) -> "BankFate":
+        """Draws it all."""
+        return cls(
+            failed_share=draw.choice((0.0, 0.3, 0.6)),
+            rest_share=draw.choice((0.3, 1.0)),
+            lag_s=draw.choice((20.0, 200.0, 900.0)),
+            stale_share=draw.choice((0.0, 0.5)),
         )
 
 
@@ -132,6 +162,7 @@ class Fate:
         loss: how the database goes back in time; None for a life in which it doesn't.
         clears: whether calls of operations that are final are cleared at once.
         key_loss_share: of the repeats with an Idempotency-Key that come without it from then on.
+        banks: what becomes of refunds later; None for a life in which they stand, and show themselves at once.
     """
 
     seed: int
@@ -157,11 +188,12 @@ class Fate:
     loss: LossFate | None
     clears: bool = False
     key_loss_share: float = 0.0
+    banks: BankFate | None = None
 
     @classmethod
     def of(cls, seed: int, hostilities: frozenset[str] = SWITCHED_ON) -> "Fate":
         """Draws it all."""
-        draw, of_pages = chance(seed, "fate"), chance(seed, "pages")
+        draw, of_pages, of_banks = chance(seed, "fate"), chance(seed, "pages"), chance(seed, "banks")
         limit = draw.choice(LIMITS)
         pages = PageFate.of(of_pages) if of_pages.random() < PAGES_SHARE else None
         return cls(
@@ -188,6 +220,7 @@ class Fate:
             hostile=HostileFate.of(chance(seed, "hostility"), has_pages=pages is not None, switched_on=hostilities),
             loss=LossFate.of(chance(seed, "loss")),
             key_loss_share=chance(seed, "lost keys").choice((0.0, 0.0, 0.2, 0.6)),
+            banks=BankFate.of(of_banks) if of_banks.random() < BANKS_SHARE else None,
         )
 
     def chance(self, purpose: str) -> Random:

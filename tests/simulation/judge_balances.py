@@ -36,7 +36,8 @@ from tests.simulation.true_money import TrueMoney, held_of, true_money_of
 
 from payrelay.core.money import decimal_text
 from payrelay.core.orders.figures import Doubt, DoubtKind, Figure, OrderBalance, PaymentBalance
-from payrelay.core.payments.operation import OPEN_STATES, Kind, State
+from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
+from payrelay.core.payments.proof import REFUND_STATUSES
 from payrelay.flows.order_balance import balance_now, read_balance
 from payrelay.flows.relay import Relay
 from payrelay_simulator.clock import STANDING_START
@@ -168,16 +169,17 @@ class Known:
     def counted_refunds(self, money: TrueMoney, entries: Sequence[object]) -> int:
         """Gives how much of some refunds succeeded here, as far as the books say."""
         done = [each for each in money.refunds + money.failed_refunds if each in entries]
-        return sum(each.amount_cents for each in done if self._is_done(money, each.number))
+        return sum(each.amount_cents for each in done if self.is_done(money, each.number))
 
-    def _is_done(self, money: TrueMoney, number: int) -> bool:
+    def is_done(self, money: TrueMoney, number: int) -> bool:
+        """Tells whether an operation that succeeded, as the books say, made an entry of a payment."""
         book = money.made_by.get(number)
         return book is not None and book.operation.state is State.SUCCEEDED
 
     def unsettled(self, money: TrueMoney) -> list[int]:
         """Gives the numbers of the refunds of a payment that no operation of the books carried out, as they say."""
         refunds = money.refunds + money.failed_refunds
-        return [each.number for each in refunds if not self._is_done(money, each.number)]
+        return [each.number for each in refunds if not self.is_done(money, each.number)]
 
     def is_lost_or_hidden(self, money: TrueMoney) -> bool:
         """Tells whether refunds of a payment were lost with commits, or shown by nothing while they were looked for."""
@@ -197,6 +199,11 @@ class Known:
         is_received = seen is not None and seen.status == "RECEIVED" and not self.is_in_question(payment_id)
         return max(before_ms, seen.seen_at_ms) if seen is not None and is_received else before_ms
 
+    def is_shown_as_refunded(self, payment_id: str) -> bool:
+        """Tells whether the record showed a refund since it last showed the payment as received."""
+        looks, since_ms = self.returns.get(payment_id, {}), self.received_ms(payment_id)
+        return any(looks.get(each, -1) > since_ms for each in REFUND_STATUSES)
+
     def is_in_question(self, payment_id: str) -> bool:
         """Tells whether the record shows a payment as received that went back, and no look an hour later did."""
         seen, looks = self.seen.get(payment_id), self.returns.get(payment_id, {})
@@ -207,6 +214,16 @@ class Known:
         if not any(looks.get("RECEIVED", -1) < each <= seen.seen_at_ms for each in went_back):
             return False
         return seen.seen_at_ms - looks.get("RECEIVED AGAIN", seen.seen_at_ms) < AN_HOUR_MS
+
+    def has_shown_failure(self, payment_id: str, refund: Operation) -> bool:
+        """Tells whether the record showed a refund, and two looks that it didn't stand, the later since it is known."""
+        looks, seen = self.returns.get(payment_id, {}), self.seen.get(payment_id)
+        if seen is None or seen.status != "RECEIVED" or "RECEIVED AGAIN" not in looks:
+            return False
+        if self.is_in_question(payment_id) or seen.seen_at_ms < refund.updated_at_ms:
+            return False
+        since_ms = max(refund.created_at_ms, looks.get("RECEIVED", -1) + 1)
+        return any(since_ms <= looks.get(each, -1) < looks["RECEIVED AGAIN"] for each in REFUND_STATUSES)
 
     def has_failed(self, money: TrueMoney, number: int) -> bool:
         """Tells whether the books have a refund as failed."""
@@ -285,6 +302,14 @@ def _faults_of_failed(known: Known) -> Iterator[str]:
     for each in sorted(known.failed):
         if not any(entry.number in failed for entry in known.books[each].entries):
             yield f"{known.books[each]} is stored as failed, and the ledger has it"
+    for payment_id, money in known.money.items():
+        for entry in money.failed_refunds:
+            book = money.made_by.get(entry.number)
+            is_of_all = entry.amount_cents == money.paid and known.is_done(money, entry.number)
+            if book is None or not is_of_all or book.operation.id in known.failed or known.is_lied_about(payment_id):
+                continue
+            if known.has_shown_failure(payment_id, book.operation):
+                yield f"{book} has failed, as two looks showed, and isn't stored as failed"
 
 
 def _figures(payment: PaymentBalance) -> dict[str, int]:
@@ -356,12 +381,17 @@ def _faults_of_returns(known: Known, money: TrueMoney, payment: PaymentBalance) 
     has_gone = payment.given_back_minor + payment.charged_back_minor > 0
     if (DoubtKind.RECEIVED_AGAIN in kinds) is not (known.is_in_question(number) and has_gone):
         yield f"has looks {known.returns.get(number)} and {known.seen.get(number)}, and doubts {kinds} of {payment}"
-    if not min(done, money.paid) <= payment.given_back_minor <= min(done + failed, money.paid) and not is_by_record:
+    most = done + failed
+    makers = [each.operation for each in money.made_by.values()]
+    if any(each.kind is Kind.REFUND and each.amount_minor is None for each in makers):
+        most = max(most, money.given_back)  # one of all that was left counts what lost ones gave back before it, too
+    if not min(done, money.paid) <= payment.given_back_minor <= min(most, money.paid) and not is_by_record:
         yield f"says that {payment.given_back_minor} was given back, and the ledger has {money}: {payment}"
     has_heard = known.has_heard_of_chargeback(number)
     least, most = (money.charged_back, money.charged_back + money.won) if has_heard else (0, 0)
     room = money.paid - payment.given_back_minor
     is_vague = is_by_record or DoubtKind.CHARGEBACK_NOT_NOTIFIED in kinds or bool(known.unsettled(money))
+    is_vague |= DoubtKind.PART_NOT_SIGNED in kinds and _may_be_another_part(known)
     is_won = money.won > 0 and _is_won_in_books(known, number)
     if is_won:
         most = least
@@ -369,10 +399,18 @@ def _faults_of_returns(known: Known, money: TrueMoney, payment: PaymentBalance) 
         yield f"says that {payment.charged_back_minor} was charged back, and the ledger has {money}: {payment}"
     if not has_heard and payment.charged_back_minor:
         yield f"says that {payment.charged_back_minor} was charged back, of which nobody told: {payment}"
+    if known.is_shown_as_refunded(number) and payment.left_minor:
+        yield f"says that {payment.left_minor} is left, and the record shows a refund: {payment}"
     is_excused = known.is_lost_or_hidden(money) or (money.charged_back > 0 and not has_heard)
     is_more = payment.left_minor is not None and payment.left_minor > max(0, money.left)
     if is_more and payment.is_certain and not is_excused:
         yield f"says without a doubt that {payment.left_minor} is left, and the ledger has {money}: {payment}"
+
+
+def _may_be_another_part(known: Known) -> bool:
+    """Tells whether somebody alters what isn't signed, as the part that a bank took back."""
+    fate = known.run.fate
+    return fate.pages is not None and (fate.pages.forged_share > 0 or fate.hostile is not None)
 
 
 def _is_won_in_books(known: Known, payment_id: str) -> bool:
@@ -536,20 +574,22 @@ def _is_made_elsewhere(known: Known, doubt: Doubt) -> bool:
 
 def _is_refund_unshown(known: Known, doubt: Doubt) -> bool:
     money = known.money.get(doubt.payment_id or "")
-    return money is not None and bool(money.failed_refunds)
+    is_shown_late = doubt.payment_id in known.run.gateway.shown_late
+    return money is not None and (bool(money.failed_refunds) or is_shown_late)
 
 
 def _is_more_than_parts(known: Known, doubt: Doubt) -> bool:
-    """The record shows a refund of a payment of which a part was given back here, as far as the books know or may."""
-    looks, since_ms = known.returns.get(doubt.payment_id or "", {}), known.received_ms(doubt.payment_id or "")
+    """The record shows a refund of a payment of which a part was given back here, and the rest of it maybe not."""
     money = known.money.get(doubt.payment_id or "")
-    is_shown = any(looks.get(each, -1) > since_ms for each in WENT_BACK[:-1])
-    return is_shown and money is not None and bool(known.unsettled(money))
+    if money is None or not known.is_shown_as_refunded(doubt.payment_id or ""):
+        return False
+    return known.counted_refunds(money, money.refunds) < money.paid and bool(money.refunds + money.failed_refunds)
 
 
 def _is_received_again(known: Known, doubt: Doubt) -> bool:
     money = known.money.get(doubt.payment_id or "")
     is_true = money is not None and (bool(money.failed_refunds) or money.won > 0)
+    is_true |= doubt.payment_id in known.run.gateway.shown_late
     return known.is_in_question(doubt.payment_id or "") and (is_true or bool(known.run.gateway.lied_at_s))
 
 

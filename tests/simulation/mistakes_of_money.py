@@ -12,19 +12,25 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.paid_again import made_by
+from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
-from payrelay.core.payments.payment import PaymentStatus
+from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.flows.relay import Relay
 from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Priority
 from payrelay.store.access.owners import Owners
-from payrelay.store.digests.rows import RowSieve
+from payrelay.store.digests.rows import RETURNS_SEEN, RowSieve
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.queries import query
-from payrelay.store.orders.facts import Orders
+from payrelay.store.gateways.readings import ReadingStore
+from payrelay.store.orders.facts import AGAIN, Orders
 from payrelay.store.payments.journal import ClaimedOperation, EqualRequest, GuardedOperation, Journal
 from payrelay.store.payments.paid_again import tell_if_paid_again
+from payrelay.store.statements.gateways.readings import NOTE_RECEIVED
 
 _FORGET_ALERTS: Final = query("DELETE FROM row_alerts")
+_FORGET_LOOK: Final = query(
+    "DELETE FROM returns_seen WHERE merchant = $1 AND payment_id = $2 AND status = $3 RETURNING seen_at_ms"
+)
 
 
 class Miscounting(Orders):
@@ -68,7 +74,8 @@ class Unpunished(Miscounting):
             else each
             for each in facts.seen
         ]
-        return msgspec.structs.replace(facts, chargebacks=(), seen=tuple(seen))
+        returned = [each for each in facts.returned if each.status is not PaymentStatus.CHARGED_BACK]
+        return msgspec.structs.replace(facts, chargebacks=(), told=(), seen=tuple(seen), returned=tuple(returned))
 
 
 class Curious(Orders):
@@ -149,6 +156,22 @@ class Insistent(Journal):
         yield from tell_if_paid_again(payment, at_ms=at_ms, key=self._consequences._rows)
 
 
+class Rash(ReadingStore):
+    """Believes one look at a payment that went back, as though another one had confirmed it."""
+
+    async def _note_received_again(self, merchant: str, shown: list[Payment]) -> None:
+        """Looks a second time at once, and dates the first look back."""
+        await super()._note_received_again(merchant, shown)
+        for each in shown:
+            await self._database.write(self._dated_back(merchant, each.payment_id))
+        await super()._note_received_again(merchant, shown)
+
+    def _dated_back(self, merchant: str, payment_id: str) -> Unit[None]:
+        for (seen_at_ms,) in (yield Statement(_FORGET_LOOK, (merchant, payment_id, AGAIN))):
+            row = (merchant, payment_id, AGAIN, int(str(seen_at_ms)) - SECOND_LOOK_MS)
+            yield Statement(NOTE_RECEIVED, (*row, self._key.of(RETURNS_SEEN, row)))
+
+
 def _with_operations(facts: OrderFacts, operations: Sequence[Operation]) -> OrderFacts:
     return msgspec.structs.replace(facts, operations=tuple(operations))
 
@@ -171,6 +194,14 @@ def _with_journal(kind: type[Journal]) -> Parts:
     return Parts(change=change)
 
 
+def _rash(relay: Relay, _: Database) -> Relay:
+    store = Rash.__new__(Rash)
+    cache = relay.read_cache
+    vars(store).update(vars(cache._last))
+    cache._last = cache._behind._last = store
+    return relay
+
+
 def _hurried(relay: Relay, database: Database) -> Relay:
     return replace(relay, owners=Hurried(database, relay.checkouts.rows))
 
@@ -179,6 +210,7 @@ MISTAKES_OF_MONEY: Final[dict[str, Callable[[], Parts]]] = {
     "a declined charge is counted": lambda: _with_orders(Optimistic),
     "a refund of a part is forgotten": lambda: _with_orders(Partless),
     "what was charged back is refunded": lambda: _with_orders(Unpunished),
+    "one look is believed": lambda: Parts(change=_rash),
     "a balance asks the gateway": lambda: Parts(change=lambda relay, _: replace(relay, orders=Curious(relay))),
     "a repeat without its key is new": lambda: _with_journal(Keyless),
     "a page is opened beside a charge": lambda: _with_journal(Pageless),

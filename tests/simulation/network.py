@@ -18,6 +18,7 @@ from payrelay.gateways.http.exchange import CallHeaders, Loss, LossCause, Outgoi
 from payrelay.gateways.payhere.connections import EFFECT_REPLY_BYTES_MAX
 from payrelay_simulator.faults import KINDS, RECEIPTS, Arguments, Rule
 from payrelay_simulator.ledger import LedgerEntry
+from payrelay_simulator.records import Payment
 from payrelay_simulator.routes import Route, find
 from payrelay_simulator.world import Call, Outcome, World
 
@@ -99,6 +100,11 @@ class Gateway:
         self.lied_at_s: list[float] = []
         self.searched_at_s: dict[str, list[float]] = defaultdict(list)
         """When searches arrived whose whole and true answers have payments, by the texts of their queries."""
+        self.lagging: dict[int, tuple[Payment, float, float]] = {}
+        """Payments as a copy shows them: as they were, until when, and of what share of the searches."""
+        self.shown_late: set[str] = set()
+        """The payments that such a copy has shown."""
+        self._copies = fate.chance("copies")
         self.inquiry_numbers: set[int] = set()
         """The calls that were made for an operation, by their numbers in the gateway's log."""
         self.requests: dict[int, str] = {}
@@ -143,7 +149,7 @@ class Gateway:
         fault, args = self._hidden(endpoint, sent.fault) or (None, Arguments())
         if fault is not None and fault in KINDS:
             self.world.faults.add_rules(Rule(fault=fault, args=args))
-        outcome = self.world.handle(sent.call)
+        outcome = self._handled(sent.call, endpoint)
         if sent.operation_id is not None:
             self.inquiry_numbers.add(self.world.calls.arrived)
         if sent.request_id is not None:
@@ -176,6 +182,21 @@ class Gateway:
             )
         if reply is not None:
             self.loop.call_later(delay_s, _settle, sent.answer, reply)
+
+    def _handled(self, call: Call, endpoint: str) -> Outcome:
+        """Lets the gateway answer a call, a search also from a copy of its records that lags behind."""
+        payments, now_s = self.world.state.payments, self.loop.time()
+        lagging = self.lagging if endpoint == "search" else {}
+        stale = {key: each for key, (each, until_s, share) in lagging.items() if now_s < until_s and self._is_of(share)}
+        self.shown_late |= {str(payment_id) for payment_id in stale}
+        newest = {payment_id: payments[payment_id] for payment_id in stale}
+        payments.update(stale)
+        outcome = self.world.handle(call)
+        payments.update(newest)
+        return outcome
+
+    def _is_of(self, share: float) -> bool:
+        return self._copies.random() < share
 
     def _hidden(self, endpoint: str, drawn: tuple[str, Arguments] | None) -> tuple[str, Arguments] | None:
         """Gives what befalls a call where commits get lost: then nothing is hidden for longer than the lag allows."""

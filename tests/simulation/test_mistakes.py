@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-from tests.simulation.fate import Fate, PageFate
+from tests.simulation.fate import BankFate, Fate, PageFate
 from tests.simulation.hostility import ALL, SWITCHED_ON, HostileFate
 from tests.simulation.losses import SHOWN_WITHIN_S, LossFate
 from tests.simulation.mistakes import MISTAKES
@@ -51,6 +51,7 @@ SIGNS: Final = {
     "a declined charge is counted": "counts what took no money",
     "a refund of a part is forgotten": "was given back, and the ledger has",
     "what was charged back is refunded": "was sent, and 0 was left of",
+    "one look is believed": "is stored as failed, and the ledger has it",
     "a balance asks the gateway": "the balances asked the gateway",
     "a repeat without its key is new": "has no key and repeats",
     "a page is opened beside a charge": "was open",
@@ -75,6 +76,7 @@ FALSE_NEWS: Final = PageFate(
 NEWS: Final = replace(FALSE_NEWS, forged_share=0.0, late_share=0.3)
 TABS: Final = replace(NEWS, tabs=2)
 LOST: Final = LossFate(copied_s=3.0, lost_s=60.0, begins_after_s=0.0, outside="kept", hides_s=0.0, is_ended=True)
+COPIES: Final = BankFate(failed_share=0.0, rest_share=0.0, lag_s=900.0, stale_share=0.5)
 BUSY: Final = {"fault_share": 0.1, "clients": 4, "pages": None, "hostile": None}
 BENT: Final[dict[str, dict[str, Any]]] = {
     "phones' payments are not counted": {"hostile": HostileFate(phone_orders=1)},
@@ -101,6 +103,7 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
     "what was charged back is refunded": {"pages": replace(TABS, chargeback_share=1.0)},
+    "one look is believed": {**BUSY, "banks": COPIES},
     "a repeat without its key is new": {**BUSY, "key_loss_share": 0.6, "client_fault_share": 0.4},
     "a page is opened beside a charge": {"pages": TABS},
     "no second look for pages": {"pages": TABS, "commit_s": 0.5},

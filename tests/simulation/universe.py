@@ -147,7 +147,7 @@ class Universe:
         self.postman = None if pages is None else Postman(self, fate.chance("postman"), pages)
         if self.postman is not None and fate.hostile is not None:
             self.postman.turn_hostile(fate.chance("hostile postman"), fate.hostile)
-        self.bank = None if pages is None else Bank(self, fate.chance("bank"), pages)
+        self.bank = Bank(self, fate.chance("bank"), fate)
         self.recovery = None if fate.loss is None else Recovery(self, fate.chance("recovery"), fate.loss)
 
     # What processes and the gateway's end ask.
@@ -190,8 +190,7 @@ class Universe:
 
     def tell(self) -> None:
         """Says that the gateway may have something to tell."""
-        if self.bank is not None:
-            self.bank.look()
+        self.bank.look()
         if self.postman is not None:
             self.postman.wake()
 
@@ -365,6 +364,7 @@ class Universe:
         books = await judge(self)
         relay = next(process.relay for process in self.processes if process is not None)
         if relay is not None:
+            await self.bank.take_back_last()
             await judge_balances(self, relay, books, is_shown=True)
             posted = [] if self.postman is None else self.postman.posted
             for fault in (*faults_of_ways(self, books), *faults_of_paid_again(self, books, posted, self.paid)):
@@ -548,11 +548,11 @@ class Universe:
 
     def _is_open(self) -> bool:
         """Tells whether anything goes on by itself."""
-        if self.auditor.execute(_OPEN).fetchone()[0]:
+        if self.bank.open or self.auditor.execute(_OPEN).fetchone()[0]:
             return True
-        if self.postman is None or self.bank is None:
+        if self.postman is None:
             return False
-        if self.bank.open or not self.postman.is_idle() or self.auditor.execute(_OPEN_PAGES).fetchone()[0]:
+        if not self.postman.is_idle() or self.auditor.execute(_OPEN_PAGES).fetchone()[0]:
             return True
         # A card that fails is tried once a day, until that is given up.
         return any(each.failures and each.status == "ACTIVE" for each in self._plans_begun())
