@@ -4,8 +4,8 @@ The law: of the payments of an order that took money, each that the books come t
 once, to each principal that owns one of both. None else is told. A payment stands until it was given back whole or
 charged back, as far as the books know by then. All payments of a plan are one, and all captures of a hold. A second
 payment of one page is known by the gateway's news alone: where that was taken in and shown in time, it is told too.
-Whether a payment stood whose refund failed later, or whose chargeback was won, only the program's own rules say: there
-nothing is demanded.
+Whether a payment stood whose refund failed later, whose chargeback was won, or whose record showed it as gone and then,
+from a copy that lags, as received, only the program's own rules say: there nothing is demanded.
 """
 
 import sqlite3
@@ -65,7 +65,7 @@ class Timeline:
     known: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     given_back: dict[str, list[int | None]] = field(default_factory=lambda: defaultdict(list))
     charged_back: set[str] = field(default_factory=set)
-    records: dict[str, str] = field(default_factory=dict)
+    returned: set[str] = field(default_factory=set)
     told: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     due: dict[str, bool | None] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Timeline:
             left -= its.charged_back
         if left <= 0:
             return False
-        return None if self.records.get(payment_id) in RETURNED else True
+        return None if payment_id in self.returned else True
 
     def others(self, payment_id: str) -> list[bool | None]:
         """Tells of each other known payment of the order whether it stands; those of one plan or hold are one."""
@@ -166,7 +166,8 @@ def _take_in(timeline: Timeline, what: str, id_: str, data: str | None) -> None:
     elif what == "chargeback":
         timeline.charged_back.add(id_)
     elif what == "record":
-        timeline.records[id_] = data or ""
+        if data in RETURNED:
+            timeline.returned.add(id_)
     else:
         _take_in_told(timeline, id_, msgspec.json.decode(data or "{}"))
 
