@@ -18,13 +18,18 @@ from tests.matrix.stores import Store
 def live_all(
     cells: Iterable[Cell | ErrandCell | RecoveryCell], stores: Mapping[str, Store], root: Path, *, at_once: int
 ) -> Iterator[Result]:
-    """Lives through the cells, so many at once, and gives the results as they come."""
+    """Lives through the cells, so many at once, and gives the results as they come.
+
+    A cell that could not be lived through has failed, by the error: those beside it count all the same.
+    """
     idle: queue.SimpleQueue[Gateway] = queue.SimpleQueue()
 
     def live_one(cell: Cell | ErrandCell | RecoveryCell) -> Result:
         gateway = idle.get()
         try:
             return live_through(cell, stores[cell.store], gateway, root)
+        except Exception as error:
+            return Result(cell=cell, failures=[f"{type(error).__name__}: {error}"])
         finally:
             idle.put(gateway)
 
