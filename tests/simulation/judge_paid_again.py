@@ -2,10 +2,11 @@
 
 The law: of the payments of an order that took money, each that the books come to know beside one that stands is told
 once, to each principal that owns one of both. None else is told. A payment stands until it was given back whole or
-charged back, as far as the books know by then. All payments of a plan are one, and all captures of a hold. A second
-payment of one page is known by the gateway's news alone: where that was taken in and shown in time, it is told too.
-Whether a payment stood whose refund failed later, whose chargeback was won, or whose record showed it as gone and then,
-from a copy that lags, as received, only the program's own rules say: there nothing is demanded.
+charged back, as far as the books know by then. An order that nobody in the books owns is told to operators alone, by
+its alert. All payments of a plan are one, and all captures of a hold. A second payment of one page is known by the
+gateway's news alone: where that was taken in and shown in time, it is told too. Whether a payment stood whose refund
+failed later, whose chargeback was won, or whose record showed it as gone and then, from a copy that lags, as received,
+only the program's own rules say: there nothing is demanded.
 """
 
 import sqlite3
@@ -33,6 +34,8 @@ _CHECKOUTS: Final = (
     "WHERE state = 'completed' AND payment_id IS NOT NULL "
     "AND (kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL)"
 )
+_ALERTS: Final = "SELECT row_name FROM row_alerts WHERE row_name LIKE 'paid_again/%'"
+_ORDERS: Final = "SELECT order_id FROM operations UNION SELECT order_id FROM checkouts"
 RETURNED: Final = frozenset({"REFUND REQUESTED", "REFUND PROCESSING", "REFUNDED", "CHARGEBACKED"})
 
 
@@ -122,7 +125,12 @@ def faults_of_paid_again(run: Judged, books: dict[str, Book], posted: list[Poste
     for (payment_id, _, principal), number in timeline.told.items():
         if number > 1:
             yield f"{principal} was told {number} times that {payment_id} is a further payment of its order"
+    alerts = [name for (name,) in run.auditor.execute(_ALERTS)]
+    owned = {order_id for (order_id,) in run.auditor.execute(_ORDERS)}
     for payment_id, is_due in timeline.due.items():
+        order_id = timeline.money[payment_id].entry.order_id
+        if order_id not in owned and any(name.endswith(f"/{order_id}/{payment_id}") for name in alerts):
+            continue
         if is_due and not told_of[payment_id]:
             yield f"the order was paid again, and nobody was told: {timeline.money[payment_id]}"
         run.count(f"further payments: {'told' if told_of[payment_id] else 'not told'}" if is_due else "payments known")
