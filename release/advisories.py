@@ -1,9 +1,9 @@
 """Compares what is locked with a list of advisories where there is one that is young enough.
 
-``python release/advisories.py LIST`` takes OSV's export for PyPI: ``all.zip``, or a folder with its files. How old it
-is, its newest advisory tells, and not the file's date. It ends with 1 where something that is locked is known to be
-vulnerable, and with 0 otherwise: then it prints either how much was compared, or ``not checked`` and why. Nothing that
-wasn't compared is called clean.
+``python release/advisories.py LIST`` takes OSV's export for PyPI: ``all.zip``, or a folder with its files. Its newest
+advisory for PyPI that isn't dated ahead tells how old it is, and not the file's date. It ends with 1 where something
+that is locked is known to be vulnerable, and with 0 otherwise: then it prints either how much was compared, or
+``not checked`` and why. Nothing that wasn't compared is called clean.
 """
 
 import json
@@ -20,7 +20,12 @@ from packaging.version import InvalidVersion, Version
 
 ROOT: Final = Path(__file__).parent.parent
 AGE_MAX: Final = timedelta(days=90)
-_locked_in: Final = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]+\])?==([^\s;\\]+)", re.MULTILINE).findall
+_locked_in: Final = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]+\])?==([^\s;\\=]+)").match
+_begins_entry: Final = re.compile(r"[^\s#]").match
+_COMPARED: Final = frozenset({"ECOSYSTEM", "SEMVER"})
+"""The types of ranges that are of versions; in those of GIT are commits."""
+_ANY: Final = "0"
+"""What an advisory writes for a version before all others, also before ``0a1``."""
 Advisory = dict[str, Any]
 
 
@@ -29,39 +34,46 @@ class NotChecked(Exception):
 
 
 def locked(folder: Path) -> dict[tuple[str, str], list[str]]:
-    """Gives each package and version that is locked, with the names of the files that lock it."""
+    """Gives each package and version that is locked, with the names of the files that lock it.
+
+    Raises NotChecked where something is locked otherwise, such as by an address.
+    """
     found: dict[tuple[str, str], list[str]] = {}
     for path in sorted(folder.glob("*.lock")):
-        for name, version in _locked_in(path.read_text()):
-            found.setdefault((canonicalize_name(name), version), []).append(path.name)
+        for line in filter(_begins_entry, path.read_text().splitlines()):
+            entry = _locked_in(line)
+            if entry is None:
+                raise NotChecked(f"{path.name} has an entry without a version: {line}")
+            found.setdefault((canonicalize_name(entry[1]), entry[2]), []).append(path.name)
     return found
 
 
 def read(name: str) -> list[Advisory]:
-    """Reads the advisories of a file or a folder. Raises NotChecked for none, and for what can't be read."""
+    """Reads the advisories for PyPI of a file or a folder. Raises NotChecked for none, and for what can't be read."""
     path = Path(name)
     if not name or not path.exists():
         raise NotChecked("there is no list of advisories here")
     try:
-        advisories = [json.loads(text) for text in _texts(path)]
+        advisories = [each for each in map(json.loads, _texts(path)) if any(map(_is_ours, each.get("affected", ())))]
         if not advisories or not all(isinstance(each["modified"], str) for each in advisories):
-            raise NotChecked("the list has no advisories")
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise NotChecked("the list has no advisories for PyPI")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise NotChecked(f"the list can't be read ({type(error).__name__})") from None
     return advisories
 
 
 def require_young(advisories: Iterable[Advisory], now: datetime) -> str:
     """Gives the day of the newest advisory. Raises NotChecked where the list is older than AGE_MAX."""
-    # Of one length, they are compared as texts.
-    newest = str(max(each["modified"][:19] for each in advisories))
     try:
-        moment = datetime.fromisoformat(newest).replace(tzinfo=UTC)
+        moments = [datetime.fromisoformat(each["modified"][:19]).replace(tzinfo=UTC) for each in advisories]
     except ValueError:
         raise NotChecked("the list doesn't say of when its advisories are") from None
-    if now - moment > AGE_MAX:
-        raise NotChecked(f"the newest advisory of the list is of {newest[:10]}, over {AGE_MAX.days} days ago")
-    return newest[:10]
+    newest = max((moment for moment in moments if moment <= now), default=None)
+    if newest is None:
+        raise NotChecked("all advisories of the list are dated ahead")
+    if now - newest > AGE_MAX:
+        raise NotChecked(f"the newest advisory of the list is of {newest:%Y-%m-%d}, over {AGE_MAX.days} days ago")
+    return f"{newest:%Y-%m-%d}"
 
 
 def hits(advisories: Iterable[Advisory], versions: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
@@ -73,29 +85,41 @@ def hits(advisories: Iterable[Advisory], versions: Iterable[tuple[str, str]]) ->
         if advisory.get("withdrawn"):
             continue
         for affected in advisory.get("affected", ()):
-            package = affected.get("package", {})
-            name = canonicalize_name(package.get("name", ""))
-            if package.get("ecosystem") == "PyPI":
+            name = canonicalize_name(affected.get("package", {}).get("name", ""))
+            if _is_ours(affected):
                 yield from (
                     (name, each, advisory["id"]) for each in by_name.get(name, ()) if _is_affected(affected, each)
                 )
 
 
+def _is_ours(affected: Advisory) -> bool:
+    return bool(affected.get("package", {}).get("ecosystem") == "PyPI")
+
+
 def _is_affected(affected: Advisory, version: str) -> bool:
-    """True where a version is listed, or lies in a range. One that can't be read counts as affected: a person looks."""
-    if version in affected.get("versions", ()):
+    """True where a version is listed, or lies in a range.
+
+    What can't be compared counts as affected, such as ranges of commits alone: a person looks.
+    """
+    listed = affected.get("versions", ())
+    ranges = [each for each in affected.get("ranges", ()) if each.get("type") in _COMPARED]
+    if version in listed or not (listed or ranges):
         return True
-    ranges = [each for each in affected.get("ranges", ()) if each.get("type") == "ECOSYSTEM"]
     try:
-        return any(_lies_in(each.get("events", ()), Version(version)) for each in ranges)
+        at = Version(version)
+        return any(at == Version(each) for each in listed) or any(
+            _lies_in(each.get("events", ()), at) for each in ranges
+        )
     except InvalidVersion:
         return True
 
 
 def _lies_in(events: Iterable[dict[str, str]], version: Version) -> bool:
-    is_inside = False
-    moments = [(Version(text), kind) for event in events for kind, text in event.items() if kind != "limit"]
-    for at, kind in sorted(moments, key=lambda each: each[0]):
+    moments = [(text, kind) for event in events for kind, text in event.items() if kind != "limit"]
+    is_inside = (_ANY, "introduced") in moments
+    later = [(Version(text), kind) for text, kind in moments if (text, kind) != (_ANY, "introduced")]
+    # Where a version both ends a hole and has one, it has one.
+    for at, kind in sorted(later, key=lambda each: (each[0], each[1] == "introduced")):
         if kind == "introduced" and version >= at:
             is_inside = True
         elif (kind == "fixed" and version >= at) or (kind == "last_affected" and version > at):
@@ -113,8 +137,8 @@ def _texts(path: Path) -> Iterator[bytes]:
 
 def main(arguments: list[str]) -> int:
     """Compares, and prints what came of it."""
-    versions = locked(ROOT / "requirements")
     try:
+        versions = locked(ROOT / "requirements")
         advisories = read(arguments[0] if arguments else "")
         newest = require_young(advisories, datetime.now(UTC))
     except NotChecked as error:

@@ -2,7 +2,8 @@
 
 ``python release/pins.py write`` looks each tag up, actions by ``git ls-remote`` and images at their registries, and
 writes what it finds. What can't be looked up stays as it is, and is named. ``python release/pins.py check`` names what
-isn't pinned, and ends with 1 where there is any: nothing is published then. Neither needs more than Python and git.
+isn't pinned, and ends with 1 where there is any: nothing is published then. Neither needs more than Python and git. A
+line that names something in a way that they don't read counts as not pinned.
 
 ``--git PREFIX`` and ``--registry NAME=ADDRESS`` look up elsewhere, such as at a mirror.
 """
@@ -23,7 +24,7 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parent.parent
 FILES: Final = (
-    *(".github/workflows/*.yml", ".github/workflows/*.yaml", ".github/actions/**/action.yml"),
+    *(".github/workflows/*.yml", ".github/workflows/*.yaml", ".github/actions/**/*.yml", ".github/actions/**/*.yaml"),
     *("deploy/image/Dockerfile", "deploy/compose/*.yaml", "examples/**/*.yml", "examples/**/*.yaml"),
 )
 """The files that name actions and images; a test looks for others."""
@@ -42,12 +43,25 @@ _WAIT_S: Final = 30
 
 _action: Final = re.compile(
     r"^(?P<head>\s*(?:-\s*)?uses:\s*)(?P<quote>[\"']?)(?P<name>[\w.-][\w./-]*)@(?P<ref>[^\s#\"']+)(?P=quote)"
-    r"(?:\s+#\s*(?P<tag>\S+))?\s*$"
+    r"(?:\s+#\s*(?P<tag>\S+)?.*)?$"
 )
 _image: Final = re.compile(
-    r"^(?P<head>\s*(?:-\s*)?(?:image:\s*|container:\s*|ARG BASE=|FROM\s+|uses:\s*[\"']?docker://)[\"']?(?:\$\{\w+:-)?)"
+    r"^(?P<head>\s*(?:-\s*)?(?:image:\s*|container:\s*|driver-opts:\s*image=|sbom:\s*generator=|ARG BASE="
+    r"|FROM\s+(?:--platform=\S+\s+)?|uses:\s*[\"']?docker://)[\"']?(?:\$\{\w+:-)?)"
     r"(?P<name>[a-z0-9][\w.:/@-]*)(?P<tail>.*)$"
 )
+_key: Final = re.compile(
+    r"(?:^|[\s{,-])[\"']?(?P<key>uses|image|container|driver-opts|sbom)[\"']?\s*:(?:\s+(?P<value>[^\s#].*?))?(?:\s+#.*)?\s*$"
+).search
+_chosen_elsewhere: Final = re.compile(
+    rf"([\"']?)(?:\./\.github/[\w./-]+|\$\{{\w+:?\?[^}}]*\}}|{OWN}(?::[\w.-]+)?|\$\{{\w+:-{OWN}(?::[\w.-]+)?\}})\1"
+).fullmatch
+"""What lies here and is searched too, what whoever runs it must name, and what is built here."""
+_begins_mapping: Final = re.compile(r"\s*[\w-]+:(?:\s|$)").match
+_base: Final = re.compile(r"\s*(?:from\b|#\s*syntax\s*=|arg\b.*\bbase\b)", re.IGNORECASE).match
+_base_of_build: Final = re.compile(r"FROM \$\{BASE\}(?: AS \w+)?").fullmatch
+_copied_from: Final = re.compile(r"\bfrom=([^\s,]+)", re.IGNORECASE).findall
+_stage: Final = re.compile(r"^FROM .* AS (\w+)$", re.MULTILINE).findall
 _commit: Final = re.compile(r"[0-9a-f]{40}").fullmatch
 _digest: Final = re.compile(r"sha256:[0-9a-f]{64}").fullmatch
 
@@ -61,7 +75,7 @@ class Named(NamedTuple):
 
     Attributes:
         head, tail: what stands before and behind the name.
-        kind: ``action`` or ``image``.
+        kind: ``action`` or ``image``; ``line`` where the name can't be read, and is the whole line.
         name, tag: what is looked up; a tag that nothing says is empty, beside a pin.
         pin: the commit or the digest; None where there is none.
     """
@@ -74,6 +88,8 @@ class Named(NamedTuple):
     tail: str
 
     def __str__(self) -> str:
+        if self.kind == "line":
+            return f"can't be read: {self.name}"
         return f"{self.name}@{self.tag}" if self.kind == "action" else f"{self.name}:{self.tag}"
 
     def pinned(self, pin: str) -> str:
@@ -109,10 +125,32 @@ def named_in(line: str) -> Named | None:
 def found_in(root: Path) -> Iterator[tuple[Path, int, Named]]:
     """Finds all that is named, with its file and the number of its line, from 1."""
     for path in sorted({path for pattern in FILES for path in root.glob(pattern)}):
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        is_unread = _is_unread_yaml if path.suffix in {".yml", ".yaml"} else _is_unread_dockerfile
+        lines = path.read_text().splitlines()
+        for index, line in enumerate(lines):
             named = named_in(line)
+            if named is None and is_unread(lines, index):
+                named = Named("", "line", line.strip(), "", None, "")
             if named is not None:
-                yield path, number, named
+                yield path, index + 1, named
+
+
+def _is_unread_yaml(lines: list[str], index: int) -> bool:
+    """True where a line that names nothing readable may name something, such as in braces or by an alias."""
+    line = lines[index]
+    found = None if line.lstrip().startswith("#") else _key(line)
+    if found is None:
+        return False
+    if found["value"] is None and found["key"] not in {"uses", "sbom"}:
+        return _begins_mapping("".join(lines[index + 1 : index + 2])) is None
+    return _chosen_elsewhere(found["value"] or "") is None
+
+
+def _is_unread_dockerfile(lines: list[str], index: int) -> bool:
+    """True where a line that names nothing readable may take something from an image that isn't a stage before it."""
+    line = lines[index]
+    stages = set(_stage("\n".join(lines[:index])))
+    return not stages.issuperset(_copied_from(line)) or (_base(line) is not None and _base_of_build(line) is None)
 
 
 def commit_of(name: str, tag: str, prefix: str) -> str:
@@ -191,6 +229,14 @@ def _token_for(challenge: str, base: str) -> str:
     return str(answer.get("token") or answer["access_token"])
 
 
+def _pin_of(named: Named, prefix: str, addresses: Mapping[str, str]) -> str:
+    if named.kind == "line":
+        raise NotFound("write it as others are written")
+    if named.kind == "action":
+        return commit_of(named.name, named.tag, prefix)
+    return digest_of(named.name, named.tag, addresses)
+
+
 def check(root: Path) -> int:
     """Names what isn't pinned; returns 1 where there is any."""
     loose = [f"{path.relative_to(root)}:{number}: {named}" for path, number, named in found_in(root) if not named.pin]
@@ -208,10 +254,7 @@ def write(root: Path, prefix: str, addresses: Mapping[str, str]) -> int:
         key = named._replace(head="", tail="", pin=None)
         if key not in looked_up:
             try:
-                if named.kind == "action":
-                    looked_up[key] = commit_of(named.name, named.tag, prefix)
-                else:
-                    looked_up[key] = digest_of(named.name, named.tag, addresses)
+                looked_up[key] = _pin_of(named, prefix, addresses)
             except NotFound as error:
                 looked_up[key] = error
         pin = looked_up[key]

@@ -140,7 +140,8 @@ class OpenIdProvider:
         """Signs who the person is."""
         [(name, key)] = self.keys.items()
         now_s = int(self.now_s())
-        usual = {"iss": self.issuer, "aud": CLIENT_ID, "iat": now_s, "exp": now_s + 300, "nonce": nonce}
+        usual = {"iss": self.issuer, "aud": CLIENT_ID, "iat": now_s, "auth_time": now_s, "exp": now_s + 300}
+        usual |= {"nonce": nonce}
         told = {claim: value for claim, value in (usual | self.person | self.changes).items() if value is not None}
         return jwt.encode({"alg": "ES256", "kid": name}, told, self.signer or key)
 

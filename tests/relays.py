@@ -84,7 +84,7 @@ def relay_over(
         resolution=ResolutionStore(database, rows),
         known_payments=KnownPayments(database, rows),
         orders=Orders(rows),
-        paid_again=PaidAgain(database, rows.key),
+        paid_again=PaidAgain(database, rows),
         imported_payments=ImportedPayments(database, rows),
         reconciliation=reconciliation_stores(database, rows, CHAIN_KEY),
         accounts=accounts,

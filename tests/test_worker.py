@@ -64,7 +64,7 @@ async def test_old_readings_are_forgotten(world: World) -> None:
     """What customers' payments looked like a month ago is not kept because nobody asked for it."""
     last = ReadingStore(world.database, Seal((b"k" * 32,)), digests_of(world.database))
     read_cache = ReadCache(last, world.clock, world.relay.log, start=world.relay.background.start)
-    await last.keep("m", AllSubscriptions(), Reading(code=None, msg="Found"), (), read_at_ms=0)
+    await last.keep("m", AllSubscriptions(), Reading(code=None, msg="Found"), (), read_at_ms=0, answered_at_ms=0)
     rounds = Rounds()
     async with working(
         dataclasses.replace(world.relay, read_cache=read_cache), rounds.pause, (Job(1, prune_read_cache),)

@@ -273,7 +273,7 @@ async def opened_relay(
             resolution=ResolutionStore(database, rows),
             known_payments=KnownPayments(database, rows),
             orders=Orders(rows),
-            paid_again=PaidAgain(database, rows.key),
+            paid_again=PaidAgain(database, rows),
             imported_payments=ImportedPayments(database, rows),
             accounts=accounts,
             clock=clock,

@@ -79,6 +79,17 @@ async def test_refused_callers_are_logged_in_part(context: ApiContext, log_lines
     assert (counted["status"], counted["code"], counted["count"]) == (401, "unauthenticated", 5)
 
 
+async def test_no_path_without_a_credential_is_logged_whole(context: ApiContext, log_lines: LogLines) -> None:
+    """What nobody needs a key for can be asked for without end, also where it is there and belongs to an account."""
+    call = Caller(Api(context))
+    answered = set()
+    for target in ("/health/live", "/docs", "/gateway/hosted/page.css", "/nothing"):
+        for _ in range(LINES_OF_A_KIND + 5):
+            answered.add((await call("GET", target)).status)
+    assert answered == {200, 404}
+    assert len(log_lines()) == 4 * LINES_OF_A_KIND
+
+
 async def test_a_callers_own_lines_are_all_there(context: ApiContext, log_lines: LogLines) -> None:
     """Whoever has a key finds each request of his in the log, whatever its answer."""
     call = Caller(Api(context))

@@ -103,6 +103,8 @@ def test_check_warns_of_a_database_that_anybody_on_the_way_can_be(run: Run) -> N
     assert f"{line} 192.0.2.1 " in out
     assert "hush" not in out
     assert "way to the database" not in run("check", **GATEWAY, **local).out
+    elsewhere = {"PAYRELAY_DATABASE_URL": "postgresql:///x?connect_timeout=1", "PGHOST": "192.0.2.1", "PGPORT": "1"}
+    assert f"{line} 192.0.2.1 " in run("check", **GATEWAY, **elsewhere).out
 
 
 def test_check_warns_of_a_console_behind_a_proxy_that_is_not_trusted(run: Run) -> None:

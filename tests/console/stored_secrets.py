@@ -250,6 +250,7 @@ async def _of_gateway(bureau: Bureau) -> None:
         Reading(code=None, msg="", raw_msg=b'""', raw_data=record),
         (),
         read_at_ms=AT_MS,
+        answered_at_ms=AT_MS,
     )
 
 

@@ -11,9 +11,11 @@ from typing import NamedTuple
 import msgspec
 import pytest
 from tests.console.browsing import Window, signed_in
+from tests.databases import PassingDatabase
 from tests.digests import digests_of
-from tests.flows.console.books import MERCHANT, PAYMENT, ended, id_at, operation
-from tests.flows.console.desk import MINUTE_MS, START_MS, Desk
+from tests.flows.console.books import MERCHANT, PAYMENT, RETENTION, ended, id_at, operation
+from tests.flows.console.desk import MINUTE_MS, QUIET, START_MS, Desk
+from tests.relays import relay_over
 from tests.samples import ASKED, CHECKOUT
 
 from payrelay.console.dispatch import Console
@@ -25,7 +27,9 @@ from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.core.payments.operation import Event, Kind, Operation
 from payrelay.core.payments.payment import PaymentStatus
+from payrelay.flows.orders.order_money import read_order_money
 from payrelay.store.chargebacks import Chargeback
+from payrelay.store.engine.database import T, Unit
 from payrelay.store.imports.payments import ImportedPayment, ImportedPayments
 
 ADA = "ada@shop.example"
@@ -395,3 +399,27 @@ async def test_the_refund_form_says_what_is_left_and_who_gave_what_back(desk: De
     assert "Left: LKR 950.00 of 1,000.00" in text
     assert "LKR 40.00 was given back on 2027-01-15 08:00:02 UTC, asked for by shop" in text
     assert f"Refund of LKR 20.00 for payment {PAYMENT}: this operation has no outcome yet" in text
+
+
+class BusyOrder(PassingDatabase):
+    """A database in which the order is paid once more after each read."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk.database)
+        self.desk = desk
+        self.payments = 0
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Reads, and charges."""
+        found = await super().read(unit)
+        self.payments += 1
+        await charged(self.desk, self.payments, f"3200250000{self.payments:02}")
+        return found
+
+
+async def test_the_money_of_an_order_is_of_one_moment(desk: Desk) -> None:
+    """Figures of one moment beside payments of another would show a second payment in the one, and not in the other."""
+    await charged(desk, 99, "320025000099")
+    busy = relay_over(BusyOrder(desk), {"gateway": desk.gateway}, clock=desk.clock, log=QUIET, retention=RETENTION)
+    money = await read_order_money(busy, [MERCHANT], "A-1")
+    assert [each.payment_id for each in money.balance.payments] == [each.payment_id for each in money.standing]

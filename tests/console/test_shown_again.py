@@ -183,6 +183,27 @@ async def test_small_refunds_do_not_ask_where_a_setting_says_so(counter: Counter
     assert asked == {"250.00": False, "250.01": True, "": True, "cnf_other": True, "cnf_unknown": True}
 
 
+async def test_small_refunds_together_are_no_more_than_one_may_be(counter: Counter) -> None:
+    """Or a thief empties a payment in many small parts. What follows the second factor at once doesn't count."""
+    counter.desk.parts = replace(counter.desk.parts, small_refunds={"LKR": 2_500})
+    counter.console = console_on(counter.desk, counter.world.relay)
+    ada = await counter.window("ada")
+    await ada.post(await asked_to_refund(counter, ada, "30.00"), reason=WHY)
+    counter.desk.clock.at_ms += FRESH_MS
+    for amount in ("10.00", "10.00", "5.00"):
+        await ada.post(await asked_to_refund(counter, ada, amount), reason=WHY)
+    assert len(refunds(counter)) == 4
+    address = await asked_to_refund(counter, ada, "0.01")
+    await ada.post(address, reason=WHY)
+    assert (ada.title, len(refunds(counter))) == (ASKED, 4)
+    await ada.post(address, **kept_in(ada) | {"code": await code_of(counter.desk, ADA)})
+    assert len(refunds(counter)) == 5
+    counter.desk.clock.at_ms += FRESH_MS
+    await ada.post(await asked_to_refund(counter, ada, "25.00"), reason=WHY)
+
+    assert len(refunds(counter)) == 6
+
+
 async def test_who_has_no_second_factor_signs_in_again(counter: Counter) -> None:
     """There is nothing else to show; a code sent all the same sets nothing up and opens nothing."""
     counter.desk.parts = replace(counter.desk.parts, needs_second_factor=False)

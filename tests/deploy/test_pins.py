@@ -17,7 +17,7 @@ from release.pins import OWN, Named, found_in
 from tests.sources import ROOT
 
 PINS: Final = ROOT / "release/pins.py"
-NAMING: Final = frozenset({"uses", "image", "container"})
+NAMING: Final = frozenset({"uses", "image", "container", "driver-opts", "sbom"})
 WORKFLOW: Final = """jobs:
   test:
     container: registry.example/tools/python:3.13
@@ -26,7 +26,10 @@ WORKFLOW: Final = """jobs:
       - {name: else}
       - uses: "actions/cache/restore@v4"
       - uses: acme/publish@release/v1
-      - uses: ./here
+      - uses: ./.github/actions/here
+      - with:
+          driver-opts: image=docker.io/library/builder:1
+          sbom: generator=docker.io/library/scanner:1
 """
 DOCKERFILE: Final = "ARG BASE=docker.io/library/python:3.13\nFROM ${BASE} AS build\nFROM ${BASE}\n"
 COMPOSE: Final = """services:
@@ -38,6 +41,9 @@ COMPOSE: Final = """services:
   app:
     image: ${APP_IMAGE:?yours}
 """
+WORKFLOW_NAME: Final = ".github/workflows/release.yml"
+DOCKERFILE_NAME: Final = "deploy/image/Dockerfile"
+COMPOSE_NAME: Final = "deploy/compose/compose.yaml"
 MANIFEST: Final = b'{"schemaVersion": 2, "manifests": []}'
 DIGEST: Final = f"sha256:{hashlib.sha256(MANIFEST).hexdigest()}"
 
@@ -147,7 +153,7 @@ def sources(tmp_path: Path) -> Sources:
 def test_one_command_pins_all_and_a_second_changes_nothing(sources: Sources, registry: ImageRegistry) -> None:
     """Actions by the commit that a tag or a branch leads to, images by the digest of what the registry sends."""
     code, said = sources.run("check")
-    assert (code, said.count("not pinned: ")) == (1, 6)
+    assert (code, said.count("not pinned: ")) == (1, 8)
     code, said = sources.run("write", registry)
     assert code == 0, said
     checkout, cache, publish = (sources.commits[name] for name in ("actions/checkout", "actions/cache", "acme/publish"))
@@ -155,13 +161,15 @@ def test_one_command_pins_all_and_a_second_changes_nothing(sources: Sources, reg
         "checkout@v4", f"checkout@{checkout} # v4"
     ).replace('"actions/cache/restore@v4"', f"actions/cache/restore@{cache} # v4").replace(
         "publish@release/v1", f"publish@{publish} # release/v1"
-    ).replace("python:3.13", f"python:3.13@{DIGEST}")
+    ).replace("python:3.13", f"python:3.13@{DIGEST}").replace(":1\n", f":1@{DIGEST}\n")
     assert sources.text("deploy/image/Dockerfile") == DOCKERFILE.replace("python:3.13", f"python:3.13@{DIGEST}")
     assert sources.text("deploy/compose/compose.yaml") == COMPOSE.replace("postgres:15", f"postgres:15@{DIGEST}")
     assert {path for path, _ in registry.asked} == {
         "/v2/library/python/manifests/3.13",
         "/v2/library/postgres/manifests/15",
         "/v2/tools/python/manifests/3.13",
+        "/v2/library/builder/manifests/1",
+        "/v2/library/scanner/manifests/1",
     }
     assert all("image.index" in accept for _, accept in registry.asked)
     pinned = [sources.text(name) for name in ("deploy/image/Dockerfile", ".github/workflows/release.yml")]
@@ -169,6 +177,91 @@ def test_one_command_pins_all_and_a_second_changes_nothing(sources: Sources, reg
     assert sources.run("check") == (0, "0 actions and images are not pinned\n")
     assert sources.run("write", registry) == (0, "0 actions and images are not pinned\n")
     assert [sources.text(name) for name in ("deploy/image/Dockerfile", ".github/workflows/release.yml")] == pinned
+
+
+LOOSE: Final = {
+    WORKFLOW_NAME: [
+        "- uses: actions/checkout@v4 # to be pinned later",
+        "- {uses: actions/checkout@v4}",
+        '- "uses": actions/checkout@v4',
+        "- uses : actions/checkout@v4",
+        "- uses: &first actions/checkout@v4",
+        "- uses: *first",
+        "- uses: >-\n    actions/checkout@v4",
+        "- uses:\n    actions/checkout@v4",
+        "- uses: actions/checkout",
+        "- uses: actions/checkout@0123456",
+        f"- uses: actions/checkout@{'A' * 40}",
+        "- uses: acme/flows/.github/workflows/flow.yml@main",
+        "- uses: ./elsewhere",
+        "- uses: docker://alpine:3",
+        "- uses: docker://${{ matrix.image }}",
+        "container: {image: alpine:3}",
+        "container: &tools alpine:3",
+        "container:\n  alpine:3",
+        "sbom: true",
+        "driver-opts: |\n  image=moby/buildkit",
+    ],
+    COMPOSE_NAME: [
+        "image: ${IMAGE-alpine:3}",
+        "image: ${PLACE}/alpine:3",
+        "image: !other alpine:3",
+        f"image: alpine:3 # @{DIGEST}",
+        f"image: alpine:3@{DIGEST[:-1]}",
+    ],
+    DOCKERFILE_NAME: [
+        "from alpine:3",
+        "FROM --platform=linux/amd64 alpine:3",
+        "FROM \\\n    alpine:3",
+        "FROM ${OTHER}",
+        "arg BASE=alpine:3",
+        'ARG A=1 BASE="alpine:3"',
+        "COPY --from=alpine:3 / /",
+        "COPY --from=later / /\nFROM ${BASE} AS later",
+        "RUN --mount=type=bind,from=alpine:3,target=/x true",
+        "# syntax=docker/dockerfile:1",
+    ],
+}
+"""Ways to name something without a pin, in each kind of file."""
+PINNED: Final = {
+    WORKFLOW_NAME: [
+        f"- uses: actions/checkout@{'a' * 40} # v4 and why",
+        "- uses: ./.github/actions/here",
+        f"- uses: docker://alpine:3@{DIGEST}",
+        f"container:\n  image: alpine:3@{DIGEST}",
+        "# uses: actions/checkout@v4",
+    ],
+    COMPOSE_NAME: ["image: ${IMAGE:?yours}", "image: payrelay:0.1.0"],
+    DOCKERFILE_NAME: [
+        f"FROM --platform=linux/amd64 alpine:3@{DIGEST} AS tools\nCOPY --from=tools / /",
+        f"ARG BASE=alpine:3@{DIGEST}\nFROM ${{BASE}} AS build\nRUN --mount=from=build,target=/x true",
+    ],
+}
+
+
+def test_whatever_a_line_is_written_like_it_is_pinned_or_named(sources: Sources) -> None:
+    """What the check overlooks is fetched by its tag all the same, and the release goes out."""
+    wrong = []
+    for kind, is_loose in ((LOOSE, True), (PINNED, False)):
+        for name in sorted(kind):
+            for other in (WORKFLOW_NAME, COMPOSE_NAME, DOCKERFILE_NAME):
+                (sources.root / other).write_text("")
+            for text in kind[name]:
+                (sources.root / name).write_text(f"{text}\n")
+                if any(each.pin is None for _, _, each in found_in(sources.root)) != is_loose:
+                    wrong.append(text)
+    assert wrong == []
+
+
+def test_what_can_not_be_read_is_left_as_it_is(sources: Sources, registry: ImageRegistry) -> None:
+    """And is named, with its line."""
+    path = sources.root / DOCKERFILE_NAME
+    path.write_text("FROM docker.io/library/python:3.13\nCOPY --from=alpine:3 / /\n")
+    code, said = sources.run("write", registry)
+
+    assert code == 1
+    assert f"not looked up: {DOCKERFILE_NAME}:2: can't be read: COPY --from=alpine:3 / /: write it as" in said
+    assert path.read_text() == f"FROM docker.io/library/python:3.13@{DIGEST}\nCOPY --from=alpine:3 / /\n"
 
 
 def test_a_tag_that_moved_is_pinned_anew(sources: Sources, registry: ImageRegistry) -> None:
@@ -198,7 +291,7 @@ def test_what_a_registry_does_not_prove_is_not_written(
     registry.told, registry.status = told, status
     code, said = sources.run("write", registry)
 
-    assert (code, said.count(why)) == (1, 3)
+    assert (code, said.count(why)) == (1, 5)
     assert sources.text("deploy/image/Dockerfile") == DOCKERFILE
     assert "not pinned: deploy/image/Dockerfile:1: docker.io/library/python:3.13" in said
 
@@ -220,6 +313,10 @@ def test_what_can_not_be_looked_up_stays_and_is_named(sources: Sources) -> None:
         assert line in ran.stdout
     assert sources.text("deploy/compose/compose.yaml") == COMPOSE
     assert sources.text(".github/workflows/release.yml").count("# v4") == 1  # the one that could be looked up
+
+
+READ_ON: Final = r"^(\$\{\w+:-|image=|generator=|docker://)|\}$"
+"""What stands around a name."""
 
 
 def values_of(tree: Any, keys: frozenset[str]) -> Iterator[str]:  # noqa: ANN401 - whatever YAML has
@@ -248,10 +345,16 @@ def test_no_file_names_an_action_or_an_image_unseen() -> None:
         path = ROOT / name
         if path.suffix in {".yml", ".yaml"} and "/templates/" not in name:
             for tree in yaml.safe_load_all(path.read_text()):
-                named |= {re.sub(r"^\$\{\w+:-|\}$", "", text) for text in values_of(tree, NAMING)}
-        if "dockerfile" in path.name.lower() and path.suffix != ".dockerignore":
-            named |= set(re.findall(r"^(?:FROM |ARG BASE=)(\S+)", path.read_text(), re.MULTILINE))
-    ours = {each for each in named if each.startswith((f"{OWN}:", "${"))}
+                named |= {re.sub(READ_ON, "", text) for text in values_of(tree, NAMING)}
+        if {"dockerfile", "containerfile"} & set(path.name.lower().split(".")) and path.suffix != ".dockerignore":
+            text = path.read_text()
+            named |= set(
+                re.findall(r"^\s*(?:FROM\s+|ARG\s+BASE=|COPY --from=)(\S+)", text, re.MULTILINE | re.IGNORECASE)
+            )
+            named -= set(re.findall(r" AS (\w+)$", text, re.MULTILINE))
+    ours = {
+        each for each in named if each.startswith((f"{OWN}:", "./.github/")) or re.fullmatch(r"\$\{\w+(:\?.*)?}?", each)
+    }
 
     assert len(named - ours) > 10
     assert named - ours == {text_of(each) for _, _, each in found_in(ROOT)}

@@ -121,9 +121,18 @@ def test_nothing_is_published_without_the_check() -> None:
 
 def test_nothing_is_published_that_is_not_pinned() -> None:
     """What a tag leads to tomorrow was seen by nobody today; the job is the one that all others wait for."""
-    steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["test"]["steps"]
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
 
-    assert "python3 release/pins.py check" in [step.get("run") for step in steps]
+    assert "python3 release/pins.py check" in [step.get("run") for step in jobs["test"]["steps"]]
+    waited_for = {name: name for name in jobs}
+    for name, job in jobs.items():  # each waits for one that stands before it
+        waited_for[name] = waited_for[job["needs"]] if "needs" in job else name
+    assert set(waited_for.values()) == {"test"}
+    # Docker's actions fetch a builder, and a scanner, by tags of their own where none is named.
+    steps = [(step["uses"].partition("@")[0], step.get("with", {})) for step in jobs["image"]["steps"]]
+    named = [given for use, given in steps if use in {"docker/setup-buildx-action", "docker/build-push-action"}]
+    assert named[0]["driver-opts"].startswith("image=")
+    assert named[1]["sbom"].startswith("generator=")
 
 
 def test_each_section_of_the_page_says_of_which_version_it_is() -> None:

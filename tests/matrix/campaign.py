@@ -28,7 +28,7 @@ def live_all(
         gateway = idle.get()
         try:
             return live_through(cell, stores[cell.store], gateway, root)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  whatever it is, the cell has failed
             return Result(cell=cell, failures=[f"{type(error).__name__}: {error}"])
         finally:
             idle.put(gateway)

@@ -308,6 +308,9 @@ def _faults_of_failed(known: Known) -> Iterator[str]:
             is_of_all = entry.amount_cents == money.paid and known.is_done(money, entry.number)
             if book is None or not is_of_all or book.operation.id in known.failed or known.is_lied_about(payment_id):
                 continue
+            refunds = [each.operation for each in money.made_by.values() if each.operation.kind is Kind.REFUND]
+            if any(each.id not in known.failed for each in refunds if each.id != book.operation.id):
+                continue  # of two refunds nobody can tell which has failed
             if known.has_shown_failure(payment_id, book.operation):
                 yield f"{book} has failed, as two looks showed, and isn't stored as failed"
 
@@ -384,7 +387,8 @@ def _faults_of_returns(known: Known, money: TrueMoney, payment: PaymentBalance) 
     most = done + failed
     makers = [each.operation for each in money.made_by.values()]
     if any(each.kind is Kind.REFUND and each.amount_minor is None for each in makers):
-        most = max(most, money.given_back)  # one of all that was left counts what lost ones gave back before it, too
+        # One of all that was left counts what lost ones gave back before it, too, whether they failed later or not.
+        most = max(most, money.given_back + sum(each.amount_cents for each in unheard))
     if not min(done, money.paid) <= payment.given_back_minor <= min(most, money.paid) and not is_by_record:
         yield f"says that {payment.given_back_minor} was given back, and the ledger has {money}: {payment}"
     has_heard = known.has_heard_of_chargeback(number)

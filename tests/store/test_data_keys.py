@@ -72,7 +72,9 @@ async def _fill(database: Database) -> None:
     await Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY).add(CUSTOMER, APPROVAL)
     await Checkouts(database, SEAL, digests_of(database)).add(CHECKOUT, DETAILS, reference=REFERENCE)
     await Inbox(database, SEAL, digests_of(database)).put(NOTIFICATION, BODY)
-    await ReadingStore(database, SEAL, digests_of(database)).keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=1)
+    await ReadingStore(database, SEAL, digests_of(database)).keep(
+        CUSTOMER.merchant, ORDER, READING, (), read_at_ms=1, answered_at_ms=1
+    )
 
 
 async def _owners(database: Database) -> list[str]:
@@ -116,7 +118,7 @@ async def test_a_reading_that_is_not_stored_leaves_the_key_of_the_one_that_is(da
     """An answer that was asked for earlier comes late: it must not lock the newer one away."""
     last = ReadingStore(database, SEAL, digests_of(database))
     for read_at_ms in (2, 1, 3, 1):
-        await last.keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=read_at_ms)
+        await last.keep(CUSTOMER.merchant, ORDER, READING, (), read_at_ms=read_at_ms, answered_at_ms=read_at_ms)
 
     kept = await last.last(CUSTOMER.merchant, ORDER)
     assert kept is not None

@@ -141,7 +141,7 @@ async def filled(database: Database) -> Database:
     text = SignedText(order_id=CHECKOUT.order_id, amount_minor=1, currency="LKR")
     await SignedTexts(database, rows, secret=CHAIN_KEY).keep_form(CHECKOUT, [text], at_ms=1)
     refunded = msgspec.structs.replace(PAYMENT, status=PaymentStatus.REFUNDED)
-    await ReadingStore(database, SEAL, rows).note_payments("m", [refunded], 1)
+    await ReadingStore(database, SEAL, rows).note_payments("m", [refunded], 1, 1)
     failed = ("op_1", "m", "1", 1)
     await database.write(all_rows(Statement(ADD_FAILED, (*failed, rows.of(FAILED_REFUNDS, failed)))))
     await ImportedPayments(database, rows).take([msgspec.structs.replace(IMPORTED, order_id="old-1")], is_dry=False)
@@ -275,7 +275,7 @@ async def test_a_change_does_not_make_a_forged_row_right(filled: Database, tampe
     assert endpoint is not None
     assert checkout is not None
     await tamper("UPDATE endpoints SET principal = 'other'; UPDATE checkouts SET amount_minor = 1")
-    await endpoints.change(msgspec.structs.replace(endpoint, label="new"), was=endpoint.state)
+    await endpoints.change(msgspec.structs.replace(endpoint, label="new"), was=endpoint)
     await checkouts.change(msgspec.structs.replace(checkout, version=checkout.version + 1), has_event=False)
 
     assert await wrong_in(filled) == ["endpoints", "checkouts"]

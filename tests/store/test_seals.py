@@ -81,7 +81,7 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     await endpoints.rotate("end_1", Secret("newest"), older_ends_at_ms=2, now_ms=1)
     await AccessTokens(database, seal, Clock(), "merchant/app").put("access", 599.0)
     await ReadingStore(database, seal, digests_of(database)).keep(
-        MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1
+        MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1, answered_at_ms=1
     )
 
 

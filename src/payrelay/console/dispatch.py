@@ -23,10 +23,9 @@ from payrelay.console.web.asked import START, Asked, Site, fields_of, sign_in_pa
 from payrelay.console.web.cookies import CookieName, is_form_token, new_visit
 from payrelay.console.web.rendering import redirect
 from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
-from payrelay.core.console.operator import Stage
+from payrelay.core.console.operator import NotRecent, Stage
 from payrelay.core.console.roles import may
 from payrelay.errors import MEANINGS, Refusal, StoreError
-from payrelay.flows.console.parts import NotRecent
 from payrelay.flows.console.sign_in import Visitor, visitor_of
 
 UNMATCHED: Final = "/console/unmatched"

@@ -70,7 +70,7 @@ class ConsoleSettings(BaseModel):
     second_person: Annotated[frozenset[Act], PlainValidator(acts_to_confirm)] = frozenset()
     """The acts that one operator proposes and another confirms."""
     second_factor_above: Annotated[dict[str, int], PlainValidator(amounts_by_currency)] = Field(default_factory=dict)
-    """Refunds of more ask for the second factor again, in hundredths by currency; of other currencies each does."""
+    """Refunds that come to more ask for the second factor again, in hundredths by currency; of others each does."""
     provider_issuer: Annotated[str, AfterValidator(issuer)] | None = None
     """The OpenID Connect provider that operators sign in by; None for none."""
     provider_client_id: _Text | None = None

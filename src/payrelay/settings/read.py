@@ -71,7 +71,7 @@ def read_settings(environ: Mapping[str, str] | None = None, directory: Path | No
 
 
 def child_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Gives the environment for programs that Payrelay starts: without its own settings, which include secrets."""
+    """Gives the environment for programs that Payrelay starts, and for drivers: without its settings and secrets."""
     variables = os.environ if environ is None else environ
     return {name: value for name, value in variables.items() if not name.upper().startswith(PREFIX)}
 

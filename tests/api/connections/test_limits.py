@@ -13,6 +13,7 @@ LIMITS = ConnectionLimits(
     unread_max_s=60,
     address_unread_max=100,
     principal_unread_max=200,
+    strangers_unread_max=250,
 )
 
 
@@ -94,6 +95,13 @@ def test_who_leaves_too_much_unread_loses_the_largest(owner: ConnectionOwner, un
     assert closed([made(1, owner, unread=unread + 1), made(2, owner, unread=unread)]) == [
         (1, ClosingReason.TOO_MUCH_UNREAD)
     ]
+
+
+def test_all_strangers_together_fill_no_memory() -> None:
+    """Each of a thousand addresses may leave little unread: the largest answers go, and none of a principal."""
+    many = [made(port, owner_at(f"192.0.2.{port}"), unread=unread) for port, unread in enumerate((60, 90, 80, 70))]
+
+    assert closed([*many, made(10, SHOP, unread=200)]) == [(1, ClosingReason.TOO_MUCH_UNREAD)]
 
 
 def test_what_is_not_read_in_time_is_dropped() -> None:

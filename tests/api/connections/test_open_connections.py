@@ -23,7 +23,9 @@ ANOTHER = (Share("another", 2, "this principal"),)
 @pytest.fixture
 def connections(clock: MovableClock) -> OpenConnections:
     """Gives connections of which an address may have one, and a principal two."""
-    limits = ConnectionLimits(address_connections_max=1, principal_connections_max=2, address_unread_max=1_000)
+    limits = ConnectionLimits(
+        address_connections_max=1, principal_connections_max=2, address_unread_max=1_000, strangers_unread_max=1_500
+    )
     return OpenConnections(limits, clock, lambda host: host == PROXY)
 
 
@@ -153,4 +155,16 @@ def test_much_unread_is_looked_at_now(connections: OpenConnections) -> None:
     connections.end(connection, 1_001, ())
     assert connections.is_crowded.is_set()
     assert [each.reason for each in connections.look(seen(HERE, waiting=900))] == [ClosingReason.TOO_MUCH_UNREAD]
+    assert not connections.is_crowded.is_set()
+
+
+def test_what_many_strangers_leave_unread_is_looked_at_now(connections: OpenConnections) -> None:
+    """A thousand addresses with one answer each fill the memory as one address with a thousand does."""
+    peers = [(f"192.0.2.{number}", 1) for number in range(1, 4)]
+    for peer in peers:
+        assert not connections.is_crowded.is_set()
+        connections.end(connections.begin(peer, peer[0]), 600, ())
+    assert connections.is_crowded.is_set()
+    assert [each.reason for each in connections.look(seen(*peers))] == [ClosingReason.TOO_MUCH_UNREAD]
+    connections.end(connections.begin(peers[0], peers[0][0]), 600, ())
     assert not connections.is_crowded.is_set()

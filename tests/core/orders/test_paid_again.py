@@ -1,5 +1,7 @@
 """Which payments of an order count, which are one, and what is told of a further one."""
 
+from itertools import product
+
 import msgspec
 import pytest
 from tests.core.orders.order_facts import ORDER, P, chargeback, facts_of, op, page, seen
@@ -34,14 +36,14 @@ PAID = OrderPayment(
 OTHER = msgspec.structs.replace(PAID, payment_id="320025000002", operation_id="op_2", at_ms=2_000)
 
 
-@pytest.mark.parametrize("kind", Kind)
-@pytest.mark.parametrize("state", State)
-def test_a_charge_and_a_capture_that_succeeded_took_money(kind: Kind, state: State) -> None:
+def test_a_charge_and_a_capture_that_succeeded_took_money() -> None:
     """A hold took none, a refund gave some back, and a retry is a payment of its plan."""
-    payment = made_by(msgspec.structs.replace(OPERATION, kind=kind, state=state, payment_id="1"))
-    assert (payment is not None) is (kind in {Kind.CHARGE, Kind.CAPTURE} and state is State.SUCCEEDED)
-    if payment is not None:
-        assert payment.hold == (OPERATION.subject if kind is Kind.CAPTURE else None)
+    holds = {
+        (kind, state): payment.hold
+        for kind, state in product(Kind, State)
+        if (payment := made_by(msgspec.structs.replace(OPERATION, kind=kind, state=state, payment_id="1")))
+    }
+    assert holds == {(Kind.CHARGE, State.SUCCEEDED): None, (Kind.CAPTURE, State.SUCCEEDED): OPERATION.subject}
 
 
 def test_what_names_no_order_is_no_further_payment() -> None:
@@ -50,28 +52,22 @@ def test_what_names_no_order_is_no_further_payment() -> None:
     assert made_by(operation) is None
 
 
-@pytest.mark.parametrize("kind", CheckoutKind)
-@pytest.mark.parametrize("state", CheckoutState)
-@pytest.mark.parametrize("payment_id", [None, "1"])
-@pytest.mark.parametrize("amount_minor", [None, 100_000])
-def test_a_completed_page_took_money(
-    kind: CheckoutKind, state: CheckoutState, payment_id: str | None, amount_minor: int | None
-) -> None:
+def test_a_completed_page_took_money() -> None:
     """An approval takes the amount that it asks for, and the fee of one that asks for none is no payment of the order.
 
     A hold is none before its capture, and a plan may begin before its payment.
     """
-    members = {"payment_id": payment_id, "amount_minor": amount_minor, "first_minor": amount_minor}
-    payment = paid_on(msgspec.structs.replace(CHECKOUT, kind=kind, state=state, **members))
-    is_paid = {
-        CheckoutKind.PAYMENT: True,
-        CheckoutKind.PREAPPROVAL: amount_minor is not None,
-        CheckoutKind.AUTHORIZATION: False,
-        CheckoutKind.RECURRING: payment_id is not None,
+    paid = set()
+    for kind, state, number, amount_minor in product(CheckoutKind, CheckoutState, (None, "1"), (None, 100_000)):
+        members = {"payment_id": number, "amount_minor": amount_minor, "first_minor": amount_minor}
+        payment = paid_on(msgspec.structs.replace(CHECKOUT, kind=kind, state=state, **members))
+        if payment is not None:
+            paid.add((kind, state, number, payment.amount_minor))
+    assert paid == {
+        *((CheckoutKind.PAYMENT, CheckoutState.COMPLETED, *each) for each in product((None, "1"), (None, 100_000))),
+        *((CheckoutKind.PREAPPROVAL, CheckoutState.COMPLETED, number, 100_000) for number in (None, "1")),
+        *((CheckoutKind.RECURRING, CheckoutState.COMPLETED, "1", amount_minor) for amount_minor in (None, 100_000)),
     }
-    assert (payment is not None) is (is_paid[kind] and state is CheckoutState.COMPLETED)
-    if payment is not None:
-        assert payment.amount_minor == amount_minor
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,9 @@ def test_one_look_says_nothing(history: tuple[object, ...], at_ms: int, *, is_op
     [
         ((), []),
         ((WHOLE, *CONFIRMED), [WHOLE]),
-        ((WHOLE, BY_AMOUNT, PART, LATE, *CONFIRMED), [WHOLE, BY_AMOUNT]),
+        ((WHOLE, BY_AMOUNT, LATE, *CONFIRMED), [WHOLE, BY_AMOUNT]),
+        ((WHOLE, PART, *CONFIRMED), []),
+        ((WHOLE, PART, failed(PART), *CONFIRMED), [WHOLE]),
         ((WHOLE, failed(WHOLE), *CONFIRMED), []),
         ((op(Kind.REFUND, state=State.UNKNOWN, amount_minor=None), *CONFIRMED), []),
         ((op(Kind.REFUND, amount_minor=None, currency="USD"), *CONFIRMED), []),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.orders.balance_rows import ROWS, Row
+from tests.core.orders.balance_rows import ROWS
 from tests.core.orders.order_facts import (
     HASH,
     P,
@@ -119,18 +119,19 @@ def test_one_sentence_answers_first(told: Told) -> None:
     assert said(balance(*told.history)) == told.says
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda each: each.name)
-def test_no_history_is_told_with_more_than_is_known(row: Row) -> None:
+def test_no_history_is_told_with_more_than_is_known() -> None:
     """Each figure of the balance is in the sentence, and what isn't certain is said to be so."""
-    shown = balance_of(facts_of(*row.history), now_ms=5_000)
-    sentence = said(shown)
+    for row in ROWS:
+        shown = balance_of(facts_of(*row.history), now_ms=5_000)
+        sentence = said(shown)
 
-    assert sentence.startswith(KNOWN) is bool(shown.doubts)
-    for sums in shown.currencies:
-        assert ("was given back" in sentence) is (bool(sums.given_back_minor and sums.paid_minor))
-        assert ("was charged back" in sentence) is bool(sums.charged_back_minor and sums.paid_minor)
-        assert ("is held" in sentence.removeprefix("Nothing was paid, and nothing is held")) is bool(sums.held_minor)
-    assert len(shown.doubts) == len({doubt_text(each) for each in shown.doubts}), "each is told"
+        assert sentence.startswith(KNOWN) is bool(shown.doubts), row.name
+        for sums in shown.currencies:
+            told = ["was given back" in sentence, "was charged back" in sentence]
+            told.append("is held" in sentence.removeprefix("Nothing was paid, and nothing is held"))
+            returned = [bool(each and sums.paid_minor) for each in (sums.given_back_minor, sums.charged_back_minor)]
+            assert told == [*returned, bool(sums.held_minor)], row.name
+        assert len(shown.doubts) == len({doubt_text(each) for each in shown.doubts}), row.name
 
 
 def test_an_order_that_is_too_long_has_no_sums() -> None:

@@ -215,6 +215,18 @@ async def test_the_providers_second_factor_counts_where_the_settings_name_it(
     assert (await desk.done())[-1] == ("Ada", "link_provider")
 
 
+async def test_who_finds_an_open_browser_is_not_signed_in_anew(desk: Desk, provider: OpenIdProvider) -> None:
+    """The provider knows the browser still, and asks for nothing: that isn't a second factor that was shown now."""
+    await desk.invited(ADA)
+    linked(desk, provider, "otp")
+    provider.person |= {"amr": ["pwd", "otp"]}
+    assert await stage(desk, provider) is Stage.OPEN
+    provider.changes["auth_time"] = int(provider.now_s())
+    desk.clock.at_ms += 2 * MINUTE_MS
+
+    assert await stage(desk, provider) is Failure.PROVIDER_REFUSED
+
+
 async def test_a_second_factor_that_is_optional_is_not_asked_for(desk: Desk, provider: OpenIdProvider) -> None:
     """As with a password."""
     desk.parts = dataclasses.replace(desk.parts, needs_second_factor=False)

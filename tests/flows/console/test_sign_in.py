@@ -1,7 +1,9 @@
 import asyncio
 import dataclasses
+import threading
 
 import pytest
+from argon2 import PasswordHasher
 from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, Desk, quick_passwords
 
 from payrelay.core.console.operator import IDLE_MS, INVITATION_MS, SESSION_MS, OperatorTextError, Stage
@@ -179,6 +181,29 @@ async def test_few_passwords_wait_to_be_looked_at(desk: Desk) -> None:
     assert found[:30] == [Failure.WRONG] * OF_A_NETWORK_MAX + [Failure.BUSY] * (30 - OF_A_NETWORK_MAX)
     assert found.count(Failure.WRONG) == watched.looked_at == PLACES_MAX
     assert [await sign_in(desk.parts, ADA, "x", OFFICE) for _ in range(PASSWORDS.tries)].count(Failure.WRONG) == 10
+
+
+class Threads(PasswordHasher):
+    """Notes the thread of each hash."""
+
+    def __init__(self) -> None:
+        super().__init__(time_cost=1, memory_cost=8, parallelism=1)
+        self.threads: list[int] = []
+
+    def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
+        """Hashes a password."""
+        self.threads.append(threading.get_native_id())
+        return super().hash(password, salt=salt)
+
+
+async def test_passwords_leave_the_processor_to_others() -> None:
+    """A flood of sign-ins made reads of the API ten times slower: one thread hashes, beside the event loop."""
+    passwords = Passwords(hasher := Threads())
+    hashes = await asyncio.gather(*(passwords.hash(password) for password in "abcdefgh"))
+
+    assert [await passwords.fits(each, "c") for each in (*hashes, None)] == [False, False, True] + [False] * 6
+    assert len(hasher.threads) == len(hashes) + 1
+    assert len({*hasher.threads, threading.get_native_id()}) == 2
 
 
 async def test_codes_are_guessed_five_times(desk: Desk) -> None:

@@ -291,9 +291,9 @@ async def test_erasure_reaches_every_order_of_the_customer(world: World) -> None
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
     for number, order_id in enumerate(orders):
         await charge(world.relay, asked(f"k-{number}"), charge_by(customer.id, order_id=order_id))
-        await last.keep(MERCHANT, PaymentsOfOrder(order_id=order_id), reading, (), read_at_ms=1)
+        await last.keep(MERCHANT, PaymentsOfOrder(order_id=order_id), reading, (), read_at_ms=1, answered_at_ms=1)
     for call in (AllSubscriptions(), PaymentsOfOrder(order_id="B-1")):
-        await last.keep(MERCHANT, call, reading, (), read_at_ms=1)
+        await last.keep(MERCHANT, call, reading, (), read_at_ms=1, answered_at_ms=1)
     await erase_customer(world.relay, asked(), customer.id)
 
     left = [order for order in [*orders, "B-1"] if await last.last(MERCHANT, PaymentsOfOrder(order_id=order))]
@@ -351,7 +351,7 @@ async def test_erasure_reaches_the_subscriptions_of_the_customer(world: World) -
         made(subscription_id=number) for made in (OneSubscription, PaymentsOfSubscription) for number in (420, 421)
     ]
     for call in calls:
-        await last.keep(MERCHANT, call, reading, (), read_at_ms=1)
+        await last.keep(MERCHANT, call, reading, (), read_at_ms=1, answered_at_ms=1)
     await erase_customer(world.relay, asked(), customer.id)
 
     left = [call.subscription_id for call in calls if await last.last(MERCHANT, call)]

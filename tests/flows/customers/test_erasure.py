@@ -141,7 +141,7 @@ async def known_customer(world: World) -> Customer:
     await charge(world.relay, asked("k-1"), charge_by(customer.id, order_id="A-3"))
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
     await ReadingStore(world.database, SEAL, digests_of(world.database)).keep(
-        MERCHANT, PaymentsOfOrder(order_id="A-3"), reading, (), read_at_ms=1
+        MERCHANT, PaymentsOfOrder(order_id="A-3"), reading, (), read_at_ms=1, answered_at_ms=1
     )
     return customer
 

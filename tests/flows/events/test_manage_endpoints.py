@@ -1,6 +1,6 @@
 """Endpoints as their owners manage them: what is refused, and what each change means."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -147,18 +147,24 @@ async def test_ids_of_no_event_are_refused(dispatch: Dispatch, database: Databas
 
 
 class Meddling(Endpoints):
-    """Has an endpoint stopped each time right after it was read, so many times, as another process might."""
+    """Changes an endpoint each time right after it was read, so many times, as another process might.
+
+    It gets what ``others`` says; without that it is stopped, or started where it was.
+    """
 
     times = 0
+    others: Mapping[str, object] | None = None
 
     async def get(self, endpoint_id: str) -> Endpoint | None:
         """Reads one, and changes it."""
         found = await super().get(endpoint_id)
         if self.times and found is not None:
             self.times -= 1
-            started = msgspec.structs.replace(found, state=EndpointState.ACTIVE, reason=None)
-            is_stopped = found.state is EndpointState.STOPPED
-            await (self.change(started, was=found.state) if is_stopped else self.stop(endpoint_id, "gone", 1))
+            is_started = found.state is not EndpointState.STOPPED
+            others = self.others or {"state": EndpointState.ACTIVE, "reason": None}
+            changed = msgspec.structs.replace(found, **others)
+            stops = is_started and self.others is None
+            await (self.stop(endpoint_id, "gone", 1) if stops else self.change(changed, was=found))
         return found
 
 
@@ -175,6 +181,21 @@ async def test_a_new_label_does_not_start_what_was_stopped_meanwhile(dispatch: D
     with pytest.raises(Refusal) as refused:
         await change_endpoint(dispatch, OWNER, issued.id, Changes(label="others"))
     assert refused.value.code is Code.UNAVAILABLE
+
+
+async def test_no_change_takes_another_one_of_the_same_moment_back(dispatch: Dispatch, database: Database) -> None:
+    """Its owner moves it, as the old address was lost, while somebody pauses it: no event goes to the old one again."""
+    issued = await register(dispatch, URL)
+    meddling = Meddling(database, Seal((b"k" * 32,)), digests_of(database))
+    dispatch.endpoints = meddling
+    for others in ({"url": "https://new.example/"}, {"types": ("checkout.*",)}, {"label": "orders"}):
+        meddling.others, meddling.times = others, 1
+        await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.PAUSED))
+    changed = await meddling.get(issued.id)
+
+    assert changed is not None
+    assert (changed.url, changed.types, changed.label) == ("https://new.example/", ("checkout.*",), "orders")
+    assert changed.state is EndpointState.PAUSED
 
 
 async def test_a_replay_reads_so_many_pages_and_returns_where_to_continue(

@@ -206,6 +206,10 @@ async def test_a_repeated_void_of_a_checkout_is_answered_and_nothing_else_acts_o
     first = await refund(world.relay, asked(None), VOID)
     repeat = await refund(world.relay, asked(None), VOID)
     assert (repeat.http_status, repeat.body) == (first.http_status, first.body)
+    await world.take(body_of("-2", payment_id=None))
+    assert await state_of(world) is CheckoutState.FAILED
+    repeat = await refund(world.relay, asked(None), VOID)
+    assert (repeat.http_status, repeat.body) == (first.http_status, first.body)
     with pytest.raises(Refusal, match="has no authorization"):
         await capture(world.relay, asked("k-2"), WHOLE)
     assert len(world.account.ledger) == 1

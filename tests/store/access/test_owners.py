@@ -88,7 +88,7 @@ class Shelf:
     async def seen(self, order_id: str, payment_id: str = PAYMENT_ID) -> None:
         """Notes that the gateway showed a payment for an order."""
         payment = msgspec.structs.replace(PAYMENT, payment_id=payment_id, order_id=order_id)
-        await self.readings.note_payments(MERCHANT, [payment], 1_000)
+        await self.readings.note_payments(MERCHANT, [payment], 1_000, 1_000)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What operators are asked to confirm, in both databases."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,7 +10,14 @@ from tests.databases import sqlite_url
 from tests.store.console.samples import ADA, CONFIRMATION, SESSION, acts_of, confirmations_of, did, operators_of
 
 from payrelay.clock import Clock
-from payrelay.core.console.confirmations import SHOWN_MS, ConfirmationState, next_of_confirmation
+from payrelay.core.console.confirmations import (
+    SHOWN_MS,
+    Confirmation,
+    ConfirmationState,
+    SmallRefunds,
+    next_of_confirmation,
+)
+from payrelay.core.console.operator import NotRecent
 from payrelay.core.console.roles import Act, Role
 from payrelay.errors import Refusal
 from payrelay.flows.console.parts import next_of
@@ -64,6 +72,45 @@ async def test_a_line_that_nobody_saw_keeps_the_step_from_being_made(database: D
     assert await acts.write_line(did(act=Act.ADD_NOTE, subject=SUBJECT), 1) is None
     assert await confirmations.get("cnf_1") == CONFIRMATION
     assert await confirmations.change(BEGUN, did(act=Act.REFUND, subject=SUBJECT), seen=2) is not None
+
+
+async def test_small_refunds_that_come_at_one_moment_are_added_up(database: Database) -> None:
+    """Of each operator, each currency, and since the session began; what was refused gave nothing back."""
+    operators, confirmations = operators_of(database), confirmations_of(database)
+    await operators.carry_out(OperatorChange(at_ms=1, act=did(), added=ADA, session=SESSION))
+    small = SmallRefunds(20, "LKR", 300)
+    others: dict[str, dict[str, object]] = {
+        "before": {"changed_at_ms": 19},
+        "refused": {"state": ConfirmationState.REFUSED},
+        "bobs": {"confirmed_by": "opr_2"},
+        "dollars": {"currency": "USD"},
+        "capture": {"act_name": Act.CAPTURE},
+    }
+    for name, members in others.items():
+        counted = {"amount_minor": 300, "currency": "LKR", "confirmed_by": ADA.id, "state": ConfirmationState.DONE}
+        other = {"id": f"cnf_{name}", "act": 9, "changed_at_ms": 20} | counted | members
+        await confirmations.add(msgspec.structs.replace(CONFIRMATION, **other))
+    shown = [
+        msgspec.structs.replace(CONFIRMATION, id=f"cnf_s{number}", amount_minor=100, currency="LKR")
+        for number in range(6)
+    ]
+    for each in shown:
+        await confirmations.add(each)
+
+    async def confirmed(each: Confirmation) -> bool:
+        begun = next_of_confirmation(each, 20, state=ConfirmationState.BEGUN, confirmed_by=ADA.id)
+        line = did(act=Act.REFUND, subject=f"operation/{each.id}", operator_id=ADA.id, session_id=SESSION.id)
+        try:
+            return await confirmations.change(begun, line, seen=0, small=small) is not None
+        except NotRecent:
+            return False
+
+    assert sum(await asyncio.gather(*map(confirmed, shown))) == 3
+    read = [await confirmations.get(each.id) for each in shown]
+    begun = next(each for each in read if each is not None and each.state is ConfirmationState.BEGUN)
+    again = next_of_confirmation(begun, 30, state=ConfirmationState.BEGUN)
+    line = did(act=Act.REFUND, subject="operation/cnf_s", operator_id=ADA.id, session_id=SESSION.id)
+    assert await confirmations.change(again, line, seen=None, small=small), "carried on, it isn't counted twice"
 
 
 async def test_who_proposed_and_who_confirms_may_do_it_at_that_moment(database: Database) -> None:

@@ -1,5 +1,6 @@
 """Endpoints and deliveries in the store, on each engine."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -112,7 +113,7 @@ async def test_an_address_lies_sealed_and_equal_ones_of_one_principal_have_one_h
     await endpoints.add(endpoint(3, url=f"{url}2", label=None), SECRET)
     [stop] = [await endpoints.target(endpoint(0).id)]
     assert stop is not None
-    await endpoints.change(endpoint(1, url=url, label="CHANGED"), was=EndpointState.ACTIVE)
+    await endpoints.change(endpoint(1, url=url, label="CHANGED"), was=endpoint(1, url=url, label=None))
     await endpoints.rotate(endpoint(2).id, SECRET, older_ends_at_ms=2, now_ms=1)
     rows = await database.read(all_rows(Statement(query("SELECT * FROM endpoints ORDER BY id"), ())))
     hashes = await database.read(all_rows(Statement(query("SELECT url_hash FROM endpoints ORDER BY id"), ())))
@@ -134,7 +135,7 @@ async def test_an_address_that_is_not_the_row_s_newest_is_none(endpoints: Endpoi
     await endpoints.add(endpoint(2, url="https://evil.example/"), SECRET)
     read = Statement(query("SELECT sealed_url FROM endpoints ORDER BY id"), ())
     [older], [foreign] = await database.read(all_rows(read))
-    await endpoints.change(endpoint(1, url="https://shop.example/new"), was=EndpointState.ACTIVE)
+    await endpoints.change(endpoint(1, url="https://shop.example/new"), was=endpoint(1))
     for put in (older, foreign, b"\0"):
         text = query("UPDATE endpoints SET sealed_url = $1 WHERE id = $2")
         await database.write(count_rows(Statement(text, (put, endpoint(1).id), is_whole=True)))
@@ -155,7 +156,7 @@ async def test_a_failure_at_an_address_that_was_replaced_counts_for_nothing(
     assert target is not None
     [lease] = await deliveries.lease_due(endpoint(1).id, 10, leased_until_ms=100, limit=9)
     moved = endpoint(1, url="https://shop.example/new")
-    await endpoints.change(moved, was=EndpointState.ACTIVE)
+    await endpoints.change(moved, was=endpoint(1))
     failure = FailedDelivery(lease=lease, status=500, words="x", next_try_ms=500, url_hash=target.url_hash)
     await deliveries.failed(failure, now_ms=20, deferred_until_ms=90)
 
@@ -191,11 +192,18 @@ async def test_a_principal_has_so_many_and_sees_its_own(endpoints: Endpoints) ->
     assert (await endpoints.count_by_state())[EndpointState.ACTIVE] == ENDPOINTS_MAX + 1
 
 
+async def test_endpoints_that_are_added_at_one_moment_are_not_more(endpoints: Endpoints) -> None:
+    """Whoever has a key doesn't get around the maximum by asking for all of them at once."""
+    added = await asyncio.gather(*(endpoints.add(endpoint(number), SECRET) for number in range(3 * ENDPOINTS_MAX)))
+
+    assert (sum(added), len(await endpoints.list(SHOP))) == (ENDPOINTS_MAX, ENDPOINTS_MAX)
+
+
 async def test_a_change_and_a_stop_are_stored(endpoints: Endpoints, database: Database) -> None:
     """With a stop, waiting deliveries are given up and an event is written; a second stop changes nothing."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "customer:cus_1")
-    changed = await endpoints.change(endpoint(1, label=None, types=("*",), updated_at_ms=2), was=EndpointState.ACTIVE)
+    changed = await endpoints.change(endpoint(1, label=None, types=("*",), updated_at_ms=2), was=endpoint(1))
     assert changed == endpoint(1, label=None, types=("*",), updated_at_ms=2)
     stopped = await endpoints.stop(endpoint(1).id, "why", 3)
     assert stopped is not None
@@ -204,8 +212,12 @@ async def test_a_change_and_a_stop_are_stored(endpoints: Endpoints, database: Da
 
     [delivery] = await deliveries.list(endpoint(1).id, state=DeliveryState.GIVEN_UP, before=None, limit=9)
     assert delivery.last_failure == "the endpoint was stopped"
-    assert await endpoints.change(endpoint(2), was=EndpointState.ACTIVE) is None
-    assert await endpoints.change(endpoint(1), was=EndpointState.PAUSED) is None
+    assert await endpoints.change(endpoint(2), was=endpoint(2)) is None
+    now = endpoint(1, label=None, types=("*",), state=EndpointState.STOPPED)
+    for older in ({"state": EndpointState.ACTIVE}, {"url": "https://a.example"}, {"types": ("a.*",)}, {"label": "b"}):
+        before = msgspec.structs.replace(now, **older)
+        assert await endpoints.change(endpoint(1), was=before) is None
+    assert await endpoints.change(endpoint(1), was=now) == endpoint(1)
     await Feed(database, digests_of(database)).publish(0)
     assert [one.type for one in await Feed(database, digests_of(database)).tail(1, 9)] == ["endpoint.stopped"]
 

@@ -100,7 +100,7 @@ class Shop:
     ) -> None:
         """Notes what the gateway's record showed."""
         readings = ReadingStore(self._book.database, SEAL, self._rows)
-        await readings.note_payments(MERCHANT, [_record(status, payment_id)], at_ms, answered_at_ms)
+        await readings.note_payments(MERCHANT, [_record(status, payment_id)], at_ms, answered_at_ms or at_ms)
 
     async def answered(self, status: PaymentStatus, *, at_ms: int, answered_at_ms: int | None = None) -> None:
         """Notes what the gateway's record of payment 1 showed, with the answer that showed it."""
@@ -108,7 +108,7 @@ class Shop:
         reading = Reading(code=None, msg="", raw_data=b"[]")
         call = PaymentsOfOrder(order_id=ORDER)
         shown = [_record(status, "1")]
-        await readings.keep(MERCHANT, call, reading, shown, read_at_ms=at_ms, answered_at_ms=answered_at_ms)
+        await readings.keep(MERCHANT, call, reading, shown, read_at_ms=at_ms, answered_at_ms=answered_at_ms or at_ms)
 
     async def charged_back(self, payment_id: str = "1") -> None:
         """Stores a chargeback."""

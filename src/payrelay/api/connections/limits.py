@@ -36,6 +36,8 @@ UNREAD_MAX_S: Final = 60.0
 ADDRESS_UNREAD_MAX: Final = 16 * 2**20
 """Bytes of answers that one address without a credential may leave unread: some 30 of the largest."""
 PRINCIPAL_UNREAD_MAX: Final = 64 * 2**20
+STRANGERS_UNREAD_MAX: Final = 64 * 2**20
+"""Of all addresses without a credential together: 2,000 of them, with one large answer each, took 0.9 GB."""
 
 
 class ClosingReason(StrEnum):
@@ -59,6 +61,7 @@ class ConnectionLimits:
     unread_max_s: float = UNREAD_MAX_S
     address_unread_max: int = ADDRESS_UNREAD_MAX
     principal_unread_max: int = PRINCIPAL_UNREAD_MAX
+    strangers_unread_max: int = STRANGERS_UNREAD_MAX
 
     def connections_of(self, owner: ConnectionOwner) -> int:
         """Gives how many connections an owner may have."""
@@ -116,6 +119,8 @@ def closings(connections: Iterable[Connection], limits: ConnectionLimits, now_s:
         found += [Closing(connection, of_owner) for connection in many]
         if not owner.is_principal:
             strangers += rest
+    unread, strangers = _too_much_unread(strangers, limits.strangers_unread_max)
+    found += [Closing(connection, ClosingReason.TOO_MUCH_UNREAD) for connection in unread]
     many, _ = _too_many(strangers, limits.strangers_max, may_end_requests=True)
     return found + [Closing(connection, ClosingReason.TOO_MANY_WITHOUT_CREDENTIAL) for connection in many]
 

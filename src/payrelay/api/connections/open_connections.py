@@ -37,13 +37,14 @@ class OpenConnections:
     def __init__(self, limits: ConnectionLimits, clock: Clock, is_proxy: Callable[[str], bool]) -> None:
         self.limits = limits
         self.is_crowded = asyncio.Event()
-        """Set when an owner may have left too much unread, so that the sockets should be looked at now."""
+        """Set when an owner, or all strangers, may have left too much unread: the sockets should be looked at now."""
         self._clock = clock
         self._is_proxy = is_proxy
         self._by_peer: dict[Peer, Connection] = {}
         self._under_way: Counter[str] = Counter()
         self._answered: Counter[ConnectionOwner] = Counter()
         """Bytes of answers since the last look, most of which are usually read at once."""
+        self._answered_strangers = 0
         self._looked_s = 0.0
 
     def beside(self, places: int, is_proxy: Callable[[str], bool]) -> "OpenConnections":
@@ -94,7 +95,9 @@ class OpenConnections:
         owner = connection.owner
         if owner is not None:
             self._answered[owner] += size
-            if self._answered[owner] > self.limits.unread_of(owner):
+            self._answered_strangers += 0 if owner.is_principal else size
+            is_much_of_strangers = self._answered_strangers > self.limits.strangers_unread_max
+            if is_much_of_strangers or self._answered[owner] > self.limits.unread_of(owner):
                 self.is_crowded.set()
 
     def look(self, states: Iterable[SocketState]) -> list[Closing]:
@@ -116,6 +119,7 @@ class OpenConnections:
         }
         self._looked_s = now_s
         self._answered.clear()
+        self._answered_strangers = 0
         self.is_crowded.clear()
         found = closings((each for each in present.values() if not each.is_closing), self.limits, now_s)
         for connection, _ in found:

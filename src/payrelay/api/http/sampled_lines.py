@@ -1,4 +1,6 @@
-"""Logs refused callers in part, so that nobody fills the disk: the first lines of each kind, then their number.
+"""Logs callers without a credential, or over their rate, in part, so that nobody fills the disk.
+
+The first lines of each kind are logged, then their number.
 
 A kind is what an operator tells apart: the address, or the credential that asked too often, with the route and the
 answer. Each interval begins anew. The metrics count every request.
@@ -6,7 +8,6 @@ answer. Each interval begins anew. The metrics count every request.
 
 import asyncio
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from structlog.typing import FilteringBoundLogger
@@ -102,9 +103,12 @@ class RequestLines(SampledLines):
 
 
 def _kind(visit: Visit) -> LineKind | None:
-    """Gives the kind of a line that may be left out: of a caller who is refused, or who needs no proof at all."""
+    """Gives the kind of a line that may be left out: of a caller without a credential, or over its rate.
+
+    A notification or the page of a checkout proves itself, but has no rate: it can be sent again without end.
+    """
     record = visit.log_record
-    if not visit.admitted and (record.status >= HTTPStatus.BAD_REQUEST or record.account is None):
+    if not visit.admitted:
         return LineKind("request", record.client, None, record.route, record.status, record.code)
     if record.code is Code.RATE_LIMITED:
         return LineKind("request", "", record.credential_id, record.route, record.status, record.code)

@@ -21,7 +21,7 @@ from payrelay.flows.operators.inspect_database import (
 )
 from payrelay.flows.operators.pause_account import in_words
 from payrelay.gateways.gateway import CheckResult, Gateway
-from payrelay.settings import Settings
+from payrelay.settings import Settings, child_environment
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 """The rights of all users but the owner of a file."""
@@ -77,7 +77,7 @@ def of_way(settings: Settings) -> Iterator[CheckResult]:
     text = None
     if settings.embedded_path is None:
         with suppress(SettingsError):
-            text = unverified_in_words(settings.database_url.reveal())
+            text = unverified_in_words(settings.database_url.reveal(), child_environment())
     if text is not None:
         yield CheckResult(subject="way to the database", is_right=True, is_warning=True, text=text)
 

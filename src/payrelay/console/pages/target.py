@@ -14,7 +14,7 @@ from payrelay.flows.console.acts.stale import StalePageError
 from payrelay.flows.console.acts.studies import study_target
 from payrelay.flows.console.acts.targets import that_can_be_acted_on
 from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, LISTED_ON, MONTH
-from payrelay.flows.orders.order_money import PaymentMoney, read_payment_money
+from payrelay.flows.orders.order_money import PaymentMoney, money_of
 
 
 class Actions(NamedTuple):
@@ -46,17 +46,14 @@ async def target_page(
         allowed=[act for act in (Act.DECIDE, Act.ADD_NOTE, Act.ASSIGN_CASE) if may(role, act)],
         texts={act: text_of(act, target.noun) for act in ACT_TEXTS},
         given=asked.form,
-        money=await _money(asked, target),
+        money=_money(target),
     )
 
 
-async def _money(asked: Asked, target: ActTarget) -> PaymentMoney | None:
+def _money(target: ActTarget) -> PaymentMoney | None:
     """Gives what is known of the money that may be refunded; None where nothing may be."""
-    account = asked.site.relay.accounts.get(target.account)
-    if Act.REFUND not in target.acts or target.payment_id is None or account is None:
-        return None
-    money = await read_payment_money(asked.site.relay, account.merchant, target.payment_id)
-    return money.payments[0] if money.payments else None
+    payments = [] if target.money is None else money_of([target.money.facts], [target.money.balance]).payments
+    return payments[0] if payments else None
 
 
 def stale_page(asked: Asked, stale: StalePageError, *, kept: str = "") -> ConsoleAnswer:

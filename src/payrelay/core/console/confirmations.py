@@ -94,6 +94,17 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(self.fields, type=dict[str, str])
 
 
+class SmallRefunds(msgspec.Struct, frozen=True):
+    """How much an operator may refund in all, in hundredths, from a time on at which the second factor was not recent.
+
+    ``currency`` is the one of the limit; other currencies have limits of their own.
+    """
+
+    since_ms: int
+    currency: str
+    limit_minor: int
+
+
 def next_of_confirmation(confirmation: Confirmation, at_ms: int, **members: object) -> Confirmation:
     """Gives the next version of a confirmation, with these members."""
     return msgspec.structs.replace(confirmation, version=confirmation.version + 1, changed_at_ms=at_ms, **members)

@@ -40,6 +40,10 @@ SEEN_EVERY_MS: Final = 60_000
 _email_match: Final = re.compile(r"[^@\s\x00-\x1f\x7f<>\"'`]{1,64}@[A-Za-z0-9.-]{1,189}").fullmatch
 
 
+class NotRecent(Exception):
+    """The operator has to show the second factor again, and it is done then."""
+
+
 class OperatorState(StrEnum):
     """What has become of an operator."""
 

@@ -26,10 +26,11 @@ from payrelay.core.orders.received_again import (
     is_in_question,
     is_whole,
     received_ms,
+    refunds_made,
     standing_refunds,
 )
 from payrelay.core.orders.taken import Taken, about, of_operation, origin_of, record_of
-from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
+from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.proof import REFUND_STATUSES
 
@@ -63,13 +64,11 @@ def returned_of(facts: PaymentFacts, taken: Taken, payment_id: str | None) -> tu
 def _given_back_of(facts: PaymentFacts, taken: Taken, payment_id: str | None) -> Returned:
     """Gives what was refunded of a payment, at most what was paid."""
     standing = standing_refunds(facts, taken)
-    failed = {each.operation_id for each in facts.failed}
     wanted_minor = _wanted(standing, taken)
     origins = [of_operation(Figure.GIVEN_BACK, each) for each in standing]
     doubts = [
         about(DoubtKind.OTHER_CURRENCY, of_operation(Figure.GIVEN_BACK, each), payment_id)
-        for each in facts.operations
-        if each.kind is Kind.REFUND and each.state is State.SUCCEEDED and each.id not in failed
+        for each in refunds_made(facts)
         if each not in standing
     ]
     elsewhere = _shown_as_given_back(facts, taken, explained=False)

@@ -15,13 +15,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutState
+from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.checkouts.counted_payments import asks_for_money
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.events.event import PAID_AGAIN, OutgoingEvent, Plain, event_id
 from payrelay.core.money import decimal_text
 from payrelay.core.orders.balance import balance_of
 from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.figures import Figure, PaymentBalance
+from payrelay.core.orders.taken import is_paid
 from payrelay.core.payments.operation import Kind, Operation, State
 
 
@@ -105,16 +107,10 @@ def made_by(operation: Operation) -> OrderPayment | None:
 def paid_on(checkout: Checkout) -> OrderPayment | None:
     """Gives the payment that a customer made on a page; None where none is known to have taken money.
 
-    An authorization takes none before its capture, which is an operation. A plan may begin before its first payment.
-    An approval takes its amount, if it has one.
+    An authorization takes none before its capture, which is an operation. An approval takes its amount, if it has one.
     """
-    is_paid = {
-        CheckoutKind.PAYMENT: True,
-        CheckoutKind.PREAPPROVAL: checkout.amount_minor is not None,
-        CheckoutKind.AUTHORIZATION: False,
-        CheckoutKind.RECURRING: checkout.payment_id is not None,
-    }
-    if checkout.state is not CheckoutState.COMPLETED or not is_paid[checkout.kind]:
+    is_asked = asks_for_money(checkout.kind, checkout.amount_minor)
+    if not (is_asked and is_paid(checkout)) or checkout.kind is CheckoutKind.AUTHORIZATION:
         return None
     return OrderPayment(
         merchant=checkout.merchant,

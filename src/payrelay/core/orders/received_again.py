@@ -50,7 +50,8 @@ def is_in_question(facts: PaymentFacts) -> bool:
 def failures_in(facts: PaymentFacts) -> Iterator[tuple[FailedRefund, OutgoingEvent]]:
     """Gives the refunds of the whole that the record showed after they were asked for, and shows no more, confirmed.
 
-    Each comes with its event. Those that are stored as failed are left out.
+    Each comes with its event. Those that are stored as failed are left out. Beside a refund of a part nobody can tell
+    which of the two has failed: there is none, and all stay refunds that the record doesn't show.
     """
     record, number = record_of(facts), facts.seen[0].payment_id if facts.seen else ""
     if record is None or not facts.again or is_in_question(facts):
@@ -58,21 +59,26 @@ def failures_in(facts: PaymentFacts) -> Iterator[tuple[FailedRefund, OutgoingEve
     taken, before_ms = taken_of(facts, number), _received_before_ms(facts)
     shown_ms = [each.seen_at_ms for each in facts.returned if each.status in REFUND_STATUSES]
     shown_ms = [each for each in shown_ms if before_ms < each < record.seen_at_ms]
-    for refund in standing_refunds(facts, taken):
-        if is_whole(refund, taken) and any(asked_ms(refund) <= each for each in shown_ms):
+    refunds = standing_refunds(facts, taken)
+    if not all(is_whole(each, taken) for each in refunds):
+        return
+    for refund in refunds:
+        if any(asked_ms(refund) <= each for each in shown_ms):
             failed = FailedRefund(operation_id=refund.id, payment_id=number, known_at_ms=record.seen_at_ms)
             yield failed, _event_of(refund, failed, taken)
 
 
 def standing_refunds(facts: PaymentFacts, taken: Taken) -> list[Operation]:
     """Gives the refunds in the currency of their payment that succeeded, and that aren't stored as failed."""
+    made = refunds_made(facts)
+    return [each for each in made if None in {each.currency, taken.currency} or each.currency == taken.currency]
+
+
+def refunds_made(facts: PaymentFacts) -> list[Operation]:
+    """Gives the refunds that succeeded, and that aren't stored as failed, in whatever currency."""
     failed = {each.operation_id for each in facts.failed}
-    return [
-        each
-        for each in facts.operations
-        if each.kind is Kind.REFUND and each.state is State.SUCCEEDED and each.id not in failed
-        if None in {each.currency, taken.currency} or each.currency == taken.currency
-    ]
+    refunds = [each for each in facts.operations if each.kind is Kind.REFUND and each.state is State.SUCCEEDED]
+    return [each for each in refunds if each.id not in failed]
 
 
 def is_whole(refund: Operation, taken: Taken) -> bool:

@@ -9,13 +9,12 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutSta
 from payrelay.core.orders.facts import AcceptedHold, OrderFacts, PaidInstallment, SeenFact
 from payrelay.core.orders.figures import Doubt, DoubtKind, Figure, FigureSource, Origin
 from payrelay.core.orders.joining import PaymentFacts
-from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
+from payrelay.core.payments.operation import OPEN_STATES, TAKING_KINDS, Kind, Operation, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.proof import AUTHORIZATION_LAPSES_MS, REFUND_STATUSES
 
 TAKEN: Final = REFUND_STATUSES | {PaymentStatus.RECEIVED, PaymentStatus.CHARGED_BACK}
 """A record with one of these shows that money was taken."""
-_TAKING: Final = frozenset({Kind.CHARGE, Kind.CAPTURE, Kind.RETRY})
 _NEAREST: Final = (
     *(
         FigureSource.OPERATION,
@@ -134,7 +133,7 @@ def _taken_by(facts: PaymentFacts) -> Iterator[Origin]:
         if operation.state is State.SUCCEEDED and _takes(operation):
             yield of_operation(Figure.PAID, operation)
     for checkout in facts.checkouts:
-        if _is_paid(checkout):
+        if is_paid(checkout):
             yield _of_paid_page(checkout, facts)
     for installment in facts.installments:
         if is_number(installment.payment):
@@ -150,7 +149,7 @@ def _taken_by(facts: PaymentFacts) -> Iterator[Origin]:
 
 def _takes(operation: Operation) -> bool:
     """Tells whether an operation takes money by itself. A retry does so by an installment, which its number names."""
-    return operation.kind in _TAKING and (operation.kind is not Kind.RETRY or operation.payment_id is not None)
+    return operation.kind in TAKING_KINDS and (operation.kind is not Kind.RETRY or operation.payment_id is not None)
 
 
 def is_number(payment: str) -> bool:
@@ -191,7 +190,7 @@ def _holds(facts: PaymentFacts) -> Iterator[_Hold]:
         yield _Hold(origin, record.seen_at_ms + AUTHORIZATION_LAPSES_MS, is_proved=True)
 
 
-def _is_paid(checkout: Checkout) -> bool:
+def is_paid(checkout: Checkout) -> bool:
     """Tells whether a page took money. One for a plan may be completed before the plan's first payment."""
     is_first_paid = checkout.kind is not CheckoutKind.RECURRING or checkout.payment_id is not None
     return checkout.state is CheckoutState.COMPLETED and is_first_paid

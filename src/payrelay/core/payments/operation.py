@@ -204,6 +204,9 @@ SEARCHED: Final = frozenset({Kind.CHARGE, Kind.REFUND, Kind.RETRY})
 PAYMENT_KINDS: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
 """Kinds that charge or reserve money: a payment belongs to each, and the gateway may notify of it."""
 
+TAKING_KINDS: Final = PAYMENT_KINDS - {Kind.AUTHORIZATION}
+"""Those of them that take money: an authorization only reserves it."""
+
 WITHOUT_EFFECT: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
 """No payment can belong to an operation in one of these states."""
 

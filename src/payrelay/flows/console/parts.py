@@ -17,6 +17,7 @@ from payrelay.core.console.operator import (
     ConsoleSession,
     Invitation,
     NewAct,
+    NotRecent,
     Operator,
     Stage,
     token_hash,
@@ -51,7 +52,7 @@ class ConsoleParts:
         provider: the OpenID Connect provider that operators sign in by; None where there is none.
         takes_passwords: whether a password lets anybody in.
         second_person: the acts that a second person has to confirm.
-        small_refunds: how much may be refunded long after a second factor was shown, in hundredths by currency.
+        small_refunds: how much may be refunded in all long after a second factor was shown, in hundredths by currency.
     """
 
     operators: Operators
@@ -68,10 +69,6 @@ class ConsoleParts:
     small_refunds: Mapping[str, int] = field(default_factory=dict)
 
 
-class NotRecent(Exception):
-    """The operator has to show the second factor again, and it is done then."""
-
-
 class Actor(msgspec.Struct, frozen=True):
     """Who acts: an operator, or the user who runs a command on the machine, who has no operator's id.
 
@@ -83,6 +80,11 @@ class Actor(msgspec.Struct, frozen=True):
     operator: Operator | None = None
     session_id: str = ""
     shown_at_ms: int = 0
+
+    @property
+    def recent_until_ms(self) -> int:
+        """Until when the second factor was shown shortly before."""
+        return self.shown_at_ms + FRESH_MS
 
     def require(self, act: Act) -> None:
         """Raises Refusal (forbidden) unless the role that was read may do this; a command may do everything.
@@ -104,9 +106,12 @@ class Actor(msgspec.Struct, frozen=True):
     def require_recent(self, act: Act, now_ms: int) -> None:
         """Raises Refusal (forbidden) as ``require`` does, and NotRecent for what needs a second factor again."""
         self.require(act)
-        is_recent = self.operator is None or now_ms - self.shown_at_ms < FRESH_MS
-        if act in SHOWN_AGAIN and not is_recent:
+        if act in SHOWN_AGAIN and not self.is_recent(now_ms):
             raise NotRecent
+
+    def is_recent(self, now_ms: int) -> bool:
+        """Tells whether the actor has shown the second factor shortly before; a command needs none."""
+        return self.operator is None or now_ms < self.recent_until_ms
 
     def did(self, act: Act, subject: str, *, at_ms: int, reason: str = "", details: str = "") -> NewAct:
         """Makes the line of the history about what the actor does."""

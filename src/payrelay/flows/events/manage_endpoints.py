@@ -166,12 +166,13 @@ async def show_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> E
 async def change_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str, changes: Changes) -> EndpointView:
     """Changes an endpoint. A restart, or a new address, forgets its failures; a paused endpoint keeps its deliveries.
 
-    An endpoint that is stopped at the same moment stays stopped, unless the change starts it.
-    Raises Refusal: not_found; invalid_request; unavailable where its state changes ATTEMPTS_MAX times meanwhile.
+    An endpoint that is stopped at the same moment stays stopped, unless the change starts it; and one that is moved
+    then stays where it was moved to. Raises Refusal: not_found; invalid_request; unavailable where others change it
+    ATTEMPTS_MAX times meanwhile.
     """
     for _ in range(ATTEMPTS_MAX):
         before = await _own(dispatch, owner, endpoint_id)
-        changed = await dispatch.endpoints.change(_changed(dispatch, before, changes), was=before.state)
+        changed = await dispatch.endpoints.change(_changed(dispatch, before, changes), was=before)
         if changed is not None:
             dispatch.wake()
             return view(changed)

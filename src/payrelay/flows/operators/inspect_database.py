@@ -1,5 +1,6 @@
 """Inspects the database for an operator: whether it can be used, its schema's version, and the paused accounts."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -27,12 +28,12 @@ FILE_IS_LEFT: Final = (
 )
 
 
-def unverified_in_words(url: str) -> str | None:
+def unverified_in_words(url: str, environment: Mapping[str, str]) -> str | None:
     """Tells on the way to which servers of PostgreSQL somebody may pose as one; None where none is.
 
-    Raises SettingsError for a URL that can't be read.
+    ``environment`` has what the URL leaves out. Raises SettingsError for a URL that can't be read.
     """
-    hosts = unverified_hosts(url)
+    hosts = unverified_hosts(url, environment)
     if not hosts:
         return None
     named = ", ".join(hosts)

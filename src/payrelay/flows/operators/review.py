@@ -101,7 +101,7 @@ async def list_paid_again(relay: Relay, *, limit: int) -> list[OrderPaidAgain]:
     found = []
     # An order with two further payments is listed once, since the first of them.
     for (merchant, order_id), since_ms in {(each.merchant, each.order_id): each.told_at_ms for each in told}.items():
-        payments = standing(await relay.paid_again.of_order(merchant, order_id, now_ms=now_ms))
+        payments = standing((await relay.paid_again.of_order(merchant, order_id, now_ms=now_ms))[1])
         if len(payments) > 1:
             account = payments[0].account
             found.append(OrderPaidAgain(account=account, order_id=order_id, since_ms=since_ms, standing=payments))

@@ -96,12 +96,11 @@ async def read_order_money(relay: Relay, merchants: Collection[str], order_id: s
 
     Raises StoreError.
     """
-    facts = [await relay.orders.facts_of_order(merchant, order_id) for merchant in sorted(merchants)]
-    known: list[OrderPayment] = []
-    for merchant in sorted(merchants):
-        known += await relay.paid_again.of_order(merchant, order_id, now_ms=relay.clock.now_ms())
+    now_ms = relay.clock.now_ms()
+    read = [await relay.paid_again.of_order(merchant, order_id, now_ms=now_ms) for merchant in sorted(merchants)]
+    facts = [each for each, _ in read]
     money = money_of(facts, [await balance_now(relay, each) for each in facts])
-    return msgspec.structs.replace(money, standing=standing(known))
+    return msgspec.structs.replace(money, standing=standing([each for _, known in read for each in known]))
 
 
 async def read_payment_money(relay: Relay, merchant: str, payment_id: str) -> OrderMoney:

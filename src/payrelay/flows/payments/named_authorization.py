@@ -94,8 +94,9 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
             return checkout, token
     if await is_foreign(relay, request, frozenset({checkout.principal})):
         raise wrong_field(_FIELD, _NO_SUCH)
-    # What a closed checkout held is over: its token answers repeats, and no new request acts on it.
-    tokens = [each for each in (of_key, None if checkout.is_closed else reported) if each is not None]
+    # Otherwise what it held is over: its token answers repeats, and no new request acts on it.
+    is_held = checkout.state in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED}
+    tokens = [each for each in (of_key, reported if is_held else None) if each is not None]
     if not tokens:
         await relay.lost_commits.require_current(checkout.created_at_ms, "checkout")
         raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and has no authorization")
@@ -113,9 +114,7 @@ async def _is_repeat(relay: Relay, request: Request, call: Capture | Void) -> bo
 
 
 async def _reported_token(relay: Relay, checkout: Checkout) -> str | None:
-    """Returns the token of the checkout's authorization that the gateway reported."""
-    if checkout.state not in {CheckoutState.NOTIFIED, CheckoutState.COMPLETED} and not checkout.is_closed:
-        return None
+    """Returns the token of the authorization that the gateway reported for the checkout's order."""
     token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NotificationKind.AUTHORIZATION)
     return None if token is None else token.reveal()
 

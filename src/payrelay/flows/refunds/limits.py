@@ -20,7 +20,8 @@ import msgspec
 from payrelay.core.access.bounds import has_operation
 from payrelay.core.calls import PaymentsOfOrder, Refund
 from payrelay.core.orders.balance import balance_of
-from payrelay.core.orders.figures import DoubtKind, Figure, PaymentBalance
+from payrelay.core.orders.facts import OrderFacts
+from payrelay.core.orders.figures import DoubtKind, Figure, OrderBalance, PaymentBalance
 from payrelay.core.orders.refunding import (
     Obstacle,
     RefundPlan,
@@ -59,11 +60,20 @@ class RefundByPerson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefundableMoney(NamedTuple):
-    """What is known of one payment's money, by ``payment_in``, and the refunds of it that were asked for here."""
+    """What is known of one payment's money: all that is stored of it, and the balance that follows."""
 
-    payment: PaymentBalance | None
-    operations: tuple[Operation, ...]
-    is_recovering: bool = False
+    facts: OrderFacts
+    balance: OrderBalance
+
+    @property
+    def payment(self) -> PaymentBalance | None:
+        """What a refund is planned by; see ``payment_in``."""
+        return payment_in(self.balance, self.facts.payment_id or "")
+
+    @property
+    def is_recovering(self) -> bool:
+        """True while a recovery from lost commits lasts."""
+        return any(each.kind is DoubtKind.LOST_COMMITS for each in self.balance.doubts)
 
     @property
     def is_in_question(self) -> bool:
@@ -77,9 +87,7 @@ async def read_money(relay: Relay, merchant: str, payment_id: str, *, but_for: s
     ``payment_id`` has no zeros in front. Raises StoreError.
     """
     facts = (await relay.orders.facts_of_payment(merchant, payment_id)).without(but_for)
-    balance = await balance_now(relay, facts)
-    is_recovering = any(each.kind is DoubtKind.LOST_COMMITS for each in balance.doubts)
-    return RefundableMoney(payment_in(balance, payment_id), facts.operations, is_recovering)
+    return RefundableMoney(facts, await balance_now(relay, facts))
 
 
 async def within_limits(
@@ -111,11 +119,8 @@ async def within_limits(
         if any(each.id == operation_id and each.state is not State.SENDING for each in facts.operations):
             return  # held for a person, or carried out before: nothing is sent
         facts = facts.without(operation_id)
-        balance = balance_of(facts, now_ms=relay.clock.now_ms())
-        if (
-            planned(RefundableMoney(payment_in(balance, payment_id), facts.operations)).amount_minor
-            != plan.amount_minor
-        ):
+        money_then = RefundableMoney(facts, balance_of(facts, now_ms=relay.clock.now_ms()))
+        if planned(money_then).amount_minor != plan.amount_minor:
             raise Refusal(Code.IN_PROGRESS, OTHER_REFUND_SENTENCE, retry_after_s=AGAIN_AFTER_S)
 
     intent = with_amount(intent, call, plan)
@@ -159,7 +164,7 @@ def refusal_of(money: RefundableMoney, plan: RefundPlan, request: Request) -> Re
     """
     assert money.payment is not None  # noqa: S101, nothing is in the way of what nobody knows
     assert plan.obstacle is not None  # noqa: S101, as the callers ask
-    own = frozenset(_own(money.operations, request))
+    own = frozenset(_own(money.facts.operations, request))
     named = [each.id for each in money.payment.of(Figure.GIVEN_BACK) if each.id in own]
     sentence = refusal_sentence(money.payment, plan.obstacle, own)
     if plan.obstacle is Obstacle.NOT_SEEN_YET:
@@ -169,7 +174,7 @@ def refusal_of(money: RefundableMoney, plan: RefundPlan, request: Request) -> Re
 
 def all_of(money: RefundableMoney) -> str:
     """Tells the figures of a payment to a person, who sees every refund of it."""
-    return figures_sentence(money.payment, [each.id for each in money.operations])
+    return figures_sentence(money.payment, [each.id for each in money.facts.operations])
 
 
 def _own(operations: Iterable[Operation], request: Request) -> Iterable[str]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
@@ -11,10 +12,9 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from payrelay.core.access.networks import network_of
 
-AT_ONCE_MAX: Final = 2
-"""Each takes 64 MiB and a core for some 50 ms: those who guess wait for each other, and payments don't."""
 PLACES_MAX: Final = 8
-"""Those who are worked on, and those who wait: the last one waits for some 200 ms. More are told to come again."""
+"""One is worked on, for some 50 ms, and the others wait; more are told to come again. Each takes 64 MiB and four
+threads, so that two at once keep payments waiting."""
 OF_A_NETWORK_MAX: Final = 4
 """Places that one address of the network can have at once, so that it leaves some to others."""
 _NOBODYS: Final = "a password that nobody has"
@@ -32,7 +32,7 @@ class Passwords:
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
-        self._places = asyncio.Semaphore(AT_ONCE_MAX)
+        self._thread = ThreadPoolExecutor(1, "passwords")
         self._of_nobody: str | None = None
         self._taken: Counter[str] = Counter()
 
@@ -50,22 +50,21 @@ class Passwords:
 
     async def hash(self, password: str) -> str:
         """Returns the hash of a password, as the store keeps it."""
-        async with self._places:
-            return await asyncio.to_thread(self._hasher.hash, password)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._hasher.hash, password)
 
     async def fits(self, password_hash: str | None, password: str) -> bool:
         """True where the password is the one of the hash.
 
         Without a hash it takes as long and is False, so that nobody learns by the time who has an account.
         """
-        async with self._places:
-            if self._of_nobody is None:
-                self._of_nobody = await asyncio.to_thread(self._hasher.hash, _NOBODYS)
-            is_right = await asyncio.to_thread(self._verified, password_hash or self._of_nobody, password)
+        loop = asyncio.get_running_loop()
+        is_right = await loop.run_in_executor(self._thread, self._verified, password_hash, password)
         return is_right and password_hash is not None
 
-    def _verified(self, password_hash: str, password: str) -> bool:
+    def _verified(self, password_hash: str | None, password: str) -> bool:
+        if self._of_nobody is None:
+            self._of_nobody = self._hasher.hash(_NOBODYS)
         try:
-            return self._hasher.verify(password_hash, password)
+            return self._hasher.verify(password_hash or self._of_nobody, password)
         except (VerificationError, InvalidHashError):
             return False

@@ -4,8 +4,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.console.confirmations import SHOWN_MS, Confirmation, ConfirmationState
-from payrelay.core.console.operator import NewAct, may_still
+from payrelay.core.console.confirmations import SHOWN_MS, Confirmation, ConfirmationState, SmallRefunds
+from payrelay.core.console.operator import NewAct, NotRecent, may_still
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.store.console.acts import OperatorActs
 from payrelay.store.digests.rows import CONSOLE_CONFIRMATIONS, RowDigests
@@ -42,15 +42,19 @@ class Confirmations:
         """Reads what waits for a second person, oldest first. Raises StoreError."""
         return await self._read(Statement(statements.LIST_PROPOSED, (PROPOSED_MAX,)))
 
-    async def change(self, changed: Confirmation, act: NewAct, *, seen: int | None) -> Confirmation | None:
+    async def change(
+        self, changed: Confirmation, act: NewAct, *, seen: int | None, small: SmallRefunds | None = None
+    ) -> Confirmation | None:
         """Stores the next version together with its line in the history, and returns it as it is stored.
 
         ``seen`` is the newest line about the thing that whoever changes it saw; None where that doesn't matter. None
-        where another change, or another line, came first. Raises Refusal: forbidden where whoever acts may not any
-        more; conflict where the one who proposed it may not. Nothing is stored then. Raises StoreError.
+        where another change, or another line, came first. ``small`` is given for a refund that needs no second factor
+        as long as those together are small. Raises Refusal: forbidden where whoever acts may not any more; conflict
+        where the one who proposed it may not. Raises NotRecent where the refunds together are too much. Nothing is
+        stored then. Raises StoreError.
         """
         try:
-            return await self._acts.written(lambda: self._changed(changed, act, seen))
+            return await self._acts.written(lambda: self._changed(changed, act, seen, small))
         except Outdated:
             return None
 
@@ -63,7 +67,9 @@ class Confirmations:
         yield Statement(statements.FORGET_SHOWN, (confirmation.made_at_ms - SHOWN_MS,))
         yield self._put(statements.ADD_CONFIRMATION, confirmation)
 
-    def _changed(self, changed: Confirmation, act: NewAct, seen: int | None) -> Unit[Confirmation | None]:
+    def _changed(
+        self, changed: Confirmation, act: NewAct, seen: int | None, small: SmallRefunds | None
+    ) -> Unit[Confirmation | None]:
         if seen is not None and (yield from self._acts.unseen(act.subject, seen)):
             return None
         line = yield from self._acts.appended(act, changed.act_name)
@@ -71,10 +77,20 @@ class Confirmations:
         proposer = None if changed.proposed_by is None else (yield from self._acts.operator(changed.proposed_by))
         if is_first and changed.proposed_by is not None and not may_still(proposer, changed.act_name):
             raise Refusal(Code.CONFLICT, PROPOSER_LOST_ROLE)
+        if small is not None and changed.state is ConfirmationState.BEGUN:
+            yield from self._together(changed, act, small)
         numbered = msgspec.structs.replace(changed, act=line.number)
         if not (yield self._put(statements.CHANGE_CONFIRMATION, numbered)):
             raise Outdated("somebody has confirmed it")
         return numbered
+
+    def _together(self, changed: Confirmation, act: NewAct, small: SmallRefunds) -> Unit[None]:
+        """Raises NotRecent where a refund and those before it are too much; behind its line no other comes between."""
+        parameters = (act.session_id, act.operator_id, small.currency, small.since_ms)
+        rows = self._rows.sieve().right(CONSOLE_CONFIRMATIONS, (yield Statement(statements.REFUNDED_SINCE, parameters)))
+        others = [each for each in (struct_of(row, Confirmation) for row in rows) if each.id != changed.id]
+        if sum(each.amount_minor or 0 for each in (changed, *others)) > small.limit_minor:
+            raise NotRecent
 
     def _put(self, query: Query, confirmation: Confirmation) -> Statement:
         values = _values(confirmation)

@@ -97,12 +97,12 @@ class Endpoints:
         """Reads the endpoints of all principals."""
         return await self._many(Statement(statements.LIST_ALL_ENDPOINTS, (LISTED_MAX,)))
 
-    async def change(self, endpoint: Endpoint, *, was: EndpointState) -> Endpoint | None:
-        """Stores the changeable members of an endpoint; None where it is no longer in the state ``was``, or is gone.
+    async def change(self, endpoint: Endpoint, *, was: Endpoint) -> Endpoint | None:
+        """Stores the changeable members of an endpoint; None where it is gone, or no longer has those of ``was``.
 
         With the state ``stopped``, its waiting deliveries are given up in the same unit of work.
         """
-        row = await self._database.write(_change(endpoint, was, self._row(endpoint)))
+        row = await self._database.write(_change(endpoint, was, self._row(endpoint), self._url_hash(was)))
         return None if row is None else endpoint_of(row, endpoint.url)
 
     async def rotate(self, endpoint_id: str, secret: Secret, *, older_ends_at_ms: int, now_ms: int) -> Endpoint | None:
@@ -200,14 +200,16 @@ def endpoint_of(row: Row, url: str) -> Endpoint:
 
 
 def _add(endpoint: Endpoint, row: Row) -> Unit[bool]:
-    [[count]] = yield Statement(statements.COUNT_ENDPOINTS, (endpoint.merchant, endpoint.principal))
+    owner = (endpoint.merchant, endpoint.principal)
+    yield Statement(statements.LOCK_ENDPOINTS, owner)
+    [[count]] = yield Statement(statements.COUNT_ENDPOINTS, owner)
     if int(count or 0) >= ENDPOINTS_MAX:
         return False
     yield Statement(statements.ADD_ENDPOINT, tuple(row))
     return True
 
 
-def _change(endpoint: Endpoint, was: EndpointState, row: _StoredRow) -> Unit[Row | None]:
+def _change(endpoint: Endpoint, was: Endpoint, row: _StoredRow, hash_before: str) -> Unit[Row | None]:
     parameters = (
         endpoint.id,
         row.columns[_URL_HASH],
@@ -218,9 +220,12 @@ def _change(endpoint: Endpoint, was: EndpointState, row: _StoredRow) -> Unit[Row
         endpoint.failing_since_ms,
         endpoint.deferred_until_ms,
         endpoint.updated_at_ms,
-        was,
+        was.state,
         row.digest,
         row.sealed_url,
+        hash_before,
+        _SEPARATOR.join(was.types),
+        was.label,
     )
     rows = yield Statement(statements.CHANGE_ENDPOINT, parameters)
     if rows and endpoint.state is EndpointState.STOPPED:

@@ -95,17 +95,18 @@ class ReadingStore:
         payments: Iterable[Payment],
         *,
         read_at_ms: int,
-        answered_at_ms: int | None = None,
+        answered_at_ms: int,
     ) -> None:
         """Stores a positive answer, unless it is too long, and notes the status of the payments in it.
 
         ``read_at_ms`` is the time at which the gateway was asked: an answer never replaces one that was asked for
         later. ``answered_at_ms`` is as in ``note_payments``. Raises StoreUnavailable.
         """
-        shown, by_ms = _known(payments), _later(read_at_ms, answered_at_ms)
+        shown, by_ms = _known(payments), max(read_at_ms, answered_at_ms)
         noted = _notes(self._key, merchant, shown, read_at_ms)
+        # Before a return is noted, what was seen of its payment before must still be there.
         has_returned = any(each.status in RETURNED for each in shown)
-        noted_with = noted[: statements.NOTED_WITH_MAX]
+        noted_with = [] if has_returned else noted[: statements.NOTED_WITH_MAX]
         plain = _encode(_SealedReading(reading.msg, reading.raw_msg, reading.raw_data))
         if len(plain) > ANSWER_BYTES_MAX:
             await self._note(merchant, shown, read_at_ms, by_ms)
@@ -116,20 +117,20 @@ class ReadingStore:
         parameters: tuple[Value, ...] = (own.owner, merchant, subject, sealed, read_at_ms, own.sealed)
         parameters += tuple(chain.from_iterable(each.parameters for each in noted_with))
         query = statements.KEEP_READINGS[len(noted_with)]
-        stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted) and not has_returned)
+        stored = Statement(query, parameters, is_whole=len(noted_with) == len(noted))
         returns = note_returns(self._key, merchant, shown, by_ms)
-        await self._database.write(_kept(stored, noted_with, noted[len(noted_with) :], returns))
+        await self._database.write(_kept(stored, returns, noted, noted_with=len(noted_with)))
         await self._note_received_again(merchant, shown)
 
     async def note_payments(
-        self, merchant: str, payments: Iterable[Payment], asked_at_ms: int, answered_at_ms: int | None = None
+        self, merchant: str, payments: Iterable[Payment], asked_at_ms: int, answered_at_ms: int
     ) -> None:
         """Notes the status of payments, unless one is known for which the gateway was asked later.
 
-        ``answered_at_ms`` is when the answer came; None where that was at once. Raises StoreUnavailable.
+        ``answered_at_ms`` is when the answer came, on a clock that may have been set back since ``asked_at_ms``. Raises
+        StoreUnavailable.
         """
-        by_ms = _later(asked_at_ms, answered_at_ms)
-        await self._note(merchant, _known(payments), asked_at_ms, by_ms)
+        await self._note(merchant, _known(payments), asked_at_ms, max(asked_at_ms, answered_at_ms))
 
     async def _note(self, merchant: str, shown: list[Payment], at_ms: int, by_ms: int) -> None:
         await self._database.write(self._noted(merchant, shown, at_ms, by_ms))
@@ -222,17 +223,14 @@ def _notes(key: RowKey, merchant: str, payments: list[Payment], at_ms: int) -> l
     return [Statement(statements.NOTE_PAYMENT, (*each, key.of(PAYMENTS_SEEN, each))) for each in noted]
 
 
-def _later(asked_at_ms: int, answered_at_ms: int | None) -> int:
-    """Gives when an answer came, on a clock that may have been set back meanwhile."""
-    return max(asked_at_ms, answered_at_ms or asked_at_ms)
+def _kept(stored: Statement, returns: Unit[None], noted: list[Statement], *, noted_with: int) -> Unit[None]:
+    """Stores an answer and notes its payments; these also where a later answer is stored already.
 
-
-def _kept(stored: Statement, noted_with: list[Statement], others: list[Statement], returns: Unit[None]) -> Unit[None]:
-    """Stores an answer and notes its payments; these also where a later answer is stored already."""
+    Every unit takes the row of the answer before those of its payments, so that no two wait for each other.
+    """
+    first = noted_with if (yield stored) else 0
     yield from returns
-    if not (yield stored):
-        others = [*noted_with, *others]
-    yield from _all_of(others)
+    yield from _all_of(noted[first:])
 
 
 def _all_of(writes: list[Statement]) -> Unit[None]:

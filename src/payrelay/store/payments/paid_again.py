@@ -19,7 +19,15 @@ import msgspec
 from payrelay.core.orders.facts import OrderFacts, SeenFact
 from payrelay.core.orders.paid_again import OrderPayment, earlier_beside, events_of, made_by, paid_on, payments_in
 from payrelay.store.access.owners import owners_of_order
-from payrelay.store.digests.rows import ALERT_VERSION, IMPORTED_PAYMENTS, INSTALLMENTS, SUBSCRIPTIONS, RowKey, RowSieve
+from payrelay.store.digests.rows import (
+    ALERT_VERSION,
+    IMPORTED_PAYMENTS,
+    INSTALLMENTS,
+    SUBSCRIPTIONS,
+    RowDigests,
+    RowKey,
+    RowSieve,
+)
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events import outbox
@@ -48,11 +56,11 @@ class PaidAgainAlert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PaidAgain:
-    """Stores that orders were paid again, and reads their payments; ``key`` makes and checks the digests of rows."""
+    """Stores that orders were paid again, and reads their payments; ``rows`` makes and checks the digests of rows."""
 
-    def __init__(self, database: Database, key: RowKey) -> None:
+    def __init__(self, database: Database, rows: RowDigests) -> None:
         self._database = database
-        self._key = key
+        self._rows = rows
 
     async def tell(self, further: OrderPayment, *, at_ms: int) -> bool:
         """Tells of a further payment that only the gateway's record shows, such as a second one on a page.
@@ -60,21 +68,22 @@ class PaidAgain:
         False, and nothing is told, where it isn't one, where it was told before, and where it belongs to an operation
         or a checkout, or was imported. May be repeated. Raises StoreError.
         """
-        return await self._database.write(_tell_unowned(further, at_ms, self._key))
+        return await self._database.write(_tell_unowned(further, at_ms, self._rows.key))
 
-    async def of_order(self, merchant: str, order_id: str, *, now_ms: int) -> list[OrderPayment]:
-        """Reads the payments of an order that took money, the oldest first. Raises StoreUnavailable.
+    async def of_order(self, merchant: str, order_id: str, *, now_ms: int) -> tuple[OrderFacts, list[OrderPayment]]:
+        """Reads all that is stored of an order's money, and its payments that took money by that, the oldest first.
 
-        Of those that only the gateway's record shows, the ones that were told are among them.
+        Of those that only the gateway's record shows, the ones that were told are among them. Reports wrong rows.
+        Raises StoreUnavailable.
         """
-        return await self._database.read(_with_told(merchant, order_id, self._key, now_ms))
+        return await self._rows.sifted(lambda sieve: _with_told(merchant, order_id, sieve, now_ms))
 
     async def both(self, told: "PaidAgainAlert", *, now_ms: int) -> tuple[OrderPayment | None, OrderPayment | None]:
         """Reads the payments that an alert is about: the further one, and the oldest other one that counts.
 
         Each is None where it is gone. Raises StoreUnavailable.
         """
-        known = await self.of_order(told.merchant, told.order_id, now_ms=now_ms)
+        _, known = await self.of_order(told.merchant, told.order_id, now_ms=now_ms)
         further = next((each for each in known if each.identity == told.identity), None)
         others = [each for each in known if further is None or not each.is_same(further)]
         return further, next((each for each in others if not each.is_given_back), others[0] if others else None)
@@ -104,7 +113,7 @@ def tell_if_paid_again(further: OrderPayment, *, at_ms: int, key: RowKey, of_pla
     is the first. Gives whether anything was written.
     """
     yield Statement(LOCK_ORDER, (f"{further.merchant}/{further.order_id}",))
-    known = yield from _of_order(further.merchant, further.order_id, key, at_ms)
+    _, known = yield from _of_order(further.merchant, further.order_id, RowSieve(key), at_ms)
     if further.plan is not None and sum(each.plan == further.plan for each in known) > of_plan:
         return False
     earlier = earlier_beside(further, known)
@@ -142,29 +151,31 @@ def _newest(names: str, since_ms: int, limit: int) -> Statement:
     return Statement(statements.NEWEST_ROW_ALERTS, (names, behind, since_ms, limit))
 
 
-def _with_told(merchant: str, order_id: str, key: RowKey, now_ms: int) -> Unit[list[OrderPayment]]:
+def _with_told(
+    merchant: str, order_id: str, sieve: RowSieve, now_ms: int
+) -> Unit[tuple[OrderFacts, list[OrderPayment]]]:
     rows = yield _newest(_name(merchant, order_id, ""), 0, TOLD_MAX)
     told = [told_in(str(name)) for name, _ in rows]
     numbers = frozenset(each.identity for each in told if each.order_id == order_id)
-    return (yield from _of_order(merchant, order_id, key, now_ms, told=numbers))
+    return (yield from _of_order(merchant, order_id, sieve, now_ms, told=numbers))
 
 
 def _of_order(
-    merchant: str, order_id: str, key: RowKey, now_ms: int, *, told: frozenset[str] = frozenset()
-) -> Unit[list[OrderPayment]]:
-    """Reads the payments of an order that took money, the oldest first, and each as often as it is known.
+    merchant: str, order_id: str, sieve: RowSieve, now_ms: int, *, told: frozenset[str] = frozenset()
+) -> Unit[tuple[OrderFacts, list[OrderPayment]]]:
+    """Reads an order's facts, and its payments that took money, the oldest first, and each as often as it is known.
 
     Of those that only the gateway's record shows, it gives the ones whose numbers are in ``told``.
     """
-    facts, rows = yield from facts_and_rows(merchant, OrderFacts(order_id=order_id), RowSieve(key))
+    facts, rows = yield from facts_and_rows(merchant, OrderFacts(order_id=order_id), sieve)
     imported = [struct_of(row, ImportedPayment) for row in rows.get(IMPORTED_PAYMENTS.name, ())]
     more = [*map(_imported, imported), *_installments(rows)]
     known = payments_in(facts, more, now_ms=now_ms)
     unowned = told - {each.payment_id for each in known}
-    if not unowned:
-        return known
     of_record = [_recorded(merchant, each, known) for each in facts.seen if each.payment_id in unowned]
-    return payments_in(facts, [*more, *of_record], now_ms=now_ms)
+    if of_record:
+        known = payments_in(facts, [*more, *of_record], now_ms=now_ms)
+    return facts, known
 
 
 def _recorded(merchant: str, record: SeenFact, known: Sequence[OrderPayment]) -> OrderPayment:

@@ -192,14 +192,6 @@ class Books:
         return [_of_imported(struct_of(row, ImportedPayment)) for row in trusted]
 
 
-_MOVEMENTS: Final[Mapping[Kind, Movement]] = {
-    Kind.CHARGE: Movement.PAYMENT,
-    Kind.CAPTURE: Movement.PAYMENT,
-    Kind.RETRY: Movement.PAYMENT,
-    Kind.REFUND: Movement.REFUND,
-}
-
-
 def _of_operation(operation: Operation, failed_at_ms: int | None) -> BooksEntry:
     is_done = operation.state is State.SUCCEEDED and failed_at_ms is None
     standing = (
@@ -211,7 +203,7 @@ def _of_operation(operation: Operation, failed_at_ms: int | None) -> BooksEntry:
     )
     return BooksEntry(
         id=operation.id,
-        movement=_MOVEMENTS[operation.kind],
+        movement=Movement.REFUND if operation.kind is Kind.REFUND else Movement.PAYMENT,
         standing=standing,
         order_id=operation.order_id,
         payment_id=operation.payment_id,

@@ -125,8 +125,23 @@ def test_a_second_factor_is_what_the_settings_name(told: dict[str, object], *, c
     """Where they name nothing, the provider's word counts for none."""
     rules = msgspec.structs.replace(RULES, second_factors=frozenset({"otp", "gold"}))
 
-    assert person_of(CLAIMS | told, rules, "n", NOW_MS).has_second_factor is counts
+    assert person_of(CLAIMS | {"auth_time": NOW_S - 90} | told, rules, "n", NOW_MS).has_second_factor is counts
     assert not person_of(CLAIMS | told, RULES, "n", NOW_MS).has_second_factor
+
+
+@pytest.mark.parametrize("told", [NOW_S - 91, NOW_S + 31, None, "now", True], ids=str)
+def test_a_second_factor_of_some_time_ago_lets_nobody_in(told: object) -> None:
+    """Whoever finds an open browser has a session at the provider too, and would be signed in anew by one click."""
+    rules = msgspec.structs.replace(RULES, second_factors=frozenset({"otp"}))
+    with pytest.raises(ProviderAnswerError):
+        person_of(CLAIMS | {"amr": ["otp"], "auth_time": told}, rules, "n", NOW_MS)
+    asked = parse_qs(
+        urlsplit(
+            authorization_address(metadata_of(json.dumps(METADATA).encode(), ISSUER), rules, "b", TryKeys("s", "c"))
+        ).query
+    )
+
+    assert asked["max_age"] == ["60"]
 
 
 @pytest.mark.parametrize(

@@ -40,20 +40,38 @@ def test_a_database_is_named_by_all_its_hosts_and_without_its_password() -> None
 
 
 @pytest.mark.parametrize(
-    ("url", "unverified"),
+    ("url", "environment", "unverified"),
     [
-        ("postgresql://me@db1.internal,db2.internal:5433/x", ["db1.internal", "db2.internal"]),
-        ("postgresql://me@db1.internal,127.0.0.1/x?sslmode=require", ["db1.internal"]),
-        ("postgresql://me@10.0.0.5/x?sslmode=verify-ca&sslrootcert=/ca", ["10.0.0.5"]),
-        ("postgresql:///x?host=db1.internal&sslmode=prefer", ["db1.internal"]),
-        ("postgresql://db1.internal/x?sslmode=verify-full&sslmode=require", ["db1.internal"]),
-        ("postgresql://me@localhost.example/x", ["localhost.example"]),
-        ("postgresql://me@db1.internal,db2.internal/x?sslmode=verify-full", []),
-        ("postgresql://me@localhost,127.0.0.1,[::1]/x", []),
-        ("postgresql:///x?host=/var/run/postgresql", []),
-        ("postgresql:///x", []),
+        ("postgresql://me@db1.internal,db2.internal:5433/x", {}, ["db1.internal", "db2.internal"]),
+        ("postgresql://me@db1.internal,127.0.0.1/x?sslmode=require", {}, ["db1.internal"]),
+        ("postgresql://me@10.0.0.5/x?sslmode=verify-ca&sslrootcert=/ca", {}, ["10.0.0.5"]),
+        ("postgresql:///x?host=db1.internal&sslmode=prefer", {}, ["db1.internal"]),
+        ("postgresql://db1.internal/x?sslmode=verify-full&sslmode=require", {}, ["db1.internal"]),
+        ("postgresql://me@localhost.example/x", {}, ["localhost.example"]),
+        ("postgresql://me@db1.internal,db2.internal/x?sslmode=verify-full", {}, []),
+        ("postgresql://me@localhost,127.0.0.1,[::1]/x", {}, []),
+        ("postgresql:///x?host=/var/run/postgresql", {}, []),
+        ("postgresql:///x", {}, []),
+        ("postgresql:///x", {"PGHOST": "/run/pg,localhost:6432"}, []),
+        ("postgresql:///x", {"PGHOST": "db1.internal:6432,[::1]:7"}, ["db1.internal"]),
+        ("postgresql:///x?sslmode=verify-full", {"PGHOST": "db1.internal"}, []),
+        ("postgresql:///x", {"PGHOST": "db1.internal", "PGSSLMODE": "verify-full"}, []),
+        ("postgresql://db1.internal/x", {"PGSSLMODE": "verify-full"}, []),
+        ("postgresql://db1.internal/x?sslmode=prefer", {"PGSSLMODE": "verify-full"}, ["db1.internal"]),
+        ("postgresql://127.0.0.1/x", {"PGHOST": "db1.internal"}, []),
+        ("postgresql:///x?service=shop", {"PGHOST": "/run/pg"}, ["what the service shop names"]),
+        ("postgresql:///x?service=shop", {"PGSSLMODE": "verify-full"}, ["what the service shop names"]),
+        ("postgresql:///x?service=shop&sslmode=verify-full", {}, []),
+        ("postgresql://db1.internal/x?service=shop", {"PGSSLMODE": "verify-full"}, ["db1.internal"]),
+        ("postgresql:///x", {"PGSERVICE": "shop"}, ["what the service shop names"]),
     ],
 )
-def test_who_could_be_posed_as_is_named(url: str, unverified: list[str]) -> None:
+def test_who_could_be_posed_as_is_named(url: str, environment: dict[str, str], unverified: list[str]) -> None:
     """Only verify-full compares the certificate with the name: any other mode believes whoever is on the way."""
-    assert unverified_hosts(url) == unverified
+    assert unverified_hosts(url, environment) == unverified
+
+
+def test_hosts_of_the_environment_that_cannot_be_read_are_refused() -> None:
+    """Nothing is said of a host that isn't known."""
+    with pytest.raises(SettingsError):
+        unverified_hosts("postgresql:///x", {"PGHOST": "db1.internal:what"})

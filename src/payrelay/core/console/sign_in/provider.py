@@ -24,6 +24,9 @@ LEEWAY_S: Final = 30
 """How far the provider's clock may be from the service's clock."""
 AGE_MAX_S: Final = 600
 """How old an id token may be: it is made for the very sign-in, which may take so long."""
+SHOWN_AGE_MAX_S: Final = 60
+"""How long ago somebody may have signed in at the provider where its second factor counts. It is asked for anew then:
+whoever finds an open browser has a session at the provider, too."""
 SUBJECT_LENGTH_MAX: Final = 255
 DISCOVERY_PATH: Final = "/.well-known/openid-configuration"
 SCOPE: Final = "openid email"
@@ -113,6 +116,8 @@ def authorization_address(metadata: ProviderMetadata, rules: ProviderRules, way_
         "code_challenge": keys.code_challenge,
         "code_challenge_method": "S256",
     }
+    if rules.second_factors:
+        asked["max_age"] = str(SHOWN_AGE_MAX_S)
     joint = "&" if urlsplit(metadata.authorization_endpoint).query else "?"
     return f"{metadata.authorization_endpoint}{joint}{urlencode(asked)}"
 
@@ -173,7 +178,7 @@ def person_of(claims: dict[str, object], rules: ProviderRules, nonce: str, now_m
     return ProviderPerson(
         subject_hash=hashlib.sha256(f"{rules.issuer}\0{subject}".encode(errors="replace")).hexdigest(),
         email=_verified_email(claims, rules),
-        has_second_factor=_has_second_factor(claims, rules),
+        has_second_factor=_has_second_factor(claims, rules, now_s),
     )
 
 
@@ -187,16 +192,21 @@ def _verified_email(claims: dict[str, object], rules: ProviderRules) -> str | No
         return None
 
 
-def _has_second_factor(claims: dict[str, object], rules: ProviderRules) -> bool:
+def _has_second_factor(claims: dict[str, object], rules: ProviderRules, now_s: float) -> bool:
+    """Raises ProviderAnswerError where one counts of which it isn't known that it was shown now."""
     methods = claims.get("amr")
     told = [*(methods if isinstance(methods, list) else []), claims.get("acr")]
-    return any(isinstance(each, str) and each in rules.second_factors for each in told)
+    if not any(isinstance(each, str) and each in rules.second_factors for each in told):
+        return False
+    if not now_s - SHOWN_AGE_MAX_S - LEEWAY_S <= _moment_s(claims.get("auth_time")) <= now_s + LEEWAY_S:
+        raise ProviderAnswerError("the second factor was shown some time ago, though it was to be asked for now")
+    return True
 
 
 def _moment_s(value: object) -> float:
     # By type, because True is a number in Python.
     if type(value) not in {int, float} or not isinstance(value, int | float) or not 0 <= value < 2**40:
-        raise ProviderAnswerError("the id token doesn't say when it was made, or until when it is valid")
+        raise ProviderAnswerError("the id token lacks a time: iat, exp, or auth_time where its second factor counts")
     return value
 
 

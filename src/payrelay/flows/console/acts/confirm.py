@@ -6,7 +6,8 @@ Rules:
    by now, nothing happens, and whoever sent the form is told what changed.
 2. The line in the history is stored with the step that lets the act begin, before anything else is done.
 3. Where a second person is needed, nobody confirms what they proposed.
-4. Some acts need that the operator has shown the second factor shortly before; of refunds those that aren't small.
+4. Some acts need that the operator has shown the second factor shortly before; of refunds those that aren't small. What
+   was refunded without it is added up where the next one is stored, so that many small ones are no large one.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ import msgspec
 from payrelay.core.console.confirmations import (
     Confirmation,
     ConfirmationState,
+    SmallRefunds,
     is_over,
     is_stuck,
     next_of_confirmation,
@@ -138,10 +140,11 @@ async def confirm(parts: ConsoleParts, relay: Relay, confirmation_id: str, by: C
     target = await existing_target(relay, by.actor, *confirmation.subject.split("/", 1))
     if not is_left:
         _require_may_confirm(confirmation, by, now_ms)
-    if not _is_small_refund(parts, confirmation):
+    small = _small_refunds(parts, confirmation, by.actor, now_ms)
+    if small is None:
         by.actor.require_recent(confirmation.act_name, now_ms)
     try:
-        stored = await _confirmed(parts, relay, confirmation, target, by=by)
+        stored = await _confirmed(parts, relay, confirmation, target, by=by, small=small)
     except StalePageError:
         newest = await parts.confirmations.get(confirmation_id)
         if newest is None or newest.version == confirmation.version:
@@ -197,16 +200,30 @@ def _require_may_confirm(confirmation: Confirmation, by: ConfirmedBy, now_ms: in
         raise Refusal(Code.FORBIDDEN, SHOWN_TO_ANOTHER)
 
 
-def _is_small_refund(parts: ConsoleParts, confirmation: Confirmation) -> bool:
-    limit, amount_minor = parts.small_refunds.get(confirmation.currency or ""), confirmation.amount_minor
-    is_small = limit is not None and amount_minor is not None and amount_minor <= limit
-    return confirmation.act_name is Act.REFUND and is_small
+def _small_refunds(parts: ConsoleParts, confirmation: Confirmation, actor: Actor, now_ms: int) -> SmallRefunds | None:
+    """Gives what a refund counts in that is small enough by itself; None where that doesn't matter or doesn't help."""
+    currency, amount_minor = confirmation.currency or "", confirmation.amount_minor
+    limit_minor = parts.small_refunds.get(currency)
+    if confirmation.act_name is not Act.REFUND or actor.is_recent(now_ms) or limit_minor is None:
+        return None
+    if amount_minor is None or amount_minor > limit_minor:
+        return None
+    return SmallRefunds(actor.recent_until_ms, currency, limit_minor)
 
 
 async def _confirmed(
-    parts: ConsoleParts, relay: Relay, confirmation: Confirmation, target: ActTarget, *, by: ConfirmedBy
+    parts: ConsoleParts,
+    relay: Relay,
+    confirmation: Confirmation,
+    target: ActTarget,
+    *,
+    by: ConfirmedBy,
+    small: SmallRefunds | None,
 ) -> Confirmation:
-    """Stores the step that a confirmation leads to, with its line. Raises StalePageError where something is new."""
+    """Stores the step that a confirmation leads to, with its line.
+
+    Raises NotRecent, and StalePageError where something is new.
+    """
     if confirmation.state is ConfirmationState.SHOWN and confirmation.act_name in parts.second_person:
         line = Act.PROPOSE
         members = {"state": ConfirmationState.PROPOSED, "proposed_by": by.id, "reason": by.reason}
@@ -216,7 +233,7 @@ async def _confirmed(
         members = {"state": ConfirmationState.BEGUN, "confirmed_by": by.id, "reason": reason}
     if confirmation.state is not ConfirmationState.BEGUN:
         await require_fresh(parts, relay, target, confirmation.seen, own_line=confirmation.act)
-    stored = await _stored(parts, confirmation, by, line, members)
+    stored = await _stored(parts, confirmation, by, line, members, small=small)
     if stored is None:
         await require_fresh(parts, relay, target, confirmation.seen, own_line=confirmation.act)
         raise StalePageError(target, [])
@@ -224,7 +241,13 @@ async def _confirmed(
 
 
 async def _stored(
-    parts: ConsoleParts, confirmation: Confirmation, by: ConfirmedBy, line: Act, members: dict[str, str]
+    parts: ConsoleParts,
+    confirmation: Confirmation,
+    by: ConfirmedBy,
+    line: Act,
+    members: dict[str, str],
+    *,
+    small: SmallRefunds | None = None,
 ) -> Confirmation | None:
     """Stores the next version with its line; None where another version or another line came first."""
     now_ms = parts.clock.now_ms()
@@ -232,7 +255,8 @@ async def _stored(
     new = by.actor.did(line, confirmation.subject, at_ms=now_ms, reason=by.reason, details=details)
     is_seen = line is not Act.WITHDRAW and confirmation.state is not ConfirmationState.BEGUN
     seen = max(line_of(confirmation.seen), confirmation.act) if is_seen else None
-    return await parts.confirmations.change(next_of_confirmation(confirmation, now_ms, **members), new, seen=seen)
+    changed = next_of_confirmation(confirmation, now_ms, **members)
+    return await parts.confirmations.change(changed, new, seen=seen, small=small)
 
 
 async def _names(parts: ConsoleParts, confirmation: Confirmation, by: ConfirmedBy) -> str:

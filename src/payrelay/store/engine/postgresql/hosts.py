@@ -1,6 +1,7 @@
 """Reads which hosts a database's URL names: one or several, of which one at a time can be written to."""
 
 import ipaddress
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
@@ -22,7 +23,7 @@ def hosts_of(url: str) -> tuple[Host, ...]:
     """Gives the hosts of a URL, in their order. Raises SettingsError where they can't be read."""
     try:
         parts = urlsplit(url)
-        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        query = _query_of(parts)
         listed = _hosts_of(parts)
         if listed:
             named = [_split(each) for each in listed.split(",")]
@@ -46,19 +47,34 @@ def name_of(url: str) -> str:
     return f"postgresql://{_hosts_of(parts)}{parts.path}"
 
 
-def unverified_hosts(url: str) -> list[str]:
-    """Names the hosts of other machines on the way to which anybody may pose as the server, as far as the URL says.
+def unverified_hosts(url: str, environment: Mapping[str, str]) -> list[str]:
+    """Names the hosts of other machines on the way to which anybody may pose as the server.
+
+    What the URL leaves out, the driver takes from a service of libpq's file, and from the ``environment``. The file
+    isn't read here, so that whatever a service names counts as unverified.
 
     Raises SettingsError for a URL that can't be read.
     """
     hosts = [each.host or "" for each in hosts_of(url)]
-    modes = parse_qs(urlsplit(url).query).get("sslmode", [])
-    return [] if modes[-1:] == [_VERIFIED] else [each for each in hosts if not _is_here(each)]
+    query = _query_of(urlsplit(url))
+    service = query.get("service") or environment.get("PGSERVICE", "")
+    mode = query.get("sslmode") or (None if service else environment.get("PGSSLMODE"))
+    if hosts == [""]:
+        try:
+            hosts = [_split(each)[0] for each in environment.get("PGHOST", "").split(",")]
+        except ValueError:
+            raise unreadable() from None
+        hosts = [f"what the service {service} names"] if service else hosts
+    return [] if mode == _VERIFIED else [each for each in hosts if not _is_here(each)]
 
 
 def unreadable() -> SettingsError:
     """Makes the error for a URL that can't be read, without quoting it."""
     return SettingsError("PAYRELAY_DATABASE_URL can't be read as postgresql://user@host/database")
+
+
+def _query_of(parts: SplitResult) -> dict[str, str]:
+    return {name: values[-1] for name, values in parse_qs(parts.query).items()}
 
 
 def _hosts_of(parts: SplitResult) -> str:

@@ -9,7 +9,7 @@ another one or null. Rows that don't count are given too, because somebody may h
 from typing import Final
 
 from payrelay.core.checkouts.checkout import HOLDING_ORDER
-from payrelay.core.payments.operation import PAYMENT_KINDS, Kind, State
+from payrelay.core.payments.operation import PAYMENT_KINDS, TAKING_KINDS, State
 from payrelay.store.engine.queries import batched_query, distinct, query
 from payrelay.store.statements.payment_owners import (
     CHECKOUT_OWNS,
@@ -37,12 +37,8 @@ _HOLDS_FOR_GOOD: Final = """(
 """A checkout that was paid, or that can be paid for good: its page was shown, or its form given out."""
 _HOLDS: Final = f"(state IN {listed(HOLDING_ORDER)} OR {_HOLDS_FOR_GOOD})"
 """A checkout that holds its order, for good or as long as it is open."""
-_IS_PROVED: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND NOT {TOOK_NO_EFFECT}"
+_IS_PROVED: Final = f"kind IN {listed(TAKING_KINDS)} AND NOT {TOOK_NO_EFFECT}"
 """An operation whose payment the gateway's reply or records named."""
-_OPERATION_HOLDS: Final = f"(kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT})"
-"""An operation that made a payment of its order, or may have."""
-_MAKES_KNOWN: Final = f"(payment_id IS NOT NULL AND {OPERATION_OWNS})"
-"""An operation that made a payment whose number is known."""
 BY_IMPORT: Final = 2
 """In the place of what tells how an owner holds an order: a payment of it was imported."""
 OF_PLAN: Final = 3
@@ -158,8 +154,8 @@ PAYMENTS_OF_ORDER: Final = batched_query(
 
 ORDER_AND_PAYMENTS: Final = batched_query(
     f"""
-    SELECT payment_id, {_if(IS_OPEN)}, {_if(_OPERATION_HOLDS)}, {_if(_MAKES_KNOWN)},
-      {_if(f"{_OPERATION_HOLDS} OR {_MAKES_KNOWN}")}, {OPERATION}, NULL::json
+    SELECT payment_id, {_if(IS_OPEN)}, {_if(OPERATION_OWNS)}, {_if(f"payment_id IS NOT NULL AND {OPERATION_OWNS}")},
+      {_if(OPERATION_OWNS)}, {OPERATION}, NULL::json
     FROM operations WHERE order_id = $1 AND merchant = $2
     UNION ALL
     SELECT payment_id, 0, {_if(_HOLDS)}, {_if("payment_id IS NOT NULL")},

@@ -30,6 +30,14 @@ CHANGE_CONFIRMATION: Final = query(
 GET_CONFIRMATION: Final = query(f"SELECT {CONFIRMATION_COLUMNS}, row_digest FROM console_confirmations WHERE id = $1")
 """Reads one confirmation."""
 
+REFUNDED_SINCE: Final = query(
+    f"""
+    SELECT {CONFIRMATION_COLUMNS}, row_digest FROM console_confirmations
+    WHERE act > (SELECT act FROM console_sessions WHERE id = $1) AND confirmed_by = $2 AND act_name = 'refund'
+        AND currency = $3 AND state IN ('begun', 'done') AND changed_at_ms >= $4""",
+)
+"""Reads the refunds that an operator has confirmed since a session began, and that didn't end before a time."""
+
 LIST_PROPOSED: Final = query(
     f"""
     SELECT {CONFIRMATION_COLUMNS}, row_digest FROM console_confirmations

@@ -18,6 +18,12 @@ ADD_ENDPOINT: Final = query(
 )
 """Adds an endpoint."""
 
+LOCK_ENDPOINTS: Final = query(
+    "SELECT pg_advisory_xact_lock(hashtextextended(format('endpoints/%s/%s', $1::text, $2::text), 0))",
+    sqlite=("SELECT $1, $2",),
+)
+"""Lets one endpoint of a principal's be added at a time, so that each count has those that were added before."""
+
 COUNT_ENDPOINTS: Final = query("SELECT count(*) FROM endpoints WHERE merchant = $1 AND principal = $2")
 """Counts a principal's endpoints."""
 
@@ -45,10 +51,10 @@ CHANGE_ENDPOINT: Final = query(
     UPDATE endpoints
     SET url_hash = $2, types = $3, label = $4, state = $5, reason = $6, failing_since_ms = $7, held_until_ms = $8,
         updated_at_ms = $9, row_digest = $11, sealed_url = $12
-    WHERE id = $1 AND state = $10
+    WHERE id = $1 AND state = $10 AND url_hash = $13 AND types = $14 AND coalesce(label, '') = coalesce($15::text, '')
     RETURNING {ENDPOINT_COLUMNS}""",
 )
-"""Changes the changeable columns of an endpoint that is still in the state in which it was read."""
+"""Changes the changeable columns of an endpoint whose owner has changed none of them since it was read."""
 
 ROTATE_SECRET: Final = query(
     f"""

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
-from payrelay.core.payments.operation import PAYMENT_KINDS, Kind, State
+from payrelay.core.payments.operation import PAYMENT_KINDS, TAKING_KINDS, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.store.engine.queries import Query, batched_query, distinct, query
 from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OPERATION_OWNS, TOOK_NO_EFFECT, listed
@@ -169,8 +169,8 @@ REFUNDS_OF: Final = query(
 TAKEN_MAX: Final = 1_000
 """Payments of one order or subscription that are read; no order has so many."""
 
-_TOOK_MONEY: Final = f"kind IN {listed(PAYMENT_KINDS - {Kind.AUTHORIZATION})} AND state = '{State.SUCCEEDED}'"
-"""An operation that took money: an authorization only reserves it."""
+_TOOK_MONEY: Final = f"kind IN {listed(TAKING_KINDS)} AND state = '{State.SUCCEEDED}'"
+"""An operation that took money."""
 _PAGE_TOOK_MONEY: Final = f"""
       state = '{CheckoutState.COMPLETED}'
       AND (payment_id IS NOT NULL AND kind <> '{CheckoutKind.PREAPPROVAL}'

@@ -4,17 +4,17 @@
 
 from typing import Final
 
-from payrelay.core.payments.operation import Kind
+from payrelay.core.payments.operation import TAKING_KINDS, Kind
 from payrelay.store.engine.queries import query, query_among
 from payrelay.store.statements.chargebacks import READ_COLUMNS as CHARGEBACK_READ
 from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_COLUMNS
 from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
-from payrelay.store.statements.payment_owners import OF_CHECKOUT, OF_INSTALLMENT, listed
+from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OF_CHECKOUT, OF_INSTALLMENT, listed
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_READ
 from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, SUBSCRIPTION_COLUMNS
 
-_MOVES_MONEY: Final = f"kind IN {listed((Kind.CHARGE, Kind.CAPTURE, Kind.RETRY, Kind.REFUND))}"
-_PAYS: Final = "(kind IN ('payment', 'recurring') OR (kind = 'preapproval' AND amount_minor IS NOT NULL))"
+_MOVES_MONEY: Final = f"kind IN {listed(TAKING_KINDS | {Kind.REFUND})}"
+_PAYS: Final = f"({CHECKOUT_OWNS})"
 _SHOWS_MONEY: Final = "kind IN ('payment', 'recurring', 'preapproval')"
 """A checkout of whose order a statement may have money: what it asks for, or the fee of an approval."""
 _INSTALLMENT: Final = ", ".join(f"installments.{name}" for name in INSTALLMENT_COLUMNS.split(", "))
