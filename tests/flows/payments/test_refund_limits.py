@@ -42,7 +42,8 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.recovery.decisions.decide_held import decide_held
 from payrelay.flows.recovery.hold import hold
-from payrelay.flows.refunds.limits import RefundByPerson, all_of, read_money
+from payrelay.flows.refunds.limits import RefundByPerson
+from payrelay.flows.refunds.refundable_money import all_of, read_money
 from payrelay.store import open_database
 from payrelay.store.orders.facts import Orders
 

@@ -10,7 +10,7 @@ from payrelay.core.money import money_text
 from payrelay.core.payments.operation import Operation
 from payrelay.flows.console.parts import Actor
 from payrelay.flows.console.shown import RestrictedFact, facts_for
-from payrelay.flows.refunds.limits import RefundableMoney
+from payrelay.flows.refunds.refundable_money import RefundableMoney
 
 STANDING_MARK: Final = "~"
 """Stands in ``ActTarget.seen`` before the standing of its payment's money; no state or version has it."""

@@ -8,7 +8,7 @@ from payrelay.core.orders.refunding import plan_refund
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Code, Refusal
 from payrelay.flows.gateway_record import read_record
-from payrelay.flows.refunds.limits import RefundableMoney, read_money, refusal_of
+from payrelay.flows.refunds.refundable_money import RefundableMoney, read_money, refusal_of
 from payrelay.flows.relay import Relay, Request
 
 NO_ORDER_SENTENCE: Final = (

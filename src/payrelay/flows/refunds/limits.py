@@ -12,38 +12,28 @@ Rules:
    back may be the work of an earlier try of the same request.
 """
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
-from payrelay.core.access.bounds import has_operation
 from payrelay.core.calls import PaymentsOfOrder, Refund
 from payrelay.core.orders.balance import balance_of
-from payrelay.core.orders.facts import OrderFacts
-from payrelay.core.orders.figures import DoubtKind, Figure, OrderBalance, PaymentBalance
 from payrelay.core.orders.refunding import (
-    Obstacle,
     RefundPlan,
-    figures_sentence,
-    payment_in,
     plan_refund,
-    refusal_sentence,
     standing_of,
 )
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Operation, State
+from payrelay.core.payments.operation import State
 from payrelay.errors import Code, Refusal
 from payrelay.flows.operations.intent import Intent
-from payrelay.flows.order_balance import balance_now
+from payrelay.flows.refunds.refundable_money import RefundableMoney, all_of, read_money, refusal_of
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.engine.database import Unit
 
 OTHER_REFUND_SENTENCE: Final = "another refund of this payment came between; this request was not sent"
 OTHER_FIGURES_SENTENCE: Final = "the payment's money is no more as it was shown to you; nothing was sent"
 AGAIN_AFTER_S: Final = 1
-AFTER_A_LOOK_S: Final = 600
-"""Retry-After where a later look decides: the first ones are within minutes, and a second one counts after an hour."""
 
 
 class RefundByPerson(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,37 +47,6 @@ class RefundByPerson(msgspec.Struct, frozen=True, kw_only=True):
 
     seen: str
     insists: str | None = None
-
-
-class RefundableMoney(NamedTuple):
-    """What is known of one payment's money: all that is stored of it, and the balance that follows."""
-
-    facts: OrderFacts
-    balance: OrderBalance
-
-    @property
-    def payment(self) -> PaymentBalance | None:
-        """What a refund is planned by; see ``payment_in``."""
-        return payment_in(self.balance, self.facts.payment_id or "")
-
-    @property
-    def is_recovering(self) -> bool:
-        """True while a recovery from lost commits lasts."""
-        return any(each.kind is DoubtKind.LOST_COMMITS for each in self.balance.doubts)
-
-    @property
-    def is_in_question(self) -> bool:
-        """True where the gateway's record showed that the payment went back, and then that it didn't."""
-        return self.payment is not None and any(each.kind is DoubtKind.RECEIVED_AGAIN for each in self.payment.doubts)
-
-
-async def read_money(relay: Relay, merchant: str, payment_id: str, *, but_for: str = "") -> RefundableMoney:
-    """Reads what is known of a payment's money; ``but_for`` is an operation that is left out.
-
-    ``payment_id`` has no zeros in front. Raises StoreError.
-    """
-    facts = (await relay.orders.facts_of_payment(merchant, payment_id)).without(but_for)
-    return RefundableMoney(facts, await balance_now(relay, facts))
 
 
 async def within_limits(
@@ -155,31 +114,3 @@ def with_amount(intent: Intent, call: Refund, plan: RefundPlan) -> Intent:
     # Nothing at the gateway shows a part: what was seen of the payment before proves nothing about it later.
     sent = msgspec.structs.replace(call, amount_minor=plan.amount_minor)
     return msgspec.structs.replace(intent, amount_minor=plan.amount_minor, sent=sent, evidence=Evidence())
-
-
-def refusal_of(money: RefundableMoney, plan: RefundPlan, request: Request) -> Refusal:
-    """Makes the refusal of a refund: in_progress where a later look at the gateway's record decides, else conflict.
-
-    It names the refunds that were made here where they are the caller's own.
-    """
-    assert money.payment is not None  # noqa: S101, nothing is in the way of what nobody knows
-    assert plan.obstacle is not None  # noqa: S101, as the callers ask
-    own = frozenset(_own(money.facts.operations, request))
-    named = [each.id for each in money.payment.of(Figure.GIVEN_BACK) if each.id in own]
-    sentence = refusal_sentence(money.payment, plan.obstacle, own)
-    if plan.obstacle is Obstacle.NOT_SEEN_YET:
-        return Refusal(Code.IN_PROGRESS, sentence, retry_after_s=AFTER_A_LOOK_S)
-    return Refusal(Code.CONFLICT, sentence, operation_id=max(named, default=None))
-
-
-def all_of(money: RefundableMoney) -> str:
-    """Tells the figures of a payment to a person, who sees every refund of it."""
-    return figures_sentence(money.payment, [each.id for each in money.facts.operations])
-
-
-def _own(operations: Iterable[Operation], request: Request) -> Iterable[str]:
-    """Gives the operations that the caller may see; an operator sees all."""
-    for each in operations:
-        is_own = each.principal == request.principal and has_operation(request.credential.bound, each)
-        if is_own or request.operator is not None:
-            yield each.id

@@ -7,7 +7,7 @@ from payrelay.core.payments.explanations import sentence_of
 from payrelay.errors import PayrelayError
 from payrelay.flows.console.acting import STANDING_MARK, ActTarget
 from payrelay.flows.console.parts import ConsoleParts
-from payrelay.flows.refunds.limits import all_of
+from payrelay.flows.refunds.refundable_money import all_of
 from payrelay.flows.relay import Relay
 
 LINES_MAX: Final = 50

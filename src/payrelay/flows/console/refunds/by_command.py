@@ -13,7 +13,8 @@ from payrelay.flows.console.acting import ActTarget
 from payrelay.flows.console.refunds.shown import amount_shown, call_of, request_for, require_refundable, whole_in_words
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.refunds.insist import look_before_insisting
-from payrelay.flows.refunds.limits import RefundByPerson, all_of, read_money
+from payrelay.flows.refunds.limits import RefundByPerson
+from payrelay.flows.refunds.refundable_money import all_of, read_money
 from payrelay.flows.relay import Relay, Request
 
 NO_OWNER_SENTENCE = "nobody here owns the payment; refund it in the console, for the client that you choose"

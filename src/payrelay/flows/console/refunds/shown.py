@@ -14,7 +14,7 @@ from payrelay.core.payments.payment import plain_number
 from payrelay.flows.console.acting import STANDING_MARK, ActTarget
 from payrelay.flows.console.parts import Actor, ConsoleParts
 from payrelay.flows.refunds.insist import look_before_insisting
-from payrelay.flows.refunds.limits import read_money, refusal_of
+from payrelay.flows.refunds.refundable_money import read_money, refusal_of
 from payrelay.flows.relay import Relay, Request
 
 INSISTS: Final = "insists"
