@@ -8,8 +8,9 @@ from tests.readers.reader import Reader, Shape
 
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.payment import Payment
-from payrelay.core.payments.proof import SendingWindow, match_for_capture, match_for_charge, match_for_retry
+from payrelay.core.payments.proof import SendingWindow, match_for_capture, match_for_charge, match_for_retry, with_plan
 from payrelay.core.recovery.lost_effects import match_for_lost_charge, match_for_lost_retry
 from payrelay.gateways.gateway import ExpectedReply
 from payrelay.gateways.http.reply_reader import LINE_BYTES_MAX, UNREAD_BYTES_MAX, ReplyReader
@@ -83,7 +84,7 @@ def _judged(text: bytes) -> None:
     """Judges a list of payments as evidence of each kind of effect."""
     payments, owned = _seen(text)
     match_for_charge(CHARGE, samples.OPERATION, WINDOW, payments, owned, has_competing=False)
-    match_for_retry(owned, WINDOW, payments, owned, has_competing=False)
+    match_for_retry(with_plan(Evidence(), payments), WINDOW, payments, owned, has_competing=False)
     match_for_capture(1, payments, owned, has_competing=False)
 
 

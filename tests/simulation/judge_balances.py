@@ -186,6 +186,15 @@ class Known:
         books = [money.made_by.get(number) for number in self.unsettled(money)]
         return any(book is None or book.operation.state not in OPEN_STATES for book in books)
 
+    def is_counted_twice(self, money: TrueMoney) -> bool:
+        """Tells whether two operations have one refund as theirs: of what a lost one did nothing says whose it was.
+
+        One was proved by the record, which shows a refund and not how many; a person decided that the other was done.
+        """
+        done = [book for book in self.books.values() if book.operation.state is State.SUCCEEDED]
+        claimed = Counter(entry.number for book in done for entry in book.earlier)
+        return any(claimed[each.number] > 1 for each in money.refunds + money.failed_refunds)
+
     def has_heard_of_chargeback(self, payment_id: str) -> bool:
         """Tells whether the books have a chargeback, from the gateway's news or from its record."""
         shown_ms = self.returns.get(payment_id, {}).get("CHARGEBACKED")
@@ -616,7 +625,8 @@ def _is_overdrawn(known: Known, doubt: Doubt) -> bool:
     if money is None:
         return False
     returned = sum(each.amount_cents for each in money.refunds + money.failed_refunds)
-    return returned + money.charged_back + money.won > money.paid or bool(known.unsettled(money))
+    is_vague = bool(known.unsettled(money)) or known.is_counted_twice(money)
+    return returned + money.charged_back + money.won > money.paid or is_vague
 
 
 def _is_recovering(known: Known, doubt: Doubt) -> bool:  # noqa: ARG001, the whole life is the reason

@@ -10,7 +10,7 @@ from tests.simulation.books import ENTRY_KINDS, NO_EFFECT, Book
 from tests.simulation.clients import Ask, Told
 from tests.simulation.fate import Fate
 from tests.simulation.losses import KNOWN_AFTER_S, Loss
-from tests.simulation.network import Gateway
+from tests.simulation.network import Arrival, Gateway
 from tests.simulation.process import Heard
 from tests.simulation.recovery import Recovery
 
@@ -37,24 +37,26 @@ class Judged(Protocol):
 def with_earlier_tries(books: dict[str, Book], loss: Loss | None, gateway: Gateway) -> dict[str, Book]:
     """Gives the books, each with what a lost try of the same request did to the money.
 
-    Of several operations of one request the first one has it that was not given up, and each that succeeded without a
-    call of its own. Where no lost try of the same request did anything, such a one has what it names.
+    Of several operations of one request the first one has it that was not given up, and that the gateway hadn't said no
+    to before; and each that succeeded without a call of its own. Where no lost try of the same request did anything,
+    such a one has what it names.
     """
     if loss is None:
         return books
-    done: dict[tuple[str, str | None, str], list[LedgerEntry]] = defaultdict(list)
+    done: dict[tuple[str, str | None, str], list[Arrival]] = defaultdict(list)
     for arrival in gateway.arrivals:
         lost = loss.operations.get(arrival.operation_id or "")
         if lost is not None and arrival.entries:
-            done[lost.claim] += arrival.entries
+            done[lost.claim].append(arrival)
     with_earlier, seen = dict(books), set[tuple[str, str | None, str]]()
     for id_, book in books.items():
         claim, is_given_up = _claim_of(book), book.operation.state is State.NOT_SENT
         is_found = book.operation.state is State.SUCCEEDED and not book.entries
-        if not is_given_up and (claim not in seen or is_found):
-            with_earlier[id_] = replace(book, earlier=done.get(claim, []))
+        tries = [each for each in done.get(claim, []) if not _is_denied_before(book, each)]
+        if tries and not is_given_up and (claim not in seen or is_found):
+            with_earlier[id_] = replace(book, earlier=[entry for each in tries for entry in each.entries])
             seen.add(claim)
-    entries = [entry for each in done.values() for entry in each]
+    entries = [entry for tries in done.values() for each in tries for entry in each.entries]
     for book in with_earlier.values():
         if book.operation.state is State.SUCCEEDED and not book.entries:
             named = [entry for entry in entries if _is_named(book, entry)]
@@ -75,6 +77,12 @@ def kinds_of(book: Book) -> frozenset[str]:
 def _claim_of(book: Book) -> tuple[str, str | None, str]:
     operation = book.operation
     return operation.principal, operation.idempotency_key, operation.fingerprint
+
+
+def _is_denied_before(book: Book, later: Arrival) -> bool:
+    """Tells whether the gateway said no to an operation before another call arrived, which then was no try of it."""
+    is_denied = book.operation.state in {State.DECLINED, State.REFUSED} and bool(book.arrivals)
+    return is_denied and all(each.at_s < later.at_s for each in book.arrivals)
 
 
 def _is_named(book: Book, entry: LedgerEntry) -> bool:

@@ -81,6 +81,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of the control query beside it: one of ``core.payments.proof.Control``."""
     payment_ids: tuple[str, ...] = ()
     """The payments that were compared; before a retry, all payments of the subscription."""
+    order_id: str | None = None
+    """Before a retry, the order that all payments of the subscription name."""
     notification_id: str | None = None
     """The notification that proved the effect."""
     authorized_minor: int | None = None

@@ -129,6 +129,7 @@ def test_no_evidence_has_no_phrase() -> None:
     """No empty words."""
     assert phrases_of(Evidence()) == []
     assert phrases_of(Evidence(payment_ids=("7",))) == ["payment 7"]
+    assert phrases_of(Evidence(payment_ids=("7", "8"), order_id="A-1")) == ["payments 7, 8", "all of order “A-1”"]
     assert phrases_of(Evidence(authorized_minor=251_000)) == ["authorized was 2510.00"]
 
 

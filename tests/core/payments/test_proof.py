@@ -34,6 +34,7 @@ from payrelay.core.payments.proof import (
     ruling,
     ruling_after_failure,
     sending_window_of,
+    with_plan,
 )
 
 BEGAN_MS: Final = 1_788_244_200_000
@@ -308,7 +309,7 @@ def test_a_failed_charge_that_was_reversed_is_for_an_operator(members: dict[str,
 def test_a_failed_retry_that_was_reversed_is_for_an_operator(off_ms: int, event: Event) -> None:
     """An installment, too; a payment of another time is the gateway's own."""
     new = changed(at_ms=BEGAN_MS + off_ms, status="CHARGEBACKED")
-    match = match_for_retry(frozenset(), WINDOW, [new], frozenset(), has_competing=False)
+    match = match_for_retry(Evidence(), WINDOW, [new], frozenset(), has_competing=False)
     assert (match.seen, ruling_after_failure(match, (), BEGAN_MS)) == (MatchResult.ONE_RESEMBLES, event)
 
 
@@ -316,7 +317,7 @@ def test_a_failed_retry_that_was_reversed_is_for_an_operator(off_ms: int, event:
 def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
     """The edges belong to it; those that were there before do not count."""
     new, old = changed(at_ms=BEGAN_MS + off_ms), changed(payment_id="1")
-    match = match_for_retry(frozenset({"1"}), WINDOW, [old, new], frozenset(), has_competing=False)
+    match = match_for_retry(Evidence(payment_ids=("1",)), WINDOW, [old, new], frozenset(), has_competing=False)
     assert (match.seen, match.payment, RETRY_WITHIN_MS) == (MatchResult.ONE_FITS, new, 600_000)
 
 
@@ -331,13 +332,25 @@ def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
 )
 def test_any_other_new_payment_of_the_subscription_is_for_an_operator(members: dict[str, object]) -> None:
     """The gateway retries by itself, once a day."""
-    match = match_for_retry(frozenset(), WINDOW, [changed(**members)], frozenset(), has_competing=False)
+    match = match_for_retry(Evidence(), WINDOW, [changed(**members)], frozenset(), has_competing=False)
     assert match.seen is MatchResult.ONE_RESEMBLES
+
+
+def test_a_new_payment_of_another_order_proves_no_retry() -> None:
+    """All payments of a plan are of one order: where they were, one look that says otherwise books none elsewhere."""
+    before = [changed(payment_id="1"), changed(payment_id="2")]
+    plan, other = with_plan(Evidence(), before), changed(order_id="B-1")
+    assert plan == Evidence(payment_ids=("1", "2"), order_id=PAYMENT.order_id)
+    match = match_for_retry(plan, WINDOW, [*before, other], frozenset(), has_competing=False)
+    assert (match.seen, match.payment) == (MatchResult.ONE_RESEMBLES, None)
+    for vague in ([], [*before, changed(payment_id="3", order_id="C-1")]):
+        match = match_for_retry(with_plan(Evidence(), vague), WINDOW, [other], frozenset(), has_competing=False)
+        assert (match.seen, match.payment) == (MatchResult.ONE_FITS, other)
 
 
 def test_a_new_payment_that_another_retry_may_have_made_is_no_proof() -> None:
     """The gateway's answer to a retry names no payment, and what an earlier one made may show late."""
-    match = match_for_retry(frozenset(), WINDOW, [PAYMENT], frozenset(), has_competing=True)
+    match = match_for_retry(Evidence(), WINDOW, [PAYMENT], frozenset(), has_competing=True)
     assert match.seen is MatchResult.MAY_BE_ANOTHERS
 
 
@@ -345,16 +358,16 @@ def test_several_new_payments_of_the_subscription_are_for_an_operator() -> None:
     """And none at all is no retry, whether there were others before or not."""
     nobody: frozenset[str] = frozenset()
     two = [PAYMENT, changed(payment_id="1")]
-    assert match_for_retry(nobody, WINDOW, two, nobody, has_competing=False).seen is MatchResult.SEVERAL_FIT
+    assert match_for_retry(Evidence(), WINDOW, two, nobody, has_competing=False).seen is MatchResult.SEVERAL_FIT
     assert (
-        match_for_retry(frozenset({"320"}), WINDOW, [PAYMENT], nobody, has_competing=False).seen
+        match_for_retry(Evidence(payment_ids=("320",)), WINDOW, [PAYMENT], nobody, has_competing=False).seen
         is MatchResult.ONLY_OTHERS
     )
     assert (
-        match_for_retry(nobody, WINDOW, [PAYMENT], frozenset({"320"}), has_competing=False).seen
+        match_for_retry(Evidence(), WINDOW, [PAYMENT], frozenset({"320"}), has_competing=False).seen
         is MatchResult.ONLY_OTHERS
     )
-    assert match_for_retry(nobody, WINDOW, [], nobody, has_competing=False).seen is MatchResult.NOTHING
+    assert match_for_retry(Evidence(), WINDOW, [], nobody, has_competing=False).seen is MatchResult.NOTHING
 
 
 @pytest.mark.parametrize("status", sorted(REFUND_STATUSES))
@@ -419,7 +432,7 @@ def test_a_match_names_every_payment_that_was_compared(payments: list[Payment], 
     """Whatever it judged of them: the history is what an operator decides by, and what an audit reads."""
     matches = [
         charge_match(*payments, others=others),
-        match_for_retry(frozenset(), WINDOW, payments, others, has_competing=False),
+        match_for_retry(Evidence(), WINDOW, payments, others, has_competing=False),
         match_for_refund("320", payments, is_refund_ours=True),
         match_for_capture(100_000, payments, others, has_competing=False),
     ]

@@ -7,18 +7,24 @@ from typing import Final
 
 import msgspec
 import pytest
-from tests.flows.inbox_world import AMOUNT_MINOR, AUTHORIZATION_TOKEN, InboxWorld, body_of, inbox_world
+from tests.flows.inbox_world import AMOUNT_MINOR, AUTHORIZATION_TOKEN, MERCHANT, InboxWorld, body_of, inbox_world
 from tests.flows.world import asked
 
 from payrelay.core.answers import REPLAYED, Answer
 from payrelay.core.calls import Capture, Void
 from payrelay.core.checkouts.checkout import CheckoutKind
+from payrelay.core.notifications.notification import NotificationKind
+from payrelay.core.payments.schedules import DAY_MS
+from payrelay.core.retention import DEFAULT_PERIODS
+from payrelay.core.secret import Secret
 from payrelay.errors import Code, Refusal
 from payrelay.flows.notifications.replay_notification import accept
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.refund import refund
+from payrelay.flows.retention.clear import begin_clearing
 
 CAPTURE: Final = Capture(authorization_token="chk_0001", amount_minor=AMOUNT_MINOR, description="Tea")
+PART: Final = msgspec.structs.replace(CAPTURE, amount_minor=1_000)
 VOID: Final = Void(authorization_token="chk_0001", description="not wanted")
 
 
@@ -54,16 +60,43 @@ async def test_a_repeat_is_answered_though_the_checkout_is_foreign_by_now(
     assert len(world.account.ledger) == 1
 
 
-async def test_a_repeat_is_answered_though_the_checkout_has_another_token_by_now(world: InboxWorld) -> None:
-    """An operator accepted another notification after the capture. The same request still gets the same answer."""
-    part = msgspec.structs.replace(CAPTURE, amount_minor=1_000)
-    first = await by_support(world, part, "k-1")
+@pytest.mark.parametrize("is_cleared", [False, True])
+@pytest.mark.parametrize("call", [PART, VOID])
+async def test_a_repeat_is_answered_though_the_checkout_has_another_token_by_now(
+    world: InboxWorld, call: Capture | Void, *, is_cleared: bool
+) -> None:
+    """Another authorization was reported after it, and an operator accepted it where the first one was captured.
+
+    The same request gets the same answer, also where the call with the first token is cleared. Whatever else comes with
+    the key is still refused.
+    """
+    retention = msgspec.structs.replace(world.relay.retention, are_keys_free_again=False)
+    world.relay = replace(world.relay, retention=retention)
+    first = await by_support(world, call, "k-1")
     other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
-    await accept(world.relay, other.id, operator="Nimal", reason="as in the portal")
-    await world.finish()
-    repeat = await by_support(world, part, "k-1")
+    if isinstance(call, Capture):
+        await accept(world.relay, other.id, operator="Nimal", reason="as in the portal")
+    await world.later()
+    token = await world.relay.inbox.accepted_token(MERCHANT, "A-1", NotificationKind.AUTHORIZATION)
+    assert token == Secret("f" * 36)
+    if is_cleared:
+        await clear_calls(world)
+    repeat = await by_support(world, call, "k-1")
 
     assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
+    others: set[Capture | Void] = {PART, CAPTURE, VOID, msgspec.structs.replace(VOID, amount_minor=1_000)}
+    for different in others - {call}:
+        with pytest.raises(Refusal) as refused:
+            await by_support(world, different, "k-1")
+        assert refused.value.code is Code.IDEMPOTENCY_MISMATCH, different
+    assert len(world.account.ledger) == 1
+
+
+async def clear_calls(world: InboxWorld) -> None:
+    """Lets so much time pass that the calls of operations are cleared, and their answers aren't."""
+    world.clock.passed_ms += 61 * DAY_MS
+    world.relay.clearing.periods = DEFAULT_PERIODS._replace(calls=60 * DAY_MS)
+    assert await begin_clearing(world.relay) == 1
 
 
 @pytest.mark.parametrize("key", ["k-1", "k-2", None])

@@ -265,6 +265,23 @@ async def test_a_retry_of_an_hour_ago_does_not_compete(world: World) -> None:
     assert await retried_after_a_success(world, pause_ms=3_600_000) is State.SUCCEEDED
 
 
+async def test_a_payment_of_another_order_than_the_plans_proves_no_retry(world: World) -> None:
+    """What was read before the sending says whose the plan is. One look that differs must not book it elsewhere."""
+    earlier = msgspec.structs.replace(payment_of(CHARGE), payment_id="1")
+    world.account.observations.append(PaymentsSeen(payments=(earlier,), evidence=Evidence()))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
+    await retry_subscription(world.relay, asked(), RETRY)
+    moved = [
+        msgspec.structs.replace(each, order_id="B-1", at_ms=world.clock.now_ms())
+        for each in (earlier, payment_of(CHARGE))
+    ]
+    world.clock.passed_ms += 2_000
+    world.account.observations.append(PaymentsSeen(payments=tuple(moved), evidence=Evidence()))
+    await resolve_due(world.relay)
+    operation = await world.operation()
+    assert (operation.state, operation.order_id, operation.payment_id) == (State.NEEDS_ATTENTION, None, None)
+
+
 @pytest.mark.parametrize(
     ("kind", "resolver"),
     [

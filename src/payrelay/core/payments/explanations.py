@@ -171,6 +171,8 @@ def phrases_of(evidence: Evidence) -> list[str]:
         phrases.append(f"HTTP {evidence.http_status}")
     if evidence.payment_ids:
         phrases.append(f"payment{'s' if len(evidence.payment_ids) > 1 else ''} {', '.join(evidence.payment_ids)}")
+    if evidence.order_id is not None:
+        phrases.append(f"all of order “{evidence.order_id}”")
     if evidence.notification_id is not None:
         phrases.append(f"notification {evidence.notification_id}")
     if evidence.authorized_minor is not None:

@@ -134,6 +134,14 @@ def shown_before(history: Sequence[JournalEntry]) -> Evidence:
     return next((entry.evidence for entry in history if entry.event is Event.DECIDED_SEND), history[0].evidence)
 
 
+def with_plan(shown: Evidence, payments: Sequence[Payment]) -> Evidence:
+    """Adds the payments that a subscription has before a retry, and the order that all of them name."""
+    orders = {payment.order_id for payment in payments}
+    return msgspec.structs.replace(
+        shown, payment_ids=_ids_of(payments), order_id=orders.pop() if len(orders) == 1 else None
+    )
+
+
 def open_since_ms(history: Sequence[JournalEntry], operation: Operation) -> int:
     """Gives when an operation first became unknown or pending; its schedule of status inquiries starts there."""
     return next((entry.at_ms for entry in history if entry.state in INQUIRED), operation.created_at_ms)
@@ -200,20 +208,21 @@ def _matches_charge(payment: Payment, call: Charge, operation: Operation, window
 
 
 def match_for_retry(
-    before: frozenset[str],
+    before: Evidence,
     window: SendingWindow,
     payments: Sequence[Payment],
     owned_by_others: frozenset[str],
     *,
     has_competing: bool,
 ) -> Match:
-    """Judges the payments of a subscription against those that it had before the retry was sent.
+    """Judges the payments of a subscription against those that it had before the retry was sent, as ``before`` says.
 
+    All payments of a subscription are of one order, so that a new one of another order is no proof.
     ``has_competing`` is true where another retry of the subscription, sent at about the same time, may have made the
     new payment. The gateway's answer to a retry names no payment, and a payment may show late.
     """
     ids = _ids_of(payments)
-    known = before | owned_by_others
+    known = owned_by_others.union(before.payment_ids)
     new = [payment for payment in payments if payment.payment_id not in known]
     if not new:
         return _none_fits(ids)
@@ -221,9 +230,10 @@ def match_for_retry(
         return Match(seen=MatchResult.SEVERAL_FIT, payments_compared=ids)
     at_ms = new[0].at_ms
     is_dated = at_ms is not None and abs(at_ms - window.began_ms) <= RETRY_WITHIN_MS
-    if is_dated and new[0].status == PaymentStatus.RECEIVED:
+    is_matching = is_dated and before.order_id in {None, new[0].order_id}
+    if is_matching and new[0].status == PaymentStatus.RECEIVED:
         return _one_fits(new[0], ids, has_competing=has_competing)
-    return Match(seen=MatchResult.ONE_RESEMBLES, payment=new[0] if is_dated else None, payments_compared=ids)
+    return Match(seen=MatchResult.ONE_RESEMBLES, payment=new[0] if is_matching else None, payments_compared=ids)
 
 
 def match_for_refund(payment_id: str, payments: Sequence[Payment], *, is_refund_ours: bool) -> Match:

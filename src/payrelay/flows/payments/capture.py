@@ -21,6 +21,8 @@ async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
     """
     require_amount(request.credential, call.amount_minor)
     named = await named_authorization(relay, request, call)
+    if isinstance(named, Answer):
+        return named
     made_by = named.made_by
     order_id, currency = (None, None) if made_by is None else (made_by.order_id, made_by.currency)
     authorized_minor = None if made_by is None else made_by.amount_minor

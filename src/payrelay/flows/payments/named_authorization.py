@@ -5,23 +5,26 @@ repeats, where that one is stored; and while the recovery lasts nobody is told f
 
 A repeat is answered before its owner is asked for, and before it is asked which token the checkout has by now. So the
 token is found for a foreign checkout too. It is used where the request is a repeat of the caller's own, and for nothing
-else.
+else. Where the call of the first request is no longer kept, and the checkout has another token by now, no fingerprint
+tells a repeat: the key does, together with what the first operation still says.
 """
 
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from payrelay.core.calls import Capture, Void
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Capture, Effect, Void
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
-from payrelay.core.payments.operation import Operation, captured_guard, claim_of_key
+from payrelay.core.payments.operation import Kind, Operation, captured_guard, claim_of_key
 from payrelay.core.secret import exact_hash, secret_hash
 from payrelay.errors import CallCleared, wrong_field
 from payrelay.flows.access.ownership import is_foreign
-from payrelay.flows.operations.answer_repeat import find_earlier
+from payrelay.flows.operations.answer_repeat import answer_repeat, find_earlier
 from payrelay.flows.relay import Relay, Request
+from payrelay.store.payments.journal import ClaimedOperation
 
 _HANDLE: Final = "chk_"
 _FIELD: Final = "authorization_token"
@@ -44,17 +47,21 @@ class NamedAuthorization(NamedTuple, Generic[CallT]):
     made_by: Operation | Checkout | None
 
 
-async def named_authorization(relay: Relay, request: Request, call: CallT) -> NamedAuthorization[CallT]:
+async def named_authorization(relay: Relay, request: Request, call: CallT) -> NamedAuthorization[CallT] | Answer:
     """Finds the authorization of a call, whoever owns its token; that of a checkout only for those who own it.
 
     That of a foreign checkout is found for a repeat alone, which ``carry_out`` answers without asking for the owner.
+    Returns the answer of a repeat whose first request's token is kept nowhere.
     Raises Refusal (invalid_request, at ``authorization_token``) where the caller has no such checkout on this account,
     or the checkout yielded no authorization; unavailable where the checkout, or the report of its authorization, may
-    be lost. Raises StoreError.
+    be lost; as ``answer_repeat`` does. Raises StoreError.
     """
     merchant, checkout = relay.account(request.account).merchant, None
     if call.authorization_token.startswith(_HANDLE):
-        checkout, token = await _of_checkout(relay, request, call)
+        found = await _of_checkout(relay, request, call)
+        if isinstance(found, Answer):
+            return found
+        checkout, token = found
         call = msgspec.structs.replace(call, authorization_token=token)
     token_hash = await _stored_hash(relay, merchant, call.authorization_token)
     made_by = checkout or await relay.journal.authorization_of(token_hash, merchant)
@@ -79,8 +86,8 @@ async def _stored_hash(relay: Relay, merchant: str, token: str) -> str:
     return exact if is_stored else token_hash
 
 
-async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> tuple[Checkout, str]:
-    """Returns the checkout that a call names, and the token of its authorization. Raises as ``named_authorization``."""
+async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> tuple[Checkout, str] | Answer:
+    """Returns the checkout that a call names, and the token of its authorization; else as ``named_authorization``."""
     handle = call.authorization_token
     checkout = await relay.checkouts.get(handle)
     if checkout is None:
@@ -88,10 +95,15 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
     merchant = relay.account(request.account).merchant
     if checkout is None or checkout.merchant != merchant or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, _NO_SUCH)
-    of_key, reported = await _token_of_key(relay, request, checkout), await _reported_token(relay, checkout)
+    earlier = await _earlier_of_key(relay, request, checkout)
+    kept = None if earlier is None else await _kept_call(relay, earlier)
+    of_key = kept.authorization_token if isinstance(kept, Capture | Void) else None
+    reported = await _reported_token(relay, checkout)
     for token in (each for each in (of_key, reported) if each is not None):
         if await _is_repeat(relay, request, msgspec.structs.replace(call, authorization_token=token)):
             return checkout, token
+    if earlier is not None and kept is None and _may_be_equal(earlier.operation, request, call):
+        return answer_repeat(relay, earlier, request, earlier.operation.fingerprint)
     if await is_foreign(relay, request, frozenset({checkout.principal})):
         raise wrong_field(_FIELD, _NO_SUCH)
     # Otherwise what it held is over: its token answers repeats, and no new request acts on it.
@@ -119,16 +131,23 @@ async def _reported_token(relay: Relay, checkout: Checkout) -> str | None:
     return None if token is None else token.reveal()
 
 
-async def _token_of_key(relay: Relay, request: Request, checkout: Checkout) -> str | None:
-    """Returns the token in the stored request that has this one's key, if it acts on the checkout's order."""
+async def _earlier_of_key(relay: Relay, request: Request, checkout: Checkout) -> ClaimedOperation | None:
+    """Returns what was begun with this request's key, if it acts on the checkout's order."""
     if request.idempotency_key is None:
         return None
-    claim = claim_of_key(request.idempotency_key)
-    earlier = await find_earlier(relay, request, claim)
-    if earlier is None or earlier.operation.order_id != checkout.order_id:
-        return None
+    earlier = await find_earlier(relay, request, claim_of_key(request.idempotency_key))
+    return earlier if earlier is not None and earlier.operation.order_id == checkout.order_id else None
+
+
+async def _kept_call(relay: Relay, earlier: ClaimedOperation) -> Effect | None:
     try:
-        call = await relay.journal.call_of(earlier.operation.id)
+        return await relay.journal.call_of(earlier.operation.id)
     except CallCleared:
         return None
-    return call.authorization_token if isinstance(call, Capture | Void) else None
+
+
+def _may_be_equal(operation: Operation, request: Request, call: Capture | Void) -> bool:
+    """Tells whether an operation without its call was asked for by an equal request, as far as its row says."""
+    kind = Kind.CAPTURE if isinstance(call, Capture) else Kind.VOID
+    asked = kind, request.account, call.amount_minor
+    return (operation.kind, operation.account, operation.amount_minor) == asked

@@ -11,7 +11,7 @@ from payrelay.core.payments.payment import PaymentStatus, plain_number
 from payrelay.core.payments.proof import MatchResult
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
-from payrelay.flows.payments.named_authorization import named_authorization
+from payrelay.flows.payments.named_authorization import NamedAuthorization, named_authorization
 from payrelay.flows.refunds.limits import RefundByPerson, within_limits
 from payrelay.flows.relay import Relay, Request
 
@@ -32,7 +32,8 @@ async def refund(
     if isinstance(call, Refund) or call.amount_minor is not None:
         require_amount(request.credential, call.amount_minor)
     if isinstance(call, Void):
-        return await carry_out(relay, request, await _of_authorization(relay, request, call))
+        named = await named_authorization(relay, request, call)
+        return named if isinstance(named, Answer) else await carry_out(relay, request, _of_authorization(named))
     intent = await with_payment(relay, request, call, _of_payment(call))
 
     async def within(intent: Intent) -> Intent:
@@ -41,9 +42,8 @@ async def refund(
     return await carry_out(relay, request, intent, prepare=within)
 
 
-async def _of_authorization(relay: Relay, request: Request, call: Void) -> Intent:
+def _of_authorization(named: NamedAuthorization[Void]) -> Intent:
     """Returns the intent of a void, with the order and currency of its authorization where Payrelay knows it."""
-    named = await named_authorization(relay, request, call)
     made_by = named.made_by
     return Intent(
         kind=Kind.VOID,
@@ -53,7 +53,7 @@ async def _of_authorization(relay: Relay, request: Request, call: Void) -> Inten
         # refund of the payment. A captured payment is refunded by its payment id.
         conflicts_with=captured_guard(named.subject),
         order_id=None if made_by is None else made_by.order_id,
-        amount_minor=call.amount_minor,
+        amount_minor=named.call.amount_minor,
         currency=None if made_by is None else made_by.currency,
     )
 

@@ -11,7 +11,7 @@ from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription, RetrySu
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.payment import NoObservation, Observation, Payment, PaymentsSeen
-from payrelay.core.payments.proof import Match, MatchResult, evidence_of
+from payrelay.core.payments.proof import Match, MatchResult, evidence_of, with_plan
 from payrelay.core.recovery.lost_effects import LookResult, result_of
 from payrelay.flows.recovery.lost_matches import LostTry, match_for_lost_try
 from payrelay.flows.recovery.queries import control_beside, inquire
@@ -70,6 +70,5 @@ async def look(relay: Relay, tried: LostTry) -> Look:
     evidence = evidence_of(match, control, None if seen is None else seen.evidence)
     if isinstance(call, RetrySubscription) and isinstance(seen, PaymentsSeen):
         # A lost reply to a retry is resolved by all payments that were there before.
-        ids = tuple(payment.payment_id for payment in seen.payments)
-        evidence = msgspec.structs.replace(evidence, payment_ids=ids)
+        evidence = with_plan(evidence, seen.payments)
     return Look(result=result, payment=match.payment, evidence=evidence, operation=operation, standing=standing)

@@ -117,7 +117,7 @@ async def resolve_retry(case: Case) -> None:
         return
     payments = observation.payments
     ids = tuple(payment.payment_id for payment in payments)
-    before = frozenset(shown_before(case.history).payment_ids)
+    before = shown_before(case.history)
     # Competing operations first, as in resolve_charge.
     has_competing = bool(payments) and await case.relay.resolution.has_competing_retry(
         case.operation,
@@ -127,8 +127,8 @@ async def resolve_retry(case: Case) -> None:
     others = await case.owned_by_others(payments)
     match = match_for_retry(before, case.span, payments, others, has_competing=has_competing)
     control = None
-    if before:
-        control = Control.FOUND if before <= frozenset(ids) else Control.NOT_FOUND
+    if before.payment_ids:
+        control = Control.FOUND if frozenset(before.payment_ids) <= frozenset(ids) else Control.NOT_FOUND
     await _rule(case, await doubted_by_loss(case, match), observation.evidence, control=control)
 
 

@@ -5,9 +5,9 @@ import msgspec
 from payrelay.core.access.credential import require_amount
 from payrelay.core.answers import Answer
 from payrelay.core.calls import PaymentsOfSubscription, RetrySubscription
-from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen
+from payrelay.core.payments.proof import with_plan
 from payrelay.errors import Code, Refusal
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
@@ -32,8 +32,8 @@ async def retry_subscription(relay: Relay, request: Request, call: RetrySubscrip
     )
 
     async def with_payments(intent: Intent) -> Intent:
-        ids = tuple(payment.payment_id for payment in await payments_before(relay, request, call))
-        return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=ids))
+        payments = await payments_before(relay, request, call)
+        return msgspec.structs.replace(intent, evidence=with_plan(intent.evidence, payments))
 
     return await carry_out(relay, request, intent, prepare=with_payments)
 

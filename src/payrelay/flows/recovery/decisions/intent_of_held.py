@@ -5,8 +5,8 @@ import msgspec
 from payrelay.core.access.credential import stand_in
 from payrelay.core.calls import Capture, Charge, Effect, Refund, RetrySubscription
 from payrelay.core.customers.customer import is_handle
-from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Operation
+from payrelay.core.payments.proof import with_plan
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.refund import with_payment
 from payrelay.flows.payments.stored_customer import with_token
@@ -48,6 +48,6 @@ async def intent_of_held(relay: Relay, request: Request, held: Operation, call: 
             intent = await with_payment(relay, request, call, intent)
             return await held_within_limits(relay, request, intent, call, held.id)
         case RetrySubscription():
-            payment_ids = tuple(each.payment_id for each in await payments_before(relay, request, call))
-            return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=payment_ids))
+            payments = await payments_before(relay, request, call)
+            return msgspec.structs.replace(intent, evidence=with_plan(intent.evidence, payments))
     return intent
