@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.digests import digests_of
 from tests.draws import examples
@@ -449,6 +449,7 @@ async def test_of_two_payments_at_once_the_second_is_told(till: Till, other_till
     assert len(await till.alerts()) == RACES
 
 
+@example(ways=["read_plan", "charge"], is_imported=False, repeats=2)
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     ways=st.lists(st.sampled_from((*TAKING, "fee", "hold")), max_size=5),

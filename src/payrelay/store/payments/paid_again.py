@@ -65,8 +65,8 @@ class PaidAgain:
     async def tell(self, further: OrderPayment, *, at_ms: int) -> bool:
         """Tells of a further payment that only the gateway's record shows, such as a second one on a page.
 
-        False, and nothing is told, where it isn't one, where it was told before, and where it belongs to an operation
-        or a checkout, or was imported. May be repeated. Raises StoreError.
+        False, and nothing is told, where it isn't one, where it was told before, and where it belongs to an operation,
+        a checkout or a plan, or was imported. May be repeated. Raises StoreError.
         """
         return await self._database.write(_tell_unowned(further, at_ms, self._rows.key))
 
@@ -137,6 +137,9 @@ def _tell_unowned(further: OrderPayment, at_ms: int, key: RowKey) -> Unit[bool]:
     if (yield Statement(PAYMENT_IS_OWNED, (payment_id, further.merchant, ""))):
         return False
     if (yield from is_imported(further.merchant, payment_id)):
+        return False
+    _, known = yield from _of_order(further.merchant, further.order_id, RowSieve(key), at_ms)
+    if any(each.payment_id == payment_id and each.plan is not None for each in known):
         return False
     return (yield from tell_if_paid_again(further, at_ms=at_ms, key=key))
 
