@@ -110,11 +110,14 @@ def tell_if_paid_again(further: OrderPayment, *, at_ms: int, key: RowKey, of_pla
     """Writes the alert and the events where a payment is a further one of its order, once; a part of another unit.
 
     The payment may be stored by then, or not. ``of_plan`` is how many payments of its plan the unit stores, of which it
-    is the first. Gives whether anything was written.
+    is the first; 0 where it stores none. Gives whether anything was written.
     """
     yield Statement(LOCK_ORDER, (f"{further.merchant}/{further.order_id}",))
     _, known = yield from _of_order(further.merchant, further.order_id, RowSieve(key), at_ms)
-    if further.plan is not None and sum(each.plan == further.plan for each in known) > of_plan:
+    plan = further.plan
+    if not of_plan:
+        plan = next((each.plan for each in known if each.payment_id == further.payment_id), None)
+    if plan is not None and sum(each.plan == plan for each in known) > of_plan:
         return False
     earlier = earlier_beside(further, known)
     if earlier is None or any(each.identity == further.identity and each.is_given_back for each in known):
@@ -138,10 +141,7 @@ def _tell_unowned(further: OrderPayment, at_ms: int, key: RowKey) -> Unit[bool]:
         return False
     if (yield from is_imported(further.merchant, payment_id)):
         return False
-    _, known = yield from _of_order(further.merchant, further.order_id, RowSieve(key), at_ms)
-    if any(each.payment_id == payment_id and each.plan is not None for each in known):
-        return False
-    return (yield from tell_if_paid_again(further, at_ms=at_ms, key=key))
+    return (yield from tell_if_paid_again(further, at_ms=at_ms, key=key, of_plan=0))
 
 
 def _name(merchant: str, order_id: str, identity: str) -> str:
