@@ -7,6 +7,9 @@ other one but those that a life brings about by itself:
 2. What has moved money, and has no outcome in our books, since a person has to decide.
 3. A retry of an installment: its reply names no payment, so nobody can tell which one of the file it is.
 
+Where a refund of a payment failed later, or somebody gave the rest back in the gateway's portal, equal refunds can't be
+told apart. There it counts that a difference is found where the two sides differ in what was given back.
+
 Lives with the gateway's pages, in which others pay what nobody here made, and lives in which commits are lost, have a
 ledger that our books needn't equal: they are left out.
 
@@ -19,6 +22,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -79,6 +83,7 @@ PROFILE: Final = Profile(
     states={"taken": LineState.TAKEN, "failed": LineState.NOT_TAKEN},
     movements={"payment": Movement.PAYMENT, "refund": Movement.REFUND, "chargeback": Movement.CHARGEBACK},
 )
+_BACK: Final = "given back of "
 _HEAD: Final = "movement,payment,reference,order,amount,currency,state,date\n"
 
 
@@ -156,6 +161,7 @@ class ReconciledUniverse(Universe):
         super().__init__(fate, template, Parts())
         self.reconciled = Reconciled(lives=1)
         self.foreign: set[str] = set()
+        self.before = 0
 
     async def _settle(self) -> None:
         await super()._settle()
@@ -167,10 +173,14 @@ class ReconciledUniverse(Universe):
 
     async def _reconcile(self, relay: Relay) -> None:
         random, scope = self.fate.chance("planted differences"), scope_of(relay, ACCOUNT)
-        rows = [_row(each) for each in self.gateway.world.ledger.entries() if each.kind in MOVEMENTS]
+        entries = self.gateway.world.ledger.entries()
+        has_failed = {each.refund_id for each in entries if each.kind == "refund_reversal"}
+        rows = [_row(each, has_failed) for each in entries if each.kind in MOVEMENTS]
         wanted: dict[str, Verdict] = dict.fromkeys(self.foreign, (BooksVerdict.ONLY_THEIRS, ()))
         operations = await relay.journal.list(OperationFilter(), before=None, limit=OPERATIONS_MAX)
-        wanted |= self._own(operations)
+        uncertain = self._uncertain(operations)
+        left_out = {f"{_BACK}{each}" for each in uncertain}
+        wanted |= {name: verdict for name, verdict in self._own(operations).items() if name not in left_out}
         rows, planted = self._planted(operations, rows, random)
         wanted |= planted
         days = sorted({row.day for row in rows} | {scope.zone.day(each.created_at_ms) for each in operations})
@@ -180,19 +190,25 @@ class ReconciledUniverse(Universe):
         last = min(days[-1] + BEHIND, yesterday)
         await self._feed(relay, scope, rows, random, Completeness(first=days[0], last=last))
         found: Counter[tuple[str, Verdict]] = Counter()
+        told: set[str | None] = set()
         for day in days_between(days[0], days[-1] + timedelta(days=1)):
             report = await run_day(relay, scope, day)
-            found.update((name_of(each), (each.verdict, each.aspects)) for each in report.listed if each.is_difference)
+            certain = [each for each in report.listed if returned_of(each) not in uncertain]
+            found.update((name_of(each), (each.verdict, each.aspects)) for each in certain if each.is_difference)
+            told |= {returned_of(each) for each in report.listed}
             self.reconciled.agreed += report.count(BooksVerdict.AGREED)
         for difference in sorted((Counter(wanted.items()) - found).elements()):
             self.blame(f"books: {difference} was planted, and not found")
         for difference in sorted((found - Counter(wanted.items())).elements()):
             self.blame(f"books: {difference} was found, and not planted")
+        await self._blame_uncertain(relay, operations, uncertain, told)
 
     def _plant(self) -> None:
         super()._plant()
         # What the gateway had before the life began, nobody here made.
-        self.foreign = {str(each.payment_id) for each in self.gateway.world.ledger.entries() if each.kind in MOVEMENTS}
+        entries = self.gateway.world.ledger.entries()
+        self.foreign = {str(each.payment_id) for each in entries if each.kind in MOVEMENTS}
+        self.before = len(entries)
 
     def _planted(
         self, operations: Sequence[Operation], rows: Sequence[Row], random: Random
@@ -215,12 +231,36 @@ class ReconciledUniverse(Universe):
         wanted: dict[str, Verdict] = {}
         for each in operations:
             for entry in self._moved_by(each):
-                name = f"{'' if MOVEMENTS[entry.kind] == 'payment' else 'given back of '}{entry.payment_id}"
+                name = f"{'' if MOVEMENTS[entry.kind] == 'payment' else _BACK}{entry.payment_id}"
                 if each.state in OPEN_STATES:
                     wanted[name] = (BooksVerdict.DIFFERENT, (Aspect.STATE,))
                 elif each.kind is Kind.RETRY and each.payment_id is None:
                     wanted[name] = (BooksVerdict.ONLY_THEIRS, ())
         return wanted
+
+    def _uncertain(self, operations: Sequence[Operation]) -> set[str]:
+        """Gives the payments of which a refund failed later, or was made in the portal."""
+        entries = self.gateway.world.ledger.entries(after=self.before)
+        ours = {moved.number for each in operations for moved in self._moved_by(each)}
+        return {
+            str(each.payment_id)
+            for each in entries
+            if each.kind == "refund_reversal" or (each.kind == "refund" and each.number not in ours)
+        }
+
+    async def _blame_uncertain(
+        self, relay: Relay, operations: Sequence[Operation], uncertain: AbstractSet[str], told: AbstractSet[str | None]
+    ) -> None:
+        """Blames a payment of which nothing is found though our books have another sum than what was given back."""
+        for payment_id in sorted(uncertain - told):
+            refunds = [each for each in operations if each.kind is Kind.REFUND and each.payment_id == payment_id]
+            done = [each for each in refunds if each.state is State.SUCCEEDED]
+            standing = [each for each in done if not await relay.journal.has_failed(each)]
+            payment = self.gateway.world.state.payments[int(payment_id)]
+            paid = payment.amount_cents
+            here = min(paid, sum(paid if each.amount_minor is None else each.amount_minor for each in standing))
+            if here != payment.refunded_cents:
+                self.blame(f"books: {payment_id} has {payment.refunded_cents} given back, {here} here, and all agrees")
 
     def _moved_by(self, operation: Operation) -> Iterator[LedgerEntry]:
         for arrival in self.gateway.arrivals:
@@ -240,7 +280,7 @@ class ReconciledUniverse(Universe):
         await say_complete(relay, scope, imported, said, ANN)
 
 
-def _row(entry: LedgerEntry) -> Row:
+def _row(entry: LedgerEntry, has_failed: AbstractSet[int | None]) -> Row:
     at = entry.at.astimezone(GATEWAY_ZONE)
     return Row(
         movement=MOVEMENTS[entry.kind],
@@ -249,7 +289,7 @@ def _row(entry: LedgerEntry) -> Row:
         order=entry.order_id,
         cents=entry.amount_cents,
         currency=entry.currency,
-        state="taken",
+        state="failed" if entry.kind == "refund" and entry.refund_id in has_failed else "taken",
         day=at.date(),
         time=f"{at:%H:%M:%S}",
     )
@@ -259,7 +299,14 @@ def name_of(found: BooksFinding) -> str:
     """Gives what a difference is of: two open refunds of one payment and amount can't be told apart in a file."""
     if found.movement is Movement.PAYMENT or found.ours is None:
         return found.identity
-    return f"given back of {found.ours.payment_id}"
+    return f"{_BACK}{found.ours.payment_id}"
+
+
+def returned_of(found: BooksFinding) -> str | None:
+    """Gives the payment that a finding's refund or chargeback is of; None where it is a payment itself."""
+    if found.movement is Movement.PAYMENT:
+        return None
+    return found.ours.payment_id if found.ours is not None else found.theirs.payment_id if found.theirs else None
 
 
 def is_comparable(fate: Fate) -> bool:

@@ -34,6 +34,7 @@ async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
     async with inbox_world(tmp_path / "payrelay.db") as world:
         await world.open_checkout(CheckoutKind.AUTHORIZATION)
         await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
+        world.clock.passed_ms += 60_000
         await world.relay.principals.put_into_group("ours", ["shop", "support"], now_ms=world.clock.now_ms())
         yield world
 
@@ -60,19 +61,19 @@ async def test_a_repeat_is_answered_though_the_checkout_is_foreign_by_now(
     assert len(world.account.ledger) == 1
 
 
-@pytest.mark.parametrize("is_cleared", [False, True])
+@pytest.mark.parametrize(("key", "is_cleared"), [("k-1", False), ("k-1", True), (None, False)])
 @pytest.mark.parametrize("call", [PART, VOID])
 async def test_a_repeat_is_answered_though_the_checkout_has_another_token_by_now(
-    world: InboxWorld, call: Capture | Void, *, is_cleared: bool
+    world: InboxWorld, call: Capture | Void, key: str | None, *, is_cleared: bool
 ) -> None:
     """Another authorization was reported after it, and an operator accepted it where the first one was captured.
 
-    The same request gets the same answer, also where the call with the first token is cleared. Whatever else comes with
-    the key is still refused.
+    The same request gets the same answer, also where the call with the first token is cleared, or without a key in the
+    repeat window. Whatever else comes with the key is still refused.
     """
     retention = msgspec.structs.replace(world.relay.retention, are_keys_free_again=False)
     world.relay = replace(world.relay, retention=retention)
-    first = await by_support(world, call, "k-1")
+    first = await by_support(world, call, key)
     other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
     if isinstance(call, Capture):
         await accept(world.relay, other.id, operator="Nimal", reason="as in the portal")
@@ -81,15 +82,30 @@ async def test_a_repeat_is_answered_though_the_checkout_has_another_token_by_now
     assert token == Secret("f" * 36)
     if is_cleared:
         await clear_calls(world)
-    repeat = await by_support(world, call, "k-1")
+    repeat = await by_support(world, call, key)
 
     assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
+    assert len(world.account.ledger) == 1
+    if key is None:
+        return
     others: set[Capture | Void] = {PART, CAPTURE, VOID, msgspec.structs.replace(VOID, amount_minor=1_000)}
     for different in others - {call}:
         with pytest.raises(Refusal) as refused:
             await by_support(world, different, "k-1")
         assert refused.value.code is Code.IDEMPOTENCY_MISMATCH, different
     assert len(world.account.ledger) == 1
+
+
+async def test_an_equal_request_for_a_later_page_of_the_order_is_no_repeat(world: InboxWorld) -> None:
+    """What the first page held was let go, and the customer authorized again: that hold is another one."""
+    first = await by_support(world, VOID, None)
+    world.clock.passed_ms += 60_000
+    later = await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
+    second = await by_support(world, msgspec.structs.replace(VOID, authorization_token=later.id), None)
+
+    assert REPLAYED not in second.headers
+    assert first.headers != second.headers
 
 
 async def clear_calls(world: InboxWorld) -> None:

@@ -5,8 +5,9 @@ repeats, where that one is stored; and while the recovery lasts nobody is told f
 
 A repeat is answered before its owner is asked for, and before it is asked which token the checkout has by now. So the
 token is found for a foreign checkout too. It is used where the request is a repeat of the caller's own, and for nothing
-else. Where the call of the first request is no longer kept, and the checkout has another token by now, no fingerprint
-tells a repeat: the key does, together with what the first operation still says.
+else. The checkout may have another token by now: then the key leads to the first request, and without a key the calls
+of the repeat window do. Where the call of the first request is no longer kept, no fingerprint tells a repeat: the key
+does, together with what the first operation still says.
 """
 
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -18,7 +19,7 @@ from payrelay.core.calls import Capture, Effect, Void
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
-from payrelay.core.payments.operation import Kind, Operation, captured_guard, claim_of_key
+from payrelay.core.payments.operation import Kind, Operation, OperationFilter, captured_guard, claim_of_key
 from payrelay.core.secret import exact_hash, secret_hash
 from payrelay.errors import CallCleared, wrong_field
 from payrelay.flows.access.ownership import is_foreign
@@ -28,6 +29,8 @@ from payrelay.store.payments.journal import ClaimedOperation
 
 _HANDLE: Final = "chk_"
 _FIELD: Final = "authorization_token"
+_BEFORE_MAX: Final = 100
+"""Captures, or voids, of one order that are looked through for an equal one: a gateway accepts one of each hold."""
 _NO_SUCH: Final = "names no checkout of yours that asked for an authorization"
 
 CallT = TypeVar("CallT", Capture, Void)
@@ -96,10 +99,11 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
     if checkout is None or checkout.merchant != merchant or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, _NO_SUCH)
     earlier = await _earlier_of_key(relay, request, checkout)
-    kept = None if earlier is None else await _kept_call(relay, earlier)
+    kept = None if earlier is None else await _kept_call(relay, earlier.operation)
     of_key = kept.authorization_token if isinstance(kept, Capture | Void) else None
     reported = await _reported_token(relay, checkout)
-    for token in (each for each in (of_key, reported) if each is not None):
+    before = await _tokens_before(relay, request, checkout, call) if request.idempotency_key is None else []
+    for token in (each for each in (of_key, reported, *before) if each is not None):
         if await _is_repeat(relay, request, msgspec.structs.replace(call, authorization_token=token)):
             return checkout, token
     if earlier is not None and kept is None and _may_be_equal(earlier.operation, request, call):
@@ -125,6 +129,18 @@ async def _is_repeat(relay: Relay, request: Request, call: Capture | Void) -> bo
     return earlier is not None and earlier.operation.fingerprint == fingerprint
 
 
+async def _tokens_before(relay: Relay, request: Request, checkout: Checkout, call: Capture | Void) -> list[str]:
+    """Returns the tokens on which the caller asked for the like of a call, after the checkout was opened.
+
+    Those of the repeat window alone: no call is cleared so soon.
+    """
+    after_ms = max(checkout.created_at_ms, relay.clock.now_ms() - relay.retention.unkeyed_ms)
+    asked = OperationFilter(principal=request.principal, kind=_kind_of(call), order_id=checkout.order_id)
+    newest = await relay.journal.list(asked, before=None, limit=_BEFORE_MAX)
+    kept = [await _kept_call(relay, each) for each in newest if each.created_at_ms > after_ms]
+    return [each.authorization_token for each in kept if isinstance(each, Capture | Void)]
+
+
 async def _reported_token(relay: Relay, checkout: Checkout) -> str | None:
     """Returns the token of the authorization that the gateway reported for the checkout's order."""
     token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NotificationKind.AUTHORIZATION)
@@ -139,15 +155,18 @@ async def _earlier_of_key(relay: Relay, request: Request, checkout: Checkout) ->
     return earlier if earlier is not None and earlier.operation.order_id == checkout.order_id else None
 
 
-async def _kept_call(relay: Relay, earlier: ClaimedOperation) -> Effect | None:
+async def _kept_call(relay: Relay, operation: Operation) -> Effect | None:
     try:
-        return await relay.journal.call_of(earlier.operation.id)
+        return await relay.journal.call_of(operation.id)
     except CallCleared:
         return None
 
 
 def _may_be_equal(operation: Operation, request: Request, call: Capture | Void) -> bool:
     """Tells whether an operation without its call was asked for by an equal request, as far as its row says."""
-    kind = Kind.CAPTURE if isinstance(call, Capture) else Kind.VOID
-    asked = kind, request.account, call.amount_minor
+    asked = _kind_of(call), request.account, call.amount_minor
     return (operation.kind, operation.account, operation.amount_minor) == asked
+
+
+def _kind_of(call: Capture | Void) -> Kind:
+    return Kind.CAPTURE if isinstance(call, Capture) else Kind.VOID
