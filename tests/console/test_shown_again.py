@@ -84,7 +84,7 @@ async def test_money_keys_endpoints_and_people_ask_for_the_second_factor_again(c
         await ada.get("/console/account")
         await ada.post(address, reason=WHY, **fields)
         if ada.title == ASKED:
-            assert kept_in(ada) == {"token": ada.token, "again": "1", "reason": WHY, **fields}
+            assert kept_in(ada) == {"token": ada.token, "again": act, "reason": WHY, **fields}
             asking.add(act)
 
     assert asking == ASKING
@@ -97,9 +97,10 @@ async def test_what_was_typed_is_done_once_the_code_was_shown(counter: Counter) 
     address = await asked_to_refund(counter, ada, "250.00")
     await ada.post(address, reason=WHY)
     assert (ada.title, refunds(counter)) == (ASKED, [])
+    assert f'<strong>Refund</strong>. <a href="{address}">' in ada.text
     await ada.post(address, **kept_in(ada) | {"code": "000000"})
     assert (ada.title, refunds(counter)) == (ASKED, [])
-    assert "That was wrong" in ada.text
+    assert ("That was wrong" in ada.text, "<strong>Refund</strong>" in ada.text) == (True, True)
     await ada.post(address, **kept_in(ada) | {"code": await code_of(counter.desk, ADA)})
     assert "<strong>Done.</strong>" in ada.text
     assert [each.amount_minor for each in refunds(counter)] == [25_000]

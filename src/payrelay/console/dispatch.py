@@ -110,8 +110,8 @@ class Console:
 async def _handled(route: ConsoleRoute, asked: Asked) -> ConsoleAnswer:
     try:
         return await route.handler(asked)
-    except NotRecent:
-        return await ask_again(asked, _page_of(asked.request.path))
+    except NotRecent as error:
+        return await ask_again(asked, _page_of(asked.request.path), error.act)
     except Refusal as refusal:
         status = MEANINGS[refusal.code].http_status
         return _message(asked, status, "That was not done", f"{refusal.msg[:1].upper()}{refusal.msg[1:]}.")

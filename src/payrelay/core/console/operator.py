@@ -41,7 +41,11 @@ _email_match: Final = re.compile(r"[^@\s\x00-\x1f\x7f<>\"'`]{1,64}@[A-Za-z0-9.-]
 
 
 class NotRecent(Exception):
-    """The operator has to show the second factor again, and it is done then."""
+    """The operator has to show the second factor again, and ``act`` is done then."""
+
+    def __init__(self, act: Act) -> None:
+        super().__init__(act)
+        self.act = act
 
 
 class OperatorState(StrEnum):

@@ -159,12 +159,12 @@ def _most_left(payment: PaymentBalance) -> int | None:
         return 0
     if payment.left_minor is None or payment.paid_minor is None:
         return None
-    others = [each for each in payment.doubts if each.kind is DoubtKind.DIFFERENT_AMOUNTS]
-    if any(each.currency not in {None, payment.currency} for each in others):
+    # A refund is in the currency of its payment, whichever of the sources has that one right.
+    amounts = [each.amount_minor for each in payment.doubts if each.kind is DoubtKind.DIFFERENT_AMOUNTS]
+    if None in amounts:
         return None
-    paid_minor = max((each.amount_minor or 0 for each in others), default=0)
-    more_minor = max(paid_minor - payment.paid_minor, 0)
-    return payment.left_minor + more_minor
+    paid_minor = max([payment.paid_minor, *(each or 0 for each in amounts)])
+    return payment.left_minor + paid_minor - payment.paid_minor
 
 
 def _is_all_gone(payment: PaymentBalance) -> bool:

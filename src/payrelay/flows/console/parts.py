@@ -107,7 +107,7 @@ class Actor(msgspec.Struct, frozen=True):
         """Raises Refusal (forbidden) as ``require`` does, and NotRecent for what needs a second factor again."""
         self.require(act)
         if act in SHOWN_AGAIN and not self.is_recent(now_ms):
-            raise NotRecent
+            raise NotRecent(act)
 
     def is_recent(self, now_ms: int) -> bool:
         """Tells whether the actor has shown the second factor shortly before; a command needs none."""

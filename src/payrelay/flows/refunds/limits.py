@@ -18,6 +18,7 @@ import msgspec
 
 from payrelay.core.calls import PaymentsOfOrder, Refund
 from payrelay.core.orders.balance import balance_of
+from payrelay.core.orders.figures import Figure
 from payrelay.core.orders.refunding import (
     RefundPlan,
     plan_refund,
@@ -83,9 +84,10 @@ async def within_limits(
             raise Refusal(Code.IN_PROGRESS, OTHER_REFUND_SENTENCE, retry_after_s=AGAIN_AFTER_S)
 
     intent = with_amount(intent, call, plan)
-    if money.payment is not None and money.payment.currency is not None:
-        # Of sources that differ the same one holds as in the figures: in another currency the refund would be in none.
-        intent = msgspec.structs.replace(intent, currency=money.payment.currency)
+    currencies = {each.currency for each in (() if money.payment is None else money.payment.of(Figure.PAID))} - {None}
+    if currencies:
+        # Of sources that differ another one may hold tomorrow. A refund without a currency is in that of its payment.
+        intent = msgspec.structs.replace(intent, currency=currencies.pop() if len(currencies) == 1 else None)
     if insists is not None:
         # A copy that lags behind shows as received what was given back elsewhere. That proves no refund to be this one.
         seen = Evidence() if money.is_in_question else intent.evidence

@@ -90,7 +90,7 @@ class Confirmations:
         rows = self._rows.sieve().right(CONSOLE_CONFIRMATIONS, (yield Statement(statements.REFUNDED_SINCE, parameters)))
         others = [each for each in (struct_of(row, Confirmation) for row in rows) if each.id != changed.id]
         if sum(each.amount_minor or 0 for each in (changed, *others)) > small.limit_minor:
-            raise NotRecent
+            raise NotRecent(changed.act_name)
 
     def _put(self, query: Query, confirmation: Confirmation) -> Statement:
         values = _values(confirmation)

@@ -7,19 +7,22 @@ import msgspec
 from payrelay.console.pages.sign_in.password import SENTENCES, STATUSES, told_when
 from payrelay.console.web.asked import SIGN_IN, Asked
 from payrelay.console.web.rendering import PASSKEY_SCRIPT_PATH, redirect
+from payrelay.core.console.act_texts import ACT_TEXTS
 from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.core.console.roles import Act
 from payrelay.flows.console.passkeys import PasskeyAnswer, ask_to_show, confirm_passkey
 from payrelay.flows.console.sign_in import Failure, SignedIn, Visitor, confirm_code
 
 MARK: Final = "again"
-"""The field by which a form says that it brings the second factor along."""
+"""The field by which a form says that it brings the second factor along, and for which act."""
 _OWN: Final = frozenset({MARK, "token", "code", "answer"})
 
 
-async def ask_again(asked: Asked, way: str, failure: Failure | None = None) -> ConsoleAnswer:
+async def ask_again(asked: Asked, way: str, act: str, failure: Failure | None = None) -> ConsoleAnswer:
     """Asks for the second factor, by a form that sends everything else of this request once more.
 
-    ``way`` is the page where somebody begins anew who has to sign in for it.
+    ``way`` is the page where somebody begins anew who has to sign in for it. ``act`` is what is done then, as the form
+    has it; what is done is decided when it is done.
     """
     visitor = asked.visited
     asked_to_show = await ask_to_show(asked.parts, visitor, asked.party, asked.cookie)
@@ -35,6 +38,8 @@ async def ask_again(asked: Asked, way: str, failure: Failure | None = None) -> C
         takes_code=visitor.operator.has_totp,
         kept={name: text for name, text in asked.form.items() if name not in _OWN},
         next=way,
+        act=act,
+        act_name=_name_of(act),
     )
     return page if failure is None else told_when(page, failure)
 
@@ -55,4 +60,12 @@ async def shown_again(asked: Asked, way: str) -> Asked | ConsoleAnswer:
         return msgspec.structs.replace(asked, visitor=visitor, cookie=found.token.reveal())
     if found is Failure.COPIED:
         return asked.without_session(redirect(f"{SIGN_IN}?why={found}"))
-    return await ask_again(asked, way, found)
+    return await ask_again(asked, way, asked.form[MARK], found)
+
+
+def _name_of(act: str) -> str:
+    """Gives the name of an act that a form has; empty for what is none."""
+    if act not in set(Act):
+        return ""
+    text = ACT_TEXTS.get(Act(act))
+    return act.replace("_", " ").capitalize() if text is None else text.name
