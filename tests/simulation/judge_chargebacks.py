@@ -185,7 +185,10 @@ def _add(known: Known, principal: str, since_ms: int) -> None:
 
 
 def _was_in_time(run: Judged, posted: Posted, since_s: float, entry: LedgerEntry) -> bool:
-    """Tells whether its payment was known, shown and all calm for long enough while the notification waited."""
+    """Tells whether its payment was known, shown and all calm for long enough while the notification waited.
+
+    What was won meanwhile is shown no more.
+    """
     blind_from_s, blind_until_s = run.fate.blind_s
     until_s = posted.at_s + WAITS_FOR_S
     visible_at = run.gateway.world.state.payments[entry.payment_id or 0].visible_at
@@ -193,7 +196,12 @@ def _was_in_time(run: Judged, posted: Posted, since_s: float, entry: LedgerEntry
     from_s = max(posted.at_s, since_s, visible_s, run.fate.chaos_s)
     if blind_from_s < until_s:
         from_s = max(from_s, blind_until_s)
-    return from_s + LAST_TRIES_S < until_s
+    won = (
+        (back.at - STANDING_START).total_seconds() - run.fate.skew_s
+        for back in run.gateway.world.ledger.entries(after=entry.number)
+        if back.kind == "chargeback_reversal" and back.payment_id == entry.payment_id
+    )
+    return from_s + LAST_TRIES_S < min((until_s, *won))
 
 
 def _faults_of_operations(run: Judged) -> Iterator[str]:

@@ -15,6 +15,7 @@ from payrelay.core.events.destinations import (
     literal_of,
     may_reach,
     require_destination,
+    usual_spelling,
 )
 from payrelay.core.events.public_addresses import is_public
 
@@ -160,6 +161,21 @@ def test_what_is_no_good_address_is_refused_with_its_reason(url: str, words: str
 def test_a_public_address_over_https_is_taken(url: str) -> None:
     """The usual case."""
     require_destination(url, NOWHERE)
+
+
+def test_an_address_is_the_same_in_all_its_spellings() -> None:
+    """Else one receiver is registered twice, and gets each event twice."""
+    one = ["https://shop.example/", "HTTPS://Shop.Example", "https://shop.example:443", "https://SHOP.example:443/"]
+    others = [
+        "https://shop.example:8443/",
+        "https://shop.example/E",
+        "https://shop.example/e",
+        "https://shop.example/?",
+    ]
+    others += ["https://shop.example/?a=1", "http://shop.example/", "http://shop.example:443/"]
+
+    assert {usual_spelling(url) for url in one} == {"https://shop.example/"}
+    assert len({usual_spelling(url) for url in [*one, *others]}) == 1 + len(others) - 1  # a bare ? asks for nothing
 
 
 def test_the_operator_chooses_the_ports_of_public_addresses() -> None:

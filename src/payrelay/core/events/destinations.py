@@ -8,7 +8,7 @@ import ipaddress
 import re
 from collections.abc import Iterable
 from typing import Final, TypeAlias
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import msgspec
 
@@ -79,6 +79,13 @@ def require_destination(url: str, allowed: AllowedDestinations) -> None:
     if port not in allowed.ports and not is_allowed:
         ports = ", ".join(map(str, sorted(allowed.ports)))
         raise DestinationError(f"must have one of the ports that the operator allows: {ports}")
+
+
+def usual_spelling(url: str) -> str:
+    """Gives one text for all spellings of an address: in small letters, and without a port that is the usual one."""
+    parts = urlsplit(url)
+    netloc = parts.netloc.lower().removesuffix(f":{_USUAL_PORTS.get(parts.scheme)}")
+    return urlunsplit((parts.scheme, netloc, parts.path or "/", parts.query, ""))
 
 
 def may_reach(host: str, text: str, allowed: AllowedDestinations) -> bool:
