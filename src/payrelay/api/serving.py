@@ -152,7 +152,7 @@ async def serve(
     listener = listener or listener_on(host, port)
     server = _Server(app, listener)
     serving = asyncio.ensure_future(server.serve())
-    sockets = AcceptedSockets(listener.getsockname()[1])
+    sockets = AcceptedSockets(listener)
     limiting = asyncio.ensure_future(limit_connections(app.connections, sockets, note=app.lines.closed))
     try:
         # Connections that come before the server accepts them wait in the backlog.

@@ -122,7 +122,8 @@ class SlowSockets(AcceptedSockets):
     """So many sockets that a look at them takes a while."""
 
     def __init__(self) -> None:
-        super().__init__(0)
+        with socket.socket() as unbound:
+            super().__init__(unbound)
         self.looks = 0
 
     def states(self) -> list[SocketState]:

@@ -17,7 +17,7 @@ def test_the_locks_of_a_database_stay(tmp_path: Path) -> None:
     path = tmp_path / "payrelay.db"
     with path.open("w") as file, socket.create_server(("127.0.0.1", 0)) as listener:
         fcntl.lockf(file, fcntl.LOCK_EX)
-        AcceptedSockets(listener.getsockname()[1]).states()
+        AcceptedSockets(listener).states()
         assert is_locked(path)
 
 
@@ -28,9 +28,26 @@ def test_only_accepted_connections_are_found() -> None:
         socket.create_connection(listener.getsockname()) as caller,
         listener.accept()[0] as accepted,
     ):
-        sockets = AcceptedSockets(listener.getsockname()[1])
+        sockets = AcceptedSockets(listener)
         (state,) = sockets.states()
         assert (state.peer, state.is_new, state.waiting) == (accepted.getpeername(), True, 0)
         assert [again.is_new for again in sockets.states()] == [False]
         sockets.close(state.peer)
         assert caller.recv(1) == b""
+
+
+def test_a_port_of_another_host_is_another_door() -> None:
+    """Console and API may listen at one port of two hosts: what comes to one is none of the other's limits."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as here,
+        socket.create_server(("127.0.0.2", here.getsockname()[1])) as there,
+        socket.create_server(("", 0)) as anywhere,
+    ):
+        callers = [socket.create_connection(each.getsockname()) for each in (here, there, there)]
+        callers.append(socket.create_connection(("127.0.0.3", anywhere.getsockname()[1])))
+        accepted = [here.accept()[0], there.accept()[0], there.accept()[0], anywhere.accept()[0]]
+        found = [len(AcceptedSockets(each).states()) for each in (here, there, anywhere)]
+        for each in (*callers, *accepted):
+            each.close()
+
+    assert found == [1, 2, 1]

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 from payrelay.api.connections.connection import Peer
 
+_ANY_HOST: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104, nothing listens here
 _FILES: Final = "/proc/self/fd"
 _TAKEN_AT: Final = 120
 """Where ``tcpi_bytes_acked`` stands in Linux's ``struct tcp_info``, an unsigned number of 8 bytes."""
@@ -57,10 +58,14 @@ class _Known(NamedTuple):
 
 
 class AcceptedSockets:
-    """The accepted connections of a port."""
+    """The connections that a socket which listens has accepted: those to its host and port, or to its port of any host.
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    Another socket of this process may listen at the same port of another host.
+    """
+
+    def __init__(self, listener: socket.socket) -> None:
+        host, self._port = listener.getsockname()[:2]
+        self._host = None if host in _ANY_HOST else host
         self._known: dict[int, _Known] = {}
         self._numbers: dict[Peer, int] = {}
 
@@ -100,10 +105,10 @@ class AcceptedSockets:
         """Gives the other end of an accepted connection; None for every other open file. Raises OSError."""
         try:
             with _copy_of(number) as copy:
-                is_ours = copy.family in {socket.AF_INET, socket.AF_INET6} and copy.getsockname()[1] == self._port
-                if not is_ours:
+                if copy.family not in {socket.AF_INET, socket.AF_INET6}:
                     return None
-                return _other_end(copy)
+                host, port = copy.getsockname()[:2]
+                return _other_end(copy) if port == self._port and self._host in {None, host} else None
         except OSError as error:
             if error.errno in {errno.ENOTSOCK, errno.ENOTCONN}:  # no socket, or one that listens
                 return None
