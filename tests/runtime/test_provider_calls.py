@@ -1,8 +1,10 @@
 """What a sign-in provider may answer, at a real address: right, wrong, late, too much, and not at all."""
 
+import time
 from collections.abc import AsyncIterator, Iterator
 from urllib.parse import parse_qsl, urlsplit
 
+import msgspec
 import pytest
 import structlog
 from joserfc.jwk import ECKey
@@ -36,11 +38,14 @@ class Line:
         log = structlog.wrap_logger(None, processors=[self.log])
         self.asked = SignInProvider(rules, Secret(secret), "https://console.example/back", self.clock, log)
 
+    async def code(self) -> str:
+        """Has a code made."""
+        address = authorization_address(await self.asked.metadata(), self.asked.rules, self.asked.way_back, KEYS)
+        return dict(parse_qsl(urlsplit(self.provider.approved(dict(parse_qsl(urlsplit(address).query)))).query))["code"]
+
     async def claims(self) -> dict[str, object]:
         """Has a code made, and exchanges it."""
-        address = authorization_address(await self.asked.metadata(), self.asked.rules, self.asked.way_back, KEYS)
-        code = dict(parse_qsl(urlsplit(self.provider.approved(dict(parse_qsl(urlsplit(address).query)))).query))["code"]
-        return await self.asked.claims(code, KEYS.code_verifier)
+        return await self.asked.claims(await self.code(), KEYS.code_verifier)
 
     def pass_s(self, seconds: float) -> None:
         """Has time pass."""
@@ -107,6 +112,20 @@ async def test_an_answer_that_cannot_be_believed_names_nobody(
     with pytest.raises(ProviderRefused):
         await line.claims()
     assert line.reasons == [reason]
+
+
+async def test_an_operator_of_the_service_reads_why_nobody_was_signed_in(line: Line) -> None:
+    """A provider that leaves a claim out keeps everybody out, and its page says nothing of it."""
+    line.clock.passed_ms += round(time.time() * 1000) - line.clock.now_ms()
+    line.asked.rules = msgspec.structs.replace(line.asked.rules, second_factors=frozenset({"otp"}))
+    line.provider.changes = {"amr": ["otp"], "auth_time": int(time.time()) - 3_600}
+    with pytest.raises(ProviderRefused):
+        await line.asked.person(await line.code(), KEYS)
+    line.provider.changes = {"amr": ["otp"]}
+    person = await line.asked.person(await line.code(), KEYS)
+
+    assert (person.email, person.has_second_factor) == ("ada@shop.example", True)
+    assert line.reasons == ["the second factor was shown some time ago, though it was to be asked for now"]
 
 
 async def test_a_token_that_another_has_signed_names_nobody(line: Line) -> None:

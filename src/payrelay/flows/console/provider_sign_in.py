@@ -21,11 +21,9 @@ from payrelay.core.console.operator import (
 )
 from payrelay.core.console.roles import Act
 from payrelay.core.console.sign_in.provider import (
-    ProviderAnswerError,
     ProviderPerson,
     TryKeys,
     authorization_address,
-    person_of,
 )
 from payrelay.core.console.sign_in.tries import of_address
 from payrelay.core.secret import Secret
@@ -117,11 +115,10 @@ async def _person(parts: ConsoleParts, brought: BroughtBack, keys: TryKeys) -> P
         is_needed = metadata.authorization_response_iss_parameter_supported
         if (brought.issuer or is_needed) and brought.issuer != provider.rules.issuer:
             return Failure.PROVIDER_REFUSED
-        claims = await provider.claims(brought.code, keys.code_verifier)
-        return person_of(claims, provider.rules, keys.nonce, parts.clock.now_ms())
+        return await provider.person(brought.code, keys)
     except ProviderDown:
         return Failure.PROVIDER_DOWN
-    except (ProviderRefused, ProviderAnswerError):
+    except ProviderRefused:
         return Failure.PROVIDER_REFUSED
 
 

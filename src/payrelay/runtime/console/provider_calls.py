@@ -23,9 +23,12 @@ from payrelay.core.console.sign_in.provider import (
     DISCOVERY_PATH,
     ProviderAnswerError,
     ProviderMetadata,
+    ProviderPerson,
     ProviderRules,
+    TryKeys,
     callable_by,
     metadata_of,
+    person_of,
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Refusal
@@ -88,6 +91,14 @@ class SignInProvider:
             except (FetchError, ProviderAnswerError) as error:
                 self._log.warning("sign_in_provider_failed", reason=str(error))
             return self._known()
+
+    async def person(self, code: str, keys: TryKeys) -> ProviderPerson:
+        """Exchanges a code for the person whom the provider names by it. Raises ProviderDown, ProviderRefused."""
+        claims = await self.claims(code, keys.code_verifier)
+        try:
+            return person_of(claims, self.rules, keys.nonce, self._clock.now_ms())
+        except ProviderAnswerError as error:
+            raise self._refused(str(error)) from None
 
     async def claims(self, code: str, code_verifier: Secret) -> dict[str, object]:
         """Exchanges a code for an id token, and gives its claims; the provider has signed them.
