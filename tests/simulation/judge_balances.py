@@ -575,6 +575,14 @@ def _is_lie(known: Known, doubt: Doubt) -> bool:
     return known.is_lied_about(doubt.payment_id) or bool(known.run.gateway.lied_at_s)
 
 
+def _is_of_another_order(known: Known, doubt: Doubt) -> bool:
+    """Where one order's form was edited into another's, what was held for the one is captured for the other."""
+    money = known.money.get(doubt.payment_id or "")
+    made = [each.operation for each in known.books.values() if each.operation.payment_id == doubt.payment_id]
+    orders = {each.order_id for each in made} - {None, None if money is None else money.entry.order_id}
+    return (money is not None and bool(orders)) or _is_lie(known, doubt)
+
+
 def _is_part(known: Known, doubt: Doubt) -> bool:
     money = known.money.get(doubt.payment_id or "")
     return money is not None and known.counted_refunds(money, money.refunds + money.failed_refunds) > 0
@@ -648,7 +656,7 @@ EXPLAINED: Final[dict[DoubtKind, Callable[[Known, Doubt], bool]]] = {
     DoubtKind.UNNUMBERED_LEFT_OUT: _is_unnumbered,
     DoubtKind.DIFFERENT_AMOUNTS: _is_lie,
     DoubtKind.OTHER_CURRENCY: _is_lie,
-    DoubtKind.OTHER_ORDER: _is_lie,
+    DoubtKind.OTHER_ORDER: _is_of_another_order,
     DoubtKind.PARTS_NOT_SHOWN: _is_part,
     DoubtKind.REFUND_NOT_MADE_HERE: _is_made_elsewhere,
     DoubtKind.REFUND_NOT_SHOWN: _is_refund_unshown,

@@ -139,10 +139,12 @@ def _faults_of_silence(run: Judged, kept: dict[str, Kept], news: list[Posted]) -
     """
     is_shown = run.fate.switches.chargeback_record == SHOWN
     inbox = {digest: why if state == "applied" else state for digest, state, why in run.auditor.execute(_INBOX)}
-    taken, known = taken_back_by_banks(run.gateway), _known(run)
+    taken, known, heard = taken_back_by_banks(run.gateway), _known(run), set[bytes]()
     for each in news:
-        if each.origin != "gateway" or each.http_status != 200:
+        # A copy of what was heard before waits no longer than the first.
+        if each.origin != "gateway" or each.http_status != 200 or each.body in heard:
             continue
+        heard.add(each.body)
         payment_id = each.fields["payment_id"]
         its, owner = kept.get(payment_id), known.get(payment_id)
         if owner is None or not _was_in_time(run, each, owner.since_s, taken[int(payment_id)]):

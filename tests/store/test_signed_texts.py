@@ -294,6 +294,16 @@ async def test_what_has_no_text_counts_with_every_amount_that_it_may_have(
     ]
 
 
+async def test_a_page_that_was_withdrawn_has_given_out_no_form(database: Database, signed_texts: SignedTexts) -> None:
+    """Nobody was told of it, so nobody paid by it. One whose time was over may still be paid."""
+    amount = {"amount_minor": TEXT.amount_minor, "first_minor": TEXT.amount_minor}
+    expired = msgspec.structs.replace(CHECKOUT, state=CheckoutState.EXPIRED, guard=None, **amount)
+    at_its_end = msgspec.structs.replace(expired, id="chk_2", updated_at_ms=expired.expires_at_ms)
+    await add(database, msgspec.structs.replace(expired, updated_at_ms=expired.expires_at_ms - 1), at_its_end)
+
+    assert await signed_texts.holders(MERCHANT, [TEXT]) == [form(at_its_end)]
+
+
 APPROVAL: Final = msgspec.structs.replace(
     CHECKOUT, kind=CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None, order_id="A125"
 )

@@ -99,10 +99,11 @@ class SignedTexts:
                 if counts or call.is_wrong:
                     found[call.id] = call.holder(HolderKind.CALL, is_exact=True)
             rows = yield Statement(statements.CHECKOUTS_LIKE, parameters)
-            for packed, is_exact in rows:
+            for packed, is_exact, counts in rows:
                 form = self._checked(packed, wrong)
                 is_fixed = form.row.value("kind") != _PLANS and bool(is_exact)
-                if is_fixed or form.is_wrong or not (yield from self._is_listed(form.id, wrong)):
+                may_be_out = is_fixed or not (yield from self._is_listed(form.id, wrong))
+                if form.is_wrong or (counts and may_be_out):
                     found[form.id] = form.holder(HolderKind.FORM, is_exact=bool(is_exact))
             of_order = SignedText(order_id=reading.order_id, amount_minor=None, currency=reading.currency)
             rows = yield Statement(statements.TEXT_HOLDERS, (merchant, self.digest_of(merchant, of_order)))

@@ -52,12 +52,14 @@ index would not serve."""
 
 CHECKOUTS_LIKE: Final = query(
     f"""
-    SELECT {_CHECKOUT}, CASE WHEN amount_minor = $3 OR first_minor = $3 THEN 1 ELSE 0 END
+    SELECT {_CHECKOUT}, CASE WHEN amount_minor = $3 OR first_minor = $3 THEN 1 ELSE 0 END,
+           CASE WHEN state = 'expired' AND updated_at_ms < expires_at_ms THEN 0 ELSE 1 END
     FROM checkouts
     WHERE merchant = $1 AND order_id = $2 AND currency = $4
       AND (kind = 'recurring' OR amount_minor IS NULL OR amount_minor = $3)""",
 )
-"""Finds the checkouts of an order whose forms may have an amount, and whether they name it."""
+"""Finds the checkouts of an order whose forms may have an amount, whether they name it, and whether they count. One
+that expired before its time was withdrawn before anybody was told of it: no form of it has left."""
 
 CALLS_LIKE: Final = query(
     f"""
