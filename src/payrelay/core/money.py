@@ -23,10 +23,16 @@ _HUNDREDTH: Final = Decimal("0.01")
 _EXACT: Final = Context(prec=28)
 """Has room for twice the digits of the largest amount; the thread's own context may have less."""
 _is_typed: Final = re.compile(r"(?:[0-9]{1,15}|[1-9][0-9]{0,2}(?:,[0-9]{3}){1,4})(?:\.[0-9]{1,2})?").fullmatch
+_CURRENCY_LETTERS: Final = 3
 
 
 class AmountError(ValueError):
     """The number can't be an amount; the text says why and fits behind the field's name."""
+
+
+def is_currency(text: str) -> bool:
+    """Tells whether a text is three capital letters, as currencies are."""
+    return len(text) == _CURRENCY_LETTERS and text.isascii() and text.isalpha() and text.isupper()
 
 
 def minor_units(amount: Decimal | int) -> int:

@@ -1,14 +1,13 @@
 """The settings of the console."""
 
 import ipaddress
-import re
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 
 from payrelay.core.console.roles import TO_CONFIRM, Act
-from payrelay.core.money import AmountError, typed_minor
+from payrelay.core.money import AmountError, is_currency, typed_minor
 from payrelay.core.secret import Secret, secret_of
 from payrelay.settings import parse
 
@@ -30,7 +29,7 @@ def amounts_by_currency(value: object) -> dict[str, int]:
     amounts: dict[str, int] = {}
     for text in texts if isinstance(texts, list | tuple) else ("",):
         currency, _, amount = str(text).partition(" ")
-        if re.fullmatch("[A-Z]{3}", currency) is None or currency in amounts:
+        if not is_currency(currency) or currency in amounts:
             raise ValueError("must be amounts such as LKR 50000, USD 200, each with its currency, separated by commas")
         try:
             amounts[currency] = typed_minor(amount)

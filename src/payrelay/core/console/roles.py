@@ -8,6 +8,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from payrelay.errors import Code, Refusal
+
 
 class Role(StrEnum):
     """What an operator is there for; each role may do what the one before may."""
@@ -158,6 +160,13 @@ SEES: Final[Mapping[Role, frozenset[Field]]] = MappingProxyType(
 def may(role: Role, act: Act) -> bool:
     """Tells whether a role may do something."""
     return act in MAY[role]
+
+
+def require_may(role: Role, *acts: Act) -> None:
+    """Raises Refusal (forbidden) that names the first of some acts that a role may not do."""
+    lacking = next((act for act in acts if not may(role, act)), None)
+    if lacking is not None:
+        raise Refusal(Code.FORBIDDEN, f"the role {role} may not do this: {lacking}")
 
 
 def sees(role: Role, field: Field) -> bool:

@@ -9,9 +9,9 @@ from typing import Final
 from payrelay.core.customers.customer import CARD_EXPIRY_WORDS, CARD_FACT_LENGTH_MAX, month_and_year
 from payrelay.core.imports.items import ItemRefusedError
 from payrelay.core.imports.laravel_secrets import AppKeys
-from payrelay.core.money import AmountError, typed_minor
+from payrelay.core.money import AmountError, is_currency, typed_minor
 from payrelay.core.payments.payment import payment_number
-from payrelay.core.reconciliation.table_text import is_currency, moment_in
+from payrelay.core.reconciliation.table_text import moment_in
 
 TEXT_MAX: Final = 255
 """Characters of an id or a name, as in the API."""

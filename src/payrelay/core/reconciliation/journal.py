@@ -19,10 +19,9 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.money import decimal_text
+from payrelay.core.money import decimal_text, is_currency
 from payrelay.core.reconciliation.days import DayReport, Sum
 from payrelay.core.reconciliation.entries import Movement
-from payrelay.core.reconciliation.table_text import is_currency
 from payrelay.core.reconciliation.verdicts import BooksFinding, BooksVerdict
 
 COLUMNS: Final = (

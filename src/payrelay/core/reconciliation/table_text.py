@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 ROW_LINES_MAX = 1_000
 """Lines of one row, whose texts in quotes may have several: a file of quotes must not fill the memory."""
-_CURRENCY_LETTERS = 3
 TIME_MARKS = ("%H", "%I", "%c", "%X")
 """What names an hour in a form of dates."""
 _SOME_TIME = datetime(2026, 11, 22, 21, 43, tzinfo=UTC)
@@ -56,11 +55,6 @@ def folded(text: str) -> str:
         text = unicodedata.normalize("NFKC", text)
     text = text.casefold()
     return " ".join((text if text.isascii() else unicodedata.normalize("NFKC", text)).split())
-
-
-def is_currency(text: str) -> bool:
-    """Tells whether a text is three capital letters, as currencies are."""
-    return len(text) == _CURRENCY_LETTERS and text.isascii() and text.isalpha() and text.isupper()
 
 
 def is_timezone(name: str) -> bool:

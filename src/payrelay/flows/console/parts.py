@@ -22,9 +22,8 @@ from payrelay.core.console.operator import (
     Stage,
     token_hash,
 )
-from payrelay.core.console.roles import SHOWN_AGAIN, Act, Field, may, sees
+from payrelay.core.console.roles import SHOWN_AGAIN, Act, Field, require_may, sees
 from payrelay.core.secret import Secret
-from payrelay.errors import Code, Refusal
 from payrelay.runtime.console.passwords import Passwords
 from payrelay.runtime.console.provider_calls import SignInProvider
 from payrelay.runtime.ids import new_id
@@ -92,8 +91,8 @@ class Actor(msgspec.Struct, frozen=True):
         It keeps pages from showing what nobody may do. What an act changes is decided in its unit of work, where the
         store reads session and role again.
         """
-        if self.operator is not None and not may(self.operator.role, act):
-            raise Refusal(Code.FORBIDDEN, f"the role {self.operator.role} may not do this: {act}")
+        if self.operator is not None:
+            require_may(self.operator.role, act)
 
     def sees(self, field: Field) -> bool:
         """Tells whether the actor is shown something; a command shows everything."""

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.console.operator import ConsoleSession, NewAct, Operator, OperatorAct, is_live
-from payrelay.core.console.roles import Act, may
+from payrelay.core.console.roles import Act, require_may
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.store.digests.rows import CONSOLE_SESSIONS, OPERATORS, RowKey, RowSieve
@@ -111,9 +111,7 @@ class OperatorActs:
         session = struct_of(rows[0], ConsoleSession) if rows else None
         if operator is None or session is None or not is_live(session, operator, new.at_ms):
             raise Refusal(Code.FORBIDDEN, SESSION_OVER)
-        lacking = next((act for act in acts if not may(operator.role, act)), None)
-        if lacking is not None:
-            raise Refusal(Code.FORBIDDEN, f"the role {operator.role} may not do this: {lacking}")
+        require_may(operator.role, *acts)
 
     def _line(self, new: NewAct, seen: int) -> Unit[OperatorAct | None]:
         if (yield from self.unseen(new.subject, seen)):

@@ -13,9 +13,9 @@ from typing import Annotated, Final
 
 import msgspec
 
-from payrelay.core.money import MINOR_PER_UNIT
+from payrelay.core.money import MINOR_PER_UNIT, is_currency
 from payrelay.core.reconciliation.entries import LineState, Movement
-from payrelay.core.reconciliation.table_text import folded, is_currency, is_date_format, is_timezone
+from payrelay.core.reconciliation.table_text import folded, is_date_format, is_timezone
 
 _PERCENT: Final = 100
 _FIXED_MAX: Final = 1_000_000

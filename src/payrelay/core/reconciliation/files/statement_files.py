@@ -19,13 +19,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from payrelay.core.money import AmountError
+from payrelay.core.money import AmountError, is_currency
 from payrelay.core.payments.payment import payment_number
 from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine, Zone
 from payrelay.core.reconciliation.files.amounts import AmountReader, is_negative
 from payrelay.core.reconciliation.files.profiles import NEEDED, Profile
 from payrelay.core.reconciliation.files.summary import PassedOver, Read, RefusedLine, TotalLine
-from payrelay.core.reconciliation.table_text import TIME_MARKS, TableError, folded, is_currency, moment_in, rows_of
+from payrelay.core.reconciliation.table_text import TIME_MARKS, TableError, folded, moment_in, rows_of
 
 LENGTH_MAX: Final = 250
 """Characters of an id, or of a word for a state or a kind of line, in a statement."""
