@@ -111,6 +111,7 @@ class LoggedAddress(ServedAddress):
             await self._stream(visit, send, answer)
             return 0
         try:
+            await self.connections.room(visit.connection, len(answer.body))
             await send_answer(send, visit, answer)
         finally:
             self.lines.answered(visit, answer, perf_counter() - started_s)

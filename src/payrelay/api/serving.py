@@ -159,7 +159,7 @@ async def serve(
         if on_started is not None:
             address = listener.getsockname()
             on_started(address[0], address[1])
-        await _until_stopped(serving, stop)
+        await until_stopped(serving, limiting, stop)
     finally:
         listener.close()
         app.answer_held_responses()
@@ -169,13 +169,16 @@ async def serve(
     return has_finished
 
 
-async def _until_stopped(serving: asyncio.Future[None], stop: asyncio.Event) -> None:
-    """Waits for the stop; raises what ended the server, or RuntimeError, where it ended first."""
+async def until_stopped(serving: asyncio.Future[None], limiting: asyncio.Future[None], stop: asyncio.Event) -> None:
+    """Waits for the stop; raises what ended the server or its limits, or RuntimeError, where one ended first."""
     stopping = asyncio.ensure_future(stop.wait())
     try:
-        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((serving, limiting, stopping), return_when=asyncio.FIRST_COMPLETED)
     finally:
         stopping.cancel()
+    if limiting.done():
+        limiting.result()
+        raise RuntimeError("nobody limits the connections any more")
     if serving.done():
         serving.result()
         raise RuntimeError("the HTTP server ended by itself")

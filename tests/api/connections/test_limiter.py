@@ -7,6 +7,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+import pytest
 from tests.api.fakes import KEY, MovableClock
 from tests.api.test_serving import served
 
@@ -15,6 +16,7 @@ from payrelay.api.connections.limits import ConnectionLimits
 from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.connections.sockets import AcceptedSockets, SocketState
 from payrelay.api.context import ApiContext
+from payrelay.api.serving import until_stopped
 
 LIMITS = ConnectionLimits(address_connections_max=4, principal_connections_max=4, address_unread_max=100_000)
 HALF = b"GET /health/live HT"
@@ -133,6 +135,24 @@ class SlowSockets(AcceptedSockets):
         while perf_counter() < end_s:
             pass
         return []
+
+
+class BrokenSockets(SlowSockets):
+    """Sockets that a kernel shows otherwise than Linux."""
+
+    def states(self) -> list[SocketState]:
+        """Fails as a program with a mistake does."""
+        raise ValueError("not as expected")
+
+
+async def test_a_service_whose_connections_nobody_limits_any_more_ends() -> None:
+    """It would go on without any limit, and nothing would tell so; whoever runs it starts it anew."""
+    connections = OpenConnections(LIMITS, MovableClock(), lambda _: False)
+    serving, stop = asyncio.get_running_loop().create_future(), asyncio.Event()
+    limiting = asyncio.ensure_future(limit_connections(connections, BrokenSockets(), note=lambda *_: None))
+    async with asyncio.timeout(WITHIN_S):
+        with pytest.raises(ValueError, match="not as expected"):
+            await until_stopped(serving, limiting, stop)
 
 
 async def test_looks_at_very_many_connections_leave_the_time_to_requests() -> None:

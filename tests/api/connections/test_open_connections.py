@@ -1,3 +1,4 @@
+import asyncio
 from collections import Counter
 
 import msgspec
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.api.fakes import MovableClock
 
-from payrelay.api.connections.connection import Peer, owner_at
+from payrelay.api.connections.connection import Connection, Peer, owner_at
 from payrelay.api.connections.limits import ClosingReason, ConnectionLimits
 from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.connections.shares import Share, shares_of
@@ -127,6 +128,38 @@ def test_half_a_request_behind_a_proxy_counts_for_its_caller(connections: OpenCo
         connections.begin((PROXY, port), client)
 
     assert [each.connection for each in connections.look(seen(*((PROXY, port) for port in (1, 2, 3))))] == [older]
+
+
+async def test_strangers_get_no_more_between_two_looks_than_they_may_leave_unread() -> None:
+    """A burst of seven thousand large answers took 3 GB before anybody looked; who shows a credential isn't held up."""
+    limits = ConnectionLimits(address_unread_max=200_000, strangers_unread_max=300_000)
+    connections = OpenConnections(limits, MovableClock(), lambda _: False)
+    there = ("192.0.2.7", 5001)
+    shop, here, other = (connections.begin(peer, peer[0]) for peer in (("192.0.2.9", 1), HERE, there))
+    connections.admit(shop, SHOP)
+
+    async def sent(connection: Connection, size: int) -> int:
+        await connections.room(connection, size)
+        return size
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(9):
+            group.create_task(sent(shop, 100_000))
+    asked = [asyncio.create_task(sent(each, 100_000)) for each in (here, here, here, other, other)]
+    small = asyncio.create_task(sent(here, 1_000))
+    for expected in ([True, True, False, True, False], [True] * 5):
+        await asyncio.wait(asked, timeout=0)
+        await asyncio.sleep(0)
+        assert ([each.done() for each in asked], small.done()) == (expected, True)
+        assert connections.is_crowded.is_set() is not all(expected)
+        connections.look(seen(HERE, there))
+
+
+async def test_one_answer_that_is_larger_than_all_of_it_is_sent() -> None:
+    """Else whoever sets a small limit gets no description of the API at all."""
+    limits = ConnectionLimits(address_unread_max=1_000, strangers_unread_max=1_000)
+    connections = OpenConnections(limits, MovableClock(), lambda _: False)
+    await connections.room(connections.begin(HERE, HERE[0]), 100_000)
 
 
 def test_what_is_closed_is_closed_once(connections: OpenConnections) -> None:

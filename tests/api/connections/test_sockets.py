@@ -51,3 +51,26 @@ def test_a_port_of_another_host_is_another_door() -> None:
             each.close()
 
     assert found == [1, 2, 1]
+
+
+def test_two_connections_of_one_source_port_are_one() -> None:
+    """The server tells them apart by nothing: whoever opens pairs would have two places, and be counted once."""
+    with socket.create_server(("", 0)) as listener, socket.socket() as first, socket.socket() as second:
+        port = listener.getsockname()[1]
+        for each in (first, second):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sockets = AcceptedSockets(listener)
+        first.bind(("127.0.0.9", 0))
+        first.connect(("127.0.0.1", port))
+        with listener.accept()[0] as stays:
+            assert [state.peer for state in sockets.states()] == [stays.getpeername()]
+            second.bind(first.getsockname())
+            second.connect(("127.0.0.2", port))
+            with listener.accept()[0]:
+                for _ in range(3):
+                    assert [state.peer for state in sockets.states()] == [stays.getpeername()]
+                    assert sockets.close_twins() == [stays.getpeername()]
+                assert second.recv(1) == b""
+            stays.send(b"x")
+            assert first.recv(1) == b"x"
+            assert ([state.is_new for state in sockets.states()], sockets.close_twins()) == ([False], [])

@@ -35,3 +35,36 @@ async def test_the_store_is_asked_in_parallel(context: ApiContext, clock: Movabl
 
     assert b'payrelay_operations_open{state="unknown"} 0.0' in text
     assert b"payrelay_store_up 1.0" in text
+
+
+class Counted(Keyring):
+    """A store that tells how often it was read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+
+    async def open_operations(self) -> dict[State, OpenCount]:
+        """Counts, and gives others the time to come."""
+        self.reads += 1
+        await asyncio.sleep(0)
+        return await super().open_operations()
+
+
+async def test_whoever_asks_while_a_text_is_made_gets_that_one(context: ApiContext, clock: MovableClock) -> None:
+    """Sixty scrapes a second from one address made payments wait for a second: each read the store anew."""
+    store = Counted()
+    exposition = Exposition(Metrics(), store, context.relay, sources_of(heartbeat_of(clock, store)))
+    texts = await asyncio.gather(*(exposition.text() for _ in range(50)))
+
+    assert (len(set(texts)), store.reads) == (1, 1)
+
+
+async def test_a_scraper_that_goes_away_ends_no_other_s_text(context: ApiContext, clock: MovableClock) -> None:
+    """The one who asked first may be cancelled: those who wait for the same text get it."""
+    exposition = Exposition(Metrics(), Counted(), context.relay, sources_of(heartbeat_of(clock, Counted())))
+    first, second = (asyncio.ensure_future(exposition.text()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+
+    assert b"payrelay_store_up" in await second

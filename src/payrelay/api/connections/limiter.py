@@ -51,5 +51,7 @@ def _close_some(connections: OpenConnections, sockets: AcceptedSockets, note: No
     for connection, reason in connections.look(sockets.states()):
         sockets.close(connection.peer)
         closed[reason, connection.owner.name if connection.owner else connection.peer[0]] += 1
+    for address, _ in sockets.close_twins():
+        closed[ClosingReason.TOO_MANY_OF_ADDRESS, address] += 1
     for (reason, owner), count in closed.items():
         note(reason, owner, count)

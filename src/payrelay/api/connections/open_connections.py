@@ -21,6 +21,8 @@ from payrelay.clock import Clock
 from payrelay.errors import Code, Refusal
 
 CLOSE: Final = (("Connection", "close"),)
+LARGE_BYTES: Final = 65_536
+"""Only what describes the API has so many bytes, of all that a stranger may get."""
 RETRY_AFTER_S: Final = 1
 """When a principal with too many requests should try again; when one of them ends is unknown."""
 
@@ -45,6 +47,9 @@ class OpenConnections:
         self._answered: Counter[ConnectionOwner] = Counter()
         """Bytes of answers since the last look, most of which are usually read at once."""
         self._answered_strangers = 0
+        self._large: Counter[ConnectionOwner] = Counter()
+        """Bytes of large answers to strangers since the last look."""
+        self._next_look = asyncio.Event()
         self._looked_s = 0.0
 
     def beside(self, places: int, is_proxy: Callable[[str], bool]) -> "OpenConnections":
@@ -100,6 +105,21 @@ class OpenConnections:
             if is_much_of_strangers or self._answered[owner] > self.limits.unread_of(owner):
                 self.is_crowded.set()
 
+    async def room(self, connection: Connection, size: int) -> None:
+        """Waits until an answer of so many bytes may be sent, and counts it then.
+
+        What strangers leave unread shows at the next look alone. Until then they get as much as they may leave, or one
+        answer.
+        """
+        owner = connection.owner
+        if size < LARGE_BYTES or owner is None or owner.is_principal:
+            return
+        own_max, all_max = self.limits.address_unread_max, self.limits.strangers_unread_max
+        while _is_too_much(self._large[owner], size, own_max) or _is_too_much(self._large.total(), size, all_max):
+            self.is_crowded.set()
+            await self._next_look.wait()
+        self._large[owner] += size
+
     def look(self, states: Iterable[SocketState]) -> list[Closing]:
         """Compares what is known with the open sockets, and gives the connections that are to be closed now.
 
@@ -120,6 +140,9 @@ class OpenConnections:
         self._looked_s = now_s
         self._answered.clear()
         self._answered_strangers = 0
+        self._large.clear()
+        self._next_look.set()
+        self._next_look = asyncio.Event()
         self.is_crowded.clear()
         found = closings((each for each in present.values() if not each.is_closing), self.limits, now_s)
         for connection, _ in found:
@@ -135,3 +158,7 @@ class OpenConnections:
     def _new(self, peer: Peer, now_s: float) -> Connection:
         is_shared = self._is_proxy(peer[0])
         return Connection(peer, None if is_shared else owner_at(peer[0]), now_s, is_shared=is_shared)
+
+
+def _is_too_much(sent: int, size: int, most: int) -> bool:
+    return sent > 0 and sent + size > most

@@ -60,7 +60,9 @@ class _Known(NamedTuple):
 class AcceptedSockets:
     """The connections that a socket which listens has accepted: those to its host and port, or to its port of any host.
 
-    Another socket of this process may listen at the same port of another host.
+    Another socket of this process may listen at the same port of another host. One that listens at several hosts may be
+    reached at two of them from one address and port. The server tells requests on those two apart by nothing: the one
+    that was there first stays, and the other is a twin.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -68,11 +70,15 @@ class AcceptedSockets:
         self._host = None if host in _ANY_HOST else host
         self._known: dict[int, _Known] = {}
         self._numbers: dict[Peer, int] = {}
+        self._twins: list[tuple[int, Peer]] = []
 
     def states(self) -> list[SocketState]:
-        """Gives the state of each accepted connection that is open now; raises OSError where no file can be opened."""
+        """Gives the state of each accepted connection that is open now, but of twins.
+
+        Raises OSError where no file can be opened.
+        """
         known: dict[int, _Known] = {}
-        found: list[SocketState] = []
+        found: dict[int, SocketState] = {}
         for name in os.listdir(_FILES):  # noqa: PTH208 - a path for each of some thousand files takes longer than all else
             number = int(name)
             before = self._known.get(number)
@@ -84,20 +90,33 @@ class AcceptedSockets:
                     before = _Known(status.st_ino, self._peer(number) if is_socket else None)
                 known[number] = before
                 if before.peer is not None:
-                    found.append(_state(number, before.peer, is_new=is_new))
+                    found[number] = _state(number, before.peer, is_new=is_new)
             except OSError:  # closed meanwhile
                 continue
         self._known = known
-        self._numbers = {each.peer: number for number, each in known.items() if each.peer is not None}
-        return found
+        # Of one peer's the one comes last that stayed at the last look, and it stays.
+        first = self._numbers
+        by_age = sorted(found.items(), key=lambda item: (not item[1].is_new, item[0] == first.get(item[1].peer)))
+        self._numbers = {state.peer: number for number, state in by_age}
+        stay = set(self._numbers.values())
+        self._twins = [(number, state.peer) for number, state in found.items() if number not in stay]
+        return [state for number, state in found.items() if number in stay]
 
     def close(self, peer: Peer) -> None:
         """Ends a connection, and has the kernel drop what was not read; nothing where it has gone already."""
         number = self._numbers.get(peer)
-        if number is None:
-            return
+        if number is not None:
+            self._drop(number)
+
+    def close_twins(self) -> list[Peer]:
+        """Ends the twins of the last look, and gives their peers."""
+        for number, _ in self._twins:
+            self._drop(number)
+        return [peer for _, peer in self._twins]
+
+    def _drop(self, number: int) -> None:
         with suppress(OSError), _copy_of(number) as copy:
-            if _other_end(copy) == peer:
+            if os.fstat(copy.fileno()).st_ino == self._known[number].inode:
                 copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DROP_UNSENT)
                 copy.shutdown(socket.SHUT_RDWR)
 
@@ -122,7 +141,8 @@ def _state(number: int, peer: Peer, *, is_new: bool) -> SocketState:
     if queued > 0:
         with _copy_of(number) as copy:
             info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
-        (taken,) = struct.unpack_from("=Q", info, _TAKEN_AT)
+        # Where a kernel tells less of a connection, whoever reads on slowly is closed after a minute.
+        (taken,) = struct.unpack_from("=Q", info.ljust(_TCP_INFO_BYTES, b"\0"), _TAKEN_AT)
     return SocketState(peer, is_new, queued, taken)
 
 

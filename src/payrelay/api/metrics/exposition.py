@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from typing import Final
 
 from payrelay.api.metrics.books_gauges import BooksGauges
 from payrelay.api.metrics.counters import Metrics
@@ -12,6 +13,10 @@ from payrelay.api.metrics.retention_gauges import RetentionGauges
 from payrelay.api.metrics.store_gauges import StoreHealthGauges, StoreSources
 from payrelay.flows.relay import Relay
 from payrelay.flows.retention.clear import clearing_status
+
+REST: Final = 9
+KEPT_MAX_S: Final = 1.0
+"""However long a text took, no scraper gets one that is older."""
 
 
 class Exposition:
@@ -37,13 +42,32 @@ class Exposition:
         self._books_gauges = BooksGauges(relay.clock, relay.reconciliation.differences.count_open)
         self._recovery_gauges = RecoveryGauges(relay.lost_commits, relay.marks)
         self._store_gauges = StoreHealthGauges(store, lambda: self._gauges.counts is not None)
+        self._text: asyncio.Future[bytes] | None = None
+        self._kept_until_s = float("-inf")
 
     async def text(self) -> bytes:
         """Gives all metrics in Prometheus' text format, after a refresh of the gauges.
 
         The reads of the store go beside each other, and each has an end: while the store is silent, this takes as long
         as the longest of them, BEAT_WITHIN_S. A scraper's usual time-out is 10 s.
+
+        Whoever asks while a text is made gets that one, and for REST times as long as that took whoever asks then: to
+        make them takes at most a tenth of the time, however many ask.
         """
+        time_s = asyncio.get_running_loop().time
+        if self._text is None or (self._text.done() and time_s() >= self._kept_until_s):
+            self._text = asyncio.ensure_future(self._made())
+        return await asyncio.shield(self._text)
+
+    async def _made(self) -> bytes:
+        time_s = asyncio.get_running_loop().time
+        began_s = time_s()
+        self._kept_until_s = float("-inf")  # also where it fails
+        text = await self._refreshed()
+        self._kept_until_s = time_s() + min(KEPT_MAX_S, REST * (time_s() - began_s))
+        return text
+
+    async def _refreshed(self) -> bytes:
         kept = (self._retention_gauges, self._books_gauges)
         readings = (self._gauges, self._event_gauges, *kept, self._store_gauges)
         await asyncio.gather(*(each.refresh() for each in readings))

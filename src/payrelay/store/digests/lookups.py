@@ -6,6 +6,7 @@ compare a guess with a hash that lies somewhere.
 
 from typing import Final
 
+from payrelay.core.events.destinations import usual_spelling
 from payrelay.core.keyed_digest import DigestKey
 
 PURPOSE: Final = "lookup in checkouts"
@@ -31,4 +32,4 @@ class Lookups:
 
     def address(self, merchant: str, principal: str, url: str) -> str:
         """Gives the hash of an address for events: equal ones of one principal on an account have one hash."""
-        return self._address_key.digest(merchant, principal, url)
+        return self._address_key.digest(merchant, principal, usual_spelling(url))

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from payrelay.core.events.delivery import Endpoint, EndpointState
-from payrelay.core.events.destinations import usual_spelling
 from payrelay.core.events.event import STOPPED, OutgoingEvent, event_id
 from payrelay.core.secret import Secret
 from payrelay.errors import StoreUnusable
@@ -176,7 +175,7 @@ class Endpoints:
         return _StoredRow(columns, sealed_url, self._rows.of(ENDPOINTS, columns))
 
     def _url_hash(self, endpoint: Endpoint) -> str:
-        return self._rows.lookups.address(endpoint.merchant, endpoint.principal, usual_spelling(endpoint.url))
+        return self._rows.lookups.address(endpoint.merchant, endpoint.principal, endpoint.url)
 
     def _secret(self, endpoint_id: str, sealed: Value) -> Secret | None:
         if not isinstance(sealed, bytes):
