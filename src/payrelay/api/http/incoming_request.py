@@ -30,6 +30,7 @@ CLOSE: Final = (("Connection", "close"),)
 
 _safe_request_id: Final = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,%d}" % REQUEST_ID_LENGTH_MAX).fullmatch
 _json_type: Final = re.compile(rb'application/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*;?', re.IGNORECASE).fullmatch
+_has_port: Final = re.compile(r"([0-9.]+):[0-9]{1,5}|\[([0-9A-Fa-f:.]+)\](?::[0-9]{1,5})?").fullmatch
 _PLAIN_JSON: Final = b"application/json"
 _LENGTH_DIGITS_MAX: Final = 19
 """More than any body has; the server itself refuses a length that is no number."""
@@ -132,13 +133,19 @@ def client_address(peer: str, headers: Headers, trusted: Networks) -> str:
     client = peer
     hops = b",".join(headers.every(b"x-forwarded-for")).decode("latin-1").split(",")
     for hop in reversed(hops[-HOPS_MAX:]):
-        host = hop.strip()
+        host = _without_port(hop.strip())
         if not _is_address(host):
             break
         client = host
         if not trusted.has(host):
             break
     return client
+
+
+def _without_port(hop: str) -> str:
+    """Some proxies forward the port as well: 192.0.2.1:5000, or [2001:db8::1]:5000."""
+    found = _has_port(hop)
+    return hop if found is None else found[1] or found[2]
 
 
 def _is_address(text: str) -> bool:
