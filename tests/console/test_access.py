@@ -227,6 +227,8 @@ async def test_a_query_of_nothing_but_percent_signs_is_no_query(console: Console
         "/console/../x\r\nSet-Cookie: a=b",
         "javascript:alert(1)",
         "/\\evil.example",
+        "/console/../shop",
+        "/console/%2E./%2e%2e/shop?x=/..",
     ],
 )
 async def test_the_sign_in_leads_to_no_other_site(desk: Desk, console: Console, wanted: str) -> None:

@@ -28,6 +28,7 @@ from payrelay.flows.payments.refund import refund
 from payrelay.flows.reconciliation.close import close_day
 from payrelay.flows.reconciliation.import_statement import FileToImport, import_file
 
+ADA: Final = Actor("Ada <admin@shop.example>")
 WHY: Final = "explained by the bank"
 PAGE: Final = f"/console/reconciliation/gateway/{DAY}"
 MONTH: Final = "/console/reconciliation?month=2023-11"
@@ -58,6 +59,20 @@ class Bureau(Counter):
         await window.get(PAGE)
         await window.post(f"{DAY_THING}/close_day", seen=seen_in(window))
         return f"/console/confirmations/{confirmation_in(window)}"
+
+    async def begin(self, window: Window) -> None:
+        """Begins what the window was shown to confirm, in a process that dies then."""
+        confirmation = await self.confirmation(window)
+        begun = next_of_confirmation(
+            confirmation,
+            self.desk.clock.at_ms,
+            state=ConfirmationState.BEGUN,
+            confirmed_by=confirmation.made_by,
+            reason=WHY,
+        )
+        line = ADA.did(Act.CONFIRM, confirmation.subject, at_ms=begun.changed_at_ms, reason=WHY)
+        assert await self.desk.parts.confirmations.change(begun, line, seen=None)
+        self.desk.clock.at_ms += STUCK_MS
 
     async def is_closed(self) -> bool:
         """Tells whether the day is closed."""
@@ -183,6 +198,15 @@ async def test_a_month_that_there_isnt_is_refused(bureau: Bureau, query: str) ->
     assert (await ada.get(f"/console/reconciliation?{query}")).status in {404, 422}
 
 
+async def test_a_month_has_a_year_of_four_digits(bureau: Bureau) -> None:
+    """Its title is the month that its address names, and its form leads to it again."""
+    ada = await bureau.window("ada")
+    await ada.get("/console/reconciliation?month=0987-02")
+    assert ada.title == "Books of gateway, 0987-02"
+    assert 'value="0987-02"' in ada.text
+    assert "month=0987-01" in ada.text
+
+
 async def test_a_difference_is_closed_with_a_reason_in_ones_own_name(bureau: Bureau) -> None:
     """The confirmation repeats what it says; the history has who and why, once confirmed and once stored."""
     [found] = await bureau.compare(PAID, FOREIGN)
@@ -285,20 +309,9 @@ async def test_what_a_dead_process_left_is_carried_on(bureau: Bureau, *, was_sto
     await bureau.compare(PAID)
     admin = await bureau.window("admin", Role.ADMIN)
     address = await bureau.asked_to_close(admin)
-    confirmation = await bureau.confirmation(admin)
-    begun = next_of_confirmation(
-        confirmation,
-        bureau.desk.clock.at_ms,
-        state=ConfirmationState.BEGUN,
-        confirmed_by=confirmation.made_by,
-        reason=WHY,
-    )
-    actor = Actor("Ada <admin@shop.example>")
-    line = actor.did(Act.CONFIRM, confirmation.subject, at_ms=begun.changed_at_ms, reason=WHY)
-    assert await bureau.desk.parts.confirmations.change(begun, line, seen=None)
+    await bureau.begin(admin)
     if was_stored:
-        await close_day(bureau.office.relay, bureau.office.scope, DAY, actor, WHY)
-    bureau.desk.clock.at_ms += STUCK_MS
+        await close_day(bureau.office.relay, bureau.office.scope, DAY, ADA, WHY)
     await admin.get(address)
     assert "Carry it on" in admin.text
     await admin.post(address, reason=WHY)

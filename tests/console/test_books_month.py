@@ -8,13 +8,13 @@ from typing import Final
 import pytest
 from tests.console.browsing import Window
 from tests.console.counter import confirmation_in, seen_in
-from tests.console.test_books import MONTH, WHY, Bureau, bureau_in
-from tests.flows.reconciliation.test_day import FOREIGN, PAID
+from tests.console.test_books import ADA, DAY_THING, MONTH, WHY, Bureau, bureau_in
+from tests.flows.reconciliation.test_day import DAY, FOREIGN, PAID
 
 from payrelay.core.console.roles import Act, Role
 from payrelay.core.reconciliation.entries import days_between
 from payrelay.flows.console.parts import Actor
-from payrelay.flows.reconciliation.close import close_day
+from payrelay.flows.reconciliation.close import close_day, close_difference
 
 FIRST: Final = date(2023, 11, 1)
 LAST: Final = date(2023, 11, 30)
@@ -113,6 +113,54 @@ async def test_a_month_that_was_compared_anew_is_not_closed_by_a_page_of_before(
     await bureau.office.run(LAST)
     assert (await admin.post(address, reason=WHY)).status == 409
     assert await closed_to(bureau) is None
+
+
+@pytest.mark.parametrize("thing", [THING, DAY_THING])
+@pytest.mark.parametrize(
+    ("change", "why"), [("compared", "was compared anew"), ("difference", "were closed or found meanwhile")]
+)
+async def test_what_has_begun_is_closed_as_it_was_shown(bureau: Bureau, thing: str, change: str, why: str) -> None:
+    """A colleague is quicker by a moment, and the figures of the confirmation are no more: nothing is closed."""
+    await compared(bureau)
+    admin = await bureau.window("admin", Role.ADMIN)
+    await admin.get(thing)
+    await admin.post(f"{thing}/close_day", seen=seen_in(admin))
+    address = f"/console/confirmations/{confirmation_in(admin)}"
+    await bureau.begin(admin)
+    bureau.world.clock.passed_ms += 1_000
+    relay, scope = bureau.office.relay, bureau.office.scope
+    if change == "compared":
+        await bureau.office.run(DAY)
+    else:
+        [found] = await relay.reconciliation.differences.of_day(scope.merchant, DAY)
+        await close_difference(relay, scope, found.id, Actor("bob"), "sold at the counter")
+    await admin.get(address)
+    await admin.post(address, reason=WHY)
+    assert why in admin.text
+    assert await closed_to(bureau) is None
+
+
+async def test_a_month_that_a_dead_process_left_is_carried_on(bureau: Bureau) -> None:
+    """Days that it closed are passed over. One that somebody else closed meanwhile is not as it was shown."""
+    await compared(bureau)
+    relay, scope = bureau.office.relay, bureau.office.scope
+    admin = await bureau.window("admin", Role.ADMIN)
+    address = await asked_to_close(admin)
+    await bureau.begin(admin)
+    await close_day(relay, scope, FIRST, ADA, WHY)
+    second = FIRST + timedelta(days=1)
+    await close_day(relay, scope, second, Actor("bob"), WHY)
+    await admin.get(address)
+    await admin.post(address, reason=WHY)
+    assert f"{second} was closed meanwhile" in admin.text
+    assert await closed_to(bureau) == second
+    address = await asked_to_close(admin)
+    await bureau.begin(admin)
+    await close_day(relay, scope, second + timedelta(days=1), ADA, WHY)
+    await admin.get(address)
+    await admin.post(address, reason=WHY)
+    assert "The month is closed." in admin.text
+    assert await closed_to(bureau) == LAST
 
 
 async def test_a_month_behind_open_days_waits_for_them(bureau: Bureau) -> None:

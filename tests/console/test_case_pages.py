@@ -15,7 +15,6 @@ from tests.flows.console.desk import START_MS, Desk
 
 from payrelay.clock import Clock
 from payrelay.console.dispatch import Console
-from payrelay.console.web.csv_text import plain
 from payrelay.core.console.roles import Role
 from payrelay.core.outcomes import Reading
 from payrelay.store import open_database
@@ -198,27 +197,6 @@ async def test_what_is_shown_is_given_as_a_table(desk: Desk, console: Console) -
     assert {row["what"] for row in rows} == {"charge", "page: payment", "notification: payment", "subscription"}
     assert {row["order_id"] for row in rows} == {"'=1+1"}
     assert next(row for row in rows if row["what"] == "charge")["amount"] == "1000.00"
-
-
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("=1+1", "'=1+1"),
-        ("+1", "'+1"),
-        ("-1", "'-1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\t=1", "'\t=1"),
-        ("\r=1", "'\r=1"),
-        ("  =1", "'  =1"),
-        ("\uff1d1", "'\uff1d1"),
-        ("A-1", "A-1"),
-        ("1000.00", "1000.00"),
-        ("", ""),
-    ],
-)
-def test_no_field_is_a_formula(text: str, written: str) -> None:
-    """A client chooses order ids; a colleague opens the table."""
-    assert plain(text) == written
 
 
 async def test_times_are_in_the_zone_that_the_reader_has_chosen(desk: Desk, console: Console) -> None:

@@ -100,16 +100,15 @@ async def test_the_policy_allows_one_script_of_ours_and_no_connection(desk: Desk
 
 
 async def test_a_wrong_answer_is_told_and_may_be_given_again(desk: Desk) -> None:
-    """The page asks anew; a copy of a passkey ends the sign-in."""
+    """It uses nothing up, whoever sent it; a copy of a passkey ends the sign-in."""
     opened = await signed_in(desk, console_on(desk), ADA)
     device = await with_passkey(opened)
     window = await half_in(desk)
-    before = asked_on(window, "show")
+    device.count = 6
+    answer = device.shows(asked_on(window, "show"))
     await window.post("/console/code/passkey", answer="{}", next="")
     assert "That was not one of your passkeys." in window.text
-    assert asked_on(window, "show") != before
-    device.count = 7
-    await window.post("/console/code/passkey", answer=device.shows(asked_on(window, "show")), next="")
+    await window.post("/console/code/passkey", answer=answer, next="")
     assert window.title == "Start"
     again = await half_in(desk)
     copied = device.shows(asked_on(again, "show"), Lie(count=3))
@@ -145,6 +144,20 @@ async def test_a_name_is_only_a_name(desk: Desk) -> None:
     await window.get("/console/acts")
     assert "<script>" not in window.text
     assert "&lt;script&gt;" in window.text
+
+
+async def test_a_name_is_no_more_of_a_line_than_a_name(desk: Desk) -> None:
+    """A line says from where somebody signed in: no name of a passkey says it in its place."""
+    window = await signed_in(desk, console_on(desk), ADA)
+    device = await with_passkey(window, "phone, from 10.1.2.3")
+    half = await half_in(desk)
+    await half.post("/console/code/passkey", answer=device.shows(asked_on(half, "show")), next="")
+
+    lines = [line.details for line in await desk.parts.acts.before(None, 2)]
+    assert lines == [
+        "by passkey “phone, from 10.1.2.3”, from 192.0.2.1",
+        "passkey “phone, from 10.1.2.3”, from 192.0.2.1",
+    ]
 
 
 async def test_at_an_address_in_numbers_the_page_says_why_there_are_none(desk: Desk) -> None:

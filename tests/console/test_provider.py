@@ -1,6 +1,8 @@
 """The pages of the company's account: the way there and back, and what they say where it isn't open."""
 
 import dataclasses
+import html
+import re
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, urlsplit
 
@@ -11,6 +13,7 @@ from tests.flows.console.test_provider_sign_in import linked
 from tests.openid_provider import OpenIdProvider
 
 from payrelay.console.dispatch import Console
+from payrelay.console.web.cookies import form_token
 
 ADA = "ada@shop.example"
 COOKIE = "__Host-payrelay_console_provider"
@@ -31,9 +34,17 @@ def console(desk: Desk, provider: OpenIdProvider) -> Console:
     return console_on(desk)
 
 
+def button_on(window: Window) -> str:
+    """Gives where the button on the last page leads."""
+    found = re.search(r'href="(/console/sign-in/provider[^"]*)"', window.text)
+    assert found is not None, window.text
+    return html.unescape(found[1])
+
+
 async def led(window: Window, provider: OpenIdProvider, wanted: str = "") -> str:
     """Presses the button; gives where the provider leads the browser back to."""
-    answer = await window.send("GET", f"/console/sign-in/provider?next={wanted}")
+    await window.get("/console/sign-in")
+    answer = await window.send("GET", f"{button_on(window)}&next={wanted}")
     assert answer.status == 303, window.text
     away = dict(answer.headers)[b"location"].decode()
     assert away.startswith(provider.issuer)
@@ -132,7 +143,8 @@ async def test_a_provider_that_is_down_has_a_page(console: Console, provider: Op
     """It says so, and the password is still asked for."""
     provider.is_up = False
     window = Window(console)
-    answer = await window.send("GET", "/console/sign-in/provider?next=%2Fconsole%2Facts")
+    await window.get("/console/acts")
+    answer = await window.send("GET", button_on(window))
 
     assert answer.status == 503
     assert "can&#39;t be reached" in window.text
@@ -170,12 +182,54 @@ async def test_where_the_provider_is_the_only_way_no_page_asks_for_a_password(
     assert (answer.status, "Passwords open nothing here" in window.text) == (403, True)
     await window.get(f"/console/invitations/{token}")
     assert ('name="password"' in window.text, window.title) == (False, "You are invited")
-    form = {"token": window.token, "password": PASSWORD, "again": PASSWORD}
+    assert (await window.send("GET", button_on(window))).status == 303
+    form = {
+        "token": form_token(window.cookies["__Host-payrelay_console_visit"]),
+        "password": PASSWORD,
+        "again": PASSWORD,
+    }
     assert (await window.send("POST", f"/console/invitations/{token}", form)).status == 403
     provider.person |= {"email": "bob@shop.example"}
     await window.get(await led(window, provider))
 
     assert window.title == "Set up a second factor"
+
+
+async def test_pages_of_other_sites_use_up_no_tries_of_an_office(
+    desk: Desk, console: Console, provider: OpenIdProvider
+) -> None:
+    """A page with a hundred pictures of the console, which anybody in the office opens, locks nobody out.
+
+    Neither where the browser has a cookie of the console, nor where it has none; on the way there and on the way back.
+    """
+    await signed_in(desk, console, ADA)
+    provider.person |= {"amr": ["otp"]}
+    victim, fresh = Window(console), Window(console)
+    await victim.get(await led(victim, provider))
+    for address in ("/console/sign-in/provider", "/console/sign-in/provider/back?state=a&code=b"):
+        for window in (fresh, victim):
+            kept = dict(window.cookies)
+            for _ in range(62):
+                window.cookies = {} if window is fresh else dict(kept)
+                answer = await window.send("GET", address, None, sec_fetch_site="cross-site", sec_fetch_dest="image")
+                assert (answer.status, dict(answer.headers)[b"location"][:8]) == (303, b"/console")
+    office = Window(console)
+    await office.get("/console/sign-in")
+    await office.post("/console/sign-in", email=ADA, password=PASSWORD)
+    assert office.title == "Enter the code"
+    for_provider = Window(console)
+    await for_provider.get(await led(for_provider, provider))
+
+    assert for_provider.title == "Start"
+
+
+async def test_a_link_without_the_token_leads_to_the_page_that_has_it(console: Console) -> None:
+    """A bookmark of the button still leads somewhere, and on to the page that was wanted."""
+    window = Window(console)
+    await window.get("/console/sign-in/provider?next=%2Fconsole%2Facts")
+
+    assert window.title == "Sign in"
+    assert "next=/console/acts" in button_on(window)
 
 
 async def test_whoever_is_signed_in_is_led_on(desk: Desk, console: Console) -> None:

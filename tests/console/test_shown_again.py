@@ -52,6 +52,31 @@ def kept_in(window: Window) -> dict[str, str]:
     return {html.unescape(name): html.unescape(value) for name, value in found}
 
 
+def facts_on(window: Window) -> dict[str, str]:
+    """Gives what the page says of the act that it asks for."""
+    found = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", window.text)
+    return {html.unescape(title): html.unescape(text) for title, text in found}
+
+
+def told_of(act: str) -> dict[str, str]:
+    """Gives what the page must say of an act, as the tests send it."""
+    if act in TO_CONFIRM:
+        return {"About": "Account gateway"}
+    if act == "add_operator":
+        return {"Person": "Eve", "E-mail address": "eve@shop.example", "New role": "admin"}
+    role = {"New role": "admin"} if act == "change_role" else {}
+    return {"E-mail address": BOB, "Role now": "viewer"} | role
+
+
+async def own_mark(counter: Counter, window: Window, address: str, fields: dict[str, str]) -> str:
+    """Gives the mark of the page that asks for an act itself; whoever has the cookie can read it."""
+    thief = Window(counter.console)
+    thief.cookies = dict(window.cookies)
+    await thief.get("/console/account")
+    await thief.post(address, **fields)
+    return kept_in(thief)["again"]
+
+
 async def shown(counter: Counter, made_by: str, act: Act) -> str:
     """Stores an act on the account that somebody was shown; gives the address of its page."""
     now_ms = counter.desk.clock.now_ms()
@@ -84,7 +109,10 @@ async def test_money_keys_endpoints_and_people_ask_for_the_second_factor_again(c
         await ada.get("/console/account")
         await ada.post(address, reason=WHY, **fields)
         if ada.title == ASKED:
-            assert kept_in(ada) == {"token": ada.token, "again": act, "reason": WHY, **fields}
+            kept = kept_in(ada)
+            assert kept.pop("again").startswith(f"{act} ")
+            assert kept == {"token": ada.token, "reason": WHY, **fields}
+            assert facts_on(ada).items() >= (told_of(act) | {"Why": WHY}).items(), act
             asking.add(act)
 
     assert asking == ASKING
@@ -98,9 +126,11 @@ async def test_what_was_typed_is_done_once_the_code_was_shown(counter: Counter) 
     await ada.post(address, reason=WHY)
     assert (ada.title, refunds(counter)) == (ASKED, [])
     assert f'<strong>Refund</strong>. <a href="{address}">' in ada.text
+    told = {"Amount": "LKR 250.00", "Order": "A-1", "About": f"Operation {(await counter.world.operation()).id}"}
+    assert facts_on(ada).items() >= told.items()
     await ada.post(address, **kept_in(ada) | {"code": "000000"})
     assert (ada.title, refunds(counter)) == (ASKED, [])
-    assert ("That was wrong" in ada.text, "<strong>Refund</strong>" in ada.text) == (True, True)
+    assert ("That was wrong" in ada.text, facts_on(ada).items() >= told.items()) == (True, True)
     await ada.post(address, **kept_in(ada) | {"code": await code_of(counter.desk, ADA)})
     assert "<strong>Done.</strong>" in ada.text
     assert [each.amount_minor for each in refunds(counter)] == [25_000]
@@ -121,12 +151,48 @@ async def test_a_passkey_counts_as_well_and_once(counter: Counter) -> None:
     other = Device(ORIGIN, b"another device's name")
     await ada.post(address, **kept_in(ada) | {"answer": other.shows(asked_on(ada, "show"))})
     assert (ada.title, refunds(counter)) == (ASKED, [])
+    old = dict(ada.cookies)
     await ada.post(address, **kept_in(ada) | {"answer": answer})
-    assert (ada.title, refunds(counter)) == (ASKED, [])  # that challenge is used up
-    await ada.post(address, **kept_in(ada) | {"answer": device.shows(asked_on(ada, "show"))})
+    assert "<strong>Done.</strong>" in ada.text, "what another device signed uses nothing up"
+    thief = Window(counter.console)
+    thief.cookies = old
+    await thief.post(address, reason=WHY, answer=answer)
 
-    assert "<strong>Done.</strong>" in ada.text
     assert len(refunds(counter)) == 1
+
+
+async def test_what_was_shown_for_one_act_is_worth_nothing_for_another(counter: Counter) -> None:
+    """The page says what is done to whom, and neither a code nor a passkey that it got does anything else.
+
+    What is tried so leaves code and passkey as they were: its page still takes them.
+    """
+    for name in ("vic", "sue"):
+        await counter.window(name, Role.VIEWER)
+    ada = await counter.window("ada", Role.ADMIN)
+    device = await with_passkey(ada)
+    counter.desk.clock.at_ms += FRESH_MS
+    disable = "/console/operators/vic@shop.example/disable"
+    others = {
+        "/console/operators/sue@shop.example/role": {"role": "admin", "reason": WHY},
+        "/console/operators/sue@shop.example/disable": {"reason": WHY},
+        disable: {"reason": "another"},
+    }
+    await ada.get("/console/account")
+    await ada.post(disable, reason=WHY)
+    assert facts_on(ada) == {"Person": "Ada", "E-mail address": "vic@shop.example", "Role now": "viewer", "Why": WHY}
+    kept, answer = kept_in(ada), device.shows(asked_on(ada, "show"))
+    before = await counter.acts()
+    for address, fields in others.items():
+        forged = await own_mark(counter, ada, address, fields)
+        for shown in ({"code": await code_of(counter.desk, ADA)}, {"answer": answer}):
+            await ada.send("POST", address, kept | fields | shown)
+            assert (ada.title, ada.answer.status if ada.answer else 0) == ("This form is not from here", 403), address
+        await ada.send("POST", address, kept | fields | {"again": forged, "answer": answer})
+        assert ada.title == ASKED, address
+    assert await counter.acts() == before
+    await ada.send("POST", disable, kept | {"answer": answer})
+
+    assert [act for act, _ in await counter.acts()] == [*(act for act, _ in before), "disable_operator"]
 
 
 async def test_a_stolen_cookie_ends_when_its_owner_shows_the_second_factor(counter: Counter) -> None:
@@ -205,6 +271,24 @@ async def test_small_refunds_together_are_no_more_than_one_may_be(counter: Count
     assert len(refunds(counter)) == 6
 
 
+async def test_small_refunds_of_two_sessions_are_no_more_than_one_may_be(counter: Counter) -> None:
+    """A thief with two cookies that were left open, one newer than the other, has one limit and not two."""
+    counter.desk.parts = replace(counter.desk.parts, small_refunds={"LKR": 2_500})
+    counter.console = console_on(counter.desk, counter.world.relay)
+    older = await counter.window("ada")
+    newer = Window(counter.console)
+    await newer.get("/console/sign-in")
+    await newer.post("/console/sign-in", email=ADA, password=PASSWORD)
+    await newer.post("/console/code", code=await code_of(counter.desk, ADA))
+    counter.desk.clock.at_ms += FRESH_MS - MINUTE_MS
+    for window, wait in ((older, MINUTE_MS), (newer, 0), (older, 0), (newer, 0), (older, 0)):
+        await window.post(await asked_to_refund(counter, window, "10.00"), reason=WHY)
+        counter.desk.clock.at_ms += wait
+
+    assert sum(each.amount_minor or 0 for each in refunds(counter)) == 2_000
+    assert (older.title, newer.title) == (ASKED, ASKED)
+
+
 async def test_who_has_no_second_factor_signs_in_again(counter: Counter) -> None:
     """There is nothing else to show; a code sent all the same sets nothing up and opens nothing."""
     counter.desk.parts = replace(counter.desk.parts, needs_second_factor=False)
@@ -217,8 +301,8 @@ async def test_who_has_no_second_factor_signs_in_again(counter: Counter) -> None
     address = await asked_to_refund(counter, ada)
     await ada.post(address, reason=WHY)
     assert "within ten minutes of a sign-in" in ada.text
-    await ada.post(address, reason=WHY, again="1", code="000000")
-    assert (ada.title, refunds(counter)) == (ASKED, [])
+    await ada.post(address, reason=WHY, again="refund 1", code="000000")
+    assert refunds(counter) == []
     await ada.post("/console/sign-out", next=address)
     await ada.post("/console/sign-in", email=ADA, password=PASSWORD, next=address)
     await ada.post(address, reason=WHY)

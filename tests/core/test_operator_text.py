@@ -7,6 +7,7 @@ from payrelay.core.operator_text import (
     WordsError,
     description_of,
     name_of,
+    named,
     reason_of,
 )
 
@@ -24,6 +25,22 @@ def test_what_can_not_be_read_is_no_reason(text: str) -> None:
     """It stands in a history for ever, and is printed on terminals."""
     with pytest.raises(WordsError, match="must have 1 to 500 printable characters"):
         reason_of(text)
+
+
+def test_what_somebody_else_chose_is_no_more_of_the_sentence() -> None:
+    """An order's id or a passkey's name may be anything: it looks like no further part of a line, and turns none."""
+    expected = {
+        "A-1": "A-1",
+        "phone": "phone",
+        "phone, from 10.1.2.3": "“phone, from 10.1.2.3”",
+        "ada's phone": "“ada's phone”",
+        "A”, payment 999, “": "“A\\u201d, payment 999, \\u201c”",
+        "a\u202eb\n": "“a\\u202eb\\n”",
+        "ශ": "“ශ”",
+        "": "“”",
+    }
+
+    assert {text: named(text) for text in expected} == expected
 
 
 def test_a_name_is_shorter() -> None:

@@ -17,7 +17,6 @@ from payrelay.console.live import stream
 from payrelay.console.pages.find import path_of, search_of
 from payrelay.console.web.asked import Asked, Site, fields_of
 from payrelay.console.web.cookies import BrowserCookies, Cookies, form_token
-from payrelay.console.web.csv_text import csv_text
 from payrelay.core.console.act_texts import text_of
 from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.core.console.live import parts_of
@@ -37,6 +36,7 @@ from payrelay.core.console.sign_in.passkeys import (
     shown_passkey,
 )
 from payrelay.core.console.sign_in.second_factor import step_of_code
+from payrelay.core.csv_text import csv_text
 from payrelay.core.operator_text import reason_of
 from payrelay.core.secret import Secret
 from payrelay.flows.console.acting import ActTarget

@@ -7,6 +7,7 @@ foreign text: who writes them starts the program.
 import asyncio
 import base64
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -36,6 +37,7 @@ PIECE_LENGTH: Final = 128
 """Characters of a piece of a dump: so that even a short text goes through many."""
 _FOLDER: Final = TemporaryDirectory(prefix="payrelay-readers-")
 _ZONE: Final = "Asia/Colombo"
+_UNTIL_MS: Final = Zone(_ZONE).begins_ms(date(2100, 1, 1))
 _APP_KEYS: Final = AppKeys([Secret(f"{number:016}") for number in range(KEYS_MAX)])
 _DIGEST_KEY: Final = DigestKey(b"k" * 32, MARK_PURPOSE)
 
@@ -55,7 +57,7 @@ def in_file(read: Callable[[Path], object], name: str = "file.csv") -> Callable[
 def statement(path: Path, profile: Profile = BUILT_IN["bank"]) -> int:
     """Reads the lines of a statement."""
     lines = file_to_import(path, profile).opened()
-    return sum(1 for _ in read_statement(lines, profile, zone=Zone(_ZONE), gateway_zone=_ZONE))
+    return sum(1 for _ in read_statement(lines, profile, zone=Zone(_ZONE), gateway_zone=_ZONE, until_ms=_UNTIL_MS))
 
 
 def by_profile(path: Path) -> int:

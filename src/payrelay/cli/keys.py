@@ -10,8 +10,7 @@ from payrelay.cli.terminal.declaring import Json, awaited, examples, group
 from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, complain, say, show, show_json
 from payrelay.clock import Clock
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
-from payrelay.core.durations import SpanError, span_s
-from payrelay.core.moments import rfc3339
+from payrelay.core.moments import SpanError, rfc3339, span_s
 from payrelay.core.money import AmountError, decimal_text, typed_minor
 
 if TYPE_CHECKING:

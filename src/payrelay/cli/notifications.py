@@ -20,8 +20,7 @@ from payrelay.cli.terminal.messages import (
     require_found,
     say,
 )
-from payrelay.core.durations import span_text
-from payrelay.core.moments import rfc3339, spoken
+from payrelay.core.moments import rfc3339, span_text, spoken
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import (
     Authenticity,

@@ -14,8 +14,7 @@ from rich.text import Text
 from payrelay.cli.terminal.pages import entry, facts, table
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture, Charge, Effect, Refund, Void
-from payrelay.core.durations import span_text
-from payrelay.core.moments import rfc3339, spoken
+from payrelay.core.moments import rfc3339, span_text, spoken
 from payrelay.core.payments.explanations import phrases_of, printable, reason_phrase, request_phrase, sentence_of
 from payrelay.core.payments.operation import Event, JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES

@@ -5,7 +5,8 @@ Rules:
 1. Nothing is answered for another host than the console's own: a name that somebody points at it is refused.
 2. A form counts only from a page of the console, with the token of the browser that sends it.
 3. A visitor without a session is led to the sign-in. One whose role lacks the act gets 403, whatever the page.
-4. What needs the second factor again is asked for it by a form that sends everything else once more.
+4. What needs the second factor again is asked for it by a form that sends everything else once more, and counts for
+   nothing else.
 5. An error has a page too, and says nothing but its request id.
 """
 
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
-from payrelay.console.pages.sign_in.again import MARK, ask_again, shown_again
+from payrelay.console.pages.sign_in.again import MARK, AskedFor, ask_again, shown_again
 from payrelay.console.routes import LIVE_PATH, ConsoleRoute, Entry, matching
 from payrelay.console.web.asked import START, Asked, Site, fields_of, sign_in_path
 from payrelay.console.web.cookies import CookieName, is_form_token, new_visit
@@ -101,7 +102,7 @@ class Console:
             return _message(asked, 403, "This form is too old", "Open the page again, and send it from there.")
         if is_reading or MARK not in form or not asked.is_open:
             return await _handled(route, asked)
-        again = await shown_again(asked, _page_of(request.path))
+        again = await shown_again(asked, _asked_for(route, asked))
         if isinstance(again, ConsoleAnswer):
             return again
         return again.with_session(await _handled(route, again), again.cookie)
@@ -111,10 +112,14 @@ async def _handled(route: ConsoleRoute, asked: Asked) -> ConsoleAnswer:
     try:
         return await route.handler(asked)
     except NotRecent as error:
-        return await ask_again(asked, _page_of(asked.request.path), error.act)
+        return await ask_again(asked, _asked_for(route, asked), error.act)
     except Refusal as refusal:
         status = MEANINGS[refusal.code].http_status
         return _message(asked, status, "That was not done", f"{refusal.msg[:1].upper()}{refusal.msg[1:]}.")
+
+
+def _asked_for(route: ConsoleRoute, asked: Asked) -> AskedFor:
+    return AskedFor(_page_of(asked.request.path), route.about)
 
 
 def _page_of(path: bytes) -> str:

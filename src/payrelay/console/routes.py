@@ -22,9 +22,16 @@ from payrelay.console.pages import (
     queue,
 )
 from payrelay.console.pages.sign_in import password, provider, second_factor
+from payrelay.console.pages.sign_in.again import Facts
 from payrelay.console.web.asked import Asked
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.roles import TO_CONFIRM, Act
+
+
+async def nothing_known(_asked: Asked) -> Facts:
+    """Of what is never asked the second factor for."""
+    return []
+
 
 Handler = Callable[[Asked], Awaitable[ConsoleAnswer]]
 
@@ -47,6 +54,7 @@ class ConsoleRoute(NamedTuple):
         handler: answers.
         act: what the visitor's role must allow; None for pages that are open before a role is known.
         entry: how far somebody must have come.
+        about: reads what a form acts on, for the page that asks for the second factor first.
     """
 
     method: str
@@ -54,6 +62,7 @@ class ConsoleRoute(NamedTuple):
     handler: Handler
     act: Act | None = None
     entry: Entry = Entry.OPEN
+    about: Callable[[Asked], Awaitable[Facts]] = nothing_known
 
 
 LIVE_PATH: Final = "/console/live"
@@ -93,7 +102,9 @@ ROUTES: Final = (
     ConsoleRoute("POST", "/console/act/{noun}/{id}/assign", queue.assign_to, Act.ASSIGN_CASE),
     *(ConsoleRoute("POST", f"/console/act/{{noun}}/{{id}}/{act}", acts.prepare_act, act) for act in TO_CONFIRM),
     ConsoleRoute("GET", "/console/confirmations/{confirmation}", acts.show_confirmation, Act.CONFIRM),
-    ConsoleRoute("POST", "/console/confirmations/{confirmation}", acts.take_confirmation, Act.CONFIRM),
+    ConsoleRoute(
+        "POST", "/console/confirmations/{confirmation}", acts.take_confirmation, Act.CONFIRM, about=acts.about
+    ),
     ConsoleRoute("POST", "/console/confirmations/{confirmation}/withdraw", acts.take_back, Act.WITHDRAW),
     ConsoleRoute("GET", "/console/reconciliation", books.show_month, Act.LOOK_AT_BOOKS),
     ConsoleRoute("GET", "/console/reconciliation.csv", books_saved.month_as_csv, Act.LOOK_AT_BOOKS),
@@ -101,11 +112,17 @@ ROUTES: Final = (
     ConsoleRoute("GET", "/console/reconciliation/{account}/{day}/list.csv", books_saved.day_as_csv, Act.LOOK_AT_BOOKS),
     ConsoleRoute("GET", "/console/acts", operators.show_acts, Act.READ_ACTS),
     ConsoleRoute("GET", "/console/operators", operators.show_all, Act.LIST_OPERATORS),
-    ConsoleRoute("POST", "/console/operators", operators.invite, Act.ADD_OPERATOR),
+    ConsoleRoute("POST", "/console/operators", operators.invite, Act.ADD_OPERATOR, about=operators.about),
     ConsoleRoute("GET", "/console/operators/{email}", operators.show_one, Act.LIST_OPERATORS),
-    ConsoleRoute("POST", "/console/operators/{email}/role", operators.give_role, Act.CHANGE_ROLE),
-    ConsoleRoute("POST", "/console/operators/{email}/disable", operators.disable, Act.DISABLE_OPERATOR),
-    ConsoleRoute("POST", "/console/operators/{email}/reset", operators.reset, Act.RESET_PASSWORD),
+    ConsoleRoute(
+        "POST", "/console/operators/{email}/role", operators.give_role, Act.CHANGE_ROLE, about=operators.about
+    ),
+    ConsoleRoute(
+        "POST", "/console/operators/{email}/disable", operators.disable, Act.DISABLE_OPERATOR, about=operators.about
+    ),
+    ConsoleRoute(
+        "POST", "/console/operators/{email}/reset", operators.reset, Act.RESET_PASSWORD, about=operators.about
+    ),
     ConsoleRoute("POST", "/console/operators/{email}/sessions/end", operators.end_all_sessions, Act.END_SESSIONS),
 )
 """Every page of the console."""

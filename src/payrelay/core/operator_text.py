@@ -1,5 +1,6 @@
 """What is stored of an operator who decides or acts: a name, the operator's own reason, and a description."""
 
+import re
 from typing import Final
 
 NAME_LENGTH_MAX: Final = 100
@@ -9,6 +10,9 @@ REASON_LENGTH_MAX: Final = 500
 
 DESCRIPTION_LENGTH_MAX: Final = 200
 """Of what the gateway's own record says."""
+
+
+_is_plain: Final = re.compile(r"[A-Za-z0-9_.:/#+@~-]+").fullmatch
 
 
 class WordsError(ValueError):
@@ -31,6 +35,17 @@ def description_of(text: str) -> str:
     Raises WordsError.
     """
     return _checked(text, DESCRIPTION_LENGTH_MAX)
+
+
+def named(text: str) -> str:
+    """Gives a name or an id that somebody else chose, for a sentence: in quotes, unless it is one plain word.
+
+    Nothing of it can be read as more of the sentence: quotes, and what turns or breaks a line, are written as escapes.
+    """
+    if _is_plain(text):
+        return text
+    kept = (each if each.isprintable() and each not in "“”" else ascii(each)[1:-1] for each in text)
+    return f"“{''.join(kept)}”"
 
 
 def _checked(text: str, length_max: int) -> str:

@@ -20,9 +20,9 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.return_links import LinkRule, is_near, parse_rule
 from payrelay.core.checkouts.shop import LOGO_BYTES_MAX, Logo, Rgb, logo_of, parse_colour
 from payrelay.core.database.database_url import embedded_file
-from payrelay.core.durations import span_s
 from payrelay.core.events.destinations import AllowedDestinations, allowed_of
 from payrelay.core.gateways.rate_limit import CALLS_MIN, RateLimit
+from payrelay.core.moments import span_s
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError

@@ -6,8 +6,8 @@ from typing import Annotated, Final
 import msgspec
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator
 
-from payrelay.core.durations import span_s
 from payrelay.core.events.destinations import HTTPS_PORT, AllowedDestinations
+from payrelay.core.moments import span_s
 from payrelay.core.retention import PERIODS_MIN_S, WHY_MIN, Kept, Periods
 from payrelay.settings import parse
 

@@ -1,5 +1,7 @@
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from tests.store.console.samples import ADA, INVITATION, SESSION
 
 from payrelay.core.console.operator import (
@@ -60,9 +62,26 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         email_of(text)
 
 
+@given(st.text(min_size=1, max_size=8))
+@example("\u212aate")
+@example("\u0130da")
+@example("\u00a0ada")
+def test_no_other_letters_are_read_as_those_of_an_address(local: str) -> None:
+    """A provider says who somebody is by an address: another one that looks or sounds like it is somebody else's."""
+    try:
+        email = email_of(f"{local}@shop.example")
+    except OperatorTextError:
+        return
+
+    assert [each for each in email if each.isascii()] == [
+        each.lower() for each in f"{local.lstrip(' ')}@shop.example" if each.isascii() and each not in "\t\r\n"
+    ]
+    assert [each for each in email if not each.isascii()] == [each for each in local if not each.isascii()]
+
+
 def test_addresses_and_names_have_one_form() -> None:
     """Nobody gets a second account by a capital letter."""
-    assert email_of(" Ada@Shop.Example ") == "ada@shop.example"
+    assert email_of(" Ada@Shop.Example\n") == "ada@shop.example"
     assert operator_name_of("  Ada   L. ") == "Ada L."
     for wrong in ("", " ", "a" * 101, "a\u202eb"):
         with pytest.raises(OperatorTextError):

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 import pytest
-from tests.core.reconciliation.worlds import COMPLETE, NOON_MS, ZONE, payment, refund
+from tests.core.reconciliation.worlds import COMPLETE, NOON_MS, UNTIL_MS, ZONE, payment, refund
 
 from payrelay.core.reconciliation.days import Tally
 from payrelay.core.reconciliation.entries import BooksEntry, EntryStanding, LineState, Movement, Source, StatementLine
@@ -123,7 +123,7 @@ def cells(table: str) -> list[tuple[str, str, str]]:
 def read(*rows: str) -> list[StatementLine | str]:
     """Reads a file: its lines, and why others were refused."""
     text = [f"{each}\n" for each in (HEADER, *rows)]
-    found = read_statement(iter(text), PROFILE, zone=ZONE, gateway_zone="Asia/Colombo")
+    found = read_statement(iter(text), PROFILE, zone=ZONE, gateway_zone="Asia/Colombo", until_ms=UNTIL_MS)
     return [each if isinstance(each, StatementLine) else getattr(each, "reason", "") for each in found]
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.reconciliation.worlds import COMPLETE, DAY, ZONE, payment
+from tests.core.reconciliation.worlds import COMPLETE, DAY, UNTIL_MS, ZONE, payment
 from tests.draws import examples
 
 from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, decimal_text
@@ -33,7 +33,7 @@ ROW = "320025000001,A-1,2510.00,LKR,RECEIVED,2026-11-22 15:11:00"
 def read(*rows: str, profile: Profile = PAYMENTS) -> list[Read]:
     """Reads a file of these rows."""
     text = (f"{row}\n" for row in rows)
-    return list(read_statement(text, profile, zone=ZONE, gateway_zone="Asia/Colombo"))
+    return list(read_statement(text, profile, zone=ZONE, gateway_zone="Asia/Colombo", until_ms=UNTIL_MS))
 
 
 def lines(*rows: str, profile: Profile = PAYMENTS) -> list[StatementLine]:
@@ -49,6 +49,25 @@ def summary(*rows: str, profile: Profile = PAYMENTS) -> FileSummary:
     for each in read(*rows, profile=profile):
         made.add(each)
     return made
+
+
+@pytest.mark.parametrize(
+    ("date", "is_read"),
+    [
+        ("2026-12-31 23:59:59", True),
+        ("2026-12-31T23:59:59+05:30", True),
+        ("2027-01-01 00:00:00", False),
+        ("2027-01-01", False),
+        ("2026-12-31T23:59:59+05:00", False),
+        ("2099-05-05 10:00:00", False),
+        ("9999-12-31T23:59:59-12:00", False),
+    ],
+)
+def test_a_line_of_a_day_to_come_is_refused(date: str, *, is_read: bool) -> None:
+    """A year with a wrong digit would be booked where nobody looks for it."""
+    [found] = read(HEADER, ROW.replace("2026-11-22 15:11:00", date))
+    why = f"date: {date} is later than tomorrow"
+    assert isinstance(found, StatementLine) if is_read else found == RefusedLine(2, why)
 
 
 def test_a_line_says_what_stands_in_it() -> None:
@@ -567,6 +586,6 @@ def test_a_large_file_is_read_line_by_line() -> None:
             asked.append(number)
             yield f"{row}\n"
 
-    reading = read_statement(text(), PAYMENTS, zone=ZONE, gateway_zone="Asia/Colombo")
+    reading = read_statement(text(), PAYMENTS, zone=ZONE, gateway_zone="Asia/Colombo", until_ms=UNTIL_MS)
     next(reading)
     assert asked == [0, 1]

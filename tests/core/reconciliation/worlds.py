@@ -24,6 +24,8 @@ ZONE: Final = Zone("Asia/Colombo")
 DAY: Final = date(2026, 11, 22)
 HOUR_MS: Final = 3_600_000
 NOON_MS: Final = ZONE.begins_ms(DAY) + 12 * HOUR_MS
+UNTIL_MS: Final = ZONE.begins_ms(date(2027, 1, 1))
+"""Lines of files are of before this."""
 EVERYTHING: Final = frozenset(days_between(DAY - timedelta(days=40), DAY + timedelta(days=40)))
 COMPLETE: Final = Known(coverage=Coverage(days=dict.fromkeys(Movement, EVERYTHING)), zone=ZONE)
 NOTHING: Final = Known(coverage=Coverage(), zone=ZONE)

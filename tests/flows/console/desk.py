@@ -22,7 +22,14 @@ from payrelay.core.secret import Secret
 from payrelay.flows.console.cases.parts import CaseParts
 from payrelay.flows.console.manage_operators import NewOperator, add_operator
 from payrelay.flows.console.parts import Actor, Browser, ConsoleParts
-from payrelay.flows.console.sign_in import SignedIn, Visitor, accept_invitation, confirm_code, secret_to_enrol
+from payrelay.flows.console.sign_in import (
+    Failure,
+    SignedIn,
+    Visitor,
+    accept_invitation,
+    confirm_code,
+    secret_to_enrol,
+)
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.console.budget_samples import BudgetSamples
 from payrelay.runtime.console.passwords import Passwords
@@ -116,15 +123,35 @@ class Desk:
         assert isinstance(begun, SignedIn)
         if begun.session.stage is Stage.OPEN:
             return begun
-        await secret_to_enrol(self.parts, begun.operator)
-        opened = await confirm_code(self.parts, await self.visitor(begun), await self.code(begun.operator), FIREFOX)
+        return await self.enrolled(begun)
+
+    async def enrolled(self, signed_in: SignedIn) -> SignedIn:
+        """Sets an authenticator app up in a session; gives the session that it opens."""
+        opened = await self.confirm(signed_in, await self.first_code(signed_in))
         assert isinstance(opened, SignedIn)
         return opened
+
+    async def first_code(self, signed_in: SignedIn) -> str:
+        """Gives what the app shows that was given the secret of this session's page."""
+        return self.code_by(await self.to_enrol(signed_in))
+
+    async def to_enrol(self, signed_in: SignedIn) -> Secret:
+        """Gives the secret on the page of this session."""
+        return await secret_to_enrol(self.parts, await self.visitor(signed_in), signed_in.token.reveal())
+
+    async def confirm(self, signed_in: SignedIn, code: str) -> SignedIn | Failure:
+        """Sends a code in a session."""
+        token = signed_in.token.reveal()
+        return await confirm_code(self.parts, await self.visitor(signed_in), code, FIREFOX, token=token)
 
     async def code(self, operator: Operator) -> str:
         """Gives what the operator's phone shows now."""
         secret = await self.parts.operators.totp_secret(operator.id)
         assert secret is not None
+        return self.code_by(secret)
+
+    def code_by(self, secret: Secret) -> str:
+        """Gives what a phone with this secret shows now."""
         return pyotp.TOTP(secret.reveal()).at(self.clock.at_ms // 1000)
 
     async def visitor(self, signed_in: SignedIn) -> Visitor:

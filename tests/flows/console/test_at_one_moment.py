@@ -43,7 +43,6 @@ from payrelay.flows.console.sign_in import (
     Visitor,
     accept_invitation,
     confirm_code,
-    secret_to_enrol,
     sign_in,
     visitor_of,
 )
@@ -121,20 +120,35 @@ async def disable(desk: Desk, actor: Actor, email: str) -> object:
     return await disable_operator(desk.parts, actor, email, "why")
 
 
-async def test_two_administrators_who_take_each_other_away_leave_one(
-    desks: tuple[Desk, Desk], meeting: Meeting
+async def reset(desk: Desk, actor: Actor, email: str) -> object:
+    """Resets somebody's password."""
+    return (await reset_password(desk.parts, actor, email, "why")).operator
+
+
+@pytest.mark.parametrize("themselves", [True, False], ids=["themselves", "each other"])
+async def test_two_administrators_who_go_at_one_moment_leave_one(
+    desks: tuple[Desk, Desk], meeting: Meeting, *, themselves: bool
 ) -> None:
-    """By whichever act, in the console or by two commands: of two at one moment one is refused, and one is left."""
+    """By whichever act, in the console or by two commands: of two at one moment one is refused, and one is left.
+
+    A command may reset the last one, because it can also give the invitation.
+    """
     one, other = desks
     left = None
-    for number, (first, second, by_command) in enumerate(product((to_viewer, disable), (to_viewer, disable), (0, 1))):
+    takes = (to_viewer, disable, reset)
+    kinds = [each for each in product(takes, takes, (False, True)) if not (each[2] and reset in each[:2])]
+    for number, (first, second, by_command) in enumerate(kinds):
         emails = [f"{name}{number}@shop.example" for name in ("ada", "bob")]
         people = [await one.hired(email) for email in emails]
         if left is not None:
             await disable(one, ROOT, left)
         ada, bob = (ROOT if by_command else acting(each.operator, each.session) for each in people)
         meeting.of(2)
-        found = await asyncio.gather(first(one, ada, emails[1]), second(other, bob, emails[0]), return_exceptions=True)
+        found = await asyncio.gather(
+            first(one, ada, emails[0 if themselves else 1]),
+            second(other, bob, emails[1 if themselves else 0]),
+            return_exceptions=True,
+        )
 
         assert sorted(type(each).__name__ for each in found) == ["Operator", "Refusal"], (number, found)
         [admin] = [each for each in await one.parts.operators.list() if is_active_admin(each)]
@@ -233,8 +247,7 @@ async def test_a_password_that_was_taken_away_while_it_was_compared_opens_nothin
 
         async def meanwhile(what: str = what, ada: SignedIn = ada) -> None:
             if what == "second factor":
-                await secret_to_enrol(desk.parts, (await desk.visitor(ada)).operator)
-                await confirm_code(desk.parts, await desk.visitor(ada), await desk.code(ada.operator), FIREFOX)
+                await desk.enrolled(ada)
             else:
                 await MEANWHILE[what](desk, ada)
 
@@ -281,7 +294,10 @@ async def test_two_sign_ins_with_one_code_at_one_moment_are_one(desks: tuple[Des
     code = await one.code(ada.operator)
     meeting.of(2)
     found = await asyncio.gather(
-        *(confirm_code(each.parts, visitor, code, FIREFOX) for each, visitor in zip(desks, visitors, strict=True))
+        *(
+            confirm_code(each.parts, visitor, code, FIREFOX, token="")
+            for each, visitor in zip(desks, visitors, strict=True)
+        )
     )
 
     assert sorted(isinstance(each, SignedIn) for each in found) == [False, True]

@@ -72,6 +72,16 @@ async def test_the_last_administrator_stays(desk: Desk) -> None:
     assert (await disable_operator(desk.parts, ROOT, ADA, "why")).state is OperatorState.DISABLED
 
 
+async def test_only_a_command_resets_the_last_administrator(desk: Desk) -> None:
+    """In the console nobody would be left who could send the invitation; at the machine somebody can."""
+    ada = await desk.hired(ADA)
+    await desk.invited(BOB)
+    with pytest.raises(Refusal, match="last administrator"):
+        await reset_password(desk.parts, acting(ada.operator, ada.session), ADA, "lost phone")
+
+    assert (await reset_password(desk.parts, ROOT, ADA, "lost phone")).operator.state is OperatorState.INVITED
+
+
 async def test_a_role_changes_with_the_next_request(desk: Desk) -> None:
     """Nobody keeps what they could do until they sign in again."""
     await desk.hired(ADA)

@@ -27,8 +27,6 @@ from payrelay.flows.console.sign_in import (
     SignedIn,
     Visitor,
     accept_invitation,
-    confirm_code,
-    secret_to_enrol,
     sign_in,
     visitor_of,
 )
@@ -119,7 +117,7 @@ async def test_it_works_beside_an_authenticator_app(desk: Desk, device: Device) 
     assert isinstance(await shown(desk, await begun(desk), device), SignedIn)
     half = await begun(desk)
     code = await desk.code(half.operator)
-    assert isinstance(await confirm_code(desk.parts, await desk.visitor(half), code, FIREFOX), SignedIn)
+    assert isinstance(await desk.confirm(half, code), SignedIn)
     assert await kind_of(desk) is SecondFactor.EITHER
     [line] = [each for each in await desk.parts.acts.before(None, 10) if each.subject.startswith("psk_")]
     assert (line.act, line.details) == ("enrol_second_factor", "passkey phone, from 192.0.2.1")
@@ -132,10 +130,8 @@ async def test_an_authenticator_app_may_be_set_up_beside_a_passkey(desk: Desk, d
     assert isinstance(first, SignedIn)
     opened = await added(desk, first, device)
     assert isinstance(opened, SignedIn)
-    await secret_to_enrol(desk.parts, (await desk.visitor(opened)).operator)
-    code = await desk.code(opened.operator)
+    await desk.enrolled(opened)
 
-    assert isinstance(await confirm_code(desk.parts, await desk.visitor(opened), code, FIREFOX), SignedIn)
     assert await kind_of(desk) is SecondFactor.EITHER
 
 
@@ -145,16 +141,14 @@ async def test_whoever_has_the_password_alone_sets_up_nothing(desk: Desk, device
     first = await accept_invitation(desk.parts, token.reveal(), PASSWORD, FIREFOX)
     assert isinstance(first, SignedIn)
     stale = await begun(desk)
-    secret = await secret_to_enrol(desk.parts, stale.operator)
+    code = await desk.first_code(stale)
     assert isinstance(await added(desk, first, device), SignedIn)
     half = await begun(desk)
     other = Device(PARTY.origin, b"another device")
 
-    assert secret.reveal()
     for session in (stale, half):
         assert await added(desk, session, other) is Failure.OVER
-        code = await desk.code(session.operator)
-        assert await confirm_code(desk.parts, await desk.visitor(session), code, FIREFOX) is Failure.OVER
+        assert await desk.confirm(session, code) is Failure.OVER
     assert await kind_of(desk) is SecondFactor.PASSKEY
 
 
@@ -259,7 +253,7 @@ async def test_passkeys_are_shown_twenty_times(desk: Desk, device: Device) -> No
     assert await shown(desk, half, device) is Failure.TOO_OFTEN
     assert await added(desk, opened, Device(PARTY.origin, b"x")) is Failure.TOO_OFTEN
     code = await desk.code(half.operator)
-    assert isinstance(await confirm_code(desk.parts, await desk.visitor(half), code, FIREFOX), SignedIn)
+    assert isinstance(await desk.confirm(half, code), SignedIn)
 
 
 async def test_an_answer_for_another_page_adds_nothing(desk: Desk) -> None:

@@ -18,7 +18,6 @@ from payrelay.flows.console.sign_in import (
     accept_invitation,
     confirm_code,
     invited_by,
-    secret_to_enrol,
     sign_in,
     sign_out,
     visitor_of,
@@ -50,9 +49,8 @@ async def test_the_way_in(desk: Desk) -> None:
     begun = await accept_invitation(desk.parts, token.reveal(), PASSWORD, FIREFOX)
     assert isinstance(begun, SignedIn)
     assert await stages(desk, begun) is Stage.ENROL
-    first = await secret_to_enrol(desk.parts, begun.operator)
-    assert await secret_to_enrol(desk.parts, (await desk.visitor(begun)).operator) == first
-    opened = await confirm_code(desk.parts, await desk.visitor(begun), await desk.code(begun.operator), FIREFOX)
+    assert await desk.to_enrol(begun) == await desk.to_enrol(begun)
+    opened = await desk.confirm(begun, await desk.first_code(begun))
     assert isinstance(opened, SignedIn)
     assert [await stages(desk, each) for each in (begun, opened)] == [None, Stage.OPEN]
     await sign_out(desk.parts, await desk.visitor(opened))
@@ -61,7 +59,7 @@ async def test_the_way_in(desk: Desk) -> None:
     desk.clock.at_ms += MINUTE_MS
     half = await entered(desk)
     assert await stages(desk, half) is Stage.CODE
-    whole = await confirm_code(desk.parts, await desk.visitor(half), await desk.code(half.operator), FIREFOX)
+    whole = await desk.confirm(half, await desk.code(half.operator))
     assert isinstance(whole, SignedIn)
     assert [await stages(desk, each) for each in (half, whole)] == [None, Stage.OPEN]
     assert await desk.done() == [
@@ -157,7 +155,7 @@ async def test_a_password_that_no_second_factor_follows_stays_counted(desk: Desk
         desk.clock.at_ms += MINUTE_MS // 2
         half = await entered(desk)
         code = await desk.code(half.operator)
-        assert isinstance(await confirm_code(desk.parts, await desk.visitor(half), code, FIREFOX), SignedIn)
+        assert isinstance(await desk.confirm(half, code), SignedIn)
     found = [await sign_in(desk.parts, ADA, PASSWORD, FIREFOX) for _ in range(PASSWORDS.tries + 1)]
 
     assert [isinstance(each, SignedIn) for each in found] == [True] * PASSWORDS.tries + [False]
@@ -212,11 +210,11 @@ async def test_codes_are_guessed_five_times(desk: Desk) -> None:
     desk.clock.at_ms += MINUTE_MS
     half = await entered(desk)
     for _ in range(CODE.tries):
-        assert await confirm_code(desk.parts, await desk.visitor(half), "000000", FIREFOX) is Failure.WRONG
+        assert await desk.confirm(half, "000000") is Failure.WRONG
     again = await entered(desk)
     code = await desk.code(half.operator)
 
-    assert await confirm_code(desk.parts, await desk.visitor(again), code, FIREFOX) is Failure.TOO_OFTEN
+    assert await desk.confirm(again, code) is Failure.TOO_OFTEN
 
 
 async def test_a_code_opens_once(desk: Desk) -> None:
@@ -226,11 +224,11 @@ async def test_a_code_opens_once(desk: Desk) -> None:
     halves = [await entered(desk), await entered(desk)]
     code = await desk.code(halves[0].operator)
     visitors = [await desk.visitor(half) for half in halves]
-    found = await asyncio.gather(*(confirm_code(desk.parts, each, code, FIREFOX) for each in visitors))
+    found = await asyncio.gather(*(confirm_code(desk.parts, each, code, FIREFOX, token="") for each in visitors))
 
     assert sorted(isinstance(each, SignedIn) for each in found) == [False, True]
     late = await entered(desk)
-    assert await confirm_code(desk.parts, await desk.visitor(late), code, FIREFOX) is Failure.WRONG
+    assert await desk.confirm(late, code) is Failure.WRONG
 
 
 async def test_a_session_ends_by_itself(desk: Desk) -> None:
@@ -264,7 +262,7 @@ async def test_an_administrator_ends_every_session(desk: Desk, end: object) -> N
     await end(desk.parts, ROOT, ADA, "lost phone")  # type: ignore[operator]
 
     assert [await stages(desk, each) for each in (opened, half)] == [None, None]
-    assert await confirm_code(desk.parts, visitor, code, FIREFOX) in {Failure.OVER, Failure.WRONG}
+    assert await confirm_code(desk.parts, visitor, code, FIREFOX, token="") in {Failure.OVER, Failure.WRONG}
     if end is not end_sessions:
         assert await sign_in(desk.parts, ADA, PASSWORD, FIREFOX) is Failure.WRONG
 
@@ -302,14 +300,33 @@ async def test_a_reset_takes_the_second_factor_too(desk: Desk) -> None:
     assert isinstance(begun, SignedIn)
 
     assert begun.session.stage is Stage.ENROL
-    assert await secret_to_enrol(desk.parts, begun.operator) != before
+    assert await desk.to_enrol(begun) != before
+
+
+async def test_what_an_app_is_to_get_belongs_to_one_session(database: Database) -> None:
+    """Else whoever has seen it with a stolen cookie, or by the password alone, has a copy of what is set up later."""
+    desk = Desk(database, needs_second_factor=False)
+    await desk.hired("root@shop.example")
+    thief = await desk.hired(ADA)
+    seen = await desk.to_enrol(thief)
+    await end_sessions(desk.parts, ROOT, ADA, "a stolen cookie")
+    owner = await entered(desk)
+    own = await desk.to_enrol(owner)
+
+    assert own != seen
+    assert await desk.confirm(owner, desk.code_by(seen)) is Failure.WRONG
+    assert await desk.parts.operators.totp_secret(owner.operator.id) is None
+    assert isinstance(await desk.confirm(owner, desk.code_by(own)), SignedIn)
+    assert await desk.parts.operators.totp_secret(owner.operator.id) == own
+    desk.clock.at_ms += MINUTE_MS
+    assert await desk.confirm(await entered(desk), desk.code_by(seen)) is Failure.WRONG
 
 
 async def test_the_secret_of_a_second_factor_is_shown_once(desk: Desk) -> None:
     """Whoever finds an open session can't copy the phone."""
     signed_in = await desk.hired(ADA)
     with pytest.raises(ValueError, match="shown once"):
-        await secret_to_enrol(desk.parts, (await desk.visitor(signed_in)).operator)
+        await desk.to_enrol(signed_in)
 
 
 async def test_where_a_second_factor_is_optional_a_password_opens(database: Database) -> None:
@@ -317,8 +334,6 @@ async def test_where_a_second_factor_is_optional_a_password_opens(database: Data
     desk = Desk(database, needs_second_factor=False)
     signed_in = await desk.hired(ADA, Role.VIEWER)
     assert signed_in.session.stage is Stage.OPEN
-    await secret_to_enrol(desk.parts, signed_in.operator)
-    code = await desk.code(signed_in.operator)
-    assert isinstance(await confirm_code(desk.parts, await desk.visitor(signed_in), code, FIREFOX), SignedIn)
+    await desk.enrolled(signed_in)
 
     assert (await entered(desk)).session.stage is Stage.CODE

@@ -11,8 +11,9 @@ from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.reconciliation.days import DayReport
 from payrelay.core.reconciliation.verdicts import BooksVerdict
 from payrelay.errors import Refusal
+from payrelay.flows.console.parts import Actor
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.reconciliation.close import close_day
+from payrelay.flows.reconciliation.close import close_day, close_days, close_difference
 
 __all__ = ["office"]
 NEXT = DAY + timedelta(days=1)
@@ -123,6 +124,38 @@ async def test_a_statement_that_is_read_during_the_closing_makes_it_compare_agai
     office.wait(1)
     found = [*told(report), *told(await office.run(NEXT))]
     assert found == [("320025000002", BooksVerdict.ONLY_THEIRS)], "once, and neither lost nor twice"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [("compared", "was compared anew"), ("difference", "were closed or found meanwhile"), ("closed", "was closed by")],
+)
+async def test_a_day_that_changes_while_days_before_it_are_closed_stays_open(
+    office: Office, change: str, why: str
+) -> None:
+    """Whoever closes several days was shown each of them at the beginning; a day's comparison takes its time."""
+    await office.feed(FOREIGN.replace("11-15", "11-16"), covers=False)
+    office.wait(2)
+    for day in (DAY, NEXT):
+        await office.run(day)
+    closing = close_days(office.relay, office.scope, (DAY, NEXT), ANN, "month end")
+    assert (await anext(closing))[0] == DAY
+    office.world.clock.passed_ms += 1_000
+    if change == "compared":
+        await office.feed(
+            "320029999999,late,5000000.00,LKR,RECEIVED,2023-11-16 03:43:30", covers=False, name="late.csv"
+        )
+        await office.run(NEXT)
+    elif change == "difference":
+        [found] = await office.relay.reconciliation.differences.of_day(office.scope.merchant, NEXT)
+        await close_difference(office.relay, office.scope, found.id, Actor("bob"), "sold at the counter")
+    else:
+        await close_day(office.relay, office.scope, NEXT, Actor("bob"), "of my own")
+    with pytest.raises(Refusal, match=f"{NEXT} {why}|of {NEXT} {why}"):
+        await anext(closing)
+    last = await office.relay.reconciliation.differences.last_closed(office.scope.merchant)
+    assert last is not None
+    assert last.day == (NEXT if change == "closed" else DAY)
 
 
 async def test_two_who_close_at_once_close_once(office: Office) -> None:

@@ -16,6 +16,7 @@ from payrelay.core.console.confirmations import (
     ConfirmationState,
     SmallRefunds,
     next_of_confirmation,
+    without_factor,
 )
 from payrelay.core.console.operator import NotRecent
 from payrelay.core.console.roles import Act, Role
@@ -29,6 +30,7 @@ from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 
 SUBJECT = CONFIRMATION.subject
+SMALL = without_factor(CONFIRMATION)
 BEGUN = next_of_confirmation(CONFIRMATION, 20, state=ConfirmationState.BEGUN, confirmed_by="opr_1", reason="why")
 
 
@@ -75,12 +77,18 @@ async def test_a_line_that_nobody_saw_keeps_the_step_from_being_made(database: D
 
 
 async def test_small_refunds_that_come_at_one_moment_are_added_up(database: Database) -> None:
-    """Of each operator, each currency, and since the session began; what was refused gave nothing back."""
+    """Of each operator, each currency, and since the operator showed the second factor, in whichever session.
+
+    What was refused gave nothing back, and what the second factor was shown for is no small one.
+    """
     operators, confirmations = operators_of(database), confirmations_of(database)
     await operators.carry_out(OperatorChange(at_ms=1, act=did(), added=ADA, session=SESSION))
-    small = SmallRefunds(20, "LKR", 300)
+    newer = msgspec.structs.replace(SESSION, id="ses_2", token_hash="t")
+    await operators.carry_out(OperatorChange(at_ms=1, act=did(), session=newer))
+    small = SmallRefunds("LKR", 300)
     others: dict[str, dict[str, object]] = {
-        "before": {"changed_at_ms": 19},
+        "before": {"act": 2},
+        "second factor": {"fields": "{}"},
         "refused": {"state": ConfirmationState.REFUSED},
         "bobs": {"confirmed_by": "opr_2"},
         "dollars": {"currency": "USD"},
@@ -88,7 +96,7 @@ async def test_small_refunds_that_come_at_one_moment_are_added_up(database: Data
     }
     for name, members in others.items():
         counted = {"amount_minor": 300, "currency": "LKR", "confirmed_by": ADA.id, "state": ConfirmationState.DONE}
-        other = {"id": f"cnf_{name}", "act": 9, "changed_at_ms": 20} | counted | members
+        other = {"id": f"cnf_{name}", "act": 9, "fields": SMALL.fields} | counted | members
         await confirmations.add(msgspec.structs.replace(CONFIRMATION, **other))
     shown = [
         msgspec.structs.replace(CONFIRMATION, id=f"cnf_s{number}", amount_minor=100, currency="LKR")

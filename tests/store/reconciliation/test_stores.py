@@ -11,11 +11,11 @@ from tests.digests import digests_of
 
 from payrelay.core.console.operator import NewAct
 from payrelay.core.console.roles import Act
-from payrelay.core.reconciliation.days import Closure
+from payrelay.core.reconciliation.days import Closure, SeenDay
 from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine
 from payrelay.core.reconciliation.judging import judge
 from payrelay.core.reconciliation.payouts_compared import PayoutParts
-from payrelay.errors import Outdated
+from payrelay.errors import Outdated, Refusal
 from payrelay.store.engine.database import Database
 from payrelay.store.reconciliation.differences import ReconciledDay
 from payrelay.store.reconciliation.lines import StatementFile
@@ -50,7 +50,8 @@ async def closed(stores: ReconciliationStores, day: date, *, turn: int, seen: Cl
     """Stores a comparison, and closes the day."""
     act = NewAct(at_ms=8, operator_id="", name="ann", act=Act.CLOSE_DAY, subject=f"shop/{day}", reason="month end")
     await stores.differences.put_day(day_of(day))
-    return await stores.differences.close_day(day_of(day), act, seen=seen, turn=turn)
+    shown = SeenDay(ran_at_ms=7, open_differences=0, is_closed=False)
+    return await stores.differences.close_day(day_of(day), act, shown=shown, before=seen, turn=turn)
 
 
 async def booked(stores: ReconciliationStores, day: date) -> list[StatementLine]:
@@ -197,3 +198,34 @@ async def test_a_line_is_in_the_closed_day_or_behind_it_whoever_is_first(databas
         assert is_closed == (len(behind) == 1), "a line of a closed day that its comparison didn't have is lost"
         if not is_closed:
             assert await closed(stores, day, turn=await stores.differences.turn(MERCHANT), seen=last)
+
+
+async def test_a_day_is_closed_only_as_it_was_shown(database: Database) -> None:
+    """What was shown is compared in the unit that closes it, behind its line; nothing of the unit is left."""
+    differences = stores_of(database).differences
+    found = [each for each in judge([payment(1)], [], COMPLETE) if each.is_difference]
+    await differences.put(MERCHANT, "shop", found, DAY, 5)
+    await differences.put_day(day_of(DAY))
+    act = NewAct(at_ms=8, operator_id="", name="ann", act=Act.CLOSE_DAY, subject=f"shop/{DAY}", reason="month end")
+    for shown in (SeenDay(7, 0, is_closed=False), SeenDay(7, 2, is_closed=False), SeenDay(6, 1, is_closed=False)):
+        with pytest.raises((Refusal, Outdated)):
+            await differences.close_day(day_of(DAY), act, shown=shown, before=None, turn=0)
+        assert await differences.last_closed(MERCHANT) is None, shown
+        assert await differences.acts.before(None, 10) == [], shown
+    assert await differences.close_day(day_of(DAY), act, shown=SeenDay(7, 1, is_closed=False), before=None, turn=0)
+
+
+async def test_a_difference_is_closed_only_as_it_was_shown(database: Database) -> None:
+    """Also where its amounts are the same: it rests on something else by now, or is in another day's list."""
+    differences = stores_of(database).differences
+    [found] = [each for each in judge([payment(1)], [], COMPLETE) if each.is_difference]
+    act = NewAct(at_ms=6, operator_id="", name="ann", act=Act.CLOSE_DIFFERENCE, subject=found.id, reason="known")
+    for again, day in ((msgspec.structs.replace(found, why="said otherwise"), DAY), (found, DAY + timedelta(days=1))):
+        await differences.put(MERCHANT, "shop", [found], DAY, 5)
+        [shown] = await differences.open(MERCHANT, limit=2)
+        await differences.put(MERCHANT, "shop", [again], day, 6)
+        [now] = await differences.open(MERCHANT, limit=2)
+        assert shown.content == now.content
+        assert shown.digest != now.digest
+        with pytest.raises(Outdated):
+            await differences.close(shown, act)

@@ -1,6 +1,5 @@
 """The command that takes over what a shop had before Payrelay."""
 
-import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from payrelay.cli.terminal.messages import (
     say,
     show,
 )
+from payrelay.core.csv_text import csv_line
 from payrelay.core.imports.items import ImportUnreadableError, ImportVerdict
 
 if TYPE_CHECKING:
@@ -128,9 +128,8 @@ async def _run(
     from payrelay.cli.terminal.pages import progress_bar
     from payrelay.flows.imports.import_existing import import_existing
 
-    writer = None if out is None else csv.writer(out)
-    if writer is not None:
-        writer.writerow(REPORT_HEAD)
+    if out is not None:
+        out.write(f"{csv_line(REPORT_HEAD)}\r\n")
     refused = 0
     with progress_bar(Console(stderr=True)) as bar:
         task = bar.add_task("looking" if scope.is_dry else "importing", total=total)
@@ -138,8 +137,8 @@ async def _run(
         def told(imported: "ImportedItem") -> None:
             nonlocal refused
             bar.advance(task)
-            if writer is not None:
-                writer.writerow(_line(imported))
+            if out is not None:
+                out.write(f"{csv_line(_cells(imported))}\r\n")
             if imported.verdict is ImportVerdict.REFUSED and scope.is_dry:
                 refused += 1
                 if refused <= TOLD_MAX:
@@ -151,12 +150,10 @@ async def _run(
     return done
 
 
-def _line(imported: "ImportedItem") -> list[str]:
+def _cells(imported: "ImportedItem") -> list[str]:
     item = imported.item
     reference = getattr(item, "reference", None) or ""
-    cells = [item.place, item.name, imported.verdict.value, imported.reason, reference, imported.customer_id or ""]
-    # A cell that begins like a formula is one to a spreadsheet.
-    return [f"'{cell}" if cell[:1] in "=+-@\t\r" and cell else cell for cell in cells]
+    return [item.place, item.name, imported.verdict.value, imported.reason, reference, imported.customer_id or ""]
 
 
 def _end(report: "ImportReport", scope: "ImportScope") -> int:

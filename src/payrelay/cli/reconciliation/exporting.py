@@ -1,6 +1,5 @@
 """The command that writes compared days as a journal, or as a table."""
 
-import csv
 import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -73,12 +72,12 @@ def _journal(account: str, *, continues: bool) -> "tuple[Callable[[JournalDay], 
 
 
 def _table(account: str, *, continues: bool) -> "tuple[Callable[[JournalDay], None], Callable[[], None]]":  # noqa: ARG001, as _journal
+    from payrelay.core.csv_text import csv_line
     from payrelay.core.reconciliation.journal import COLUMNS, table_rows
 
-    table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(COLUMNS)
+    sys.stdout.write(f"{csv_line(COLUMNS)}\n")
 
     def write(each: "JournalDay") -> None:
-        table.writerows(table_rows(each))
+        sys.stdout.writelines(f"{csv_line(row)}\n" for row in table_rows(each))
 
     return write, lambda: None

@@ -6,8 +6,7 @@ from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import Json, awaited, examples, group
 from payrelay.cli.terminal.messages import DONE, CommandError, say
 from payrelay.clock import Clock
-from payrelay.core.durations import span_text
-from payrelay.core.moments import rfc3339
+from payrelay.core.moments import rfc3339, span_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,7 +6,7 @@ from payrelay.console.web.rendering import redirect
 from payrelay.core.console.act_texts import TITLES_OF_DECISIONS, text_of
 from payrelay.core.console.confirmations import Confirmation, ConfirmationState, is_over
 from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.roles import HAVE_OWN_LINE, Act
+from payrelay.core.console.roles import HAVE_OWN_LINE, Act, may
 from payrelay.errors import MEANINGS, Code, Refusal
 from payrelay.flows.console.acts.confirm import (
     ConfirmedBy,
@@ -19,7 +19,7 @@ from payrelay.flows.console.acts.confirm import (
 )
 from payrelay.flows.console.acts.results import ending_now
 from payrelay.flows.console.acts.stale import StalePageError
-from payrelay.flows.console.refunds.shown import amount_in_words
+from payrelay.flows.console.refunds.shown import INSISTS, RECORD, amount_in_words
 
 
 async def prepare_act(asked: Asked) -> ConsoleAnswer:
@@ -91,28 +91,53 @@ async def _page(asked: Asked, refusal: Refusal | None = None) -> ConsoleAnswer:
         status=200 if refusal is None else MEANINGS[refusal.code].http_status,
         error=None if refusal is None else f"{refusal.msg[:1].upper()}{refusal.msg[1:]}.",
         confirmation=confirmation,
-        title=_title(confirmation, text.name, has_begun=ending is not None),
         text=text,
         ending=ending,
         is_over=over,
         proposer=proposer,
-        filled=confirmation.filled,
-        decision=TITLES_OF_DECISIONS.get(confirmation.filled.get("decision", "")),
-        amount=amount_in_words(confirmation) or "none, or not known",
+        facts=_facts(confirmation),
         noun=noun,
         id=id_,
         does=("A second person has to confirm it before it is done.",) if is_proposal else (),
         can_confirm=not over and ending is None and _is_for(confirmation, operator_id_of(asked.actor)),
-        figures=confirmation.filled if confirmation.act_name in HAVE_OWN_LINE else {},
         can_carry_on=ending is not None and ending.can_carry_on,
         button="Carry it on" if ending is not None else "Propose it" if is_proposal else f"{text.name} now",
         given=asked.form,
     )
 
 
-def _title(confirmation: Confirmation, name: str, *, has_begun: bool) -> str:
-    order = "" if confirmation.order_id is None else f" (order {confirmation.order_id})"
-    return f"{name}{order}" if has_begun else f"{name}{order}?"
+async def about(asked: Asked) -> list[tuple[str, str]]:
+    """Reads what a form confirms, as its page shows it."""
+    confirmation = await asked.parts.confirmations.get(asked.names[0])
+    if confirmation is None or not may(asked.visited.operator.role, confirmation.act_name):
+        return []
+    noun, _, id_ = confirmation.subject.partition("/")
+    why = [] if confirmation.reason else [("Why", asked.form.get("reason", ""))]
+    return [*_facts(confirmation), *why, ("About", f"{noun.capitalize()} {id_}")]
+
+
+def _facts(confirmation: Confirmation) -> list[tuple[str, str]]:
+    """Gives what is confirmed, as pairs of a title and a text."""
+    filled = confirmation.filled
+    decision = TITLES_OF_DECISIONS.get(filled.get("decision", ""))
+    name = text_of(confirmation.act_name, confirmation.subject.partition("/")[0]).name
+    figures = filled if confirmation.act_name in HAVE_OWN_LINE else {}
+    unknown = "" if figures else "none, or not known"
+    facts = [
+        ("What", name if decision is None else f"{name}: {decision}"),
+        *figures.items(),
+        ("Amount", "" if figures else amount_in_words(confirmation) or unknown),
+        ("Order", confirmation.order_id or unknown),
+        ("Payment", filled.get("payment_id")),
+        ("In its way", filled.get(INSISTS)),
+        ("The gateway now", filled.get(RECORD)),
+        ("Events", filled.get("event_ids")),
+        ("The gateway's record says", filled.get("description")),
+        ("Account", confirmation.account),
+        ("For", confirmation.principal),
+        ("Why", confirmation.reason),
+    ]
+    return [(title, text) for title, text in facts if text]
 
 
 def _is_for(confirmation: Confirmation, operator_id: str) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from payrelay.console.web.asked import Asked
 from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.roles import Act, may
-from payrelay.core.reconciliation.days import Sum
+from payrelay.core.reconciliation.days import Sum, month_name
 from payrelay.core.reconciliation.verdicts import (
     BASIS_WORDS,
     CONCERN_WORDS,
@@ -42,7 +42,7 @@ class SumsRow(NamedTuple):
 async def show_month(asked: Asked) -> ConsoleAnswer:
     """Shows the days of a month."""
     month = await month_of(asked)
-    id_ = name_in_books(month.account, f"{month.first:%Y-%m}")
+    id_ = name_in_books(month.account, month_name(month.first))
     target = await target_of(asked.site.relay, MONTH, id_)
     can_close = target is not None and Act.CLOSE_DAY in target.acts and may(asked.visited.operator.role, Act.CLOSE_DAY)
     return asked.page(
@@ -88,7 +88,7 @@ async def show_day(asked: Asked) -> ConsoleAnswer:
         order_of=order_of,
         state_of=state_of,
         id_of=lambda each: name_in_books(scope.account, each.difference.id),
-        month_path=f"/console/reconciliation?account={quote(scope.account)}&month={day:%Y-%m}",
+        month_path=f"/console/reconciliation?account={quote(scope.account)}&month={month_name(day)}",
         csv_path=f"{path}/list.csv",
         more_path=None if view.more is None else f"{path}?after={view.more}",
     )
@@ -106,7 +106,7 @@ async def month_of(asked: Asked) -> DaysView:
 
 
 def _month_path(month: DaysView, day: date, path: str = "/console/reconciliation") -> str:
-    return f"{path}?account={quote(month.account)}&month={day:%Y-%m}"
+    return f"{path}?account={quote(month.account)}&month={month_name(day)}"
 
 
 def named_in(asked: Asked) -> tuple[BooksScope, date]:

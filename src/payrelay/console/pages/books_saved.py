@@ -4,11 +4,11 @@ from typing import Final
 
 from payrelay.console.pages.books import month_of, named_in
 from payrelay.console.web.asked import Asked
-from payrelay.console.web.csv_text import csv_text
 from payrelay.console.web.rendering import csv
 from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.core.csv_text import csv_text
 from payrelay.core.money import decimal_text
-from payrelay.core.reconciliation.days import Sum
+from payrelay.core.reconciliation.days import Sum, month_name
 from payrelay.core.reconciliation.verdicts import BASIS_WORDS, VERDICT_WORDS, BooksFinding
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.books.book_targets import order_of, state_of, verdict_of
@@ -34,7 +34,7 @@ async def month_as_csv(asked: Asked) -> ConsoleAnswer:
         head = (month.account, str(each.day), state, str(each.age_days))
         lines = [] if each.sums is None else _lines_of(each.sums)
         rows += [(*head, *line, str(each.open_differences)) for line in lines or [("",) * 11]]
-    return csv(f"payrelay-books-{month.first:%Y-%m}.csv", csv_text(_SUM_COLUMNS, rows))
+    return csv(f"payrelay-books-{month_name(month.first)}.csv", csv_text(_SUM_COLUMNS, rows))
 
 
 async def day_as_csv(asked: Asked) -> ConsoleAnswer:

@@ -77,6 +77,18 @@ async def end_all_sessions(asked: Asked) -> ConsoleAnswer:
     return redirect("/console/operators")
 
 
+async def about(asked: Asked) -> list[tuple[str, str]]:
+    """Reads whom a form is about, as the store has them now, and which role it gives."""
+    one = await asked.parts.operators.by_email(asked.names[0]) if asked.names else None
+    if one is None:
+        told = [("Person", asked.form.get("name", "")), ("E-mail address", asked.form.get("email", ""))]
+    else:
+        told = [("Person", one.name), ("E-mail address", one.email), ("Role now", one.role)]
+    if one is None or asked.request.path.endswith(b"/role"):
+        told.append(("New role", asked.form.get("role", "")))
+    return [*told, ("Why", asked.form.get("reason", ""))]
+
+
 async def show_acts(asked: Asked) -> ConsoleAnswer:
     """Shows what operators did, newest first."""
     before = asked.form.get("before", "")

@@ -2,7 +2,7 @@
 
 import re
 from typing import Final
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote
 
 import msgspec
 
@@ -22,6 +22,8 @@ FIELDS_MAX: Final = 20
 START: Final = "/console/"
 SIGN_IN: Final = "/console/sign-in"
 _next_match: Final = re.compile(r"/console/[A-Za-z0-9/_.~%?=&+:@-]{0,500}").fullmatch
+_DOTS: Final = frozenset({".", ".."})
+"""Parts of a path by which a browser goes up, however they are written."""
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,8 +174,9 @@ def navigation_of(role: Role | None) -> tuple[tuple[str, str], ...]:
 
 
 def next_of_text(text: str) -> str:
-    """Gives an address of the console; its start for whatever else somebody puts there."""
-    return text if _next_match(text) and not text.startswith((SIGN_IN, "/console/invitations")) else START
+    """Gives an address of the console; its start for whatever else somebody puts there, or what leads out of it."""
+    is_ours = _next_match(text) and not text.startswith((SIGN_IN, "/console/invitations"))
+    return text if is_ours and _DOTS.isdisjoint(unquote(text.partition("?")[0]).split("/")) else START
 
 
 def sign_in_path(request: ConsoleRequest) -> str:

@@ -28,6 +28,7 @@ _VALUE_LENGTH_MAX: Final = 64
 """More than a token has, or the name of any time zone."""
 _YEAR_S: Final = 31_536_000
 _FORM: Final = b"payrelay console form"
+_ACT: Final = b"payrelay console act\0"
 
 
 class CookieName(StrEnum):
@@ -97,6 +98,11 @@ def new_visit() -> str:
 def form_token(cookie: str) -> str:
     """Gives what the forms of a browser with this cookie carry."""
     return hmac.digest(cookie.encode(), _FORM, "sha256").hex()
+
+
+def act_token(cookie: str, what: bytes) -> str:
+    """Gives what a form carries that asks a browser with this cookie for the second factor, for one act alone."""
+    return hmac.digest(cookie.encode(), _ACT + what, "sha256").hex()
 
 
 def is_form_token(cookie: str | None, token: str) -> bool:

@@ -19,6 +19,7 @@ from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.core.console.timeline import state_tone
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import money_text
+from payrelay.core.operator_text import named
 
 STYLE_PATH: Final = "/console/assets/console.css"
 LIVE_SCRIPT_PATH: Final = "/console/assets/live.js"
@@ -87,6 +88,7 @@ _templates.filters["in_utc"] = lambda at_ms: written(at_ms, "UTC")
 _templates.filters["money"] = money_text
 _templates.filters["words"] = lambda text: text.replace("_", " ")
 _templates.filters["capitalize_first"] = lambda text: f"{text[:1].upper()}{text[1:]}"
+_templates.filters["named"] = named
 _templates.filters["tone"] = state_tone
 _templates.filters["order_path"] = order_path
 _templates.filters["factor"] = lambda kind: _FACTORS.get(kind, kind)

@@ -15,8 +15,8 @@ from urllib.parse import quote
 import msgspec
 
 from payrelay.core.access.allowance import Allowance
-from payrelay.core.durations import SpanError, span_s
 from payrelay.core.gateways.fair_shares import Requester
+from payrelay.core.moments import SpanError, span_s
 from payrelay.core.money import decimal_text
 from payrelay.errors import Code, Refusal
 

@@ -20,6 +20,7 @@ SHOWN_MS: Final = 86_400_000
 """How long something that nobody has confirmed is kept: whoever comes back to it the next morning finds it."""
 PROPOSED_MS: Final = 7 * 86_400_000
 """How long a second person may take. Later the reason may be forgotten, and it is proposed anew."""
+_WITHOUT_FACTOR: Final = "without_second_factor"
 STUCK_MS: Final = 60_000
 """After so long an act that has begun and not ended was left by a process that died."""
 
@@ -95,12 +96,11 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SmallRefunds(msgspec.Struct, frozen=True):
-    """How much an operator may refund in all, in hundredths, from a time on at which the second factor was not recent.
+    """How much an operator may refund in all, in hundredths, without the second factor since it was shown last.
 
     ``currency`` is the one of the limit; other currencies have limits of their own.
     """
 
-    since_ms: int
     currency: str
     limit_minor: int
 
@@ -120,6 +120,17 @@ def is_over(confirmation: Confirmation, now_ms: int) -> bool:
 def is_stuck(confirmation: Confirmation, now_ms: int) -> bool:
     """True where it has begun and its process has died since, as far as can be told from the time."""
     return confirmation.state is ConfirmationState.BEGUN and now_ms - confirmation.changed_at_ms >= STUCK_MS
+
+
+def without_factor(confirmation: Confirmation) -> Confirmation:
+    """Marks a refund as one that needed no second factor; ``is_without_factor`` tells of it."""
+    fields = msgspec.json.encode({**confirmation.filled, _WITHOUT_FACTOR: "yes"}).decode()
+    return msgspec.structs.replace(confirmation, fields=fields)
+
+
+def is_without_factor(confirmation: Confirmation) -> bool:
+    """True for a refund that needed no second factor, because it and those before it were small."""
+    return _WITHOUT_FACTOR in confirmation.filled
 
 
 class KnownEnding(StrEnum):

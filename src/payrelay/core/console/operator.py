@@ -10,6 +10,7 @@ Rules:
 import hashlib
 import re
 from enum import StrEnum
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 import msgspec
@@ -37,6 +38,7 @@ FRESH_MS: Final = 10 * 60_000
 SEEN_EVERY_MS: Final = 60_000
 """How exactly the store knows when a session was last used; so most requests write nothing."""
 
+_SMALL: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _email_match: Final = re.compile(r"[^@\s\x00-\x1f\x7f<>\"'`]{1,64}@[A-Za-z0-9.-]{1,189}").fullmatch
 
 
@@ -83,7 +85,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: ``opr_`` and an id.
-        email: in small letters; two operators never have one.
+        email: without A to Z; two operators never have one.
         name: as the history shows it.
         role: what they may do.
         state: see OperatorState.
@@ -218,8 +220,12 @@ def token_hash(token: str) -> str:
 
 
 def email_of(text: str) -> str:
-    """Reads an e-mail address, and gives it in small letters; raises OperatorTextError."""
-    email = text.strip().lower()
+    """Reads an e-mail address, and gives it in small letters; raises OperatorTextError.
+
+    Only A to Z have small letters here, and only blanks of ASCII are cut off. Of other signs some have a small letter
+    that another address has: the Kelvin sign is no k.
+    """
+    email = text.strip(" \t\r\n").translate(_SMALL)
     if len(email) > EMAIL_LENGTH_MAX or _email_match(email) is None or not email.isprintable():
         raise OperatorTextError("must be an e-mail address such as ada@shop.example")
     return email

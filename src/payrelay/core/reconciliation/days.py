@@ -34,6 +34,11 @@ CLOCKS_MS: Final = 60_000
 """How far the clocks of processes may be apart, with the time that storing takes."""
 
 
+def month_name(day: date) -> str:
+    """Gives the month of a day, such as ``2026-11``."""
+    return day.isoformat()[:7]
+
+
 class Closure(msgspec.Struct, frozen=True):
     """That a day was closed, when, and when the comparison began that it was closed with."""
 
@@ -45,6 +50,14 @@ class Closure(msgspec.Struct, frozen=True):
     def knew_to_ms(self) -> int:
         """Up to when the closing knew what happened in our books; it was refused where anything of it was newer."""
         return self.compared_at_ms - CLOCKS_MS
+
+
+class SeenDay(msgspec.Struct, frozen=True):
+    """A day as a person was shown it; it is closed only where all of this is still so."""
+
+    ran_at_ms: int
+    open_differences: int
+    is_closed: bool
 
 
 class Sum(msgspec.Struct, frozen=True, kw_only=True):

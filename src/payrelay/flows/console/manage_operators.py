@@ -1,7 +1,8 @@
 """Adds operators, changes their roles, ends what they may do; from the console and from commands alike.
 
 Whoever acts needs the role for it, and has shown the second factor shortly before (``Actor.require_recent`` raises
-NotRecent). Nobody takes the last administrator away: both are decided where it is stored.
+NotRecent). Nobody takes the last administrator away in the console: both are decided where it is stored. A command may
+reset the last one's password, because nobody else can help them.
 """
 
 from typing import NamedTuple
@@ -132,7 +133,8 @@ async def reset_password(parts: ConsoleParts, actor: Actor, email: str, reason: 
     """Takes password and second factor from an operator, ends the sessions, and makes an invitation to choose anew.
 
     The link to an account at the sign-in provider is taken as well. A disabled operator is invited again by it. Raises
-    Refusal: forbidden; not_found; conflict where somebody else was quicker.
+    Refusal: forbidden; not_found; conflict for the last administrator, unless a command does it, and where somebody
+    else was quicker.
     """
     operator = await _wanted(parts, actor, Act.RESET_PASSWORD, email)
     now_ms = parts.clock.now_ms()
@@ -146,10 +148,15 @@ async def reset_password(parts: ConsoleParts, actor: Actor, email: str, reason: 
         second_factor=None,
         provider_subject=None,
     )
-    await _carry_out(
-        parts,
-        OperatorChange(at_ms=now_ms, act=act, changed=changed, ends_everything=True, invitation=invitation),
+    change = OperatorChange(
+        at_ms=now_ms,
+        act=act,
+        changed=changed,
+        ends_everything=True,
+        leaves_admin=is_active_admin(operator) and actor.operator is not None,
+        invitation=invitation,
     )
+    await _carry_out(parts, change)
     return Invited(changed, invitation, token)
 
 

@@ -37,6 +37,7 @@ from payrelay.core.console.sign_in.passkeys import (
     usable,
 )
 from payrelay.core.console.sign_in.tries import PASSKEY, Counted
+from payrelay.core.operator_text import named
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.flows.console.manage_operators import CHANGED_MEANWHILE
 from payrelay.flows.console.parts import Browser, ConsoleParts, acting, next_of
@@ -58,12 +59,14 @@ class PasskeyAnswer(msgspec.Struct, frozen=True):
         token: of the cookie that came with it.
         party: the console at the address that the browser has asked; None where no browser makes passkeys.
         browser: where it comes from.
+        shown_for: what the page that asked said is done then; empty where it opens a session.
     """
 
     text: str
     token: str
     party: RelyingParty | None
     browser: Browser
+    shown_for: str = ""
 
 
 async def ask_to_make(parts: ConsoleParts, visitor: Visitor, party: RelyingParty, token: str) -> str:
@@ -73,15 +76,17 @@ async def ask_to_make(parts: ConsoleParts, visitor: Visitor, party: RelyingParty
     return asked_to_make(party, visitor.operator, known, challenge)
 
 
-async def ask_to_show(parts: ConsoleParts, visitor: Visitor, party: RelyingParty | None, token: str) -> str | None:
+async def ask_to_show(
+    parts: ConsoleParts, visitor: Visitor, party: RelyingParty | None, token: str, *, shown_for: str = ""
+) -> str | None:
     """Returns what the browser is asked, to sign with a passkey; None where none of the operator's would count.
 
-    Raises StoreError.
+    The answer counts for ``shown_for`` alone. Raises StoreError.
     """
     known = usable(await parts.operators.passkeys.of(visitor.operator.id), party)
     if party is None or not known:
         return None
-    return asked_to_show(party, known, await _challenge(parts, visitor, Purpose.SHOW, token))
+    return asked_to_show(party, known, await _challenge(parts, visitor, Purpose.SHOW, token, shown_for))
 
 
 async def add_passkey(
@@ -98,13 +103,15 @@ async def add_passkey(
         return Failure.OVER
     if not await parts.tries.take(now_ms, Counted(PASSKEY, operator.id)):
         return Failure.TOO_OFTEN
-    challenge = await _taken(parts, visitor, Purpose.ADD, answer.token)
+    challenge = await _asked_of(parts, visitor, Purpose.ADD, answer)
     if challenge is None:
         return Failure.OVER
     try:
         made = made_passkey(answer.text, party, operator, challenge)
     except PasskeyError:
         return Failure.WRONG
+    if not await _take(parts, visitor, Purpose.ADD):
+        return Failure.OVER
     if len(await parts.operators.passkeys.of(operator.id)) >= PASSKEYS_MAX:
         raise Refusal(Code.CONFLICT, f"there are {PASSKEYS_MAX} passkeys already; remove one that you don't use")
     passkey = Passkey(
@@ -126,7 +133,7 @@ async def add_passkey(
     factor = Factor(next_of(operator, now_ms, second_factor=kind), is_new=True, passkey=PasskeyChange(added=passkey))
     if visitor.session.stage is not Stage.OPEN:
         return await completed(parts, visitor, factor, answer.browser, token=answer.token)
-    details = f"passkey {name}, from {answer.browser.client}"
+    details = f"passkey {named(name)}, from {answer.browser.client}"
     act = acting(*visitor).did(Act.ENROL_SECOND_FACTOR, passkey.id, at_ms=now_ms, details=details)
     change = OperatorChange(at_ms=now_ms, act=act, changed=factor.changed, passkey=factor.passkey)
     await _carry_out(parts, change)
@@ -140,7 +147,7 @@ async def confirm_passkey(parts: ConsoleParts, visitor: Visitor, answer: Passkey
         return Failure.OVER
     if not await parts.tries.take(now_ms, Counted(PASSKEY, operator.id)):
         return Failure.TOO_OFTEN
-    challenge = await _taken(parts, visitor, Purpose.SHOW, answer.token)
+    challenge = await _asked_of(parts, visitor, Purpose.SHOW, answer)
     if challenge is None:
         return Failure.OVER
     known = usable(await parts.operators.passkeys.of(operator.id), party)
@@ -148,6 +155,8 @@ async def confirm_passkey(parts: ConsoleParts, visitor: Visitor, answer: Passkey
         shown = shown_passkey(answer.text, party, operator, known, challenge)
     except PasskeyError:
         return Failure.WRONG
+    if not await _take(parts, visitor, Purpose.SHOW):
+        return Failure.OVER
     if shown.is_copied:
         if shown.passkey.used_at_ms is not None and visitor.session.began_at_ms < shown.passkey.used_at_ms:
             return Failure.OVER  # it may have signed before that: two browsers at one moment are no copy
@@ -179,7 +188,7 @@ async def remove_passkey(parts: ConsoleParts, visitor: Visitor, passkey_id: str)
         return
     kind = second_factor_of(totp=operator.has_totp, passkeys=len(known) > 1)
     _require_another(parts, has_another=kind is not None)
-    act = acting(*visitor).did(Act.REMOVE_SECOND_FACTOR, gone.id, at_ms=now_ms, details=f"passkey {gone.name}")
+    act = acting(*visitor).did(Act.REMOVE_SECOND_FACTOR, gone.id, at_ms=now_ms, details=f"passkey {named(gone.name)}")
     changed = next_of(operator, now_ms, second_factor=kind)
     await _carry_out(parts, OperatorChange(at_ms=now_ms, act=act, changed=changed, passkey=PasskeyChange(removed=gone)))
 
@@ -206,7 +215,8 @@ async def _locked(parts: ConsoleParts, visitor: Visitor, shown: ShownPasskey, br
     operator, session = visitor
     now_ms = parts.clock.now_ms()
     locked = _next(shown.passkey, copied_at_ms=now_ms)
-    details = f"passkey {locked.name}, counted {shown.sign_count} after {locked.sign_count}, from {browser.client}"
+    counted = f"counted {shown.sign_count} after {locked.sign_count}"
+    details = f"passkey {named(locked.name)}, {counted}, from {browser.client}"
     act = acting(operator).did(Act.LOCK_PASSKEY, locked.id, at_ms=now_ms, details=details)
     change = OperatorChange(at_ms=now_ms, act=act, passkey=PasskeyChange(changed=locked), ends_session=session.id)
     try:
@@ -216,7 +226,7 @@ async def _locked(parts: ConsoleParts, visitor: Visitor, shown: ShownPasskey, br
     return Failure.COPIED
 
 
-async def _challenge(parts: ConsoleParts, visitor: Visitor, purpose: Purpose, token: str) -> bytes:
+async def _challenge(parts: ConsoleParts, visitor: Visitor, purpose: Purpose, token: str, shown_for: str = "") -> bytes:
     session, now_ms = visitor.session, parts.clock.now_ms()
     nonce = await parts.challenges.kept(
         _name(visitor, purpose),
@@ -225,13 +235,19 @@ async def _challenge(parts: ConsoleParts, visitor: Visitor, purpose: Purpose, to
         now_ms=now_ms,
         ends_at_ms=min(now_ms + UNFINISHED_MS, session.ends_at_ms),
     )
-    return challenge_of(token, purpose, nonce)
+    return challenge_of(token, purpose, nonce, shown_for)
 
 
-async def _taken(parts: ConsoleParts, visitor: Visitor, purpose: Purpose, token: str) -> bytes | None:
+async def _asked_of(parts: ConsoleParts, visitor: Visitor, purpose: Purpose, answer: PasskeyAnswer) -> bytes | None:
+    """Gives the challenge that an answer must be to; None where this session has none. It is left until one is."""
+    nonce = await parts.challenges.way(_name(visitor, purpose), visitor.session.token_hash, parts.clock.now_ms())
+    return None if nonce is None else challenge_of(answer.token, purpose, nonce, answer.shown_for)
+
+
+async def _take(parts: ConsoleParts, visitor: Visitor, purpose: Purpose) -> bool:
+    """Uses a challenge up, by an answer that is one to it; False where another answer was quicker."""
     name, bearer = _name(visitor, purpose), visitor.session.token_hash
-    nonce = await parts.challenges.take(name, bearer, parts.clock.now_ms())
-    return None if nonce is None else challenge_of(token, purpose, nonce)
+    return await parts.challenges.take(name, bearer, parts.clock.now_ms()) is not None
 
 
 def _name(visitor: Visitor, purpose: Purpose) -> str:

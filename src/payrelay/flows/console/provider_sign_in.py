@@ -2,7 +2,8 @@
 
 Rules:
 
-1. What a browser brings back counts once, for the browser that was led there, and for ten minutes.
+1. What a browser brings back counts once, for the browser that was led there, and for ten minutes. Each way there is
+   counted as a try; whatever else somebody has a browser bring is no try, and is refused.
 2. Only an operator gets in, whom somebody invited. The first time they are found by an address that the provider
    says is verified; from then on they are known by the provider's subject, and by nothing else.
 3. The second factor is asked for as after a password, unless the provider says that it has asked for one that counts.
@@ -87,9 +88,6 @@ async def take_from_provider(
     now_ms = parts.clock.now_ms()
     if parts.provider is None:
         return Failure.PROVIDER_DOWN
-    counted = of_address(browser.client)
-    if not await parts.tries.take(now_ms, counted):
-        return Failure.TOO_OFTEN
     keys = TryKeys(brought.state, cookie or "")
     way = None
     if cookie is not None and brought.state:
@@ -99,7 +97,7 @@ async def take_from_provider(
     person = await _person(parts, brought, keys)
     if isinstance(person, Failure):
         if person is Failure.PROVIDER_DOWN:
-            await parts.tries.give_back(counted, now_ms, 2)
+            await parts.tries.give_back(of_address(browser.client), now_ms)
         return person
     found = await _let_in(parts, person, browser)
     return found if isinstance(found, Failure) else LetIn(found, way)
@@ -140,7 +138,7 @@ async def _let_in(parts: ConsoleParts, person: ProviderPerson, browser: Browser)
     except Outdated:  # the operator was changed, or the invitation ended, at the same moment
         return Failure.OVER
     if stage is Stage.OPEN:
-        await got_in(parts, operator, session, is_by_provider=True)
+        await got_in(parts, operator, session)
     return SignedIn(change.changed or operator, session, token)
 
 

@@ -8,14 +8,16 @@ Rules:
 3. Each stage has a session with a token of its own. So a token that somebody planted, or saw before, opens nothing.
 """
 
+import secrets
 from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
-import pyotp
 
 from payrelay.core.console.operator import (
     SEEN_EVERY_MS,
+    TOKEN_BYTES,
+    UNFINISHED_MS,
     ConsoleSession,
     Invitation,
     Operator,
@@ -31,8 +33,9 @@ from payrelay.core.console.operator import (
     token_hash,
 )
 from payrelay.core.console.roles import Act
-from payrelay.core.console.sign_in.second_factor import step_of_code
+from payrelay.core.console.sign_in.second_factor import new_secret, step_of_code
 from payrelay.core.console.sign_in.tries import CODE, PASSWORD, Counted, of_address
+from payrelay.core.operator_text import named
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.flows.console.parts import Browser, ConsoleParts, acting, new_session, next_of
@@ -84,11 +87,13 @@ class Factor(NamedTuple):
         changed: the operator's next version, with what the second factor changes.
         is_new: whether it was set up.
         passkey: the passkey that it is; None for a code.
+        totp_secret: the secret of an authenticator app that was set up.
     """
 
     changed: Operator
     is_new: bool
     passkey: PasskeyChange | None = None
+    totp_secret: Secret | None = None
 
 
 async def visitor_of(parts: ConsoleParts, token: str, *, is_use: bool = True) -> Visitor | None:
@@ -138,9 +143,9 @@ async def _by_password(parts: ConsoleParts, email: str, password: str, browser: 
 
 
 async def confirm_code(
-    parts: ConsoleParts, visitor: Visitor, code: str, browser: Browser, *, token: str = ""
+    parts: ConsoleParts, visitor: Visitor, code: str, browser: Browser, *, token: str
 ) -> SignedIn | Failure:
-    """Completes a sign-in by a code of the second factor, or sets the second factor up by its first code.
+    """Completes a sign-in by a code of the second factor, or sets up by its first code what this session was shown.
 
     Within an open session the code is shown again: a new session takes its place. ``token`` is what the cookie of the
     session has. Raises StoreError.
@@ -151,17 +156,16 @@ async def confirm_code(
         return Failure.OVER
     if not await parts.tries.take(now_ms, Counted(CODE, operator.id)):
         return Failure.TOO_OFTEN
-    try:
-        secret = await parts.operators.totp_secret(operator.id)
-    except StoreUnusable:
-        secret = None
+    secret = await (_secret_shown(parts, visitor, token) if is_new else _secret_of(parts, operator))
     step = None if secret is None else step_of_code(secret, code, now_ms, operator.totp_step)
     if step is None:
         return Failure.WRONG
     kind = second_factor_of(totp=True, passkeys=operator.has_passkeys)
-    factor = Factor(next_of(operator, now_ms, totp_step=step, second_factor=kind), is_new)
+    changed = next_of(operator, now_ms, totp_step=step, second_factor=kind)
+    factor = Factor(changed, is_new, totp_secret=secret if is_new else None)
     found = await completed(parts, visitor, factor, browser, token=token)
     if isinstance(found, SignedIn):
+        await parts.challenges.take(_to_enrol(visitor), visitor.session.token_hash, now_ms)
         await parts.tries.forget(Counted(CODE, operator.id))
     return found
 
@@ -196,7 +200,7 @@ async def completed(
         return Failure.NO_PASSWORDS
     changed, did, details = factor.changed, Act.SIGN_IN, f"from {browser.client}"
     if factor.passkey is not None:
-        details = f"by passkey {factor.passkey.name}, {details}"
+        details = f"by passkey {named(factor.passkey.name)}, {details}"
     if is_by_provider:
         details = f"{BY_PROVIDER}{details}"
         if subject_hash is not None and operator.provider_subject is None:
@@ -208,46 +212,63 @@ async def completed(
         opened = msgspec.structs.replace(opened, ends_at_ms=session.ends_at_ms)
     act = acting(operator).did(did, opened.id, at_ms=now_ms, details=details)
     change = OperatorChange(
-        at_ms=now_ms, act=act, changed=changed, passkey=factor.passkey, ends_session=session.id, session=opened
+        at_ms=now_ms,
+        act=act,
+        changed=changed,
+        passkey=factor.passkey,
+        totp_secret=factor.totp_secret,
+        ends_session=session.id,
+        session=opened,
     )
     try:
         await parts.operators.carry_out(change)
     except Outdated:  # the same code at the same moment, or a session that was ended
         return Failure.OVER
     if session.stage is not Stage.OPEN:
-        await got_in(parts, operator, session, is_by_provider=is_by_provider)
+        await got_in(parts, operator, session)
     return SignedIn(changed, opened, opened_token)
 
 
-async def got_in(parts: ConsoleParts, operator: Operator, begun: ConsoleSession, *, is_by_provider: bool) -> None:
+async def got_in(parts: ConsoleParts, operator: Operator, begun: ConsoleSession) -> None:
     """Takes off what a sign-in counted that has come to its end; ``begun`` is its first session. Raises StoreError."""
-    tries = 2 if is_by_provider else 1  # on the way to the provider, and on the way back
-    await parts.tries.give_back(of_address(begun.client), begun.began_at_ms, tries)
+    await parts.tries.give_back(of_address(begun.client), begun.began_at_ms)
     await parts.tries.forget(Counted(PASSWORD, operator.email))
 
 
-async def secret_to_enrol(parts: ConsoleParts, operator: Operator) -> Secret:
-    """Returns the secret that an operator's authenticator app is to get; a reload gets the same one. Raises StoreError.
+async def secret_to_enrol(parts: ConsoleParts, visitor: Visitor, token: str) -> Secret:
+    """Returns the secret that an operator's authenticator app is to get; a reload in this session gets the same one.
 
-    Only for an operator without one: the secret of one that counts is never shown again.
+    No other session does, and nothing has it before its first code was right; ``token`` is what the session's cookie
+    has. Only for an operator without an app: the secret of one that counts is never shown again. Raises StoreError.
     """
+    operator, session = visitor
     if operator.has_totp:
         raise ValueError("the secret of a second factor is shown once")
-    try:
-        known = await parts.operators.totp_secret(operator.id)
-    except StoreUnusable:
-        known = None
-    if known is not None:
-        return known
     now_ms = parts.clock.now_ms()
-    secret = Secret(pyotp.random_base32())
+    nonce = await parts.challenges.kept(
+        _to_enrol(visitor),
+        session.token_hash,
+        secrets.token_urlsafe(TOKEN_BYTES),
+        now_ms=now_ms,
+        ends_at_ms=min(now_ms + UNFINISHED_MS, session.ends_at_ms),
+    )
+    return new_secret(token, nonce)
+
+
+async def _secret_shown(parts: ConsoleParts, visitor: Visitor, token: str) -> Secret | None:
+    nonce = await parts.challenges.way(_to_enrol(visitor), visitor.session.token_hash, parts.clock.now_ms())
+    return None if nonce is None else new_secret(token, nonce)
+
+
+async def _secret_of(parts: ConsoleParts, operator: Operator) -> Secret | None:
     try:
-        await parts.operators.carry_out(
-            OperatorChange(at_ms=now_ms, act=None, changed=next_of(operator, now_ms), totp_secret=secret)
-        )
-    except Outdated:  # a second tab was quicker
-        return await parts.operators.totp_secret(operator.id) or secret
-    return secret
+        return await parts.operators.totp_secret(operator.id)
+    except StoreUnusable:
+        return None
+
+
+def _to_enrol(visitor: Visitor) -> str:
+    return token_hash(f"authenticator/{visitor.session.id}")
 
 
 async def invited_by(parts: ConsoleParts, token: str) -> tuple[Invitation, Operator] | None:
@@ -311,7 +332,7 @@ async def _accepted(parts: ConsoleParts, token: str, password: str, browser: Bro
     except Outdated:
         return Failure.OVER
     if stage is Stage.OPEN:
-        await got_in(parts, operator, session, is_by_provider=False)
+        await got_in(parts, operator, session)
     return SignedIn(changed, session, session_token)
 
 
@@ -342,5 +363,5 @@ async def _begun(parts: ConsoleParts, operator: Operator, stage: Stage, browser:
     except Outdated:  # the password was taken away while it was compared, or a second factor was set up
         return Failure.WRONG
     if stage is Stage.OPEN:
-        await got_in(parts, operator, session, is_by_provider=False)
+        await got_in(parts, operator, session)
     return SignedIn(operator, session, token)

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.durations import span_text
+from payrelay.core.moments import span_text
 from payrelay.core.payments.operation import (
     PAYMENT_KINDS,
     TRANSITIONS,

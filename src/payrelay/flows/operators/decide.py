@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.durations import span_text
+from payrelay.core.moments import span_text
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import PAYMENT_KINDS, Event, JournalEntry, Kind, Operation, State

@@ -5,7 +5,7 @@ of the file's completeness is stored last, and only where every line was read an
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date
+from datetime import date, timedelta
 from itertools import islice
 from typing import Final
 
@@ -37,14 +37,19 @@ class FileToImport(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile
     opened: Callable[[], Iterable[str]]
 
-    def read(self, scope: BooksScope) -> Iterator[Read]:
-        """Reads the file once, from its beginning. Raises StatementUnreadableError."""
-        return read_statement(self.opened(), self.profile, zone=scope.zone, gateway_zone=scope.gateway_zone)
+    def read(self, scope: BooksScope, now_ms: int) -> Iterator[Read]:
+        """Reads the file once, from its beginning; lines of later than tomorrow are refused.
 
-    def summary(self, scope: BooksScope) -> FileSummary:
+        Raises StatementUnreadableError.
+        """
+        until_ms = scope.zone.ends_ms(scope.zone.day(now_ms) + timedelta(days=1))
+        zone, gateway_zone = scope.zone, scope.gateway_zone
+        return read_statement(self.opened(), self.profile, zone=zone, gateway_zone=gateway_zone, until_ms=until_ms)
+
+    def summary(self, scope: BooksScope, now_ms: int) -> FileSummary:
         """Reads the file once, and tells what it comes to. Raises StatementUnreadableError."""
         made = FileSummary()
-        for each in self.read(scope):
+        for each in self.read(scope, now_ms):
             made.add(each)
         return made
 
@@ -87,7 +92,8 @@ async def import_file(relay: Relay, scope: BooksScope, file: FileToImport, actor
     Raises Refusal (forbidden) where the actor's role doesn't allow it; StatementUnreadableError; StoreError.
     """
     actor.require(Act.IMPORT_STATEMENT)
-    summary, now_ms = file.summary(scope), relay.clock.now_ms()
+    now_ms = relay.clock.now_ms()
+    summary = file.summary(scope, now_ms)
     earlier = await relay.reconciliation.lines.file(scope.merchant, file.digest)
     stored = StatementFile(
         merchant=scope.merchant,
@@ -104,7 +110,7 @@ async def import_file(relay: Relay, scope: BooksScope, file: FileToImport, actor
     new = 0
     lines = (
         msgspec.structs.replace(each, known_at_ms=now_ms, place=f"{file.name}, {each.place}")
-        for each in file.read(scope)
+        for each in file.read(scope, now_ms)
         if isinstance(each, StatementLine)
     )
     while batch := list(islice(lines, BATCH)):

@@ -4,7 +4,14 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.console.confirmations import SHOWN_MS, Confirmation, ConfirmationState, SmallRefunds
+from payrelay.core.console.confirmations import (
+    SHOWN_MS,
+    Confirmation,
+    ConfirmationState,
+    SmallRefunds,
+    is_without_factor,
+    without_factor,
+)
 from payrelay.core.console.operator import NewAct, NotRecent, may_still
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.store.console.acts import OperatorActs
@@ -79,6 +86,7 @@ class Confirmations:
             raise Refusal(Code.CONFLICT, PROPOSER_LOST_ROLE)
         if small is not None and changed.state is ConfirmationState.BEGUN:
             yield from self._together(changed, act, small)
+            changed = without_factor(changed)
         numbered = msgspec.structs.replace(changed, act=line.number)
         if not (yield self._put(statements.CHANGE_CONFIRMATION, numbered)):
             raise Outdated("somebody has confirmed it")
@@ -86,10 +94,11 @@ class Confirmations:
 
     def _together(self, changed: Confirmation, act: NewAct, small: SmallRefunds) -> Unit[None]:
         """Raises NotRecent where a refund and those before it are too much; behind its line no other comes between."""
-        parameters = (act.session_id, act.operator_id, small.currency, small.since_ms)
+        parameters = (act.operator_id, small.currency)
         rows = self._rows.sieve().right(CONSOLE_CONFIRMATIONS, (yield Statement(statements.REFUNDED_SINCE, parameters)))
         others = [each for each in (struct_of(row, Confirmation) for row in rows) if each.id != changed.id]
-        if sum(each.amount_minor or 0 for each in (changed, *others)) > small.limit_minor:
+        small_ones = filter(is_without_factor, others)
+        if sum(each.amount_minor or 0 for each in (changed, *small_ones)) > small.limit_minor:
             raise NotRecent(changed.act_name)
 
     def _put(self, query: Query, confirmation: Confirmation) -> Statement:

@@ -57,11 +57,19 @@ class Challenges:
         """
         return await self._database.write(_kept((name, bearer, way, ends_at_ms), now_ms))
 
+    async def way(self, name: str, bearer: str, now_ms: int) -> str | None:
+        """Gives the way of one, and leaves it; None where ``take`` would give none. Raises StoreError."""
+        rows = await self._database.read(all_rows(Statement(statements.GET_CHALLENGE, (name, bearer, now_ms))))
+        return str(rows[0][0]) if rows else None
+
     async def take(self, name: str, bearer: str, now_ms: int) -> str | None:
         """Takes one, and gives its way; None where this bearer has none of that name, or it was taken, or is over.
 
-        Of several processes that ask at one moment only one gets it. Raises StoreError.
+        Of several processes that ask at one moment only one gets it. What nobody has to bring back is only looked for,
+        so a flood of it writes nothing. Raises StoreError.
         """
+        if await self.way(name, bearer, now_ms) is None:
+            return None
         statement = Statement(statements.TAKE_CHALLENGE, (name, bearer, now_ms), is_whole=True)
         rows = await self._database.write(all_rows(statement))
         return str(rows[0][0]) if rows else None

@@ -1,5 +1,6 @@
 """Differences and days in the store: what was found, who closed what, and that what is closed stays as it was."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Final, TypeAlias
@@ -7,9 +8,9 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.console.operator import NewAct
-from payrelay.core.reconciliation.days import Closure
+from payrelay.core.reconciliation.days import Closure, SeenDay
 from payrelay.core.reconciliation.verdicts import BooksFinding, Concern, OpenDifferences
-from payrelay.errors import Outdated
+from payrelay.errors import Code, Outdated, Refusal
 from payrelay.store.console.acts import OperatorActs
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
@@ -17,6 +18,7 @@ from payrelay.store.reconciliation.turns import last_closure, newest_turn, take_
 from payrelay.store.statements.reconciliation import differences as statements
 
 PAGE: Final = 500
+_DIGEST_DIGITS: Final = 24
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +42,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     closed_by: str | None
     closed_reason: str | None
     alerted_at_ms: int | None
+
+    @property
+    def digest(self) -> str:
+        """Changes with everything that was found, and with the day in whose list it is."""
+        return hashlib.sha256(f"{self.booked_on}/{self.finding}".encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
 class ReconciledDay(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,10 +105,11 @@ class Differences:
             parameters = (
                 difference.merchant,
                 difference.id,
-                difference.content,
+                difference.finding,
                 act.at_ms,
                 act.name,
                 act.reason,
+                difference.booked_on.isoformat(),
             )
             if not (yield Statement(statements.CLOSE_DIFFERENCE, parameters)):
                 raise Outdated("the difference was closed, or says something else by now")
@@ -143,29 +151,39 @@ class Differences:
             oldest_ms=min((int(since or 0) for _, _, since in rows), default=None),
         )
 
-    async def close_day(self, day: ReconciledDay, act: NewAct, *, seen: Closure | None, turn: int) -> bool:
-        """Closes a day with its report, with its line in the history; ``seen`` was the newest closed day.
+    async def close_day(
+        self, day: ReconciledDay, act: NewAct, *, shown: SeenDay, before: Closure | None, turn: int
+    ) -> bool:
+        """Closes a day with its report, with its line in the history; ``before`` was the newest closed day.
 
-        False, and nothing is closed, where a statement was read or a day was closed behind ``turn``. Raises StoreError.
+        False, and nothing is closed, where a statement was read or a day was closed behind ``turn``. Raises Refusal
+        (conflict) where another number of its differences is open than was shown; Outdated where it was compared anew
+        or closed; StoreError.
         """
 
         def closed() -> Unit[bool]:
             is_alone = (yield from take_turn(day.merchant)) == turn + 1
-            if not is_alone or (yield from last_closure(day.merchant)) != seen:
+            if not is_alone or (yield from last_closure(day.merchant)) != before:
                 return False
             line = yield from self.acts.appended(act)
+            name = day.day.isoformat()
+            # Read behind the line: whoever closes a difference writes a line, too, and so has committed or comes later.
+            opened = yield Statement(statements.OPEN_BY_DAY, (day.merchant, name, name))
+            if sum(int(str(number)) for _, number in opened) != shown.open_differences:
+                raise Refusal(Code.CONFLICT, f"differences of {day.day} were closed or found meanwhile; look again")
             parameters = (
                 day.merchant,
-                day.day.isoformat(),
+                name,
                 day.report,
                 day.ran_at_ms,
                 act.at_ms,
                 act.name,
                 act.reason,
                 line.number,
+                shown.ran_at_ms,
             )
             if not (yield Statement(statements.CLOSE_DAY, parameters)):
-                raise Outdated("the day is closed, or was never compared")
+                raise Outdated("the day is closed, or was compared anew")
             return True
 
         return await self.acts.written(closed)

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Mapping
+from itertools import product
 
 import msgspec
 import pytest
@@ -291,11 +292,11 @@ def test_a_device_that_signs_too_much_is_not_taken() -> None:
     assert "than a device writes" in str(raised.value.__cause__)
 
 
-def test_a_challenge_is_of_one_cookie_one_purpose_and_one_nonce() -> None:
-    """Whoever reads the store can't make one."""
-    made = {challenge_of(token, purpose, nonce) for token in ("a", "b") for purpose in Purpose for nonce in ("c", "d")}
+def test_a_challenge_is_of_one_cookie_one_purpose_one_nonce_and_one_act() -> None:
+    """Whoever reads the store can't make one, and what was signed for one act is worth nothing for another."""
+    kinds = product(("a", "b"), Purpose, ("c", "d"), ("", "disable vic"))
 
-    assert len(made) == 8
+    assert len({challenge_of(*each) for each in kinds}) == 16
 
 
 def test_only_passkeys_of_this_host_without_a_copy_are_asked_for() -> None:

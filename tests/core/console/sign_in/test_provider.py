@@ -69,6 +69,8 @@ def test_a_person_is_known_by_issuer_and_subject() -> None:
         {"iat": NOW_S + 31},
         {"iat": NOW_S - 631},
         {"iat": "now"},
+        {"nbf": NOW_S + 31},
+        {"nbf": "now"},
         {"hd": "other.example"},
         {"hd": None},
     ],
@@ -77,7 +79,7 @@ def test_a_person_is_known_by_issuer_and_subject() -> None:
 def test_a_claim_that_is_not_right_names_nobody(change: dict[str, object]) -> None:
     """Of another issuer, client, try or time, or without what the settings require; and no message quotes a claim."""
     rules = msgspec.structs.replace(RULES, requires=(("hd", "shop.example"),))
-    right = CLAIMS | {"hd": "shop.example"}
+    right = CLAIMS | {"hd": "shop.example", "nbf": NOW_S + 30}
     person_of(right, rules, "n", NOW_MS)
     with pytest.raises(ProviderAnswerError) as raised:
         person_of({name: value for name, value in (right | change).items() if value is not None}, rules, "n", NOW_MS)
@@ -93,7 +95,10 @@ def test_a_token_for_several_clients_says_who_asked() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"email_verified": False}, {"email_verified": "true"}, {"email_verified": 1}, {"email": "ada"}, {"email": 3}],
+    [
+        *({"email_verified": False}, {"email_verified": "true"}, {"email_verified": 1}, {"email": "ada"}, {"email": 3}),
+        {"email": "\u00a0ada@shop.example"},
+    ],
     ids=str,
 )
 def test_an_address_counts_only_where_it_is_verified(change: dict[str, object]) -> None:

@@ -86,8 +86,12 @@ async def take_invitation(asked: Asked) -> ConsoleAnswer:
 async def leave(asked: Asked) -> ConsoleAnswer:
     """Ends the session; whoever wants to sign in again is led on from there."""
     await sign_out(asked.parts, asked.visited)
-    way = SIGN_IN if asked.next == START else f"{SIGN_IN}?next={quote(asked.next, safe='')}"
-    return asked.without_session(redirect(way))
+    return asked.without_session(redirect(sign_in_for(asked)))
+
+
+def sign_in_for(asked: Asked) -> str:
+    """Gives the address of the sign-in page, from which the way leads on to where somebody wanted to go."""
+    return SIGN_IN if asked.next == START else f"{SIGN_IN}?next={quote(asked.next, safe='')}"
 
 
 def led_on(asked: Asked, found: SignedIn, wanted: str) -> ConsoleAnswer:

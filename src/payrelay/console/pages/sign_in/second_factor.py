@@ -105,7 +105,7 @@ async def _page(asked: Asked, error: str | None = None, status: int = 200) -> Co
     if sets_up and party is not None:
         asked_to_make = await ask_to_make(parts, visitor, party, asked.cookie)
     if sets_up and not operator.has_totp:
-        secret = await secret_to_enrol(parts, operator)
+        secret = await secret_to_enrol(parts, visitor, asked.cookie)
     if not asked.is_open:
         asked_to_show = await ask_to_show(parts, visitor, party, asked.cookie)
     return asked.page(

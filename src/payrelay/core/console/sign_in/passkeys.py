@@ -149,12 +149,13 @@ def passkey_name_of(text: str) -> str:
     return name
 
 
-def challenge_of(token: str, purpose: Purpose, nonce: str) -> bytes:
+def challenge_of(token: str, purpose: Purpose, nonce: str, shown_for: str = "") -> bytes:
     """Makes what a device signs, from what the browser's cookie has and what the store keeps once.
 
-    Whoever reads or writes the store alone can't make one, nor bring an earlier one back.
+    ``shown_for`` is what is done once a passkey was shown; empty where it opens a session. Whoever reads or writes the
+    store alone can't make one, nor bring an earlier one back.
     """
-    return hmac.digest(token.encode(), f"payrelay passkey {purpose} {nonce}".encode(), "sha256")
+    return hmac.digest(token.encode(), f"payrelay passkey {purpose} {nonce} {shown_for}".encode(), "sha256")
 
 
 def usable(passkeys: list[Passkey], party: RelyingParty | None) -> list[Passkey]:

@@ -167,6 +167,8 @@ def person_of(claims: dict[str, object], rules: ProviderRules, nonce: str, now_m
     issued_s, expires_s = _moment_s(claims.get("iat")), _moment_s(claims.get("exp"))
     if not now_s - AGE_MAX_S - LEEWAY_S <= issued_s <= now_s + LEEWAY_S or expires_s + LEEWAY_S <= now_s:
         raise ProviderAnswerError("the id token is of another time")
+    if "nbf" in claims and _moment_s(claims["nbf"]) > now_s + LEEWAY_S:
+        raise ProviderAnswerError("the id token doesn't count yet")
     told = claims.get("nonce")
     if not isinstance(told, str) or not hmac.compare_digest(told.encode(errors="replace"), nonce.encode()):
         raise ProviderAnswerError("the id token is for another try to sign in")
@@ -206,7 +208,9 @@ def _has_second_factor(claims: dict[str, object], rules: ProviderRules, now_s: f
 def _moment_s(value: object) -> float:
     # By type, because True is a number in Python.
     if type(value) not in {int, float} or not isinstance(value, int | float) or not 0 <= value < 2**40:
-        raise ProviderAnswerError("the id token lacks a time: iat, exp, or auth_time where its second factor counts")
+        raise ProviderAnswerError(
+            "the id token lacks a time: iat, exp, or auth_time where its second factor counts; or its nbf is none"
+        )
     return value
 
 

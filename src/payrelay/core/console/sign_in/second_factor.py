@@ -1,5 +1,6 @@
 """Codes of a second factor that change with time (TOTP, RFC 6238): six digits, a new one every 30 seconds."""
 
+import base64
 import hmac
 from typing import Final
 
@@ -12,6 +13,17 @@ DRIFT_STEPS: Final = 1
 """How many steps a phone's clock may be off, either way."""
 ISSUER: Final = "Payrelay"
 _MS: Final = 1000
+_SECRET_BYTES: Final = 20
+"""As many as a phone's app hashes with (RFC 4226, 4)."""
+
+
+def new_secret(token: str, nonce: str) -> Secret:
+    """Makes the secret that a phone is to get, from what the browser's cookie has and what the store keeps for it.
+
+    So whoever reads the store alone can't make it, and no two sessions have the same one.
+    """
+    made = hmac.digest(token.encode(errors="replace"), f"payrelay authenticator {nonce}".encode(), "sha256")
+    return Secret(base64.b32encode(made[:_SECRET_BYTES]).decode())
 
 
 def step_of_code(secret: Secret, code: str, now_ms: int, after_step: int) -> int | None:

@@ -40,10 +40,13 @@ class StatementUnreadableError(ValueError):
     """Nothing of the file can be read; the text says why, with the line."""
 
 
-def read_statement(text: Iterable[str], profile: Profile, *, zone: Zone, gateway_zone: str) -> Iterator[Read]:
+def read_statement(
+    text: Iterable[str], profile: Profile, *, zone: Zone, gateway_zone: str, until_ms: int
+) -> Iterator[Read]:
     """Reads a file line by line; ``text`` gives its lines with their ends. Raises StatementUnreadableError.
 
-    ``zone`` decides the day of a line with a time. Dates without a zone are in the profile's, or ``gateway_zone``.
+    ``zone`` decides the day of a line with a time. Dates without a zone are in the profile's, or ``gateway_zone``. A
+    line that is dated at ``until_ms`` or later is refused.
     """
     reader: _Reader | None = None
     above: list[tuple[int, list[str]]] = []
@@ -57,7 +60,7 @@ def read_statement(text: Iterable[str], profile: Profile, *, zone: Zone, gateway
                     break
             else:
                 header = _Header(_places(row, number, profile), len(row))
-                reader = _Reader(profile, header, zone, profile.timezone or gateway_zone)
+                reader = _Reader(profile, header, zone, profile.timezone or gateway_zone, until_ms)
     except TableError as error:
         raise StatementUnreadableError(str(error)) from None
     if reader is None:
@@ -97,11 +100,12 @@ class _Header(NamedTuple):
 class _Reader:
     """Reads the rows of one file."""
 
-    def __init__(self, profile: Profile, header: _Header, zone: Zone, timezone: str) -> None:
+    def __init__(self, profile: Profile, header: _Header, zone: Zone, timezone: str, until_ms: int) -> None:
         self._profile = profile
         self._header = header
         self._zone = zone
         self._timezone = timezone
+        self._until_ms = until_ms
         self._equal: Counter[str] = Counter()
         self._amounts = AmountReader(profile.thousands, profile.decimal)
         self._states = {folded(word): state for word, state in profile.states.items()}
@@ -193,6 +197,8 @@ class _Reader:
         at_ms = moment_in(text, self._timezone, date_format)
         if at_ms is None:
             raise _FieldError(f"date: must be in {date_format or 'ISO 8601, such as 2026-11-22 09:41:00'}")
+        if at_ms >= self._until_ms:
+            raise _FieldError(f"date: {text} is later than tomorrow")
         has_time = (
             len(text) > len("2026-11-22") if date_format is None else any(mark in date_format for mark in TIME_MARKS)
         )

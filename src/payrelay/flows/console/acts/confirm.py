@@ -7,7 +7,8 @@ Rules:
 2. The line in the history is stored with the step that lets the act begin, before anything else is done.
 3. Where a second person is needed, nobody confirms what they proposed.
 4. Some acts need that the operator has shown the second factor shortly before; of refunds those that aren't small. What
-   was refunded without it is added up where the next one is stored, so that many small ones are no large one.
+   was refunded without it since it was shown last, in whichever session, is added up where the next one is stored. So
+   many small ones are no large one.
 """
 
 import asyncio
@@ -208,7 +209,7 @@ def _small_refunds(parts: ConsoleParts, confirmation: Confirmation, actor: Actor
         return None
     if amount_minor is None or amount_minor > limit_minor:
         return None
-    return SmallRefunds(actor.recent_until_ms, currency, limit_minor)
+    return SmallRefunds(currency, limit_minor)
 
 
 async def _confirmed(

@@ -7,7 +7,7 @@ from payrelay.core.calls import subscription_number
 from payrelay.core.console.confirmations import Confirmation
 from payrelay.core.console.roles import Act
 from payrelay.core.money import AmountError, typed_minor
-from payrelay.core.operator_text import WordsError, description_of
+from payrelay.core.operator_text import WordsError, description_of, named
 from payrelay.core.payments.payment import plain_number
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.acting import ActTarget
@@ -124,9 +124,9 @@ def details_of(confirmation: Confirmation) -> str:
     parts = [
         filled.get("decision", ""),
         amount_in_words(confirmation),
-        "" if confirmation.order_id is None else f"order {confirmation.order_id}",
+        "" if confirmation.order_id is None else f"order {named(confirmation.order_id)}",
         "" if "payment_id" not in filled else f"payment {filled['payment_id']}",
-        filled.get("event_ids", ""),
+        " ".join(map(named, filled.get("event_ids", "").split())),
         f"against the figures: {filled[INSISTS]}" if INSISTS in filled else "",
         confirmation.id,
     ]

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Final
 
+from payrelay.core.console.confirmations import Confirmation
 from payrelay.core.console.roles import Act
 from payrelay.core.money import money_text
-from payrelay.core.reconciliation.days import DayReport, Sum
+from payrelay.core.reconciliation.days import DayReport, SeenDay, Sum
 from payrelay.core.reconciliation.verdicts import BASIS_WORDS, VERDICT_WORDS, BooksFinding
 from payrelay.flows.console.acting import ActTarget
 from payrelay.flows.reconciliation.read import DifferenceView, difference_view
@@ -46,6 +47,19 @@ def day_in(text: str) -> date | None:
     return day if day.isoformat() == text else None
 
 
+def seen_text(days: Iterable[SeenDay | None]) -> str:
+    """Gives what a form names of days that it shows; None for a day that was not compared."""
+    return "_".join(
+        "none" if each is None else f"{each.ran_at_ms}-{each.open_differences}-{int(each.is_closed)}" for each in days
+    )
+
+
+def seen_in(confirmation: Confirmation) -> list[SeenDay]:
+    """Reads the days that a confirmation showed, all of which were compared."""
+    days = confirmation.seen.rpartition(".")[0].split("_")
+    return [SeenDay(ran, opened, bool(closed)) for ran, opened, closed in (map(int, each.split("-")) for each in days)]
+
+
 async def read_day(relay: Relay, id_: str) -> ActTarget | None:
     """Reads a day that was compared. Raises StoreError."""
     named = scope_and_name(relay, id_)
@@ -64,7 +78,7 @@ async def read_day(relay: Relay, id_: str) -> ActTarget | None:
         account=scope.account,
         principal="",
         state=f"closed by {view.closed_by}: {view.closed_reason}" if view.is_closed else "open",
-        seen=f"{view.report.ran_at_ms}-{'closed' if view.is_closed else 'open'}-{opened}",
+        seen=seen_text([SeenDay(view.report.ran_at_ms, opened, view.is_closed)]),
         acts=(Act.CLOSE_DAY,) if view.is_next else (),
         facts=(
             ("Day", f"{day}, in {scope.zone.name}"),
@@ -93,7 +107,7 @@ async def read_difference(relay: Relay, id_: str) -> ActTarget | None:
         account=scope.account,
         principal="",
         state=state_of(view),
-        seen=f"{stored.content}-{stored.is_open}",
+        seen=f"{stored.digest}-{stored.is_open}-{int(view.is_found_still)}",
         acts=(Act.CLOSE_DIFFERENCE,) if stored.is_open else (),
         order_id=order_of(found),
         facts=(("Day", str(stored.day)), (LISTED_ON, str(stored.booked_on)), *facts_of(found)),

@@ -7,10 +7,10 @@ with the same reason, is done.
 from datetime import date
 from typing import NoReturn
 
-from payrelay.core.reconciliation.entries import last_of_month
+from payrelay.core.reconciliation.entries import days_between, last_of_month
 from payrelay.errors import Code, Refusal
 from payrelay.flows.console.acting import ActResult, ConfirmedAct
-from payrelay.flows.console.books.book_targets import MONTH, day_in, scope_and_name
+from payrelay.flows.console.books.book_targets import MONTH, day_in, scope_and_name, seen_in
 from payrelay.flows.console.parts import Actor
 from payrelay.flows.reconciliation.close import close_day, close_days, close_difference
 from payrelay.flows.relay import Relay
@@ -31,8 +31,8 @@ async def carry_out_close_day(relay: Relay, act: ConfirmedAct) -> ActResult:
     stored = await relay.reconciliation.differences.day(named[0].merchant, day)
     if stored is not None and (stored.closed_by, stored.closed_reason) == (act.operator, act.reason):
         return ActResult(said=DAY_SAID)
-    seen_ms = int(act.confirmation.seen.partition("-")[0])
-    await close_day(relay, named[0], day, _actor(act), act.reason, seen_ms=seen_ms)
+    [shown] = seen_in(act.confirmation)
+    await close_day(relay, named[0], day, _actor(act), act.reason, shown=shown)
     return ActResult(said=DAY_SAID)
 
 
@@ -43,10 +43,9 @@ async def _close_month(relay: Relay, act: ConfirmedAct) -> ActResult:
     if named is None or first is None:
         _gone()
     days, closed = (first, last_of_month(first)), list[date]()
+    shown = dict(zip(days_between(*days), seen_in(act.confirmation), strict=True))
     try:
-        async for day, report in close_days(
-            relay, named[0], days, _actor(act), act.reason, shown_ms=act.confirmation.made_at_ms
-        ):
+        async for day, report in close_days(relay, named[0], days, _actor(act), act.reason, shown=shown):
             closed += [day] if report is not None else []
     except Refusal as refusal:
         if not closed:

@@ -1,18 +1,14 @@
 """A month of the books as an operator can close it: all of its days, as the last comparisons showed them."""
 
-import hashlib
 from datetime import timedelta
-from typing import Final
 
 from payrelay.core.console.roles import Act
-from payrelay.core.reconciliation.days import added
+from payrelay.core.reconciliation.days import SeenDay, added, month_name
 from payrelay.flows.console.acting import ActTarget
-from payrelay.flows.console.books.book_targets import MONTH, day_in, figure_facts, scope_and_name
+from payrelay.flows.console.books.book_targets import MONTH, day_in, figure_facts, scope_and_name, seen_text
 from payrelay.flows.reconciliation.read_pages import DaysView, read_month
 from payrelay.flows.reconciliation.scope import BooksScope
 from payrelay.flows.relay import Relay
-
-_SEEN_DIGITS: Final = 24
 
 
 async def read_month_target(relay: Relay, id_: str) -> ActTarget | None:
@@ -26,17 +22,19 @@ async def read_month_target(relay: Relay, id_: str) -> ActTarget | None:
     if not compared:
         return None
     why_not = _why_not(relay, named[0], month)
-    seen = repr(
-        [(each.day, each.sums and each.sums.ran_at_ms, each.closed_at_ms, each.open_differences) for each in month.days]
-    )
     return ActTarget(
         noun=MONTH,
         id=id_,
-        title=f"The books of {first:%Y-%m}",
+        title=f"The books of {month_name(first)}",
         account=month.account,
         principal="",
         state=why_not or "open",
-        seen=hashlib.sha256(seen.encode()).hexdigest()[:_SEEN_DIGITS],
+        seen=seen_text(
+            None
+            if each.sums is None
+            else SeenDay(each.sums.ran_at_ms, each.open_differences, each.closed_at_ms is not None)
+            for each in month.days
+        ),
         acts=() if why_not else (Act.CLOSE_DAY,),
         facts=(
             ("Days", f"{month.first} to {month.last}, in {month.timezone}"),

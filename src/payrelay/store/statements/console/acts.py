@@ -87,6 +87,9 @@ KEEP_CHALLENGE: Final = query(
 )
 """Adds what a browser has to bring back, unless one of that name is there, and gives the way of the one that is."""
 
+GET_CHALLENGE: Final = query("SELECT way FROM console_challenges WHERE name = $1 AND bearer = $2 AND ends_at_ms > $3")
+"""Reads the way of what a browser has to bring back; gives no row where it isn't there, or over."""
+
 TAKE_CHALLENGE: Final = query(
     "DELETE FROM console_challenges WHERE name = $1 AND bearer = $2 AND ends_at_ms > $3 RETURNING way"
 )

@@ -33,10 +33,10 @@ GET_CONFIRMATION: Final = query(f"SELECT {CONFIRMATION_COLUMNS}, row_digest FROM
 REFUNDED_SINCE: Final = query(
     f"""
     SELECT {CONFIRMATION_COLUMNS}, row_digest FROM console_confirmations
-    WHERE act > (SELECT act FROM console_sessions WHERE id = $1) AND confirmed_by = $2 AND act_name = 'refund'
-        AND currency = $3 AND state IN ('begun', 'done') AND changed_at_ms >= $4""",
+    WHERE act > (SELECT coalesce(max(act), 0) FROM console_sessions WHERE operator_id = $1 AND stage = 'open')
+        AND confirmed_by = $1 AND act_name = 'refund' AND currency = $2 AND state IN ('begun', 'done')""",
 )
-"""Reads the refunds that an operator has confirmed since a session began, and that didn't end before a time."""
+"""Reads the refunds that an operator has confirmed since they signed in, or showed the second factor, last."""
 
 LIST_PROPOSED: Final = query(
     f"""

@@ -45,7 +45,7 @@ DIFFERENCES_OF_DAY: Final = query(
 CLOSE_DIFFERENCE: Final = query(
     """
     UPDATE differences SET is_open = 0, closed_at_ms = $4, closed_by = $5, closed_reason = $6
-    WHERE merchant = $1 AND id = $2 AND content = $3 AND is_open = 1
+    WHERE merchant = $1 AND id = $2 AND finding = $3 AND booked_on = $7 AND is_open = 1
     RETURNING id""",
 )
 """Closes a difference that still says what the person saw; gives no row where it doesn't."""
@@ -63,10 +63,10 @@ CLOSE_DAY: Final = query(
     """
     UPDATE reconciled_days
     SET report = $3, ran_at_ms = $4, closed_at_ms = $5, closed_by = $6, closed_reason = $7, act = $8
-    WHERE merchant = $1 AND day = $2 AND closed_at_ms IS NULL
+    WHERE merchant = $1 AND day = $2 AND closed_at_ms IS NULL AND ran_at_ms = $9
     RETURNING day""",
 )
-"""Closes a day with a report; gives no row where it is closed."""
+"""Closes a day with a report, as it was compared at a time; gives no row where it is closed, or was compared anew."""
 
 TAKE_TURN: Final = query(
     """
