@@ -13,7 +13,7 @@ import typer
 from tests.cli.commands import GATEWAY, Ran, Run
 
 from payrelay.cli import main
-from payrelay.cli.main import FILES, RENAMED
+from payrelay.cli.main import FILES
 
 HEAVY: Final = {
     *("aiohttp", "asyncpg", "cryptography", "granian", "jinja2", "joserfc", "rich", "sqlite3", "structlog", "uvloop"),
@@ -193,14 +193,6 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(run: Run) ->
 
     assert ran.code == 2
     assert "Did you mean 'operations'" in ran.err
-
-
-def test_a_renamed_command_names_the_new_one(run: Run) -> None:
-    """Whoever has it in a script knows what to write instead."""
-    expected = Ran(2, "", "payrelay: settle is called resolve now: payrelay resolve\n")
-
-    assert run("settle") == run("settle", "op_1") == expected
-    assert set(RENAMED.values()) <= FILES.keys()
 
 
 @pytest.mark.parametrize(
