@@ -99,18 +99,6 @@ def test_an_upgrade_beforehand_does_all_that_a_start_does(run: Run, tmp_path: Pa
     assert names >= {"key_check", "chain_key"}
 
 
-def test_a_file_that_could_not_be_cleared_is_told_and_cleared_by_the_upgrade(run: Run, upgraded_database: Path) -> None:
-    """The upgrade found no room on the disk; the operator hears of it, makes room and runs it again."""
-    with closing(sqlite3.connect(upgraded_database)) as database:
-        database.execute("INSERT INTO key_residues (place, times) VALUES ('whole file', 1)")
-        database.commit()
-    assert "still has what an earlier version deleted" in " ".join(run("check", **GATEWAY).out.split())
-
-    ran = run("db", "upgrade")
-    assert (ran.code, "The database's file was written anew" in ran.err) == (0, True)
-    assert "written anew" not in run("db", "upgrade").err
-
-
 @pytest.mark.parametrize("typed", ["version", "--version"])
 def test_the_version_is_told(run: Run, typed: str) -> None:
     """The first question of every report of a fault."""
