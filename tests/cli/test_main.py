@@ -66,23 +66,6 @@ def test_a_database_that_is_not_there_is_named_and_not_made(run: Run, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "typed", [*READING, ("serve", "--log-format", "text"), ("keys", "create", "--name", "shop")], ids=" ".join
-)
-def test_only_an_upgrade_migrates(run: Run, upgraded_database: Path, typed: tuple[str, ...]) -> None:
-    """A look from a newer program must not change the database of the server that is running, nor must a start."""
-    with closing(sqlite3.connect(upgraded_database)) as database:
-        database.execute("DELETE FROM schema_version WHERE number > 10")
-        database.commit()
-    ran = run(*typed, **GATEWAY)
-
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("payrelay: payrelay.db: the schema has version 10, this program needs version ")
-    assert ran.err.endswith("; run payrelay db upgrade, or start payrelay serve --upgrade\n")
-    with closing(sqlite3.connect(upgraded_database)) as database:
-        assert database.execute("SELECT max(number) FROM schema_version").fetchone() == (10,)
-
-
 def test_what_makes_keys_makes_the_database(run: Run, tmp_path: Path) -> None:
     """Whoever sets the service up begins with a key, and there is no step to forget before it."""
     assert run("keys", "create", "--name", "shop").out.startswith("prk_")

@@ -1,13 +1,15 @@
 """What an upgrade to the next version does on both databases, and what it doesn't: refused, mistaken, gone on with."""
 
+import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from tests.draws import drawn_uuid
-from tests.matrix.next_version import ADDED, BROKEN, CLOSED, COMMAND, THIS, next_version
+from tests.matrix.next_version import ADDED, BROKEN, CLOSED, COMMAND, SOURCES, THIS, next_version
 from tests.matrix.stores import NOBODY, SEALING_KEY
 from tests.scenarios.program import Program, run, surroundings
 
@@ -119,6 +121,39 @@ def test_a_new_database_has_had_every_step(place: Place, builds: Builds) -> None
 
     assert (made.returncode, made.stderr) == (0, f"The database is up to date, at version {THIS + 2}.\n")
     assert place(builds.mended, "keys", "list").returncode == 0
+
+
+TYPED = """
+import json, sys
+from pathlib import Path
+from tests.cli.commands import run_inside
+from tests.cli.test_main import READING
+
+for typed in [*READING, ("keys", "create", "--name", "shop")]:
+    print(json.dumps([typed, *run_inside(Path.cwd(), {}, *typed)]))
+"""
+"""Runs each command that opens a database in one process, and tells what it came to."""
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_only_an_upgrade_migrates(place: Place, builds: Builds) -> None:
+    """A look from a newer program must not change the database of the server that is running, nor must a start."""
+    assert place(None, "db", "upgrade").returncode == 0
+    paths = {"PYTHONPATH": f"{builds.mended['PYTHONPATH']}:{SOURCES.parent}"}
+    typed = subprocess.run(
+        [sys.executable, "-c", TYPED],
+        cwd=place.folder,
+        env=surroundings(place.environment | paths),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    came_to = [json.loads(line) for line in typed.stdout.splitlines()]
+    refusal = f"the schema has version {THIS}, this program needs version {THIS + 2}; run payrelay db upgrade, or start"
+    others = [each for each in came_to if each[1:3] != [REFUSED, ""] or refusal not in each[3]]
+
+    assert (bool(came_to), others) == (True, [])
+    assert place(None, "db", "version").stdout == f"{THIS}\n"
 
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
