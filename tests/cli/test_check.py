@@ -55,15 +55,15 @@ def test_check_warns_of_a_database_that_is_not_there(run: Run, upgraded_database
     assert not upgraded_database.exists()
 
 
-def test_check_says_that_an_old_database_ends_the_start(run: Run, upgraded_database: Path) -> None:
-    """Whoever has installed a new version hears of the upgrade before the service is down."""
+def test_check_says_that_a_newer_database_ends_the_start(run: Run, upgraded_database: Path) -> None:
+    """Whoever goes back to the version before hears whether it can serve before the service is down."""
     with closing(sqlite3.connect(upgraded_database)) as database:
-        database.execute("DELETE FROM schema_version WHERE number > 10")
+        database.execute("INSERT INTO schema_version VALUES (77, 'lanes', 'x', 1)")
         database.commit()
     ran = run("check", **GATEWAY)
 
     assert ran.code == 1
-    assert "✗ database: payrelay.db: the schema has version 10" in ran.out
+    assert "✗ database: payrelay.db: the schema has version 77" in ran.out
 
 
 UNSET: Final = (

@@ -100,18 +100,6 @@ async def test_the_copy_of_the_data_lies_beside_the_file(tmp_path: Path) -> None
     assert path.stat().st_size > 4 * MEGABYTE
 
 
-def test_a_file_is_written_anew_by_a_connection_with_a_temporary_table(tmp_path: Path) -> None:
-    """SQLite makes one for itself where a migration drops a column; the upgrade must not stop there."""
-    connection = sqlite3.connect(tmp_path / "any.db", isolation_level=None)
-    connection.execute("CREATE TEMP TABLE beside (x)")
-    connection.execute("CREATE TABLE kept (x)")
-
-    write_anew(connection)
-
-    assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("kept",)]
-    connection.close()
-
-
 def open_files() -> Iterator[Path]:
     """Gives the files that this process has open."""
     for each in Path("/proc/self/fd").iterdir():
