@@ -137,7 +137,7 @@ class PassingDatabase:
         """Reads a list."""
         return await self.database.read_page(unit)
 
-    async def clear_files(self, table: str | None) -> bool:
+    async def clear_files(self, table: str) -> bool:
         """Clears the files."""
         return await self.database.clear_files(table)
 

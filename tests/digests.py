@@ -1,13 +1,11 @@
-"""The digests of rows, and what an upgrade records beside them, for stores that a test makes itself."""
+"""The digests of rows, for stores that a test makes itself."""
 
 from typing import Final
 
 from payrelay.clock import Clock
-from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.sealing import KEY_CHECK, Seal
-from payrelay.store.payments.audit import EARLIER, Trail, sealed_earlier
 from payrelay.store.statements.meta import ADD_META
 
 CHAIN_KEY: Final = b"c" * 32
@@ -17,12 +15,6 @@ CHAIN_KEY: Final = b"c" * 32
 def digests_of(database: Database, secret: bytes = CHAIN_KEY, clock: Clock | None = None) -> RowDigests:
     """Makes and checks the digests of a database's rows under a key."""
     return RowDigests(database, secret, clock or Clock())
-
-
-async def record_earlier(database: Database, seal: Seal, *, at_ms: int) -> None:
-    """Records what is trusted as it stands, as the upgrade does: the entries without a hash, and no rows."""
-    earlier = await Trail(database, seal, ChainKey(CHAIN_KEY)).entries_without_hash(at_ms)
-    await database.write(all_rows(Statement(ADD_META, (EARLIER, sealed_earlier(seal, earlier)))))
 
 
 async def put_first_check(database: Database, seal: Seal) -> None:

@@ -65,8 +65,7 @@ FIELD_WORDS: Final = """
 """
 """What a payments engineer looks for on the first day, whatever it is called here."""
 MIGRATIONS: Final = "\n".join(
-    path.read_text(encoding="utf-8")
-    for path in sorted((ROOT / "src/payrelay/store/engine/migrations/sqlite").glob("*.sql"))
+    path.read_text(encoding="utf-8") for path in sorted((ROOT / "src/payrelay/store/engine/schema").glob("*.sql"))
 )
 
 

@@ -32,7 +32,6 @@ from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.backups.in_place import require_in_place
 from payrelay.flows.operators.alert import tell_behind
-from payrelay.flows.operators.inspect_database import FILE_IS_LEFT, is_file_left, undecided_in_words
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
@@ -191,10 +190,6 @@ async def running(
             recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
-        for text in await undecided_in_words(shared.database, shared.rows):
-            log.warning("principals_undecided", text=text)
-        if await is_file_left(shared.database):
-            log.warning("file_not_cleared", text=FILE_IS_LEFT)
         console = _console_of(stack, settings, shared, relay, log)
         identity = await stored_identity(settings.identity, relay.principals, log)
         context = ApiContext(
@@ -513,8 +508,8 @@ async def resources_of(
     if changes.may_make:
         await begin_store(database, seal, clock)
     await verify_key(database, seal)
-    chain = await chain_key(database, seal, clock)
-    context = UpgradeContext(database, seal, chain.secret, clock.now_ms(), changes.tell)
+    chain = await chain_key(database, seal)
+    context = UpgradeContext(database, seal, chain.secret, changes.tell)
     await (upgrade(context) if changes.may_upgrade else require_upgraded(context))
     return SharedResources(database, seal, chain, RowDigests(database, chain.secret, clock), GatewayClocks(clock))
 

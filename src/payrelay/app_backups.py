@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 
 from payrelay.app import configured_seal
-from payrelay.clock import Clock
 from payrelay.core.database.database_url import embedded_file
 from payrelay.core.recovery.marks import MarksShown
 from payrelay.errors import SettingsError
@@ -36,7 +35,7 @@ def restore_place(settings: Settings) -> RestorePlace:
     """Returns what the command that restores works with."""
 
     async def look_at_marks(database: Database, seal: Seal) -> MarksShown:
-        chain = await chain_key(database, seal, Clock())
+        chain = await chain_key(database, seal)
         return await inspect_marks(settings.marks_folder, database, seal, chain.secret)
 
     return RestorePlace(

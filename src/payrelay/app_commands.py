@@ -56,7 +56,7 @@ async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pause
     """Opens the database beside a running server, for the commands that pause; they need no encryption key."""
     async with opened_database(settings, clock) as database:
         try:
-            secret = (await chain_key(database, configured_seal(settings), clock)).secret
+            secret = (await chain_key(database, configured_seal(settings))).secret
         except (SettingsError, StoreUnusable):
             yield PauseStores(Pauses(database), None)
         else:

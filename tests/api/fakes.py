@@ -100,7 +100,7 @@ class LateDatabase:
         """Reads a list."""
         return await (await self._opened()).read_page(unit)
 
-    async def clear_files(self, table: str | None) -> bool:
+    async def clear_files(self, table: str) -> bool:
         """Clears its files."""
         return await (await self._opened()).clear_files(table)
 

@@ -77,18 +77,6 @@ def test_without_a_database_none_is_made(run: Run, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_old_database_is_backed_up_before_it_is_upgraded(run: Run, upgraded_database: Path, tmp_path: Path) -> None:
-    """Before an upgrade is when a backup is wanted most, and the new program is installed already."""
-    database = sqlite3.connect(upgraded_database)
-    database.execute("DELETE FROM schema_version WHERE number = (SELECT max(number) FROM schema_version)")
-    database.commit()
-    database.close()
-
-    assert run("db", "version").code == 2
-    assert run("backup", "of-before").code == 0
-    assert (tmp_path / "of-before" / "manifest.json").exists()
-
-
 def test_a_database_that_was_never_served_from_has_no_key(run: Run, tmp_path: Path) -> None:
     """Nothing says which key would open it."""
     run("db", "upgrade")

@@ -13,7 +13,7 @@ import typer
 from tests.cli.commands import GATEWAY, Ran, Run
 
 from payrelay.cli import main
-from payrelay.cli.main import FILES, RENAMED
+from payrelay.cli.main import FILES
 
 HEAVY: Final = {
     *("aiohttp", "asyncpg", "cryptography", "granian", "jinja2", "joserfc", "rich", "sqlite3", "structlog", "uvloop"),
@@ -66,23 +66,6 @@ def test_a_database_that_is_not_there_is_named_and_not_made(run: Run, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "typed", [*READING, ("serve", "--log-format", "text"), ("keys", "create", "--name", "shop")], ids=" ".join
-)
-def test_only_an_upgrade_migrates(run: Run, upgraded_database: Path, typed: tuple[str, ...]) -> None:
-    """A look from a newer program must not change the database of the server that is running, nor must a start."""
-    with closing(sqlite3.connect(upgraded_database)) as database:
-        database.execute("DELETE FROM schema_version WHERE number > 10")
-        database.commit()
-    ran = run(*typed, **GATEWAY)
-
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("payrelay: payrelay.db: the schema has version 10, this program needs version ")
-    assert ran.err.endswith("; run payrelay db upgrade, or start payrelay serve --upgrade\n")
-    with closing(sqlite3.connect(upgraded_database)) as database:
-        assert database.execute("SELECT max(number) FROM schema_version").fetchone() == (10,)
-
-
 def test_what_makes_keys_makes_the_database(run: Run, tmp_path: Path) -> None:
     """Whoever sets the service up begins with a key, and there is no step to forget before it."""
     assert run("keys", "create", "--name", "shop").out.startswith("prk_")
@@ -97,18 +80,6 @@ def test_an_upgrade_beforehand_does_all_that_a_start_does(run: Run, tmp_path: Pa
     with closing(sqlite3.connect(tmp_path / "payrelay.db")) as database:
         names = {row[0] for row in database.execute("SELECT name FROM meta")}
     assert names >= {"key_check", "chain_key"}
-
-
-def test_a_file_that_could_not_be_cleared_is_told_and_cleared_by_the_upgrade(run: Run, upgraded_database: Path) -> None:
-    """The upgrade found no room on the disk; the operator hears of it, makes room and runs it again."""
-    with closing(sqlite3.connect(upgraded_database)) as database:
-        database.execute("INSERT INTO key_residues (place, times) VALUES ('whole file', 1)")
-        database.commit()
-    assert "still has what an earlier version deleted" in " ".join(run("check", **GATEWAY).out.split())
-
-    ran = run("db", "upgrade")
-    assert (ran.code, "The database's file was written anew" in ran.err) == (0, True)
-    assert "written anew" not in run("db", "upgrade").err
 
 
 @pytest.mark.parametrize("typed", ["version", "--version"])
@@ -193,14 +164,6 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(run: Run) ->
 
     assert ran.code == 2
     assert "Did you mean 'operations'" in ran.err
-
-
-def test_a_renamed_command_names_the_new_one(run: Run) -> None:
-    """Whoever has it in a script knows what to write instead."""
-    expected = Ran(2, "", "payrelay: settle is called resolve now: payrelay resolve\n")
-
-    assert run("settle") == run("settle", "op_1") == expected
-    assert set(RENAMED.values()) <= FILES.keys()
 
 
 @pytest.mark.parametrize(

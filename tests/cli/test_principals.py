@@ -1,17 +1,7 @@
 import json
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 
 import pytest
-from tests.cli.commands import GATEWAY, Ran, Run
-from tests.upgrades.books import VERSIONS, copy_database, read_books
-from tests.upgrades.test_owners import CHARGED, REFUNDED
-
-from payrelay.flows.operators.manage_principals import pair_in_words
-from payrelay.store.access.principals import GrandfatheredPair, GrandfatherReason
-
-BOOKS = read_books(VERSIONS[0])
+from tests.cli.commands import Run
 
 
 @pytest.fixture
@@ -58,28 +48,6 @@ def test_no_command_breaks_a_group_unless_it_is_told_to(named: Run) -> None:
     assert listed(named)["kiosk"]["group"] == "apart"
 
 
-PAIR = GrandfatheredPair(
-    id="app\nweb", principal="app", owner="web", reason=GrandfatherReason.ACTED, actions=1, last_at_ms=1
-)
-
-
-@pytest.mark.parametrize(
-    ("groups", "told"),
-    [
-        ({}, "group web-app web app."),
-        ({"web": "one", "desk": "one"}, "group one web app (together with desk)."),
-        ({"app": "one"}, "group one web app."),
-        (
-            {"web": "one", "desk": "one", "app": "two", "till": "two", "other": "three"},
-            "group --move one web app (together with desk and no more with till).",
-        ),
-    ],
-)
-def test_the_command_that_is_told_names_the_group_that_there_is(groups: dict[str, str], told: str) -> None:
-    """The commands for two pairs with one principal in both must not undo each other."""
-    assert f"To let them act as one: payrelay principals {told}" in pair_in_words(PAIR, groups)
-
-
 def test_a_mistyped_principal_is_named(named: Run) -> None:
     """A group with a name that nobody has would look right, and do nothing."""
     ran = named("principals", "group", "shop", "web", "suport")
@@ -116,44 +84,3 @@ def test_a_name_of_another_principal_is_refused(named: Run) -> None:
 
     assert ran.code != 0
     assert "put both into a group" in ran.err
-
-
-@pytest.fixture
-def upgraded(run: Run, tmp_path: Path) -> Run:
-    """Gives commands beside a database of an earlier version in which a principal refunded another's payment."""
-    path = tmp_path / "payrelay.db"
-    copy_database(BOOKS.version, path)
-    with closing(sqlite3.connect(path)) as database:
-        payment_id = database.execute(CHARGED, ("shop",)).fetchone()[0]
-        database.execute(REFUNDED, (payment_id, "succeeded"))
-        database.commit()
-
-    def ran(*arguments: str) -> Ran:
-        return run(*arguments, PAYRELAY_ENCRYPTION_KEY=BOOKS.encryption_key, **GATEWAY)
-
-    return ran
-
-
-def test_an_upgrade_names_those_who_acted_on_each_others_payments(upgraded: Run) -> None:
-    """With the very commands that decide, so that nobody has to look them up; once decided, it is silent."""
-    command = "payrelay principals group shop-kiosk shop kiosk"
-    told = upgraded("db", "upgrade")
-    assert told.code == 0, told.err
-    assert command in told.err
-    assert command in upgraded("principals", "list").err
-    assert command in " ".join(upgraded("check").out.split())
-    [pair] = json.loads(upgraded("principals", "list", "--json").out)["undecided"]
-    assert (pair["principal"], pair["owner"], pair["reason"]) == ("kiosk", "shop", "acted")
-
-    grouped = upgraded(*command.split()[1:])
-    assert grouped.code == 0, grouped.err
-    assert json.loads(upgraded("principals", "list", "--json").out)["undecided"] == []
-    assert command not in upgraded("db", "upgrade").err
-
-
-def test_principals_are_kept_apart_by_one_command(upgraded: Run) -> None:
-    """The other decision: from then on each has only its own."""
-    upgraded("db", "upgrade")
-    assert "Each of them acts on its own things alone now" in upgraded("principals", "separate", "shop", "kiosk").err
-    assert "nothing to decide" in upgraded("principals", "separate", "shop", "kiosk").err
-    assert json.loads(upgraded("principals", "list", "--json").out)["undecided"] == []

@@ -4,7 +4,6 @@ import base64
 import fcntl
 import hashlib
 import json
-import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -16,7 +15,6 @@ from tests.cli.commands import Ran, Run
 
 from payrelay.clock import Clock
 from payrelay.core.seal_keys import parse_keys
-from payrelay.store.engine.migrations.files import shipped
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.recovery.identity import DATABASE_IDENTITY
 
@@ -221,25 +219,6 @@ def retold(backup: Path, manifest: dict[str, Any]) -> None:
     content = (backup / "payrelay.db").read_bytes()
     members = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     (backup / "manifest.json").write_text(json.dumps(manifest | members))
-
-
-def test_an_older_database_is_restored_and_then_upgraded(run: Run, backup: Path, upgraded_database: Path) -> None:
-    """Before an upgrade is when most backups are made, and its recovery must be begun just the same."""
-    manifest = json.loads((backup / "manifest.json").read_text())
-    with closing(sqlite3.connect(backup / "payrelay.db")) as copy:
-        copy.execute("DELETE FROM schema_version WHERE number = (SELECT max(number) FROM schema_version)")
-        for kind, name in re.findall(r"CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)", shipped("sqlite")[-1].text):
-            copy.execute(f"DROP {kind} IF EXISTS {name}")
-        for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", shipped("sqlite")[-1].text):
-            copy.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        copy.commit()
-    retold(backup, manifest)
-    ran = in_place(run)
-
-    assert (ran.code, "run payrelay db upgrade" in ran.err) == (0, True)
-    assert run("db", "version").code == 2
-    assert run("db", "upgrade").code == 0
-    assert identity(upgraded_database)["incarnations"][-1]["lost"] is not None
 
 
 def test_a_forged_backup_is_restored_only_as_it_is(run: Run, backup: Path, upgraded_database: Path) -> None:

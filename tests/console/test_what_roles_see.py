@@ -58,8 +58,8 @@ SEEN_BY: Final = {
     "customers.sealed_names/reference": FROM_SUPPORT,
     "customers.sealed_names/label": FROM_SUPPORT,
     "customers.sealed_names/method": FROM_SUPPORT,
-    "customers.card_no_masked": FROM_SUPPORT,
-    "customers.card_expiry": FROM_SUPPORT,
+    "customers.sealed_names/card_no_masked": FROM_SUPPORT,
+    "customers.sealed_names/card_expiry": FROM_SUPPORT,
     "customers.sealed_holder": NOBODY,
     "customers.sealed_token": NOBODY,
     "checkouts.sealed_reference": FROM_SUPPORT,
@@ -104,13 +104,13 @@ SEEN_BY: Final = {
 _PLAIN: Final = """
     account accounts act act_name allowance anchor answer_digest bearer booked_on bound_customer_id chain checkout_id
     checksum claim closed_by closed_history concern confirmed_by consumer content credential credential_id currency
-    customer_id customer_reference day digest endpoint_id event event_id finding fingerprint given_to guard hash holding
-    host id identity imported_by key_hash kind made_by masked merchant message_type method movement notification_id
+    customer_id day digest endpoint_id event event_id finding fingerprint given_to guard hash holding
+    host id identity imported_by key_hash kind made_by merchant message_type movement notification_id
     occasions operation_id operator_id order_id outbox.data owner payment payment_id payout_id place previous principal
     process profile proposed_by provider_subject reached reading reference_hash report request_id rests_on result_ref
     role row_digest row_name said said_by scopes sealed_key second_factor secret_hash seen seen_state signature source
     stage state status subject subscription_id summary token_hash told told_next_on told_state total type types url_hash
-    verdict way why word checkouts.idempotency_key console_challenges.name grandfathered.reason meta.name
+    verdict way why word console_challenges.name meta.name
     operator_acts.name operator_passkeys.name principal_groups.name schema_version.name statement_files.name
     """
 PLAIN: Final = frozenset(_PLAIN.split())

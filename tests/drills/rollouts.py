@@ -1,9 +1,8 @@
-"""The service's processes are exchanged under load: behind a proxy, and for those of the version before."""
+"""The service's processes are exchanged under load: behind a proxy, and for those of the next version."""
 
 import asyncio
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from tests.drills.intentions import Intention, Wishes
 from tests.drills.row import Row, p99_s
 from tests.drills.shop import Shop
 from tests.drills.site import THIS, Edition, Site, postgresql_site
-from tests.matrix.version_before import VersionMissing, version_before
+from tests.matrix.next_version import ADDED, COMMAND, next_version
 from tests.scenarios.program import free_port
 from tests.scenarios.waiting import until
 
@@ -55,16 +54,11 @@ def rolling_restart(operations: int, seed: int) -> Row:
 
 
 def side_by_side(operations: int, seed: int) -> Row:
-    """This version takes the place of the one before, and that one comes back, on one database."""
+    """The next version takes the place of this one, and this one comes back, on one database."""
     with postgresql_site() as site:
-        try:
-            settings = version_before(site.folder / "before")
-        except VersionMissing as missing:
-            return Row(name="side-by-side", skipped=str(missing))
-        unknown = frozenset({"PAYRELAY_MARK_PATH", "PAYRELAY_RECOVERY_LAG"})
-        before = Edition(command=(sys.executable, "-m", "payrelay"), settings=settings, unknown=unknown)
-        shop, wishes = site.new_shop(before), Wishes(site.gateway, seed, "thing")
-        shop.ports = site.start(edition=before)
+        newer = Edition(command=COMMAND, settings=next_version(site.folder / "next", ADDED))
+        shop, wishes = site.new_shop(), Wishes(site.gateway, seed, "thing")
+        shop.ports = site.start()
         ports = shop.ports
 
         def exchange(edition: Edition) -> None:
@@ -76,10 +70,10 @@ def side_by_side(operations: int, seed: int) -> Row:
             site.retire(leaving)
 
         def roll() -> None:
-            site.command("db", "upgrade")
+            site.command("db", "upgrade", edition=newer)
+            exchange(newer)
             exchange(THIS)
-            exchange(before)
-            exchange(THIS)
+            exchange(newer)
 
         return _rolled("side-by-side", site, shop, (operations, wishes), roll)
 

@@ -36,11 +36,10 @@ DATABASE: Final = "drill"
 
 @dataclass(frozen=True, kw_only=True)
 class Edition:
-    """A version of the service: how it is run, and the settings that it has more, and doesn't know."""
+    """A version of the service: how it is run, and the settings that it has more."""
 
     command: tuple[str, ...] = (str(PAYRELAY),)
     settings: Mapping[str, str] = field(default_factory=dict)
-    unknown: frozenset[str] = frozenset()
 
 
 THIS: Final = Edition()
@@ -111,14 +110,13 @@ class Site:
         for program in self.programs:
             program.start(program.port)
 
-    def new_shop(self, edition: Edition = THIS) -> Shop:
+    def new_shop(self) -> Shop:
         """Gives a principal with all scopes of a shop, before a process runs."""
-        key = self.command("keys", "create", "--name", "shop", edition=edition).strip()
+        key = self.command("keys", "create", "--name", "shop").strip()
         return Shop(key=key, ports=[], customers=Customers(self.gateway))
 
     def _environment_of(self, edition: Edition) -> dict[str, str]:
-        known = {name: value for name, value in self.environment.items() if name not in edition.unknown}
-        return known | dict(edition.settings)
+        return self.environment | dict(edition.settings)
 
     def command(self, *arguments: str, edition: Edition = THIS) -> str:
         """Runs a command as an operator; gives what it printed. Raises CommandFailedError."""

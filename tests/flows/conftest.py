@@ -2,9 +2,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.digests import record_earlier
 from tests.flows.world import World, opened
-from tests.relays import SEAL
 
 from payrelay.flows.operators.audit import Audit
 
@@ -15,7 +13,6 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
     yield world
     await world.relay.background.finish(0)
-    await record_earlier(world.database, SEAL, at_ms=1)
     audit = Audit(world.journal.trail, 0, lambda *_: None, rows=world.relay.checkouts.rows)
     found = [finding async for finding in audit.findings()]
     assert found == []

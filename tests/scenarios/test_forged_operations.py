@@ -1,9 +1,6 @@
 # ruff: noqa: S608 - what is put into the texts are the columns and ids that are named here
 
-"""What somebody tries with operations and their owners who can write to the database, and lacks the encryption key.
-
-Each story begins with a database that an earlier version has made, and that this version has opened once.
-"""
+"""What somebody tries with operations and their owners who can write to the database, and lacks the encryption key."""
 
 import asyncio
 import json
@@ -13,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import Run
+from tests.scenarios.filled_database import ENCRYPTION_KEY, Asked, Filled, effects_at
 from tests.scenarios.gateway_double import GatewayDouble
+from tests.scenarios.opened import Opened, opened, settings_over
 from tests.scenarios.test_forged_rows import (
     FINDINGS,
     UNUSABLE,
@@ -21,20 +20,18 @@ from tests.scenarios.test_forged_rows import (
     Open,
     alerted,
     audited,
-    books,
     file,
+    filled,
     forge,
     gateway,
     start,
 )
-from tests.upgrades.books import Asked, Books, effects_at
-from tests.upgrades.service import Opened, opened, settings_over
 
 from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.settings import IdentitySettings
 
-__all__ = ["audited", "books", "file", "gateway", "start"]
+__all__ = ["audited", "file", "filled", "gateway", "start"]
 
 CHARGED = "principal = 'shop' AND kind = 'charge' AND state = 'succeeded'"
 
@@ -53,17 +50,14 @@ def copied(file: Path, table: str, where: str, **columns: str) -> str:
 
 
 @pytest.fixture
-def charge(file: Path, books: Books) -> Asked:
+def charge(filled: Filled) -> Asked:
     """Gives a charge of the shop's that succeeded, as it was asked for under a key."""
-    [(operation_id,)] = rows(
-        file, f"SELECT id FROM operations WHERE {CHARGED} AND claim IS NOT NULL AND idempotency_key IS NOT NULL LIMIT 1"
-    )
-    return next(each for each in books.asked if each.operation_id == operation_id)
+    return filled.charge
 
 
 async def repeated(program: Opened, asked: Asked) -> tuple[int, dict[str, object]]:
     """Sends a request again; gives the status and the error of its answer."""
-    reply = await program.call(asked.method, asked.target, headers=asked.headers, body=asked.body.encode())
+    reply = await program.call("POST", "/gateway/api/payments/charge", headers=asked.headers, body=asked.body)
     return reply.status, reply.json.get("error") or {}
 
 
@@ -98,26 +92,24 @@ async def test_a_charge_that_was_set_back_is_not_made_again(
     assert told == [f"operations/{charge.operation_id}"]
 
 
-async def test_an_operator_is_told_which_operation_the_lists_leave_out(
-    file: Path, run: Run, books: Books, charge: Asked
-) -> None:
+async def test_an_operator_is_told_which_operation_the_lists_leave_out(file: Path, run: Run, charge: Asked) -> None:
     """A list that is empty, or a page that shows what somebody wrote, would have him look no further."""
     forge(file, f"UPDATE operations SET state = 'needs_attention' WHERE id = '{charge.operation_id}'")
-    variables = {"PAYRELAY_DATABASE_URL": f"sqlite:///{file}", "PAYRELAY_ENCRYPTION_KEY": books.encryption_key}
+    variables = {"PAYRELAY_DATABASE_URL": f"sqlite:///{file}", "PAYRELAY_ENCRYPTION_KEY": ENCRYPTION_KEY}
     listed = await asyncio.to_thread(run, "operations", "list", **variables)
-    shown = await asyncio.to_thread(run, "operations", "show", str(charge.operation_id), **variables)
+    shown = await asyncio.to_thread(run, "operations", "show", charge.operation_id, **variables)
 
     told = f"operations/{charge.operation_id} was changed by something other than Payrelay"
     assert told in listed.err
-    assert str(charge.operation_id) not in listed.out
+    assert charge.operation_id not in listed.out
     assert (shown.code, told in shown.err) == (UNUSABLE, True)
 
 
-async def test_a_forged_name_of_a_principal_ends_no_start(file: Path, books: Books, gateway: GatewayDouble) -> None:
+async def test_a_forged_name_of_a_principal_ends_no_start(file: Path, filled: Filled, gateway: GatewayDouble) -> None:
     """Nobody knows for whom the identity provider's tokens act then: they are refused, and all else goes on."""
     forge(file, "INSERT INTO principal_names (id, principal, since_ms) VALUES ('web', 'kiosk', 1)")
-    settings = settings_over(f"sqlite:///{file}", gateway, books.encryption_key)
-    async with opened(settings, books.left_at_ms) as program:
+    settings = settings_over(f"sqlite:///{file}", gateway, ENCRYPTION_KEY)
+    async with opened(settings, filled.left_at_ms) as program:
         known = IdentitySettings.model_construct(principal="shop")
         forged = IdentitySettings.model_construct(principal="web")
         principals, log = program.relay.principals, program.relay.log
@@ -158,16 +150,16 @@ async def payment_of_shop(file: Path) -> tuple[str, str]:
 
 
 async def test_a_checkout_that_was_written_into_the_database_owns_no_payment(
-    file: Path, start: Open, books: Books, gateway: GatewayDouble
+    file: Path, start: Open, filled: Filled, gateway: GatewayDouble
 ) -> None:
     """A kiosk that names itself the one whose page made the shop's payment can't refund it, and an operator hears."""
     payment_id, merchant = await payment_of_shop(file)
     own = {"id": "'chk_forged'", "principal": "'kiosk'", "kind": "'payment'", "state": "'completed'", "guard": "NULL"}
     named = {"payment_id": f"'{payment_id}'", "merchant": f"'{merchant}'", "order_id": "'zzz'", "row_digest": "''"}
-    forge(file, copied(file, "checkouts", "TRUE", **own, **named, idempotency_key="NULL"))
+    forge(file, copied(file, "checkouts", "TRUE", **own, **named, key_hash="NULL"))
     before = effects_at(gateway)
     async with start() as program:
-        assert await refunded_by(program, books.keys["kiosk"], payment_id) == 404
+        assert await refunded_by(program, filled.keys["kiosk"], payment_id) == 404
         assert await alerted(program) == ["checkouts/chk_forged"]
 
     assert effects_at(gateway) == before
@@ -175,20 +167,20 @@ async def test_a_checkout_that_was_written_into_the_database_owns_no_payment(
 
 @pytest.mark.parametrize("change", ["principal = 'kiosk'", "principal = 'nobody'", "state = 'declined'"])
 async def test_a_payment_is_not_given_away_by_its_operations_row(
-    file: Path, start: Open, books: Books, gateway: GatewayDouble, change: str
+    file: Path, start: Open, filled: Filled, gateway: GatewayDouble, change: str
 ) -> None:
     """Whoever makes the shop's row another's, or nobody's, doesn't have it open to his own key."""
     payment_id, _ = await payment_of_shop(file)
     forge(file, f"UPDATE operations SET {change} WHERE payment_id = '{payment_id}'")
     before = effects_at(gateway)
     async with start() as program:
-        assert await refunded_by(program, books.keys["kiosk"], payment_id) == 404
+        assert await refunded_by(program, filled.keys["kiosk"], payment_id) == 404
 
     assert effects_at(gateway) == before
 
 
 async def test_an_operation_with_the_empty_id_owns_no_payment(
-    file: Path, start: Open, books: Books, gateway: GatewayDouble
+    file: Path, start: Open, filled: Filled, gateway: GatewayDouble
 ) -> None:
     """It has no history, and no digest of its own."""
     payment_id, _ = await payment_of_shop(file)
@@ -197,6 +189,6 @@ async def test_an_operation_with_the_empty_id_owns_no_payment(
     forge(file, copied(file, "operations", where, id="''", principal="'kiosk'", **own))
     before = effects_at(gateway)
     async with start() as program:
-        assert await refunded_by(program, books.keys["kiosk"], payment_id) == 404
+        assert await refunded_by(program, filled.keys["kiosk"], payment_id) == 404
 
     assert effects_at(gateway) == before

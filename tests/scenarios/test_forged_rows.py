@@ -1,13 +1,9 @@
 # ruff: noqa: S608 - what is put into the texts are the columns and ids that are named here
 
-"""What somebody tries who can write to the database, and lacks the encryption key: his own rows, and his own past.
-
-Each story begins with a database that an earlier version has made, and that this version has opened once.
-"""
+"""What somebody tries who can write to the database, and lacks the encryption key: his own rows, and his own past."""
 
 import asyncio
 import json
-import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, closing
@@ -16,20 +12,16 @@ from typing import Final
 
 import pytest
 from tests.cli.commands import Ran, Run
+from tests.scenarios.filled_database import ENCRYPTION_KEY, SUBSCRIPTION, Filled, filled_database
 from tests.scenarios.gateway_double import GatewayDouble
-from tests.upgrades.books import VERSIONS, Books, copy_database, read_books
-from tests.upgrades.service import Opened, opened, settings_over
+from tests.scenarios.opened import Opened, opened, settings_over
 
 from payrelay.app_commands import opened_key_stores
 from payrelay.core.access.credential import ID_LENGTH, SECRET_LENGTH, compose_key, hash_of
-from payrelay.core.customers.customer import CustomerFilter
-from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import StoreUnusable
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.runtime.event_delivery import publish_events
 from payrelay.store.access.credentials import Credentials
-from payrelay.store.digests.rows import DIGESTED
-from payrelay.store.engine.sealing import FORMAT, Seal
 
 Open = Callable[[], AbstractAsyncContextManager[Opened]]
 Audited = Callable[[], Awaitable[Ran]]
@@ -47,34 +39,34 @@ def gateway() -> Iterator[GatewayDouble]:
         yield double
 
 
-@pytest.fixture
-def books() -> Books:
-    """Gives what is known of the database beside it."""
-    return read_books(VERSIONS[-1])
+@pytest.fixture(scope="module")
+def filled(gateway: GatewayDouble) -> Filled:
+    """Makes a database, and gives what is known of it."""
+    return filled_database(gateway)
 
 
 @pytest.fixture
-async def file(books: Books, start: Open, tmp_path: Path) -> Path:
-    """Gives a database that was opened once by this version."""
-    copy_database(books.version, tmp_path / "payrelay.db")
-    async with start():
-        pass
-    return tmp_path / "payrelay.db"
+def file(filled: Filled, tmp_path: Path) -> Path:
+    """Gives a copy of the database."""
+    path = tmp_path / "payrelay.db"
+    path.write_bytes(filled.content)
+    path.chmod(0o600)
+    return path
 
 
 @pytest.fixture
-def start(books: Books, gateway: GatewayDouble, tmp_path: Path) -> Open:
+def start(filled: Filled, gateway: GatewayDouble, tmp_path: Path) -> Open:
     """Starts the program over the database, as often as a test likes."""
-    settings = settings_over(f"sqlite:///{tmp_path / 'payrelay.db'}", gateway, books.encryption_key)
-    return lambda: opened(settings, books.left_at_ms)
+    settings = settings_over(f"sqlite:///{tmp_path / 'payrelay.db'}", gateway, ENCRYPTION_KEY)
+    return lambda: opened(settings, filled.left_at_ms)
 
 
 @pytest.fixture
-def audited(run: Run, books: Books, tmp_path: Path) -> Audited:
+def audited(run: Run, tmp_path: Path) -> Audited:
     """Runs ``payrelay audit verify`` as an operator does."""
     variables = {
         "PAYRELAY_DATABASE_URL": f"sqlite:///{tmp_path / 'payrelay.db'}",
-        "PAYRELAY_ENCRYPTION_KEY": books.encryption_key,
+        "PAYRELAY_ENCRYPTION_KEY": ENCRYPTION_KEY,
     }
     return lambda: asyncio.to_thread(run, "audit", "verify", **variables)
 
@@ -141,22 +133,22 @@ async def test_a_key_that_is_to_be_revoked_later_opens_nothing(file: Path, start
     "change",
     ["principal = 'shop'", 'scopes = \'["operations:read","payments:charge"]\'', "amount_max_minor = NULL"],
 )
-async def test_a_key_that_was_widened_opens_nothing(file: Path, start: Open, books: Books, change: str) -> None:
+async def test_a_key_that_was_widened_opens_nothing(file: Path, start: Open, filled: Filled, change: str) -> None:
     """A kiosk's key becomes the shop's, gets another scope, or loses its limit: it is no key any more."""
     forge(file, f"UPDATE credentials SET {change} WHERE principal = 'kiosk'")
     async with start() as program:
-        assert await status(program, books.keys["kiosk"], "operations") == 401
+        assert await status(program, filled.keys["kiosk"], "operations") == 401
 
 
-async def test_a_key_that_was_revoked_stays_revoked(file: Path, start: Open, books: Books) -> None:
+async def test_a_key_that_was_revoked_stays_revoked(file: Path, start: Open, filled: Filled) -> None:
     """A leaked key was ended; whoever sets the time of its end back to nothing has no key again."""
     async with start() as program:
         rows = sqlite3.connect(file).execute("SELECT id FROM credentials WHERE principal = 'kiosk'").fetchall()
         await revoke(program, rows[0][0])
     forge(file, "UPDATE credentials SET revoked_at_ms = NULL")
     async with start() as program:
-        assert await status(program, books.keys["kiosk"], "operations") == 401
-        assert await status(program, books.keys["shop"], "operations") == 200
+        assert await status(program, filled.keys["kiosk"], "operations") == 401
+        assert await status(program, filled.keys["shop"], "operations") == 200
 
 
 async def revoke(program: Opened, credential_id: str) -> None:
@@ -168,20 +160,20 @@ async def revoke(program: Opened, credential_id: str) -> None:
 
 
 async def test_a_customer_is_not_given_to_another_principal(
-    file: Path, start: Open, books: Books, audited: Audited
+    file: Path, start: Open, filled: Filled, audited: Audited
 ) -> None:
     """A kiosk that names itself the owner of the shop's customer can neither see it nor charge its card."""
-    customer_id = max(books.customers.values())
+    customer_id = filled.customer_id
     forge(file, "UPDATE customers SET principal = 'kiosk' WHERE id = ?", customer_id)
     body = {"order_id": "new", "type": "PAYMENT", "items": "Tea", "currency": "LKR", "amount": 1}
     async with start() as program:
         charged = await program.call(
             "POST",
             "/gateway/api/payments/charge",
-            headers={"Authorization": f"Bearer {books.keys['kiosk']}"},
+            headers={"Authorization": f"Bearer {filled.keys['kiosk']}"},
             body=json.dumps(body | {"customer_token": customer_id}).encode(),
         )
-        assert await status(program, books.keys["kiosk"], f"customers/{customer_id}") == 404
+        assert await status(program, filled.keys["kiosk"], f"customers/{customer_id}") == 404
         assert charged.status == 422
         assert await alerted(program) == [f"customers/{customer_id}"]
     assert f"customers/{customer_id}: its digest is missing or wrong" in (await audited()).out
@@ -189,14 +181,14 @@ async def test_a_customer_is_not_given_to_another_principal(
 
 @pytest.mark.parametrize("change", ["url_hash = 'stolen'", "principal = 'kiosk'"])
 async def test_an_endpoint_with_another_address_gets_nothing(
-    file: Path, start: Open, books: Books, audited: Audited, change: str
+    file: Path, start: Open, filled: Filled, audited: Audited, change: str
 ) -> None:
     """Events say who pays what; redirected, they would go to whoever wrote the address, signed with the secret."""
     async with start() as program:
         registered = await program.call(
             "POST",
             "/gateway/api/endpoints",
-            headers={"Authorization": f"Bearer {books.keys['shop']}"},
+            headers={"Authorization": f"Bearer {filled.keys['shop']}"},
             body=b'{"url": "http://127.0.0.1:9/events"}',
         )
         assert registered.status == 200, registered.json
@@ -215,16 +207,16 @@ async def test_an_endpoint_with_another_address_gets_nothing(
     ["state = 'completed'", "amount_minor = 1", "reference_hash = 'attacker'"],
 )
 async def test_a_checkout_is_not_paid_by_hand(
-    file: Path, start: Open, books: Books, audited: Audited, change: str
+    file: Path, start: Open, filled: Filled, audited: Audited, change: str
 ) -> None:
     """A checkout that says that it is completed, or was for a hundredth, has goods handed over: it is not believed.
 
     Nor is one that names another customer, who would get the card that is approved on its page.
     """
-    checkout_id = books.checkouts[0].id
+    checkout_id = filled.checkout_id
     forge(file, f"UPDATE checkouts SET {change} WHERE id = ?", checkout_id)
     async with start() as program:
-        assert await status(program, books.keys["shop"], f"checkouts/{checkout_id}") == 404
+        assert await status(program, filled.keys["shop"], f"checkouts/{checkout_id}") == 404
     assert f"checkouts/{checkout_id}: its digest is missing or wrong" in (await audited()).out
     assert (await audited()).code == FINDINGS
 
@@ -240,9 +232,11 @@ async def events_of(program: Opened, key: str, subject: str) -> list[str]:
 EVENT_COLUMNS: Final = "id, type, account, merchant, principal, subject, at_ms, data"
 
 
-async def test_a_shop_is_not_told_of_a_payment_by_hand(file: Path, start: Open, books: Books, audited: Audited) -> None:
+async def test_a_shop_is_not_told_of_a_payment_by_hand(
+    file: Path, start: Open, filled: Filled, audited: Audited
+) -> None:
     """It hands over its goods on ``checkout.completed``: one that nobody paid is told by no feed, and found."""
-    checkout_id = next(each.id for each in books.checkouts if each.state == "open")
+    checkout_id = filled.checkout_id
     subject = f"checkout:{checkout_id}"
     forge(
         file,
@@ -251,7 +245,7 @@ async def test_a_shop_is_not_told_of_a_payment_by_hand(file: Path, start: Open, 
         json.dumps({"checkout_id": checkout_id, "state": "completed"}),
     )
     async with start() as program:
-        told = await events_of(program, books.keys["shop"], subject)
+        told = await events_of(program, filled.keys["shop"], subject)
         [named] = await alerted(program)
 
     assert "checkout.completed" not in told
@@ -260,36 +254,36 @@ async def test_a_shop_is_not_told_of_a_payment_by_hand(file: Path, start: Open, 
     assert (await audited()).code == FINDINGS
 
 
-async def test_an_event_of_before_is_told_as_it_was_or_not_at_all(
-    file: Path, start: Open, books: Books, audited: Audited
+async def test_an_event_is_told_as_it_was_or_not_at_all(
+    file: Path, start: Open, filled: Filled, audited: Audited
 ) -> None:
-    """The upgrade covers what an earlier version has published: a failure doesn't become a success afterwards."""
+    """A failure doesn't become a success afterwards."""
     with closing(sqlite3.connect(file)) as rows:
         found = rows.execute(
             "SELECT position, subject FROM events WHERE type = 'operation.failed' AND principal = 'shop'"
         )
         position, subject = found.fetchall()[-1]
     async with start() as program:
-        before = await events_of(program, books.keys["shop"], subject)
+        before = await events_of(program, filled.keys["shop"], subject)
     forge(file, f"UPDATE events SET type = 'operation.succeeded' WHERE position = {position}")
     async with start() as program:
-        after = await events_of(program, books.keys["shop"], subject)
+        after = await events_of(program, filled.keys["shop"], subject)
 
     assert "operation.failed" in before
     assert after == [each for each in before if each != "operation.failed"]
     assert f"events/{position}: its digest is missing or wrong" in (await audited()).out
 
 
-async def test_a_plan_is_not_set_going_by_hand(file: Path, start: Open, books: Books, audited: Audited) -> None:
+async def test_a_plan_is_not_set_going_by_hand(file: Path, start: Open, filled: Filled, audited: Audited) -> None:
     """A shop delivers under a plan that is active: one that says so although nobody reported it is as none."""
     forge(file, "UPDATE subscriptions SET seen_state = 'active', seen_at_ms = 9000000000000")
     async with start() as program:
-        assert await status(program, books.keys["shop"], "subscription-states/420075044317") == 404
-    assert "/420075044317: its digest is missing or wrong" in (await audited()).out
+        assert await status(program, filled.keys["shop"], f"subscription-states/{SUBSCRIPTION}") == 404
+    assert f"/{SUBSCRIPTION}: its digest is missing or wrong" in (await audited()).out
     assert (await audited()).code == FINDINGS
 
 
-async def test_a_chargeback_is_not_written_by_hand(file: Path, start: Open, books: Books, audited: Audited) -> None:
+async def test_a_chargeback_is_not_written_by_hand(file: Path, start: Open, filled: Filled, audited: Audited) -> None:
     """A shop that sees one takes back what it handed over, and blocks its customer."""
     with closing(sqlite3.connect(file)) as rows:
         found = rows.execute(
@@ -305,7 +299,7 @@ async def test_a_chargeback_is_not_written_by_hand(file: Path, start: Open, book
     )
     async with start() as program:
         path = f"/gateway/api/operations/{operation_id}"
-        reply = await program.call("GET", path, headers={"Authorization": f"Bearer {books.keys['shop']}"})
+        reply = await program.call("GET", path, headers={"Authorization": f"Bearer {filled.keys['shop']}"})
 
     assert reply.json["data"]["id"] == operation_id
     assert reply.json["data"]["chargebacks"] == []
@@ -331,7 +325,7 @@ async def test_a_decision_about_a_notification_is_not_made_by_hand(file: Path, a
 
 
 async def test_blanked_hashes_are_found(file: Path, audited: Audited) -> None:
-    """A decision by an operator is rewritten; with all hashes blank and old dates it would be from before the chain."""
+    """A decision by an operator is rewritten, and dated back; that there is no hash proves nothing right."""
     assert (await audited()).code != FINDINGS
     forge(
         file,
@@ -345,7 +339,7 @@ async def test_blanked_hashes_are_found(file: Path, audited: Audited) -> None:
     found = await audited()
 
     assert found.code == FINDINGS
-    assert "it has no hash, although it was written after the chain began" in found.out
+    assert "it was changed, or the entry before it was: its hash doesn't follow" in found.out
 
 
 BLANKED: Final = (
@@ -359,7 +353,7 @@ BLANKED: Final = (
 async def test_a_dropped_key_of_the_chain_is_found_whatever_else_is_blanked(
     file: Path, start: Open, audited: Audited
 ) -> None:
-    """With the key gone and no hash left, everything would be from before a chain that begins today."""
+    """With the key gone and no hash left, nothing would be left to compare with."""
     forge(file, BLANKED)
 
     assert (await audited()).code == UNUSABLE
@@ -369,10 +363,10 @@ async def test_a_dropped_key_of_the_chain_is_found_whatever_else_is_blanked(
 
 
 @pytest.mark.parametrize("names", ["name IN ('key_check', 'chain_key')", "name LIKE '%'"])
-async def test_the_upgrade_is_not_run_again_for_forged_rows(
+async def test_no_database_is_begun_again_for_forged_rows(
     file: Path, start: Open, audited: Audited, names: str
 ) -> None:
-    """It trusts rows as they stand, once: whoever removes what says that it was done gets no blessing for his rows."""
+    """Whoever removes what a store begins with gets no new keys, under which his rows would look right."""
     forge(file, "UPDATE customers SET principal = 'kiosk', row_digest = ''")
     forge(file, f"DELETE FROM meta WHERE {names}")
 
@@ -382,90 +376,15 @@ async def test_the_upgrade_is_not_run_again_for_forged_rows(
             pass
 
 
-def check_before(books: Books, folder: Path) -> bytes:
-    """Reads the check of the encryption key as it was before the upgrade, out of a backup."""
-    copy_database(books.version, folder / "before.db")
-    with closing(sqlite3.connect(folder / "before.db")) as before:
-        [check] = before.execute("SELECT value FROM meta WHERE name = 'key_check'").fetchone()
-    return bytes(check)
-
-
-async def test_the_check_from_before_the_upgrade_is_not_taken_again(
-    file: Path, start: Open, audited: Audited, books: Books, tmp_path: Path
-) -> None:
-    """It lies in each backup of then; put back, it would have the upgrade trust a forged key and all else as it stands.
-
-    That is so too where the record of what was trusted is removed with it.
-    """
-    check = check_before(books, tmp_path)
-    forge(file, "UPDATE credentials SET scopes = '[\"operations:read\"]', row_digest = '' WHERE principal = 'kiosk'")
-    forge(file, "DELETE FROM meta WHERE name = 'trusted_at_upgrade'")
-    forge(file, "UPDATE meta SET value = ? WHERE name = 'key_check'", check)
-
-    assert (await audited()).code == UNUSABLE
-    with pytest.raises(StoreUnusable, match="an older check was put into the database"):
-        async with start():
-            pass
-
-
-async def test_who_destroys_every_data_key_has_the_rest_trusted_anew(
-    file: Path, start: Open, audited: Audited, books: Books, tmp_path: Path
-) -> None:
-    """With the check of then, nothing tells it from a database of before; but all stored customers are lost with it.
-
-    The audit tells of the rows that are trusted now, and that ends once the key of then is destroyed.
-    """
-    for table in DIGESTED:
-        forge(file, f"UPDATE {table.name} SET row_digest = ''")
-    forge(file, "DELETE FROM meta WHERE name = 'trusted_at_upgrade'; DELETE FROM data_keys")
-    forge(file, "UPDATE meta SET value = ? WHERE name = 'key_check'", check_before(books, tmp_path))
-    async with start() as program:
-        customers = await program.relay.customers.list(CustomerFilter(), before=None, limit=100)
-        assert await status(program, books.keys["kiosk"], "operations") == 200
-
-    assert [each for each in customers if each.can_be_charged] == []
-    assert "are from before the upgrade of" in (await audited()).out
-
-
-async def test_a_young_database_is_not_begun_again(books: Books, gateway: GatewayDouble, tmp_path: Path) -> None:
-    """It holds a few keys and nothing that is sealed but its check; without that it would trust a forged key."""
+async def test_a_young_database_is_not_begun_again(filled: Filled, gateway: GatewayDouble, tmp_path: Path) -> None:
+    """It holds a few keys and nothing that is sealed but its check; it isn't taken for a new one without that."""
     file = tmp_path / "young.db"
-    settings = settings_over(f"sqlite:///{file}", gateway, books.encryption_key)
-    async with opened(settings, books.left_at_ms) as program:
+    settings = settings_over(f"sqlite:///{file}", gateway, ENCRYPTION_KEY)
+    async with opened(settings, filled.left_at_ms) as program:
         issue = KeyRequest(principal="shop", environment="sandbox")
         await issue_key(Credentials(program.database, program.relay.checkouts.rows), program.clock, issue)
     forge(file, "UPDATE credentials SET principal = 'kiosk', row_digest = ''; DELETE FROM meta")
 
     with pytest.raises(StoreUnusable, match="check of the encryption key is missing"):
-        async with opened(settings, books.left_at_ms):
+        async with opened(settings, filled.left_at_ms):
             pass
-
-
-def bytes_in(folder: Path) -> bytes:
-    """Reads every file of a folder."""
-    return b"".join(each.read_bytes() for each in folder.iterdir())
-
-
-async def test_a_new_database_never_had_a_check_without_upgrades(
-    books: Books, gateway: GatewayDouble, tmp_path: Path
-) -> None:
-    """The log of the database keeps what was overwritten: whoever reads it there would put it back."""
-    settings = settings_over(f"sqlite:///{tmp_path / 'young.db'}", gateway, books.encryption_key)
-    seal = Seal(parse_keys(books.encryption_key))
-    async with opened(settings, books.left_at_ms):
-        files = bytes_in(tmp_path)
-    length = len(seal.seal(b"payrelay", b"meta/key_check"))
-
-    assert files.count(FORMAT + seal.key_id) > 1
-    for found in re.finditer(re.escape(FORMAT + seal.key_id), files):
-        with pytest.raises(StoreUnusable):
-            seal.open(files[found.start() : found.start() + length], b"meta/key_check")
-
-
-async def test_the_record_of_what_was_trusted_is_missed(file: Path, audited: Audited) -> None:
-    """Without it nobody would hear that rows of an earlier version were trusted as they stood."""
-    forge(file, "DELETE FROM meta WHERE name = 'trusted_at_upgrade'")
-    found = await audited()
-
-    assert found.code == FINDINGS
-    assert "meta/trusted_at_upgrade: the record of what was trusted at the upgrade is gone" in found.out

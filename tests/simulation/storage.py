@@ -172,7 +172,7 @@ class SimulatedDatabase:
         """Reads a list, as everything else."""
         return await self.read(unit)
 
-    async def clear_files(self, table: str | None) -> bool:
+    async def clear_files(self, table: str) -> bool:
         """Clears its files, unless its process is dead."""
         if self._owner.is_dead:
             raise Crash

@@ -52,7 +52,7 @@ class Template:
         disk = storage.Disk(random=chance(0, "template"), longest_s=0.0)
         engine = storage.open_engine(self.path, loop, clock, disk)
         await begin_store(engine, SEAL, clock)
-        secret = (await chain_key(engine, SEAL, clock)).secret
+        secret = (await chain_key(engine, SEAL)).secret
         for principal in (PRINCIPALS[0], *PRINCIPALS):
             issued = await issue_key(
                 Credentials(engine, digests_of(engine, secret)),

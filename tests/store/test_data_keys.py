@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 import pytest
 from tests.databases import PassingDatabase, sqlite_url
-from tests.digests import digests_of, put_first_check
+from tests.digests import digests_of
 from tests.draws import drawing
 from tests.store.test_checkouts import CHECKOUT, DETAILS, REFERENCE
 from tests.store.test_customers import APPROVAL, CHAIN_KEY, CUSTOMER, TOKEN
@@ -26,16 +26,11 @@ from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed
 from payrelay.store.data_keys.residues import KeyResidues
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.queries import Query, query
-from payrelay.store.engine.sealing import DATA_KEY_FORMAT, FORMAT, Seal
+from payrelay.store.engine.sealing import FORMAT, Seal
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import chain_key, finished_upgrades
 from payrelay.store.seals import SEALED
 from payrelay.store.statements.data_keys import KEY_OF
-from payrelay.store.upgrades.data_keys import PAGE, seal_with_data_keys
-from payrelay.store.upgrades.run import upgrade
-from payrelay.store.upgrades.sealed_references import seal_references
-from payrelay.store.upgrades.steps import UpgradeContext
 
 SEAL: Final = Seal((b"k" * 32,))
 ORDER: Final = PaymentsOfOrder(order_id="A-1")
@@ -185,7 +180,7 @@ class _Late(PassingDatabase):
         super().__init__(database)
         self._owner = owner
 
-    async def clear_files(self, table: str | None) -> bool:
+    async def clear_files(self, table: str) -> bool:
         """Clears them, and destroys the key."""
         is_cleared = await super().clear_files(table)
         await self.write(destroyed_on_request([self._owner]))
@@ -234,127 +229,12 @@ async def test_no_destroyed_key_is_left_by_any_sequence_of_changes(tmp_path: Pat
     assert [files.count(each.sealed) for each in alive] == [1] * len(alive)
 
 
-OLD_CUSTOMER: Final = query(
-    """
-    UPDATE customers SET sealed_token = $2, sealed_holder = $3, sealed_names = $4, method = 'VISA',
-        card_no_masked = '************1292', card_expiry = '0129' WHERE id = $1""",
-)
-OLD_CHECKOUT: Final = query(
-    """
-    UPDATE checkouts SET sealed = $2, customer_reference = $3, idempotency_key = 'k-1', key_hash = NULL,
-        reference_hash = NULL, sealed_reference = NULL WHERE id = $1""",
-)
-OLD_NOTIFICATION: Final = query("UPDATE notifications SET sealed_body = $2 WHERE id = $1")
-OLD_READING: Final = query("UPDATE readings SET sealed = $2 WHERE merchant = $1")
-DROP_KEYS: Final = query("DELETE FROM data_keys WHERE owner <> $1")
-
-
-def _old_customer(customer_id: str, token: str, seal: Seal = SEAL) -> tuple[Value, ...]:
-    """Gives what the version before had in a customer's row."""
-    names = msgspec.msgpack.encode([CUSTOMER.reference, CUSTOMER.label])
-    plain = {"token": token.encode(), "holder": b"CANARY PERERA", "names": names}
-    return (customer_id, *(seal.seal(value, f"{customer_id}/{name}".encode()) for name, value in plain.items()))
-
-
-async def _age(database: Database) -> list[bytes]:
-    """Seals everything with the store's key, as the version before did, and gives what it has sealed."""
-    reading = msgspec.msgpack.encode(["", b'""', READING.raw_data])
-    details = msgspec.msgpack.encode(DETAILS)
-    rows: tuple[tuple[Query, tuple[Value, ...]], ...] = (
-        (OLD_CUSTOMER, _old_customer(CUSTOMER.id, TOKEN)),
-        (OLD_CHECKOUT, (CHECKOUT.id, SEAL.seal(details, f"checkout/{CHECKOUT.id}".encode()), REFERENCE)),
-        (OLD_NOTIFICATION, (NOTIFICATION.id, SEAL.seal(BODY, f"notification/{NOTIFICATION.id}".encode()))),
-        (OLD_READING, (CUSTOMER.merchant, SEAL.seal(reading, READING_OWNER.encode()))),
-    )
-    for wanted, parameters in rows:
-        await database.write(_rows(wanted, *parameters))
-    await database.write(_rows(DROP_KEYS, ""))
-    return [value for _, parameters in rows for value in parameters if isinstance(value, bytes)]
-
-
-async def _everything(database: Database) -> tuple[object, ...]:
-    """Reads all that has a data key."""
-    customers = Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY)
-    kept = await ReadingStore(database, SEAL, digests_of(database)).last(CUSTOMER.merchant, ORDER)
-    return (
-        await customers.get(CUSTOMER.id),
-        await customers.token_of(CUSTOMER.id),
-        await Checkouts(database, SEAL, digests_of(database)).details_of(CHECKOUT.id),
-        await Inbox(database, SEAL, digests_of(database)).body_of(NOTIFICATION.id),
-        None if kept is None else kept.reading.raw_data,
-    )
-
-
-EVERYTHING: Final = (CUSTOMER, Secret(TOKEN), DETAILS, BODY, READING.raw_data)
-
-
-async def test_what_the_version_before_has_sealed_is_read_and_sealed_anew(database: Database) -> None:
-    """Customers of today's databases must be as erasable as new ones, and charged meanwhile."""
-    await _fill(database)
-    await _age(database)
-    assert await _everything(database) == EVERYTHING
-    await seal_with_data_keys(database, SEAL)
-    await seal_references(database, SEAL, CHAIN_KEY)
-
-    assert await _everything(database) == EVERYTHING
-    assert await _owners(database) == sorted(OWNERS)
-    for column in ERASABLE:
-        rows = await database.read(_rows(query(f"SELECT {column.column} FROM {column.table}")))  # noqa: S608
-        assert [bytes(value)[:1] for (value,) in rows] == [DATA_KEY_FORMAT]  # type: ignore[arg-type]
-    assert (
-        await database.read(
-            _rows(query("SELECT id FROM customers WHERE method IS NOT NULL OR card_expiry IS NOT NULL"))
-        )
-        == []
-    )
-
-
-async def test_the_upgrade_goes_page_by_page_and_leaves_out_what_it_can_not_open(database: Database) -> None:
-    """One spoilt row must not keep the service from starting, nor stay in the way of those behind it."""
-    customers, inbox = (
-        Customers(database, SEAL, digests_of(database), chain_key=CHAIN_KEY),
-        Inbox(database, SEAL, digests_of(database)),
-    )
-    for number in range(PAGE + 1):
-        customer_id, notification_id = f"cus_{number:04}", f"ntf_{number:04}"
-        seal = SEAL if number else Seal((b"x" * 32,))
-        approval = msgspec.structs.replace(APPROVAL, token=Secret(f"T-{number}"))
-        await customers.add(msgspec.structs.replace(CUSTOMER, id=customer_id), approval)
-        await database.write(_rows(OLD_CUSTOMER, *_old_customer(customer_id, f"T-{number}", seal)))
-        own = msgspec.structs.replace(NOTIFICATION, id=notification_id, digest=f"{number:064}", order_id=f"A-{number}")
-        await inbox.put(own, BODY)
-        body = seal.seal(BODY, f"notification/{notification_id}".encode())
-        await database.write(_rows(OLD_NOTIFICATION, notification_id, body))
-    await database.write(_rows(DROP_KEYS, ""))
-    await seal_with_data_keys(database, SEAL)
-
-    last = f"{PAGE:04}"
-    assert len(await _owners(database)) == 2 * PAGE
-    assert await customers.token_of(f"cus_{last}") == Secret(f"T-{PAGE}")
-    assert await inbox.body_of(f"ntf_{last}") == BODY
-    with pytest.raises(StoreUnusable):
-        await customers.token_of("cus_0000")
-
-
 class _Full(PassingDatabase):
-    """A database on a disk that has no room for a second copy of its file."""
+    """A database whose files can't be cleared."""
 
-    async def clear_files(self, table: str | None) -> bool:
-        """Finds no room."""
-        raise StoreUnavailable(f"no room to clear {table}")
-
-
-async def test_a_file_that_the_upgrade_could_not_clear_is_noted_until_it_is(database: Database) -> None:
-    """What an earlier version has deleted would lie in it for good, and nobody would know."""
-    await _fill(database)
-    await seal_with_data_keys(_Full(database), SEAL)
-    residues = KeyResidues(database)
-    assert await residues.is_whole_file_left()
-    assert await residues.clear()
-    assert await residues.is_whole_file_left(), "the worker doesn't write a file of any size anew beside requests"
-
-    await residues.clear_whole_file()
-    assert not await residues.is_whole_file_left()
+    async def clear_files(self, table: str) -> bool:
+        """Is not to be asked."""
+        raise StoreUnavailable(f"{table} can't be cleared")
 
 
 async def test_a_note_about_another_table_is_passed_over(database: Database) -> None:
@@ -362,24 +242,3 @@ async def test_a_note_about_another_table_is_passed_over(database: Database) -> 
     await database.write(_rows(query("INSERT INTO key_residues (place, times) VALUES ('operations', 1)")))
 
     assert await KeyResidues(_Full(database)).clear()
-
-
-async def test_the_upgrade_leaves_none_of_the_old_bytes_in_the_file(tmp_path: Path) -> None:
-    """What the version before had sealed, or deleted, lies in free pages: the store's key would open it for ever."""
-    path = tmp_path / "payrelay.db"
-    database = await open_database(sqlite_url(path), clock=Clock(), owner=True)
-    await put_first_check(database, SEAL)
-    chain = await chain_key(database, SEAL, Clock())
-    await _fill(database)
-    old = await _age(database)
-    for table in ("customers", "checkouts", "notifications", "outbox"):
-        await database.write(_rows(query(f"UPDATE {table} SET row_digest = ''")))  # noqa: S608, our own names
-    await upgrade(UpgradeContext(database, SEAL, chain.secret, 1))
-    checkout = await Checkouts(database, SEAL, digests_of(database, chain.secret)).of_key("shop", "k-1")
-    files = _bytes_in(tmp_path)
-    steps = await finished_upgrades(database, SEAL)
-    await database.close()
-
-    assert [value for value in [*old, REFERENCE.encode()] if value in files] == []
-    assert b"************1292" not in files.replace(b'"card_no_masked":"************1292"', b"")
-    assert (checkout is not None, {"data keys", "sealed references"} <= steps) == (True, True)

@@ -75,7 +75,7 @@ async def test_of_two_processes_that_begin_at_once_one_does(database: Database) 
 
     assert sorted(begun) == [False, True]
     await meta.verify_key(database, right)
-    await meta.chain_key(database, right, Clock())
+    await meta.chain_key(database, right)
 
 
 def test_every_table_that_grants_something_is_looked_into() -> None:
@@ -83,7 +83,7 @@ def test_every_table_that_grants_something_is_looked_into() -> None:
     [step] = ANY_STORED.sqlite
     unseen = {table.name for table in DIGESTED if f"FROM {table.name})" not in step.text}
 
-    assert unseen == {"grandfathered"}, "the migrations themselves write to it"
+    assert unseen == set()
 
 
 async def test_another_key_is_refused_at_the_start(database: Database) -> None:
@@ -157,27 +157,26 @@ def _run(sql: str) -> Unit[None]:
 
 async def test_the_key_of_the_chain_is_made_once(database: Database) -> None:
     """All processes, now and later, chain with the same key; and since when there is one can't be made older."""
-    seal = Seal((FIRST,))
-    key = await meta.chain_key(database, seal, Noon())
+    await begin_store(database, Seal((FIRST,)), Noon())
+    key = await meta.chain_key(database, Seal((FIRST,)))
+    await begin_store(database, Seal((FIRST,)), Clock())
 
     assert (len(key.secret), key.since_ms) == (32, 43_200_000)
-    assert await meta.chain_key(database, Seal((SECOND, FIRST)), Clock()) == key
+    assert await meta.chain_key(database, Seal((SECOND, FIRST))) == key
 
 
 async def test_the_key_of_the_chain_lies_sealed(database: Database) -> None:
     """Whoever has the database alone can't make a chain that holds."""
-    await meta.chain_key(database, Seal((FIRST,)), Noon())
+    await begin_store(database, Seal((FIRST,)), Noon())
 
     with pytest.raises(StoreUnusable):
-        await meta.chain_key(database, Seal((SECOND,)), Noon())
+        await meta.chain_key(database, Seal((SECOND,)))
 
 
-async def test_a_lost_key_of_the_chain_is_not_replaced(book: Book) -> None:
-    """With a new one every journal entry would look as if it had been changed."""
-    seal = Seal((FIRST,))
-    await meta.chain_key(book.database, seal, Noon())
-    await book.accept(book.new(1))
-    await book.database.write(_run("DELETE FROM meta WHERE name = 'chain_key'"))
+async def test_a_lost_key_of_the_chain_is_not_replaced(database: Database) -> None:
+    """Whoever removes the key together with all hashes must not get a new key, under which everything looks right."""
+    await begin_store(database, Seal((FIRST,)), Noon())
+    await database.write(_run("DELETE FROM meta WHERE name = 'chain_key'"))
 
-    with pytest.raises(StoreUnusable, match="missing"):
-        await meta.chain_key(book.database, seal, Noon())
+    with pytest.raises(StoreUnusable, match="key of the audit chain is missing"):
+        await meta.chain_key(database, Seal((FIRST,)))

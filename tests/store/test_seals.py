@@ -64,7 +64,7 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     """Puts a value into every sealed column."""
     seal = Seal(keys)
     await begin_store(database, seal, Clock())
-    start = await chain_key(database, seal, Clock())
+    start = await chain_key(database, seal)
     await SigningKeys(database, seal, Clock()).newest()
     book = Book(database)
     book.journal = Journal(database, seal, digests_of(database, start.secret), chain_key=start.secret)
@@ -141,7 +141,7 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
 
     seal = Seal((NEW,))
     await verify_key(filled, seal)
-    start = await chain_key(filled, seal, Clock())
+    start = await chain_key(filled, seal)
     journal = Journal(filled, seal, digests_of(filled, start.secret), chain_key=start.secret)
     [operation] = [each async for each in _operations(journal)]
     assert await journal.answer_of(operation) == answer
@@ -177,7 +177,7 @@ async def test_the_audit_finds_nothing(filled: Database) -> None:
     """Digests are over the plain bytes: what was sealed anew was not changed."""
     await rotated(filled)
     seal = Seal((NEW,))
-    start = await chain_key(filled, seal, Clock())
+    start = await chain_key(filled, seal)
     trail: Trail = Journal(filled, seal, digests_of(filled, start.secret), chain_key=start.secret).trail
 
     assert [finding async for finding in Audit(trail, start.since_ms, lambda *_: None).findings()] == []

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from tests.digests import digests_of, put_first_check
+from tests.digests import digests_of
 from tests.samples import ASKED
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import CHAIN_KEY, CHARGE, Book, Tamper
@@ -18,14 +18,11 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation
 from payrelay.errors import StoreUnavailable
 from payrelay.store.checkouts import Checkouts
-from payrelay.store.digests.rows import SIGNED_TEXTS
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation
 from payrelay.store.signed_texts import SignedTexts
-from payrelay.store.upgrades.cover_more_rows import cover_more_rows
-from payrelay.store.upgrades.signed_texts import PAGE, fill_signed_texts
 
 SEAL: Final = Seal((b"k" * 32,))
 MERCHANT: Final = "0123456789abcdef"
@@ -66,14 +63,14 @@ def call(operation: Operation) -> TextHolder:
 
 
 async def add(database: Database, *checkouts: Checkout) -> None:
-    """Stores checkouts as an earlier version did: with no texts, and details that are forgotten later."""
+    """Stores checkouts with no texts, as where somebody took them out of the list."""
     store = Checkouts(database, SEAL, digests_of(database))
     for checkout in checkouts:
         assert await store.add(checkout, Details(secret="s", asked=ASKED))
 
 
 async def accept(book: Book, signed_texts: SignedTexts | None = None, **members: object) -> Operation:
-    """Stores an authorization of A1, with its text or, as an earlier version did, without it."""
+    """Stores an authorization of A1, with its text or, as where somebody took it out of the list, without it."""
     own = {"kind": Kind.AUTHORIZATION, "order_id": "A1", "amount_minor": 251_000}
     operation = book.new(1, **(own | members))
     texts = () if signed_texts is None else signed_texts.of_call(operation, [TEXT])
@@ -81,13 +78,6 @@ async def accept(book: Book, signed_texts: SignedTexts | None = None, **members:
     accepted = await book.journal.accept(operation, entry, HOLD, conflicts_with=None, now_ms=1_000, beside=texts)
     assert isinstance(accepted, AcceptedOperation)
     return accepted.operation
-
-
-async def cover(database: Database) -> None:
-    """Runs the upgrade step that covers the list, twice, as it may be repeated."""
-    await put_first_check(database, SEAL)
-    for _ in range(2):
-        await cover_more_rows(database, SEAL, CHAIN_KEY)
 
 
 async def rows(database: Database) -> list[Row]:
@@ -207,75 +197,10 @@ async def test_a_failure_that_an_operator_decided_still_counts(book: Book, signe
     assert [each.subject for each in await signed_texts.holders(MERCHANT, [SPLIT])] == [operation.id]
 
 
-async def test_the_upgrade_fills_in_what_earlier_versions_signed(book: Book, signed_texts: SignedTexts) -> None:
-    """Also where the customer's data was forgotten: the text is made of what is in clear."""
-    done = msgspec.structs.replace(CHECKOUT, amount_minor=251_000, first_minor=251_000, state=CheckoutState.COMPLETED)
-    other = msgspec.structs.replace(done, id="chk_2", order_id="A125", amount_minor=1_001, first_minor=1_001)
-    await add(book.database, done, other)
-    operation = await accept(book)
-    await book.database.write(_all(Statement(query("UPDATE checkouts SET sealed = NULL"), ())))
-    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    await cover(book.database)
-    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=8)
-
-    assert [row[1:] for row in await rows(book.database)] == [
-        ("chk_1", "form", 7),
-        ("chk_2", "form", 7),
-        (operation.id, "call", 7),
-    ]
-    found = await signed_texts.holders(MERCHANT, [SPLIT])
-    assert sorted(found, key=lambda each: each.subject) == [form(done), call(operation)]
-    assert not await signed_texts.is_incomplete(MERCHANT)
-
-
-@pytest.mark.parametrize(
-    ("kind", "amounts"),
-    [(CheckoutKind.PREAPPROVAL, (None, None)), (CheckoutKind.RECURRING, (50_000, 60_000))],
-)
-async def test_the_upgrade_takes_every_amount_that_may_have_been_signed(
-    book: Book, signed_texts: SignedTexts, kind: CheckoutKind, amounts: tuple[int | None, int | None]
-) -> None:
-    """What an approval or a plan that begins later has in its hash depends on settings and on the day of the form."""
-    amount_minor, first_minor = amounts
-    checkout = msgspec.structs.replace(CHECKOUT, kind=kind, amount_minor=amount_minor, first_minor=first_minor)
-    await add(book.database, checkout)
-    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    await cover(book.database)
-
-    async def found(amount_minor: int) -> list[TextHolder]:
-        return await signed_texts.holders(MERCHANT, [msgspec.structs.replace(TEXT, amount_minor=amount_minor)])
-
-    for known in (1_000, *(each for each in amounts if each is not None)):
-        assert await found(known) == [form(checkout)]
-    assert await found(4_711) == [form(checkout, is_exact=False)]
-    assert await signed_texts.holders(MERCHANT, [msgspec.structs.replace(SPLIT, amount_minor=4_711)]) == []
-
-
-async def test_the_upgrade_marks_a_list_that_it_can_not_complete(book: Book, signed_texts: SignedTexts) -> None:
-    """A call whose text nobody can tell may have any."""
-    await accept(book, amount_minor=None)
-    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    await cover(book.database)
-
-    assert await signed_texts.is_incomplete(MERCHANT)
-    assert not await signed_texts.is_incomplete("f" * 16)
-
-
-async def test_the_upgrade_reads_page_by_page(database: Database, signed_texts: SignedTexts) -> None:
-    """A database with a million checkouts is not read at once."""
-    many = [msgspec.structs.replace(CHECKOUT, id=f"chk_{number:04}") for number in range(PAGE + 1)]
-    await add(database, *many)
-    await fill_signed_texts(database, CHAIN_KEY, at_ms=7)
-    await cover(database)
-
-    assert len({row[1] for row in await rows(database)}) == len(many)
-    assert not await signed_texts.is_incomplete(MERCHANT)
-
-
 async def test_what_has_no_text_counts_with_every_amount_that_it_may_have(
     book: Book, signed_texts: SignedTexts
 ) -> None:
-    """A process of an earlier version beside this one stores no texts, and hides nothing by that."""
+    """Who takes all texts of a checkout out of the list hides nothing by that."""
     approval = msgspec.structs.replace(
         CHECKOUT, id="chk_2", kind=CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None
     )
@@ -374,31 +299,6 @@ async def test_a_form_of_a_forged_checkout_is_nobodys_second_approval(
     assert (holder.noun, holder.order_id) == (None, None)
 
 
-async def test_an_unknown_call_makes_the_list_incomplete_whatever_is_in_it(
-    book: Book, signed_texts: SignedTexts, tamper: Tamper
-) -> None:
-    """The row that says so was removed: the call itself says it too."""
-    await accept(book, amount_minor=None)
-    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    await cover(book.database)
-    await tamper("DELETE FROM signed_texts")
-
-    assert await signed_texts.is_incomplete(MERCHANT)
-
-
-async def test_the_upgrade_covers_the_list(book: Book, signed_texts: SignedTexts) -> None:
-    """What it filled in counts as what is stored now: each row has its digest, and its subject's number."""
-    plan = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING, amount_minor=50_000, first_minor=60_000)
-    await add(book.database, plan)
-    await fill_signed_texts(book.database, CHAIN_KEY, at_ms=7)
-    await cover(book.database)
-
-    assert all([row.is_right async for row in digests_of(book.database).check(SIGNED_TEXTS)])
-    assert await book.journal.trail.miscounted_texts() == []
-    known = msgspec.structs.replace(TEXT, amount_minor=50_000)
-    assert await signed_texts.holders(MERCHANT, [known]) == [form(plan)]
-
-
 async def test_the_audit_misses_a_removed_text(book: Book, signed_texts: SignedTexts, tamper: Tamper) -> None:
     """The others of its checkout say how many there were."""
     for text in (TEXT, OTHER):
@@ -426,8 +326,6 @@ async def test_a_list_that_can_not_be_read_is_no_empty_one(database: Database, s
     await database.close()
     with pytest.raises(StoreUnavailable):
         await signed_texts.holders(MERCHANT, [TEXT])
-    with pytest.raises(StoreUnavailable):
-        await signed_texts.is_incomplete(MERCHANT)
 
 
 def _all(statement: Statement) -> Unit[list[Row]]:

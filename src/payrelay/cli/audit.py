@@ -180,9 +180,7 @@ class ProgressBars:
 def _shown(summary: "Summary") -> dict[str, object]:
     """Gives the summary for programs; times are texts, as everywhere outside the database."""
     members = msgspec.structs.asdict(summary)
-    times = {
-        name: members.pop(f"{name}_ms") for name in ("chain_since", "trusted_since", "anchored_until", "cleared_until")
-    }
+    times = {name: members.pop(f"{name}_ms") for name in ("chain_since", "anchored_until", "cleared_until")}
     texts = {name: None if at_ms is None else rfc3339(at_ms, "seconds") for name, at_ms in times.items()}
     gaps = [
         {
@@ -246,12 +244,6 @@ def _gaps(summary: "Summary") -> list[str]:
             f"{len(summary.anchors_lost)} noted anchors are not here as they were noted, and may be among what is lost:"
             f" {numbers}."
         )
-    if summary.trusted_since_ms is not None and (summary.rows_trusted or summary.entries_before_chain):
-        when = rfc3339(summary.trusted_since_ms, "seconds")
-        lines.append(
-            f"{summary.rows_trusted} rows and {summary.entries_before_chain} journal entries are from before the"
-            f" upgrade of {when}, and are compared with what they were then."
-        )
     if summary.cleared_until_ms is not None:
         until = rfc3339(summary.cleared_until_ms, "seconds")
         lines.append(
@@ -259,9 +251,6 @@ def _gaps(summary: "Summary") -> list[str]:
             f" {summary.histories_cleared} operations, {summary.answers_cleared} answers,"
             f" {summary.calls_cleared} calls, of operations up to {until}. What is left of them is compared."
         )
-    if summary.operations_before_chain:
-        count = summary.operations_before_chain
-        lines.append(f"{count} operations are as they were before the chain: of these, only the states are compared.")
     young = summary.entries_unanchored - summary.entries_overdue
     if young:
         lines.append(f"{young} journal entries are not anchored yet: of these, removed ones can't be found.")

@@ -99,7 +99,5 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
             for result in (*await account.check(), await of_notifications(account, shared)):
                 yield msgspec.structs.replace(result, subject=f"{name}: {result.subject}")
         if shared is not None:
-            for result in await check_signed_texts(
-                shared.database, shared.seal, shared.rows, shared.chain.secret, accounts
-            ):
+            for result in await check_signed_texts(shared.database, shared.seal, accounts):
                 yield result

@@ -69,9 +69,6 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Commands and groups of commands, in the order of the list, with the file whose ``app`` declares each."""
 
-RENAMED: Final[Mapping[str, str]] = MappingProxyType({"settle": "resolve"})
-"""Commands that had another name, which somebody may still have in a script."""
-
 
 class LazyCommands(TyperGroup):
     """Finds the commands by their names, and loads each when it is asked for."""
@@ -144,10 +141,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: list[str]) -> int:
     """Runs a command and gives the exit code. Raises BrokenPipeError where nobody reads the output any more."""
-    if arguments and arguments[0] in RENAMED:
-        return _failed(
-            "{0} is called {1} now: payrelay {1}".format(arguments[0], RENAMED[arguments[0]]), UNUSABLE, arguments
-        )
     try:
         code: Any = commands.main(arguments, prog_name="payrelay", standalone_mode=False)
         sys.stdout.flush()

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from payrelay.cli.session import read_settings, session
@@ -24,19 +23,15 @@ Members = Annotated[list[str], typer.Argument(metavar="PRINCIPAL", help="The nam
 async def list_all(*, as_json: Json = False) -> int:
     """List the principals and their groups."""
     from payrelay.cli.terminal.pages import Page, table
-    from payrelay.flows.operators.manage_principals import list_principals, undecided
+    from payrelay.flows.operators.manage_principals import list_principals
 
     async with session(read_settings()) as relay:
         summaries = await list_principals(relay.principals)
-        pairs = await relay.principals.grandfathered()
-        texts = await undecided(relay.principals)
     if as_json:
-        show_json({"principals": summaries, "undecided": [_shown(pair) for pair in pairs]})
+        show_json({"principals": summaries})
         return DONE
     empty = "Nothing here: no key was made yet."
-    Page().write(table(("name", "stored as", "group", "may still act for"), map(_row, summaries), empty=empty))
-    for text in texts:
-        say(text)
+    Page().write(table(("name", "stored as", "group"), map(_row, summaries), empty=empty))
     return DONE
 
 
@@ -73,25 +68,6 @@ async def ungroup(principals: Members) -> int:
     return DONE
 
 
-@app.command(epilog=examples("payrelay principals separate web support"))
-@awaited
-async def separate(principals: Members) -> int:
-    """Keep principals apart.
-
-    It ends what the upgrade left undecided between principals that had acted on each other's things.
-    """
-    from payrelay.flows.operators.manage_principals import separate_principals
-
-    async with session(read_settings()) as relay:
-        ended = await separate_principals(relay.principals, principals)
-    say(
-        f"Each of them acts on its own things alone now: {', '.join(principals)}."
-        if ended
-        else "Nothing changed: there was nothing to decide about them."
-    )
-    return DONE
-
-
 @app.command(epilog=examples("payrelay principals rename web shop"))
 @awaited
 async def rename(
@@ -110,12 +86,6 @@ async def rename(
     return DONE
 
 
-def _shown(pair: msgspec.Struct) -> dict[str, object]:
-    members = msgspec.structs.asdict(pair)
-    del members["id"]
-    return members
-
-
 def _row(summary: "PrincipalSummary") -> "tuple[Cell, ...]":
     stored_as = "" if summary.stored_as == summary.name else summary.stored_as
-    return summary.name, stored_as, summary.group or "-", summary.may_still_act_for or "-"
+    return summary.name, stored_as, summary.group or "-"

@@ -13,7 +13,7 @@ import typer
 from payrelay.cli.copy_database import COPY_EXAMPLES, copy
 from payrelay.cli.session import loading, read_settings
 from payrelay.cli.terminal.declaring import awaited, examples, group
-from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, say, show, show_version
+from payrelay.cli.terminal.messages import DONE, CommandError, say, show, show_version
 from payrelay.clock import Clock
 
 app = group()
@@ -189,28 +189,14 @@ async def upgrade_database() -> int:
 
     It may be stopped at any time and run again. On PostgreSQL services go on beside it.
     """
-    from payrelay.app import opened_database, opened_resources
+    from payrelay.app import opened_resources
     from payrelay.core.database.schema_changes import SchemaChanges
-    from payrelay.flows.operators.inspect_database import (
-        FILE_IS_LEFT,
-        clear_file,
-        inspect_database,
-        is_file_left,
-        undecided_in_words,
-    )
+    from payrelay.flows.operators.inspect_database import inspect_database
 
     settings = read_settings(may_be_a_demos=False)
     async with opened_resources(settings, Clock(), changes=SchemaChanges(tell=say)) as shared:
         state = await inspect_database(shared.database)
         say(f"The database is up to date, at version {state.schema_version}.")
-        for text in await undecided_in_words(shared.database, shared.rows):
-            say(text)
-        is_left = await is_file_left(shared.database)
-    if is_left:
-        async with opened_database(settings, Clock(), is_owner=True) as database:
-            if not await clear_file(database):
-                raise CommandError(FILE_IS_LEFT, REFUSED)
-        say("The database's file was written anew, without what an earlier version had left in it.")
     return DONE
 
 

@@ -26,11 +26,10 @@ SUBSCRIPTION_ID_DIGITS_MAX: Final = 19
 class Call(MaskedRepr, frozen=True, kw_only=True, tag_field="call", omit_defaults=True, forbid_unknown_fields=True):
     """The base of all calls.
 
-    A stored call leaves out absent members, so that older versions can read it. A call with a member that this version
-    doesn't know, because a newer version runs beside it, can't be read: without that member it would be another call.
+    A stored call leaves out absent members. A call with a member that this version doesn't know, because a newer
+    version runs beside it, can't be read: without that member it would be another call.
 
     ``first_members`` are the members that a fingerprint covers even where they are absent, in the fingerprint's order.
-    They are the members that the call had when fingerprints began. A call that was added later has none.
     """
 
     first_members: ClassVar[tuple[str, ...]] = ()

@@ -81,9 +81,5 @@ def secret_hash(token: str) -> str:
     small letters spell one and the same UUID, which is what an authorization's token is: both have one hash. Any other
     token is told by its letters.
     """
-    return exact_hash(token.lower() if _is_uuid(token) else token)
-
-
-def exact_hash(token: str) -> str:
-    """Gives the hash of a token as it is spelt: all hashes were made so before the letters of a UUID were equal."""
-    return hashlib.sha256(b"payrelay token\0" + token.encode()).hexdigest()
+    spelt = token.lower() if _is_uuid(token) else token
+    return hashlib.sha256(b"payrelay token\0" + spelt.encode()).hexdigest()

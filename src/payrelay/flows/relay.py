@@ -113,7 +113,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         credential: of the caller, already allowed the scope and the account.
         request_id: names this request in logs and answers.
         idempotency_key: unquoted; None where the client sent none.
-        earlier_key: under which an earlier version may have stored the same request; None for most.
         is_insisting: the client accepts only a new answer to a read, and no cached one.
         operator, reason: who acts for the caller in the console, and why; None where the caller itself does.
     """
@@ -122,7 +121,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     credential: Credential
     request_id: str
     idempotency_key: str | None = None
-    earlier_key: str | None = None
     is_insisting: bool = False
     operator: str | None = None
     reason: str | None = None

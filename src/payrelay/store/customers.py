@@ -44,25 +44,23 @@ from payrelay.store.statements.pagination import columns_of, read_page
 
 _LOOKUP_KEY_OF: Final = b"payrelay customers lookup"
 _MEMBERS: Final = (
-    *("id", "account", "merchant", "principal", "state", "version", "method", "card_no_masked", "card_expiry"),
-    *("order_id", "payment_id", "created_at_ms", "updated_at_ms"),
+    *("id", "account", "merchant", "principal", "state", "version", "order_id", "payment_id"),
+    *("created_at_ms", "updated_at_ms"),
 )
 """The members that have columns of their own, in the order of the columns."""
-_CARD: Final = ("method", "card_no_masked", "card_expiry")
-"""Those whose columns are empty: an earlier version had the card in clear there. Now it is sealed with the names."""
 
 
 class _Names(msgspec.Struct, frozen=True, array_like=True):
-    """The sealed members. The card is missing in what an earlier version sealed."""
+    """The sealed members."""
 
     reference: str | None
     label: str | None
-    method: str | None = None
-    card_no_masked: str | None = None
-    card_expiry: str | None = None
+    method: str | None
+    card_no_masked: str | None
+    card_expiry: str | None
 
 
-_NAMELESS: Final = _Names(None, None)
+_NAMELESS: Final = _Names(None, None, None, None, None)
 _encode_names: Final = msgspec.msgpack.Encoder().encode
 _decode_names: Final = msgspec.msgpack.Decoder(_Names).decode
 
@@ -113,7 +111,6 @@ class Customers:
             customer.id,
             customer.version,
             customer.state,
-            *(None for _ in _CARD),
             customer.order_id,
             customer.payment_id,
             customer.updated_at_ms,
@@ -206,15 +203,13 @@ class Customers:
 
 
 def _columns(customer: Customer) -> tuple[Value, ...]:
-    return tuple(None if name in _CARD else getattr(customer, name) for name in _MEMBERS)
+    return tuple(getattr(customer, name) for name in _MEMBERS)
 
 
 def _customer(row: Row, names: _Names) -> Customer:
     *columns, _sealed, _sealed_key, has_holder, _reference_hash, _digest = row
     members: dict[str, object] = dict(zip(_MEMBERS, columns, strict=True))
-    members |= {"reference": names.reference, "label": names.label, "has_holder": has_holder == 1}
-    members |= {name: getattr(names, name) or members[name] for name in _CARD}
-    return msgspec.convert(members, Customer)
+    return msgspec.convert(members | msgspec.structs.asdict(names) | {"has_holder": has_holder == 1}, Customer)
 
 
 def token_context(customer_id: str) -> bytes:
@@ -230,21 +225,6 @@ def holder_context(customer_id: str) -> bytes:
 def names_context(customer_id: str) -> bytes:
     """Gives the seal context of the reference and label."""
     return f"{customer_id}/names".encode()
-
-
-def resealed(data_keys: DataKeys, own: OwnKey, columns: Sequence[Value]) -> tuple[bytes | None, ...]:
-    """Seals the names, holder and token of an earlier version with a customer's own key, and the card with the names.
-
-    ``columns`` are these three and the card's. Raises StoreUnusable where one can't be opened.
-    """
-    names, holder, token, *card = columns
-    plain = data_keys.open(names, names_context(own.owner), own.owner, None)
-    facts = _NAMELESS if plain is None else _decode_names(plain)
-    facts = _Names(facts.reference, facts.label, *(None if fact is None else str(fact) for fact in card))
-    resealed_names = None if facts == _NAMELESS else own.key.seal(_encode_names(facts), names_context(own.owner))
-    contexts = ((holder, holder_context(own.owner)), (token, token_context(own.owner)))
-    opened = [(data_keys.open(sealed, context, own.owner, None), context) for sealed, context in contexts]
-    return resealed_names, *(None if plain is None else own.key.seal(plain, context) for plain, context in opened)
 
 
 def _sealed_names(customer: Customer, own: OwnKey) -> bytes | None:

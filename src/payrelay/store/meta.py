@@ -17,8 +17,6 @@ from payrelay.store.engine.sealing import KEY_CHECK, Seal
 from payrelay.store.statements import meta as statements
 
 _CONTEXT: Final = b"meta/key_check"
-_FIRST_PLAIN: Final = b"payrelay"
-"""The content of the check that the first version made, which knew no upgrade steps."""
 CHAIN_KEY: Final = "chain_key"
 """The name of the key of the audit chain."""
 _CHAIN_CONTEXT: Final = b"meta/chain_key"
@@ -153,15 +151,12 @@ def new_chain(clock: Clock) -> ChainStart:
     return ChainStart(secrets.token_bytes(KEY_BYTES), clock.now_ms())
 
 
-async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
-    """Reads the key of the audit chain, or makes it where there is none. Of many callers that make it, one does.
+async def chain_key(database: Database, seal: Seal) -> ChainStart:
+    """Reads the key of the audit chain.
 
-    Raises StoreUnusable where it can't be opened, or is missing although journal entries are in the chain, or although
-    an upgrade step has relied on it. With a new key nobody could tell whether these entries were changed.
+    Raises StoreUnusable where it can't be opened or is missing: with a new one nobody could tell what was changed.
     """
-    is_needed = bool(await finished_upgrades(database, seal))
-    first = sealed_chain_key(seal, new_chain(clock))
-    sealed = await database.write(_chain_key_or_first(first, is_needed=is_needed))
+    sealed = await database.read(_meta_of(CHAIN_KEY))
     if sealed is None:
         raise StoreUnusable("the key of the audit chain is missing from the database; bring it back from a backup")
     plain = seal.open(sealed, _CHAIN_CONTEXT)
@@ -190,12 +185,6 @@ async def schema_version(database: Database) -> int:
     return await database.read(_schema_version())
 
 
-async def sessions_of_other_versions(database: Database) -> int:
-    """Counts the sessions that other versions of Payrelay have on the database. Raises StoreUnavailable."""
-    [[sessions]] = await database.read(all_rows(Statement(statements.OTHER_VERSIONS, ())))
-    return int(sessions or 0)
-
-
 def _meta_of(name: str) -> Unit[bytes | None]:
     rows = yield Statement(statements.GET_META, (name,))
     return blob_of(rows[0][0]) if rows else None
@@ -204,8 +193,7 @@ def _meta_of(name: str) -> Unit[bytes | None]:
 def _finished_in(seal: Seal, check: bytes | None) -> tuple[str, ...]:
     if check is None:
         return ()
-    plain = seal.open(check, _CONTEXT)
-    return () if plain == _FIRST_PLAIN else _decode(plain).upgrades
+    return _decode(seal.open(check, _CONTEXT)).upgrades
 
 
 def _check() -> Unit[tuple[bytes | None, bool]]:
@@ -250,19 +238,6 @@ def _each_stored_or_new(new: Mapping[str, bytes]) -> Unit[dict[str, bytes]]:
     for name in sorted(new):
         stored[name] = yield from _stored_or_new(name, new[name])
     return stored
-
-
-def _chain_key_or_first(sealed: bytes, *, is_needed: bool) -> Unit[bytes | None]:
-    """Gives the stored key of the chain, or stores this one; None where there is none although something relies on it.
-
-    That is so where an entry is chained, or ``is_needed``.
-    """
-    stored = yield from _meta_of(CHAIN_KEY)
-    if stored is not None:
-        return stored
-    if is_needed or (yield Statement(statements.ANY_CHAINED, ())):
-        return (yield from _meta_of(CHAIN_KEY))  # another process may have stored it, and more, meanwhile
-    return (yield from _stored_or_new(CHAIN_KEY, sealed))
 
 
 def _schema_version() -> Unit[int]:

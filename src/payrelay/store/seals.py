@@ -42,7 +42,7 @@ class SealedColumn(NamedTuple):
         keys: the text columns of its primary key.
         context: gives the seal context of a value, from the values of the keys.
         owner: for values that are sealed with data keys, gives the name of the data key's owner, from the values of the
-            keys. Only a value that an earlier version has sealed is still sealed with the store's key.
+            keys. A rotation finds nothing to do in such a column.
     """
 
     table: str

@@ -5,8 +5,7 @@ Rules:
 1. A text is stored before the form leaves, and in the transaction of the call's intent. It is never removed.
 2. A text is stored as a keyed digest, which tells nothing of an order to whom lacks the store's secret. It has nothing
    of a person, so that an erasure leaves it.
-3. A checkout whose texts aren't all here counts with every amount that it may have been signed for. So a process of an
-   earlier version, which stores no texts, hides nothing.
+3. A checkout whose texts aren't all here counts with every amount that it may have been signed for.
 4. A row has a digest of its own, which covers how many texts its checkout or operation has in all. So nobody who lacks
    the key hides what has a text, by removing a row or by changing it: rule 3 holds then.
 5. What a call or a form for a fixed amount has signed also follows from its own row, and counts whatever is here.
@@ -24,8 +23,6 @@ from payrelay.store.digests.rows import SIGNED_TEXTS, PackedRow, RowDigests, Row
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.statements.payments import signed_texts as statements
 
-OF_UNKNOWN_TEXT: Final = ""
-"""In place of the digest of a text that isn't known."""
 _DIGEST: Final = SIGNED_TEXTS.read.index("digest")
 _TEXTS: Final = SIGNED_TEXTS.read.index("texts")
 _PLANS: Final = "recurring"
@@ -82,15 +79,11 @@ class SignedTexts:
             await self._rows.report(name)
         return found
 
-    async def is_incomplete(self, merchant: str) -> bool:
-        """Tells whether the merchant has given out a form, or made a call, of which the text isn't known."""
-        return bool(await self._database.read(all_rows(Statement(statements.IS_INCOMPLETE, (merchant,)))))
-
     def _holders(self, merchant: str, readings: Sequence[SignedText], wrong: set[str]) -> Unit[list[TextHolder]]:
         found: dict[str, TextHolder] = {}
         for digest in sorted({self.digest_of(merchant, reading) for reading in readings}):
             rows = yield Statement(statements.TEXT_HOLDERS, (merchant, digest))
-            found.update(self._listed(rows, wrong, is_exact=True))
+            found.update(self._listed(rows, wrong))
         for reading in readings:
             parameters = (merchant, reading.order_id, reading.amount_minor, reading.currency)
             rows = yield Statement(statements.CALLS_LIKE, parameters)
@@ -105,12 +98,9 @@ class SignedTexts:
                 may_be_out = is_fixed or not (yield from self._is_listed(form.id, wrong))
                 if form.is_wrong or (counts and may_be_out):
                     found[form.id] = form.holder(HolderKind.FORM, is_exact=bool(is_exact))
-            of_order = SignedText(order_id=reading.order_id, amount_minor=None, currency=reading.currency)
-            rows = yield Statement(statements.TEXT_HOLDERS, (merchant, self.digest_of(merchant, of_order)))
-            found = {**dict(self._listed(rows, wrong, is_exact=False)), **found}
         return list(found.values())
 
-    def _listed(self, rows: Iterable[Row], wrong: set[str], *, is_exact: bool) -> Iterator[tuple[str, TextHolder]]:
+    def _listed(self, rows: Iterable[Row], wrong: set[str]) -> Iterator[tuple[str, TextHolder]]:
         for text, checkout, operation, counts in rows:
             listed = self._checked(text, wrong)
             if listed.is_wrong:
@@ -118,11 +108,11 @@ class SignedTexts:
             kind, subject = HolderKind(str(listed.row.value("kind"))), str(listed.row.value("subject"))
             packed = operation if checkout is None else checkout
             if packed is None:
-                yield subject, TextHolder(subject=subject, kind=kind, noun=None, order_id=None, is_exact=is_exact)
+                yield subject, TextHolder(subject=subject, kind=kind, noun=None, order_id=None, is_exact=True)
                 continue
             holder = self._checked(packed, wrong)
             if counts or holder.is_wrong:
-                yield subject, holder.holder(kind, is_exact=is_exact)
+                yield subject, holder.holder(kind, is_exact=True)
 
     def _is_listed(self, subject: str, wrong: set[str]) -> Unit[bool]:
         """Tells whether the list has all texts of a checkout."""
@@ -156,17 +146,6 @@ class _Checked:
             order_id=None if order_id is None else str(order_id),
             is_exact=is_exact,
         )
-
-
-def added(merchant: str, digest: str, subject: str, kind: HolderKind, at_ms: int) -> Statement:
-    """Gives the statement that stores a text for the upgrade, which covers the row afterwards; may be repeated."""
-    return Statement(statements.ADD_SIGNED_TEXT, (merchant, digest, subject, kind, at_ms))
-
-
-def all_of(steps: Iterable[Statement]) -> Unit[None]:
-    """A unit of several statements whose rows nobody needs."""
-    for step in steps:  # noqa: UP028, an iterable takes no result
-        yield step
 
 
 def _put(key: RowKey, row: tuple[str | int, ...], at_ms: int) -> Statement:

@@ -8,7 +8,6 @@ from tests.samples import OPERATION
 
 from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.bounds import (
-    earlier_key_of_bound,
     has_customer,
     has_operation,
     has_order,
@@ -17,7 +16,7 @@ from payrelay.core.access.bounds import (
     keys_of,
 )
 from payrelay.core.access.credential import Bound
-from payrelay.core.access.person_names import PersonNames, earlier_keys_of
+from payrelay.core.access.person_names import PersonNames
 
 NAMES = PersonNames(b"s" * 32)
 
@@ -29,8 +28,7 @@ bounds = st.builds(
 
 def person(reference: str, order_id: str | None = None) -> Bound:
     """Gives what a person's token is bound to, as the identity provider's reader makes it."""
-    keys_of_person, earlier = NAMES.keys_of(reference), earlier_keys_of(reference)
-    return Bound(reference=reference, order_id=order_id, keys_of=keys_of_person, earlier_keys_of=earlier)
+    return Bound(reference=reference, order_id=order_id, keys_of=NAMES.keys_of(reference))
 
 
 def bound_to(customer_id: str | None, order_id: str | None, reference: str | None) -> Bound:
@@ -99,16 +97,15 @@ def test_no_name_passes_for_another_ones_key() -> None:
     """An app chooses its keys freely, and orders are called as shops like it; neither reaches another order's keys."""
     for short, long in ((Bound(order_id="A"), Bound(order_id="A/B")), (person("A"), person("A/B"))):
         assert key_of_bound(short, "B/k") != key_of_bound(long, "k")
-        assert earlier_key_of_bound(short, "B/k") != earlier_key_of_bound(long, "k") or short.reference is None
         assert key_as_sent(long, key_of_bound(long, "k")) == "k"
 
 
 def test_who_is_called_as_another_ones_digest_gets_nothing_of_it() -> None:
-    """A shop sees the digests in its operations. Somebody may register under one: his earlier keys are others still."""
+    """A shop sees the digests in its operations. Somebody may register under one: his keys are others still."""
     anna = person("anna@example.org")
     thief = person(keys_of(anna).removeprefix("person/"))
 
-    assert earlier_key_of_bound(thief, "pay") != key_of_bound(anna, "pay")
+    assert key_of_bound(thief, "pay") != key_of_bound(anna, "pay")
     assert key_as_sent(thief, key_of_bound(anna, "pay")) == key_of_bound(anna, "pay")
 
 
@@ -121,15 +118,13 @@ def test_a_customer_keeps_the_keys_when_a_card_comes() -> None:
     assert key_as_sent(second, key_of_bound(first, "k")) == "k"
 
 
-def test_an_app_gets_its_key_back_whatever_version_has_stored_it() -> None:
+def test_an_app_gets_its_key_back_as_it_sent_it() -> None:
     """It compares the key with those of its own orders; how the service keeps it is no business of the app."""
     bound = person("anna@example.org")
-    kept, earlier = key_of_bound(bound, "reference/pay"), earlier_key_of_bound(bound, "reference/pay")
+    kept = key_of_bound(bound, "reference/pay")
 
     assert "anna" not in kept
-    assert earlier == "reference/anna%40example.org/reference/pay"
-    assert [key_as_sent(bound, each) for each in (kept, earlier)] == ["reference/pay"] * 2
-    assert earlier_key_of_bound(Bound(customer_id="cus_1", reference="anna@example.org"), "k") is None
+    assert key_as_sent(bound, kept) == "reference/pay"
 
 
 def test_a_key_is_shown_to_its_server_as_it_is_kept() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.access.allowance import PAYMENTS_MAX, Allowance, PlanTerms, before_allowances
+from payrelay.core.access.allowance import PAYMENTS_MAX, Allowance, PlanTerms
 from payrelay.core.access.client_token import (
     CLIENT_SCOPES,
     LEEWAY_MS,
@@ -79,8 +79,6 @@ allowances = st.builds(
             lambda _: {"is_open": True, "kind": "recurring"},
         ]
     ),
-) | st.builds(before_allowances, limits, st.just("USD")).filter(
-    lambda allowance: allowance.amount_max_minor is not None
 )
 tokens = st.builds(
     lambda allowance, **members: msgspec.structs.replace(
@@ -92,21 +90,6 @@ tokens = st.builds(
     scopes=st.frozensets(st.sampled_from(sorted(CLIENT_SCOPES)), min_size=1),
     expires_at_ms=st.integers(1, LIFE_MAX_S).map(lambda life_s: NOW_MS + life_s * 1000),
 ).filter(lambda token: token.customer_id is not None or token.order_id is not None)
-
-
-BEFORE: dict[str, Any] = {
-    name: value for name, value in claims_of(TOKEN).items() if name not in {"type", "amount", "currency", "payments"}
-}
-"""The claims of a token of an earlier version, which names no amount."""
-
-
-@pytest.mark.parametrize("money", [{}, {"amount_max": 34_567, "currency": "LKR"}])
-def test_a_token_of_an_earlier_version_is_read(money: dict[str, Any]) -> None:
-    """An upgrade rejects no customer who is about to pay; such a token makes one payment, within its maximum."""
-    read = token_of(BEFORE | money)
-
-    assert read.allowance == before_allowances(money.get("amount_max"), money.get("currency"))
-    assert token_of(BEFORE | money | {"scope": "payments:read"}).allowance is None
 
 
 @given(tokens)

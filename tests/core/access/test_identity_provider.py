@@ -12,7 +12,7 @@ from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.client_token import CLIENT_SCOPES, RATE, USUAL_SCOPES, shared_among_tokens
 from payrelay.core.access.credential import Bound, Scope, is_usable
 from payrelay.core.access.identity_provider import LEEWAY_S, IdentityClaimsError, IdentityProvider, bearer_of
-from payrelay.core.access.person_names import PersonNames, earlier_keys_of
+from payrelay.core.access.person_names import PersonNames
 
 NOW_S = 1_800_000_000
 PROVIDER = IdentityProvider(
@@ -37,8 +37,7 @@ CLAIMS: dict[str, Any] = {
 
 def person(reference: str, order_id: str | None = None) -> Bound:
     """Gives what a token of this person is bound to."""
-    keys_of, earlier = NAMES.keys_of(reference), earlier_keys_of(reference)
-    return Bound(reference=reference, order_id=order_id, keys_of=keys_of, earlier_keys_of=earlier)
+    return Bound(reference=reference, order_id=order_id, keys_of=NAMES.keys_of(reference))
 
 
 def reason(claims: dict[str, Any], identity_provider: IdentityProvider = PROVIDER) -> str:

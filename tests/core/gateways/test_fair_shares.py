@@ -155,8 +155,8 @@ def test_a_consumer_is_read_as_it_was_written(consumer: Consumer) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "whatever  shop", b"keys  shop", 7])
-def test_a_text_of_another_release_is_payrelays_own(text: object) -> None:
-    """A permit that was taken before the upgrade, or by a later version, is used by somebody all the same."""
+def test_a_text_that_names_nobody_is_payrelays_own(text: object) -> None:
+    """A permit that nobody has taken yet, or that a later version took, is in somebody's share all the same."""
     assert Consumer.parse(text) == OURS
 
 

@@ -1,7 +1,7 @@
 import hmac
 import itertools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import pytest
@@ -17,11 +17,9 @@ from payrelay.core.payments.audit_chain import (
     ClosedHistory,
     HistoryCheckpoint,
     Link,
-    RenamedKey,
     Value,
     closed_history,
     closed_text,
-    digest_left,
     digest_of_values,
     row_digest,
 )
@@ -272,49 +270,3 @@ def test_a_closed_history_begins_with_its_version(make_operation: MakeOperation)
     _, checkpoint, newest = closed(make_operation)
 
     assert closed_text(checkpoint, newest, KEY).startswith("[2,")
-
-
-def values_of(operation: Operation) -> tuple[Value, ...]:
-    """Gives the values of an operation that its journal entries cover."""
-    return tuple(getattr(operation, name) for name in HASHED)
-
-
-def test_a_row_with_another_key_is_still_as_its_entry_left_it(make_operation: MakeOperation) -> None:
-    """The service may take a name out of a key: the entry covers the row before, and stays as it is."""
-    before = make_operation(idempotency_key="reference/anna/pay")
-    after = msgspec.structs.replace(before, idempotency_key="person/1f/pay")
-    line = RenamedKey.of(before, after, KEY)
-
-    assert digest_left(values_of(after), line, KEY) == row_digest(before)
-    assert digest_left(values_of(after), None, KEY) == row_digest(after)
-    assert row_digest(before) not in line
-
-
-@pytest.mark.parametrize(
-    "forgery",
-    [{"masked": "ab" * 32}, {"masked": "no digest"}, {"signature": "0" * 64}, {"version": 7}, {"operation_id": "op_2"}],
-    ids=str,
-)
-def test_a_line_that_somebody_has_written_stands_for_nothing(
-    make_operation: MakeOperation,
-    forgery: dict[str, Any],
-) -> None:
-    """Otherwise whoever writes to the database could change a row, and tell the audit what it was before."""
-    before = make_operation(idempotency_key="reference/anna/pay")
-    after = msgspec.structs.replace(before, idempotency_key="person/1f/pay")
-    line = RenamedKey.of(before, after, KEY)._replace(**forgery)
-
-    assert digest_left(values_of(after), line, KEY) == row_digest(after) != row_digest(before)
-
-
-@pytest.mark.parametrize(
-    "changes", [{"amount_minor": 1}, {"version": 2}, {"idempotency_key": "person/2f/pay"}], ids=str
-)
-def test_a_line_is_for_one_row_alone(make_operation: MakeOperation, changes: dict[str, object]) -> None:
-    """A row that was changed afterwards is its next entry's, or a forger's."""
-    before = make_operation(idempotency_key="reference/anna/pay")
-    after = msgspec.structs.replace(before, idempotency_key="person/1f/pay")
-    line = RenamedKey.of(before, after, KEY)
-    changed = msgspec.structs.replace(after, **changes)
-
-    assert digest_left(values_of(changed), line, KEY) == row_digest(changed)

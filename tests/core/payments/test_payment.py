@@ -11,7 +11,6 @@ from payrelay.core.payments.payment import (
     look_again_s,
     missing_ids,
     missing_sentence,
-    status_of,
 )
 
 HOUR_MS = 3_600_000
@@ -34,12 +33,7 @@ def taken(payment_id: str | None = "320", *, known_at_ms: int = 0) -> TakenPayme
 )
 def test_the_words_that_are_stored_stay_as_they_are(stored: str, status: PaymentStatus) -> None:
     """Databases that are there have them, and a statement asks for one of them."""
-    assert (status_of(stored), status.value) == (status, stored)
-
-
-def test_a_word_that_nobody_knows_is_another_one() -> None:
-    """Earlier versions stored whatever word the gateway had."""
-    assert status_of("SLEEPING") is PaymentStatus.OTHER
+    assert PaymentStatus(stored) is status
 
 
 @given(st.lists(st.none() | st.integers(1, 10**19 - 1).map(str), max_size=3 * MISSING_MAX))

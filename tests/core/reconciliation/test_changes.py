@@ -30,6 +30,8 @@ def report_on(ours: Sequence[BooksEntry], theirs: Sequence[StatementLine], known
         rests_on=("her word",) if known is COMPLETE else (),
         listed=tuple(each for each in found if each.verdict is not BooksVerdict.AGREED),
         left_out=0,
+        taken_back=(),
+        lines=0,
         fingerprint=tally.fingerprint,
     )
 
@@ -88,7 +90,6 @@ def test_equal_sums_of_other_payments_are_a_change() -> None:
     seen = report_on([payment(1, amount_minor=5)], [line(1, amount_minor=5)])
     now = report_on([payment(2, amount_minor=5)], [line(2, amount_minor=5)])
     assert changes_between(seen, now) == ["the sums are equal, and they are of other things"]
-    assert changes_between(msgspec.structs.replace(seen, fingerprint=""), now) == [], "a report of before there was one"
 
 
 def test_many_changes_are_counted() -> None:

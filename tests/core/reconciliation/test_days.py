@@ -72,6 +72,9 @@ def test_the_sums_have_every_finding_once(names: list[str]) -> None:
         rests_on=(),
         listed=(),
         left_out=0,
+        taken_back=(),
+        lines=0,
+        fingerprint=tally.fingerprint,
     )
     assert sum(map(report.count, DIFFERENCES)) == sum(each.is_difference for each in found)
 

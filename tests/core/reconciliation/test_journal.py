@@ -35,6 +35,9 @@ def report_on(found: list[BooksFinding], **members: object) -> DayReport:
         rests_on=(),
         listed=tuple(each for each in found if each.verdict is not BooksVerdict.AGREED),
         left_out=0,
+        taken_back=(),
+        lines=0,
+        fingerprint=tally.fingerprint,
     )
     return msgspec.structs.replace(report, **members)
 

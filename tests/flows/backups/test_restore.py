@@ -6,7 +6,6 @@ from typing import Final
 
 import msgspec
 import pytest
-from tests.digests import put_first_check
 
 from payrelay.clock import Clock
 from payrelay.core.moments import moment_of, rfc3339
@@ -85,18 +84,6 @@ async def test_a_mark_that_names_more_than_the_manifest_is_believed(url: str, tm
     early = lacking(made_at_ms - HOUR_MS)
 
     assert moment_of((await restored(url, tmp_path / "backup", early)).lost_since) == early.lost_since_ms
-
-
-async def test_a_backup_of_a_version_without_identities_is_restored(tmp_path: Path) -> None:
-    """An operator makes it just before the upgrade, to be able to go back: no mark names anything of it."""
-    address = f"sqlite:///{tmp_path}/payrelay.db"
-    database = await open_database(address, clock=Clock(), owner=True)
-    await put_first_check(database, SEAL)
-    await database.close()
-    await back_up(BackupSource(address, SEAL, {}), tmp_path / "backup", Clock(), lambda *_: None)
-    done = await restored(address, tmp_path / "backup", None)
-
-    assert (done.incarnation, done.missing) == (2, ())
 
 
 async def test_a_copy_without_its_key_check_is_refused(url: str, tmp_path: Path) -> None:

@@ -294,16 +294,6 @@ async def test_a_checkout_opened_with_a_client_token_belongs_to_its_customer(wor
     assert (checkout.bound_customer_id, await relay.checkouts.reference_of(checkout)) == ("cus_1", "user-1")
 
 
-async def test_a_page_that_an_earlier_version_opened_is_found_by_its_key(world: World) -> None:
-    """It kept the key of a person's app under the person's name; the app's repeat gets the page that it had."""
-    relay = hosting(world)
-    bound = Bound(order_id="A-1", reference="user-1", allowance=PRICE, keys_of="person/1")
-    first = await open_checkout(relay, asked("reference/user-1/k", bound=bound), new())
-    request = msgspec.structs.replace(asked("person/1/k", bound=bound), earlier_key="reference/user-1/k")
-
-    assert data_of(await open_checkout(relay, request, new()))["id"] == data_of(first)["id"]
-
-
 @pytest.mark.parametrize(
     ("left_s", "asked_s", "life_s"), [(300, LIFE_S, 300), (3_600, LIFE_S, LIFE_S), (1, LIFE_S, 60), (None, 900, 900)]
 )

@@ -324,7 +324,7 @@ async def test_a_plan_on_another_schedule_ends_with_its_cancellation(world: Inbo
 
 
 async def test_a_plan_that_completed_its_checkout_is_followed_whatever_its_schedule(world: InboxWorld) -> None:
-    """An earlier version compared no schedules. Its customers' installments must go on being counted."""
+    """A merchant may change the plan at the gateway. The customers' installments must go on being counted."""
     checkout = await world.open_checkout(CheckoutKind.RECURRING, plan=MONTHLY)
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))

@@ -19,7 +19,7 @@ from tests.flows.resolution.test_resend import ALREADY
 from tests.flows.world import Crash, Raising, asked, outcome_of
 
 from payrelay.core.calls import Capture, Void
-from payrelay.core.checkouts.checkout import CheckoutEvent, CheckoutKind, CheckoutState, advance
+from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.notifications.notification import NotificationKind, NotificationReason, NotificationState
 from payrelay.core.outcomes import Outcome, OutcomeKind
 from payrelay.core.payments.operation import State
@@ -219,23 +219,6 @@ async def test_a_page_can_not_be_closed_while_its_hold_stands(world: InboxWorld)
     """The money is held on the customer's card: capture it, or void it."""
     with pytest.raises(Refusal, match="notified already"):
         await close_page(world.relay, await world.checkout())
-
-
-async def test_a_checkout_that_an_earlier_version_completed_is_captured(tmp_path: Path) -> None:
-    """An earlier version believed the notification. Its checkouts stay as they are, and their holds are captured."""
-    async with inbox_world(tmp_path / "payrelay.db") as world:
-        checkout = await world.open_checkout(CheckoutKind.AUTHORIZATION)
-        notification = await world.take(body_of("0", payment_id=None))
-        kind = NotificationKind.AUTHORIZATION
-        assert await world.inbox.accept_token(notification, kind, AUTHORIZATION_TOKEN, at_ms=1)
-        completed = advance(checkout, CheckoutEvent.COMPLETED, at_ms=1)
-        assert completed is not None
-        await world.checkouts.change(completed, has_event=True)
-        world.account.script.append(captured())
-
-        assert (await capture(world.relay, asked(), PART)).http_status == 200
-        assert await state_of(world) is CheckoutState.COMPLETED
-        assert await world.event_types() == ["checkout.completed", "operation.succeeded"]
 
 
 @pytest.mark.parametrize("status", ["2", "3"])

@@ -197,18 +197,8 @@ async def test_what_one_account_of_a_merchant_says_holds_for_all(world: InboxWor
     assert await seen(world, operation) == (State.NEEDS_ATTENTION, MatchResult.SIGNED_ELSEWHERE)
 
 
-async def test_an_incomplete_list_proves_nothing(world: InboxWorld) -> None:
-    """The form or call of which the text isn't known may have this one."""
-    unknown = "(merchant, digest, subject, kind, at_ms) VALUES ('0123456789abcdef', '', 'op_0', 'unknown', 0)"
-    await world.database.write(_run(f"INSERT INTO signed_texts {unknown}"))
-    operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
-    await world.take(HELD)
-
-    assert await seen(world, operation) == (State.NEEDS_ATTENTION, MatchResult.SIGNED_ELSEWHERE)
-
-
-async def test_what_a_process_of_an_earlier_version_did_counts_too(world: InboxWorld) -> None:
-    """It gives out forms without storing a text, beside a process of this version."""
+async def test_what_is_no_longer_in_the_list_counts_too(world: InboxWorld) -> None:
+    """Who takes the texts of forms and calls out of the list proves nothing by that."""
     await world.charge(OutcomeKind.SUCCEEDED, SAME_TEXT, authorization_token="t" * 36)
     await world.database.write(_run("DELETE FROM signed_texts"))
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD, "k-2")

@@ -4,9 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.digests import record_earlier
 from tests.flows.world import World, asked, opened
-from tests.relays import SEAL
 
 from payrelay.core.payments.audit_chain import AnchorExplanation
 from payrelay.errors import Refusal
@@ -23,7 +21,6 @@ HOUR_MS = 3_600_000
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     """Gives a relay whose books a test may tamper with."""
     world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
-    await record_earlier(world.database, SEAL, at_ms=1)
     yield world
     await world.relay.background.finish(0)
     await world.database.close()

@@ -4,12 +4,10 @@ from tests.flows.world import CHARGE, KEYED_MS, World, asked, outcome_of
 
 from payrelay.core.calls import Capture, Void
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.payments.operation import Kind, State, captured_guard
-from payrelay.core.secret import exact_hash, secret_hash
+from payrelay.core.payments.operation import State, captured_guard
+from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.capture import capture
-from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.gateways.gateway import ExpectedReply
@@ -146,34 +144,3 @@ async def test_letters_of_the_other_case_name_the_same_authorization(world: Worl
 
     assert [each.value.code for each in (foreign, again)] == [Code.NOT_FOUND, Code.CONFLICT]
     assert world.account.ledger[1:] == [loud]
-
-
-@pytest.mark.parametrize("outcome", [OutcomeKind.SUCCEEDED, OutcomeKind.UNKNOWN])
-async def test_what_an_earlier_version_captured_by_capital_letters_stays_captured(
-    world: World, outcome: OutcomeKind
-) -> None:
-    """It stored the token's hash as the token was spelt. An upgrade gives no second chance at the customer's money."""
-    loud = msgspec.structs.replace(CAPTURE, authorization_token=UUID.upper())
-    subject = f"authorization/{exact_hash(UUID.upper())}"
-    world.account.script.append(outcome_of(outcome))
-    of_before = Intent(kind=Kind.CAPTURE, call=loud, subject=subject, amount_minor=CAPTURE.amount_minor)
-    await carry_out(world.relay, asked("k-1"), of_before)
-    with pytest.raises(Refusal) as again:
-        await capture(world.relay, asked("k-2"), loud)
-
-    assert again.value.code is (Code.CONFLICT if outcome is OutcomeKind.SUCCEEDED else Code.IN_PROGRESS)
-    assert len(world.account.sent) == 1
-
-
-async def test_what_an_earlier_version_authorized_by_capital_letters_keeps_its_owner(world: World) -> None:
-    """A gateway that writes them had its tokens stored by their exact hash, and the hold lives on for days."""
-    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
-    await world.resolve(OutcomeKind.SUCCEEDED, result_ref=exact_hash(UUID.upper()))
-    loud = msgspec.structs.replace(CAPTURE, authorization_token=UUID.upper())
-    with pytest.raises(Refusal) as foreign:
-        await capture(world.relay, asked("k-1", principal="x"), loud)
-
-    assert foreign.value.code is Code.NOT_FOUND
-    assert (await capture(world.relay, asked("k-1"), loud)).http_status == 200
-    assert (await world.operation()).order_id == CHARGE.order_id

@@ -5,16 +5,12 @@ import pytest
 from tests.core.access.test_client_token import NOW_MS, PARENT, TOKEN
 from tests.digests import digests_of
 
-from payrelay.core.access.allowance import before_allowances
 from payrelay.core.access.client_token import ClientToken
 from payrelay.core.access.credential import Scope
 from payrelay.errors import StoreError
 from payrelay.store.access.client_tokens import ClientTokens, StoredClientToken
 from payrelay.store.access.credentials import Credentials
-from payrelay.store.engine.database import Database, Statement, count_rows
-from payrelay.store.engine.queries import query
-
-BEFORE = query("UPDATE client_tokens SET allowance = NULL, currency = $1, amount_max_minor = $2 RETURNING id")
+from payrelay.store.engine.database import Database
 
 
 def token(number: int, **members: object) -> ClientToken:
@@ -42,15 +38,6 @@ async def test_a_token_is_stored_as_it_was_issued(tokens: ClientTokens) -> None:
     ]
     with pytest.raises(StoreError, match="already"):
         await tokens.add(TOKEN)
-
-
-async def test_a_token_of_an_earlier_version_is_listed(tokens: ClientTokens, database: Database) -> None:
-    """It lives for an hour at most, and whoever must revoke it has to find it."""
-    await tokens.add(TOKEN)
-    await database.write(count_rows(Statement(BEFORE, ("LKR", 34_567))))
-
-    listed = await tokens.list("shop", "gateway", customer_id=None, before=None, limit=10)
-    assert [each.token.allowance for each in listed] == [before_allowances(34_567, "LKR")]
 
 
 async def test_a_token_leads_to_its_parent(tokens: ClientTokens, database: Database) -> None:

@@ -81,6 +81,7 @@ class Shelf:
         checkout = msgspec.structs.replace(CHECKOUT, **(own | members))
         assert await self.checkouts.add(checkout, DETAILS)
         if is_given_out:
+            assert checkout.first_minor is not None
             text = SignedText(order_id=checkout.order_id, amount_minor=checkout.first_minor, currency=checkout.currency)
             await self.signed_texts.keep_form(checkout, [text], at_ms=checkout.created_at_ms)
         return checkout

@@ -7,12 +7,10 @@ import pytest
 from tests.digests import digests_of
 from tests.store.access.test_credentials import PLAIN
 
-from payrelay.core.access.ownership import ActsFor
 from payrelay.errors import Outdated, StoreError
 from payrelay.store.access.credentials import Credentials
-from payrelay.store.access.principals import GrandfatherReason, Principals
+from payrelay.store.access.principals import Principals
 from payrelay.store.alerts import Alerts, AlertSubject
-from payrelay.store.digests.rows import GRANDFATHERED
 from payrelay.store.engine.database import Database, Statement, Unit, Value
 from payrelay.store.engine.queries import query
 
@@ -29,29 +27,18 @@ def _run(text: str, parameters: Sequence[Value]) -> Unit[None]:
     yield Statement(query(text), tuple(parameters))
 
 
-async def put_pair(database: Database, principal: str, owner: str) -> None:
-    """Stores a pair as the migration does: without a digest."""
-    add = "INSERT INTO grandfathered VALUES ($1, $2, $3, 'acted', 2, $4, '')"
-    await database.write(_run(add, (f"{principal}\n{owner}", principal, owner, NOW_MS)))
-
-
-async def upgrade(database: Database) -> None:
-    """Does what the upgrade does with them, once."""
-    await database.write(digests_of(database).add_missing(GRANDFATHERED))
-
-
 async def test_a_principal_alone_acts_for_nobody(principals: Principals) -> None:
     """As every principal of a fresh database."""
-    assert await principals.acts_for("web") == ActsFor()
+    assert await principals.acts_for("web") == frozenset()
 
 
 async def test_a_group_acts_for_its_members(principals: Principals) -> None:
     """Each for each other, and none for a principal outside."""
     await principals.put_into_group("shop", ["web", "support"], now_ms=NOW_MS)
 
-    assert (await principals.acts_for("web")).all == {"support"}
-    assert (await principals.acts_for("support")).all == {"web"}
-    assert (await principals.acts_for("kiosk")).all == frozenset()
+    assert await principals.acts_for("web") == {"support"}
+    assert await principals.acts_for("support") == {"web"}
+    assert await principals.acts_for("kiosk") == frozenset()
 
 
 async def test_a_principal_leaves_its_group_for_another(principals: Principals) -> None:
@@ -59,12 +46,12 @@ async def test_a_principal_leaves_its_group_for_another(principals: Principals) 
     await principals.put_into_group("shop", ["web", "support"], now_ms=NOW_MS)
     with pytest.raises(Outdated, match="'support' is in another group"):
         await principals.put_into_group("desk", ["kiosk", "support"], now_ms=NOW_MS)
-    assert (await principals.acts_for("web")).all == {"support"}
-    assert (await principals.acts_for("kiosk")).all == frozenset()
+    assert await principals.acts_for("web") == {"support"}
+    assert await principals.acts_for("kiosk") == frozenset()
     await principals.put_into_group("desk", ["kiosk", "support"], now_ms=NOW_MS, may_move=True)
 
-    assert (await principals.acts_for("web")).all == frozenset()
-    assert (await principals.acts_for("support")).all == {"kiosk"}
+    assert await principals.acts_for("web") == frozenset()
+    assert await principals.acts_for("support") == {"kiosk"}
     assert await principals.take_out_of_group(["support", "web", "nobody"]) == ["support", "web"]
     assert await principals.groups() == [each for each in await principals.groups() if each.id == "kiosk"]
 
@@ -82,49 +69,8 @@ async def test_a_member_that_was_written_without_the_secret_counts_for_nothing(
     await database.write(_run(moved, ("support",)))
 
     for name in ("thief", "robber", "support"):
-        assert (await principals.acts_for(name)).all == frozenset(), name
-    assert (await principals.acts_for("web")).all == frozenset()
-
-
-async def test_a_pair_of_the_migration_counts_once_it_is_signed(principals: Principals, database: Database) -> None:
-    """The migration is SQL alone; the upgrade step after it signs what it found, and nothing later."""
-    await put_pair(database, "support", "web")
-    assert (await principals.acts_for("support")).all == frozenset()
-    await upgrade(database)
-    await upgrade(database)
-
-    assert await principals.acts_for("support") == ActsFor(grandfathered=frozenset({"web"}))
-    assert (await principals.acts_for("web")).all == frozenset()
-    [pair] = await principals.grandfathered()
-    assert (pair.reason, pair.actions, pair.last_at_ms) == (GrandfatherReason.ACTED, 2, NOW_MS)
-
-
-async def test_a_forged_pair_counts_for_nothing(principals: Principals, database: Database) -> None:
-    """After the upgrade no pair is ever signed: one that is written then opens nothing."""
-    await put_pair(database, "support", "web")
-    await upgrade(database)
-    changed = "UPDATE grandfathered SET owner = 'kiosk' WHERE principal = $1"
-    await database.write(_run(changed, ("support",)))
-
-    assert (await principals.acts_for("support")).all == frozenset()
-    assert await principals.grandfathered() == []
-
-
-@pytest.mark.parametrize("is_grouped", [True, False])
-async def test_an_operators_decision_ends_a_pair(
-    principals: Principals, database: Database, *, is_grouped: bool
-) -> None:
-    """Whether the two are made one or kept apart: nothing is left to be decided, and nobody else's pair ends."""
-    for principal, owner in (("support", "web"), ("web", "support"), ("support", "kiosk")):
-        await put_pair(database, principal, owner)
-    await upgrade(database)
-    if is_grouped:
-        await principals.put_into_group("shop", ["web", "support"], now_ms=NOW_MS)
-    else:
-        assert await principals.separate(["web", "support"]) == 2
-
-    assert [(each.principal, each.owner) for each in await principals.grandfathered()] == [("support", "kiosk")]
-    assert (await principals.acts_for("web")).all == ({"support"} if is_grouped else frozenset())
+        assert await principals.acts_for(name) == frozenset(), name
+    assert await principals.acts_for("web") == frozenset()
 
 
 async def test_a_name_is_a_keys_or_another_principals_also_at_one_moment(
@@ -160,7 +106,7 @@ async def test_another_name_is_found_by_everyone(principals: Principals, databas
 async def test_a_forged_row_is_an_alert(principals: Principals, database: Database) -> None:
     """Somebody who can write to the database tried to be let in: an operator must learn of it."""
     await database.write(_run("INSERT INTO principal_groups VALUES ('thief', 'shop', $1, '')", (NOW_MS,)))
-    assert (await principals.acts_for("thief")).all == frozenset()
+    assert await principals.acts_for("thief") == frozenset()
     due = await Alerts(database, AlertSubject.ROW).lease_due(2**60, leased_until_ms=2**61, limit=10)
 
     assert [alert.subject_id for alert in due] == ["principal_groups/thief"]

@@ -10,9 +10,6 @@ from typing import Final
 
 from payrelay.store.engine.migrations import Migration
 
-RULED_SINCE: Final = 23
-"""Released files never change, and those before had no such rules."""
-
 _NAME: Final = r"(?:only )?(?:if exists )?(?P<table>\w+)"
 _SINCE: Final = re.compile(r".*_since_(\d{4})")
 _CREATED: Final = re.compile(r"create table (?:if not exists )?(\w+)")
@@ -38,7 +35,7 @@ _OF_ITSELF: Final = re.compile(r"^(?:cluster|vacuum|reindex|lock|truncate|refres
 def faults(migration: Migration) -> Iterator[str]:
     """Finds what would stop charges, or older programs, while a migration runs; each in a line."""
     if _SINCE.fullmatch(migration.name) is None:
-        yield "its name doesn't say since which version programs can work with it: ..._since_0022.sql"
+        yield "its name doesn't say since which version programs can work with it: ..._since_0001.sql"
     statements = [" ".join(each.split()).lower() for each in migration.statements]
     if migration.is_online:
         yield from _online_faults(statements)

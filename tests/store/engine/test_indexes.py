@@ -9,7 +9,6 @@ import pytest
 from tests.databases import sqlite_url
 from tests.store.million.offered import listings
 
-from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.queries import distinct, query
 from payrelay.store.statements.pagination import Among, ListIndex, Listing
 from payrelay.store.statements.payments.operations import ACCEPT, RECORDS
@@ -20,13 +19,6 @@ def connection(tmp_path: Path) -> sqlite3.Connection:
     """Opens a new and migrated file."""
     sqlite_url(tmp_path / "payrelay.db")
     return sqlite3.connect(tmp_path / "payrelay.db")
-
-
-def made(dialect: str) -> set[str]:
-    """Reads the text of each index that the migration about lists makes, without what differs between databases."""
-    [migration] = [each for each in shipped(dialect) if each.name.startswith("lists_")]
-    texts = re.findall(r"CREATE INDEX ([^;]+);", migration.text)
-    return {" ".join(text.replace("CONCURRENTLY ", "").split()) for text in texts}
 
 
 def condition(among: Among) -> str:
@@ -55,11 +47,6 @@ def test_each_index_has_its_statistics(connection: sqlite3.Connection) -> None:
     for name, line in lines.items():
         key = [row for row in connection.execute(f"PRAGMA index_xinfo('{name}')") if row[5]]
         assert 2 <= len(line.split()) <= len(key) + 1, name
-
-
-def test_both_databases_have_the_same_indexes_of_lists() -> None:
-    """What is tried on one of them would say nothing of the other."""
-    assert made("sqlite") == made("postgresql")
 
 
 @pytest.mark.parametrize("listing", listings().values(), ids=listings())

@@ -1,8 +1,19 @@
+import sqlite3
+from typing import Final
+
 import pytest
 
 from payrelay.core.database.schema_changes import ANY, AS_IT_IS, MAKE, SchemaChanges
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, StoreUnusable
-from payrelay.store.engine.migrations.files import ONLINE, AppliedMigration, Migration, allowed, pending, shipped
+from payrelay.store.engine.migrations import (
+    ONLINE,
+    AppliedMigration,
+    Migration,
+    allowed,
+    pending,
+    shipped,
+    written,
+)
 
 KNOWN = (Migration(1, "begin", "CREATE"), Migration(2, "more", "ALTER"))
 APPLIED = [AppliedMigration(migration.number, migration.name, migration.checksum) for migration in KNOWN]
@@ -58,7 +69,58 @@ def test_an_online_migration_is_run_statement_by_statement() -> None:
 
     assert Migration(1, "more", text).is_online
     assert Migration(1, "more", text).statements == ("DROP INDEX a", "CREATE INDEX a\n    ON b (c)")
-    assert not any(migration.is_online for migration in shipped("sqlite"))
+
+
+TABLE: Final = """
+-- Shops.
+CREATE TABLE shops (
+    id    text COLLATE "C" NOT NULL PRIMARY KEY,
+    seq   bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    state text   NOT NULL CHECK (state IN ('open', 'closed')),
+    seal  bytea
+) PARTITION BY HASH (id);
+CREATE TABLE pairs (
+    one bigint, other bigint DEFAULT 0,
+    PRIMARY KEY (one, other)
+) WITHOUT ROWID;
+CREATE INDEX CONCURRENTLY shops_open ON shops (state) WHERE state IN ('a', 'b', 'c');
+"""
+
+
+def test_a_file_for_both_databases_is_translated() -> None:
+    """Written twice, what is alike would differ one day, and what is tried on one database say nothing of the other."""
+    sqlite, postgresql = (written(of, {(1, "begin"): TABLE}, {}, {})[0].text for of in ("sqlite", "postgresql"))
+
+    assert postgresql == TABLE.replace(" WITHOUT ROWID", "")
+    assert (
+        sqlite
+        == """
+-- Shops.
+CREATE TABLE shops (
+    id    text NOT NULL PRIMARY KEY,
+    seq   INTEGER NOT NULL,
+    state text   NOT NULL CHECK (state IN ('open', 'closed')),
+    seal  BLOB
+) STRICT;
+CREATE TABLE pairs (
+    one INTEGER, other INTEGER DEFAULT 0,
+    PRIMARY KEY (one, other)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX shops_open ON shops (state) WHERE (state = 'a' OR state = 'b' OR state = 'c');
+"""
+    )
+    sqlite3.connect(":memory:").executescript(sqlite)
+
+
+def test_a_migration_of_one_database_counts_in_both() -> None:
+    """A number means the same state of affairs in both; a text for both comes before what is one's own."""
+    both, one = {(1, "begin"): "CREATE A;"}, {(1, "begin"): "CREATE B;", (2, "more"): "CREATE C;"}
+
+    assert written("sqlite", both, one, {}) == (
+        Migration(1, "begin", "CREATE A;CREATE B;"),
+        Migration(2, "more", "CREATE C;"),
+    )
+    assert written("postgresql", both, one, {}) == (Migration(1, "begin", "CREATE A;"), Migration(2, "more", ""))
 
 
 def test_a_changed_migration_is_refused() -> None:
@@ -69,9 +131,7 @@ def test_a_changed_migration_is_refused() -> None:
         pending(APPLIED, changed, "place")
 
 
-def test_both_databases_have_the_same_migrations() -> None:
-    """A number means the same state of affairs in both."""
-    names = [[(migration.number, migration.name) for migration in shipped(of)] for of in ("sqlite", "postgresql")]
-
-    assert names[0] == names[1]
-    assert [number for number, _ in names[0]] == list(range(1, len(names[0]) + 1))
+def test_migrations_are_numbered_without_a_gap() -> None:
+    """A database that has had so many is at the version of that number."""
+    for of in ("sqlite", "postgresql"):
+        assert [migration.number for migration in shipped(of)] == list(range(1, len(shipped(of)) + 1))

@@ -1,6 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import asyncpg
 import pytest
@@ -9,25 +9,28 @@ from payrelay.clock import Clock
 from payrelay.core.database.schema_changes import ANY, MAKE, SchemaChanges
 from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store import open_database
-from payrelay.store.engine.migrations.files import ONLINE, Migration, shipped
+from payrelay.store.engine.migrations import ONLINE, Migration, shipped
 from payrelay.store.engine.postgresql.migrating import (
     LOCK_WAIT_S,
     LOCKS_WITHIN_S,
     PAUSE_S,
     SchemaTarget,
     bring_up_to_date,
+    session_name,
 )
 
 pytestmark = pytest.mark.postgresql
 
-KNOWN = [each for each in shipped("postgresql") if each.number <= 22]
-"""The migrations up to one that waits for its locks, because it changes a table that others read."""
-LAST = KNOWN[-1]
+LAST = Migration(2, "lanes_since_0001", "ALTER TABLE places ADD COLUMN lane text;")
+"""Waits for its locks, because it changes a table that others read."""
+KNOWN = (*shipped("postgresql"), LAST)
 ONLINE_LAST = Migration(
-    LAST.number + 1,
-    "online_since_0022",
+    3,
+    "online_since_0001",
     f"{ONLINE}\nDROP INDEX CONCURRENTLY IF EXISTS places_free; CREATE INDEX CONCURRENTLY places_free ON places (slot);",
 )
+CLOSED = Migration(4, "closed", "ALTER TABLE places DROP COLUMN lane;")
+"""No older program can work with it."""
 INDEX_IS_VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'places_free'::regclass"
 
 
@@ -50,11 +53,9 @@ def target(changes: SchemaChanges = ANY, *more: Migration) -> SchemaTarget:
 
 @pytest.fixture
 async def connection(empty_postgresql_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """Gives a session on a database that lacks the last of them, whose column is in ``places``, and all later ones."""
+    """Gives a session on a database that lacks the last of them."""
     await (await open_database(empty_postgresql_url, clock=Clock(), owner=True)).close()
     it = await asyncpg.connect(empty_postgresql_url)
-    await it.execute("DROP TABLE heartbeats; ALTER TABLE places DROP COLUMN consumer")
-    await it.execute("DELETE FROM schema_version WHERE number >= $1", LAST.number)
     yield it
     await it.close()
 
@@ -197,3 +198,58 @@ async def test_a_service_works_on_what_the_next_version_has_added_to(connection:
     await bring_up_to_date(connection, target(MAKE), Clock())
 
     assert (await versions(connection))[-1] == ONLINE_LAST.number
+
+
+@asynccontextmanager
+async def program_of(version: int, url: str) -> AsyncIterator[None]:
+    """Lets a program that knows a version of the schema have a session."""
+    session = await asyncpg.connect(url, server_settings={"application_name": session_name(version)})
+    yield
+    await session.close()
+
+
+async def test_who_can_not_work_with_a_later_one_is_found_before_the_first(
+    connection: asyncpg.Connection, empty_postgresql_url: str
+) -> None:
+    """Found behind the first, an old process would go on, and could not be started again."""
+    async with program_of(3, empty_postgresql_url), program_of(1, empty_postgresql_url):
+        with pytest.raises(
+            StoreUnusable, match=r"1 sessions of a program for version 1, from .*; 1 .* for version 3"
+        ) as is_found:
+            await bring_up_to_date(connection, target(ANY, ONLINE_LAST, CLOSED), Clock())
+    assert "The schema stays at version 1" in str(is_found.value)
+    assert await versions(connection) == [1]
+
+    async with program_of(4, empty_postgresql_url), program_of(5, empty_postgresql_url):
+        await bring_up_to_date(connection, target(ANY, ONLINE_LAST, CLOSED), Clock())
+    assert await versions(connection) == [1, 2, 3, 4]
+
+
+async def test_who_starts_meanwhile_is_found_before_the_next(
+    connection: asyncpg.Connection, empty_postgresql_url: str
+) -> None:
+    """The migrations until then were for it too: it goes on, and so does the upgrade once it has ended."""
+    async with AsyncExitStack() as stack:
+        migrating = target(SchemaChanges(), ONLINE_LAST, CLOSED)
+        async with dumping(empty_postgresql_url):
+            waits = asyncio.Event()
+            telling = SchemaChanges(tell=lambda text: waits.set() if text.startswith("waiting") else None)
+            upgrade = asyncio.create_task(bring_up_to_date(connection, migrating._replace(changes=telling), Clock()))
+            await waits.wait()
+            await stack.enter_async_context(program_of(1, empty_postgresql_url))
+        with pytest.raises(StoreUnusable, match=r"The schema stays at version [12],"):
+            await upgrade
+
+    await bring_up_to_date(connection, migrating, Clock())
+    assert await versions(connection) == [1, 2, 3, 4]
+
+
+async def test_a_migration_that_fails_leaves_those_before_it(connection: asyncpg.Connection) -> None:
+    """The operator gets the next build, in which it is mended, and goes on from there."""
+    wrong = ONLINE_LAST._replace(text="ALTER TABLE nothing ADD COLUMN lane text;")
+    with pytest.raises(asyncpg.UndefinedTableError):
+        await bring_up_to_date(connection, target(ANY, wrong, CLOSED), Clock())
+    assert await versions(connection) == [1, 2]
+
+    await bring_up_to_date(connection, target(ANY, ONLINE_LAST, CLOSED), Clock())
+    assert await versions(connection) == [1, 2, 3, 4]

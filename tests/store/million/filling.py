@@ -351,11 +351,6 @@ CONTENT: Final = (
         {"number": "n", "from_ms": _AT, "until_ms": _AT, "lines": "100", "digest": "'d'", "made_at_ms": _AT},
     ),
     Rows(
-        "history_checkpoints",
-        500_000,
-        {"operation_id": "{id:op}", "version": "3", "previous": "'hash'", "state": "'succeeded'", "signature": "'s'"},
-    ),
-    Rows(
         "anchor_checkpoints",
         5_000,
         {"number": "n", "anchor": "'a'", "entries": "9", "total": "'t'", "cleared": "9", "signature": "'s'"},

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.databases import sqlite_url
-from tests.digests import digests_of, put_first_check, record_earlier
+from tests.digests import digests_of
 from tests.draws import examples
 from tests.samples import CANCEL
 from tests.store.conftest import Tamper
@@ -38,7 +38,6 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay.store.payments.audit import PAGE, AuditRecord, Trail, _reading
 from payrelay.store.payments.journal import AcceptedOperation, Journal
-from payrelay.store.upgrades.cover_more_rows import cover_more_rows
 
 pytestmark = pytest.mark.deep
 
@@ -112,7 +111,6 @@ async def test_every_column_of_an_operation_is_watched(filled: Book, tamper: Tam
 @pytest.mark.parametrize("forgery", ["row_digest = ''", "amount_minor = 1"])
 async def test_an_operation_with_a_wrong_digest_is_named_once(filled: Book, tamper: Tamper, forgery: str) -> None:
     """By what its history tells of it, or else by its digest, without which the service believes nothing of it."""
-    await record_earlier(filled.database, SEAL, at_ms=0)
     await tamper(f"UPDATE operations SET {forgery} WHERE id = '{VICTIM}'")
     audit = Audit(trail_of(filled), 0, lambda *_: None, rows=digests_of(filled.database))
 
@@ -276,55 +274,14 @@ async def test_an_earlier_answer_that_was_put_back_is_found(book: Book, tamper: 
 BLANK: Final = "hash = '', row_digest = '', answer_digest = ''"
 
 
-async def test_entries_from_before_the_chain_are_counted(filled: Book, tamper: Tamper) -> None:
-    """A database that was begun by an older version is not to look forged; that it isn't covered is told."""
-    await tamper(
-        f"UPDATE history SET {BLANK} WHERE operation_id = '{VICTIM}';"
-        f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
-    )
-    await record_earlier(filled.database, SEAL, at_ms=3_000)
-    audit = Audit(trail_of(filled), 3_000, lambda *_: None)
-
-    assert [finding async for finding in audit.findings()] == []
-    assert (audit.summary.entries_before_chain, audit.summary.operations_before_chain) == (3, 1)
-    assert audit.summary.trusted_since_ms == 3_000
-    assert not audit.summary.is_verified
-
-
-async def test_no_entry_without_a_hash_is_right_in_a_database_that_began_with_the_chain(
-    filled: Book, tamper: Tamper
-) -> None:
+async def test_no_entry_without_a_hash_is_right(filled: Book, tamper: Tamper) -> None:
     """Whatever date it bears: the hashes of a decision were blanked, and the chain asked for none."""
-    await record_earlier(filled.database, SEAL, at_ms=3_000)
     await tamper(
         f"UPDATE history SET {BLANK}, at_ms = 0 WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
     )
 
     assert {finding.version for finding in await audited(filled)} == {1, 2, 3, None}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        f"UPDATE history SET {BLANK}, at_ms = 0; UPDATE operations SET chain = ''",
-        f"UPDATE history SET evidence = '{{}}' WHERE operation_id = '{VICTIM}' AND version = 2",
-        f"DELETE FROM history WHERE operation_id = '{VICTIM}'; DELETE FROM operations WHERE id = '{VICTIM}'",
-    ],
-)
-async def test_entries_from_before_the_chain_are_fixed_at_the_upgrade(
-    filled: Book, tamper: Tamper, change: str
-) -> None:
-    """They have no hashes of their own; one that is added, changed or removed is missed by the record of then."""
-    await tamper(
-        f"UPDATE history SET {BLANK} WHERE operation_id = '{VICTIM}';"
-        f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
-    )
-    await record_earlier(filled.database, SEAL, at_ms=3_000)
-    assert await audited(filled) == []
-    await tamper(change)
-
-    assert [finding.row for finding in await audited(filled)] == ["history"]
 
 
 async def test_entries_that_should_be_anchored_by_now_are_told(filled: Book) -> None:
@@ -337,49 +294,6 @@ async def test_entries_that_should_be_anchored_by_now_are_told(filled: Book) -> 
     old = Audit(trail_of(filled), 0, lambda *_: None, now_ms=10 * OVERDUE_AFTER_MS)
     assert [finding async for finding in old.findings()] == []
     assert old.summary.is_verified
-
-
-async def test_entries_from_before_the_chain_are_anchored_too(filled: Book, tamper: Tamper) -> None:
-    """They have no hash; from the first anchor on they can't be rewritten all the same."""
-    await tamper(f"UPDATE history SET {BLANK}; UPDATE operations SET chain = ''")
-    await record_earlier(filled.database, SEAL, at_ms=LATER_MS)
-    await anchor(trail_of(filled), LATER_MS)
-    assert await audited(filled) == []
-    await tamper(f"UPDATE history SET evidence = '{{}}' WHERE operation_id = '{VICTIM}' AND version = 2")
-
-    assert [(finding.anchor, finding.row) for finding in await audited(filled)] == [(1, None), (None, "history")]
-
-
-async def test_an_old_operation_must_agree_with_its_newest_entry(filled: Book, tamper: Tamper) -> None:
-    """Without a digest the two states are still to be compared."""
-    await tamper(
-        f"UPDATE history SET {BLANK};"
-        f"UPDATE operations SET chain = ''; UPDATE operations SET state = 'failed' WHERE id = '{VICTIM}'"
-    )
-    await record_earlier(filled.database, SEAL, at_ms=LATER_MS)
-
-    [finding] = await audited(filled)
-    assert (finding.operation_id, finding.version) == (VICTIM, 3)
-
-
-async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tamper) -> None:
-    """Its first entry in the chain is tied to nothing, and every later one to that."""
-    operation = filled.new(4)
-    await filled.accept(operation)
-    await tamper(
-        f"UPDATE history SET hash = '', row_digest = '', at_ms = 0 WHERE operation_id = '{operation.id}';"
-        f"UPDATE operations SET chain = '', row_digest = '' WHERE id = '{operation.id}'"
-    )
-    await record_earlier(filled.database, SEAL, at_ms=1)
-    await put_first_check(filled.database, SEAL)
-    await cover_more_rows(filled.database, SEAL, CHAIN_KEY)
-    old = await filled.journal.get(operation.id)
-    changed, entry = advance(
-        old, Event.UNKNOWN, at_ms=5_000, retention=Retention(keyed_ms=1, unkeyed_ms=1), evidence=Evidence()
-    )
-    await filled.journal.record(changed, entry, None)
-
-    assert await audited(filled) == []
 
 
 async def test_an_entry_can_not_be_made_older_than_every_anchor(filled: Book, tamper: Tamper) -> None:

@@ -87,7 +87,7 @@ async def size_of(url: str) -> int:
     """Measures tables and indexes without the room that is free in them."""
     if url.startswith("postgresql"):
         connection = await asyncpg.connect(url)
-        for table in ("operations", "history", "history_checkpoints", "events", "outbox"):
+        for table in ("operations", "history", "events", "outbox"):
             await connection.execute(f"VACUUM FULL {table}")
         size = int(await connection.fetchval(_SIZE))
         await connection.close()

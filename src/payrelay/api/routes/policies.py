@@ -14,7 +14,7 @@ from payrelay.api.http.json_text import parse_object
 from payrelay.api.requests.body import parse_body
 from payrelay.api.requests.payment_bodies import ChargeBody
 from payrelay.api.requests.route import ParsedRequest, Policy, require_open
-from payrelay.core.access.bounds import earlier_key_of_bound, has_order, key_of_bound, keys_of
+from payrelay.core.access.bounds import has_order, key_of_bound, keys_of
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind, is_within
 from payrelay.core.payments.operation import Kind, OperationFilter
@@ -91,8 +91,7 @@ async def own_cancellation(relay: Relay, parsed: ParsedRequest, bound: Bound) ->
 
 async def own_key(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
     """Allows the operation under an Idempotency-Key of the credential's own."""
-    request = msgspec.structs.replace(parsed.request, earlier_key=earlier_key_of_bound(bound, parsed.id))
-    return msgspec.structs.replace(parsed, id=key_of_bound(bound, parsed.id), request=request)
+    return msgspec.structs.replace(parsed, id=key_of_bound(bound, parsed.id))
 
 
 async def narrowed(policy: Policy | None, relay: Relay, parsed: ParsedRequest) -> ParsedRequest:
@@ -106,9 +105,7 @@ async def narrowed(policy: Policy | None, relay: Relay, parsed: ParsedRequest) -
     request = await resolved(relay, parsed.request)
     bound, key = request.credential.bound or parsed.request.credential.bound, request.idempotency_key
     if key is not None:
-        request = msgspec.structs.replace(
-            request, idempotency_key=key_of_bound(bound, key), earlier_key=earlier_key_of_bound(bound, key)
-        )
+        request = msgspec.structs.replace(request, idempotency_key=key_of_bound(bound, key))
     return await policy(relay, msgspec.structs.replace(parsed, request=request), bound)
 
 

@@ -12,11 +12,8 @@ from payrelay.clock import Clock
 from payrelay.core.moments import spoken
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError, StoreError
 from payrelay.flows.operators.inspect_database import (
-    FILE_IS_LEFT,
     inspect_database,
-    is_file_left,
     last_notification_ms,
-    undecided_in_words,
     unverified_in_words,
 )
 from payrelay.flows.operators.pause_account import in_words
@@ -56,14 +53,8 @@ async def of_database(
     except (SettingsError, StoreError) as error:
         return [right, *paused, CheckResult(subject="encryption key", is_right=False, text=str(error))], None
     key = CheckResult(subject="encryption key", is_right=True, text="it opens what this database holds")
-    undecided = [
-        CheckResult(subject="principals", is_right=True, is_warning=True, text=text)
-        for text in await undecided_in_words(database, shared.rows)
-    ]
-    if await is_file_left(database):
-        undecided.append(CheckResult(subject="database", is_right=True, is_warning=True, text=FILE_IS_LEFT))
     marks = [result async for result in of_marks(settings, shared)]
-    return [right, *paused, key, *undecided, *marks], shared
+    return [right, *paused, key, *marks], shared
 
 
 def _not_ready(error: DatabaseNotReady) -> CheckResult:

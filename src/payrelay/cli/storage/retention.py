@@ -53,10 +53,10 @@ async def run() -> int:
 
 @app.command("shrink", epilog=examples("payrelay retention shrink"))
 def shrink() -> int:
-    """Write an embedded database's file anew, without its free pages.
+    """Write an embedded database's file anew, without free room in it.
 
-    The service must be stopped. This needs free disk of twice what the file has in data. Later the service gives free
-    pages back by itself.
+    The service gives whole free pages back by itself; this also joins pages that are half empty. The service must be
+    stopped. This needs free disk of twice what the file has in data.
     """
     from payrelay.app_backups import shrunk
 

@@ -36,20 +36,20 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     """What a bound credential may pay for its order.
 
     Attributes:
-        kind: what the customer is asked for; None for all kinds, as tokens of an earlier version may.
+        kind: what the customer is asked for.
         amount_minor: the exact amount in hundredths; None where it is open, or where a preapproval charges nothing.
         is_open: the app chooses the amount, and of a subscription also the plan.
         amount_max_minor: the largest amount that the app may choose; None for no limit but the issuing key's.
-        currency: the only currency; None for all, as tokens of an earlier version may have it.
+        currency: the only currency.
         payments_max: how many payments the order may have, whoever makes them.
         plan: of a subscription whose amount isn't open; else None.
     """
 
-    kind: PaymentKind | None = "payment"
+    kind: PaymentKind = "payment"
     amount_minor: int | None = None
     is_open: bool = False
     amount_max_minor: int | None = None
-    currency: str | None = None
+    currency: str
     payments_max: int = 1
     plan: PlanTerms | None = None
 
@@ -59,13 +59,11 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
         is_exact = self.amount_minor is not None
         charges_nothing = self.kind == "preapproval" and not is_exact and not self.is_open
         has_one_amount = is_exact + self.is_open + charges_nothing == 1
-        is_unnamed = self.kind is None or self.currency is None
         return (
             has_one_amount
             and all(amount is None or amount > 0 for amount in (self.amount_minor, self.amount_max_minor))
             and (self.amount_max_minor is None or self.is_open)
             and (self.plan is not None) == (self.kind == "recurring" and is_exact)
-            and (not is_unnamed or self.is_open)
             and 1 <= self.payments_max <= PAYMENTS_MAX
         )
 
@@ -88,14 +86,6 @@ class AskedPayment(msgspec.Struct, frozen=True, kw_only=True):
     has_more_terms: bool = False
 
 
-def before_allowances(amount_max_minor: int | None, currency: str | None) -> Allowance:
-    """Gives what a token of an earlier version may pay: one payment, of what it named then.
-
-    Such a token named a maximum alone, and lives for an hour at most.
-    """
-    return Allowance(kind=None, is_open=True, amount_max_minor=amount_max_minor, currency=currency)
-
-
 def require_allowed(allowance: Allowance | None, asked: AskedPayment) -> Allowance:
     """Gives the allowance; raises Refusal (forbidden), saying what is allowed, where it doesn't cover what is asked.
 
@@ -104,9 +94,9 @@ def require_allowed(allowance: Allowance | None, asked: AskedPayment) -> Allowan
     """
     if allowance is None:
         raise Refusal(Code.FORBIDDEN, "the token names no amount to pay")
-    if allowance.kind not in {None, asked.kind}:
+    if allowance.kind != asked.kind:
         raise Refusal(Code.FORBIDDEN, f"the token is for the type {allowance.kind}, not {asked.kind}")
-    if allowance.currency not in {None, asked.currency}:
+    if allowance.currency != asked.currency:
         raise Refusal(Code.FORBIDDEN, f"the token may pay in {allowance.currency} only")
     if allowance.is_open:
         return allowance

@@ -7,8 +7,7 @@ Rules:
 3. Each customer's app has its own space of Idempotency-Keys. The store keeps them under the principal as
    ``cus_…/<key>``, so that no app finds a request of another app, or of the backend, under an equal key. Requests
    without a key need no such prefix: their fingerprints cover the customer's token and the order.
-4. A person whom an identity provider names has the prefix ``person/<digest>`` (``core.access.person_names``). Earlier
-   versions wrote the person's name there. What they stored is still found, and its key is shown as it was sent.
+4. A person whom an identity provider names has the prefix ``person/<digest>`` (``core.access.person_names``).
 """
 
 from payrelay.core.access.credential import Bound, Credential
@@ -54,19 +53,11 @@ def key_of_bound(bound: Bound, idempotency_key: str) -> str:
     return f"{keys_of(bound)}/{idempotency_key}"
 
 
-def earlier_key_of_bound(bound: Bound, idempotency_key: str) -> str | None:
-    """Gives the key under which an earlier version kept it, where that is another one; else None."""
-    return None if bound.earlier_keys_of is None else f"{bound.earlier_keys_of}/{idempotency_key}"
-
-
 def key_as_sent(bound: Bound | None, idempotency_key: str | None) -> str | None:
-    """Gives a stored Idempotency-Key as the app of this credential sent it, whatever version has stored it."""
+    """Gives a stored Idempotency-Key as the app of this credential sent it."""
     if bound is None or idempotency_key is None:
         return idempotency_key
-    for prefix in (keys_of(bound), bound.earlier_keys_of):
-        if prefix is not None and idempotency_key.startswith(f"{prefix}/"):
-            return idempotency_key[len(prefix) + 1 :]
-    return idempotency_key
+    return idempotency_key.removeprefix(f"{keys_of(bound)}/")
 
 
 def keys_of(bound: Bound) -> str:

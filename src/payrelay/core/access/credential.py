@@ -107,7 +107,6 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
         keys_of: the prefix of its Idempotency-Keys, where it isn't made of the members above. By it a credential with a
             reference keeps its keys when its customer gets a card, or another card. Where there is only a reference it
             must be given (``core.access.person_names``).
-        earlier_keys_of: the prefix that an earlier version made of the reference, with which rows from then are found.
     """
 
     customer_id: str | None = None
@@ -115,7 +114,6 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None = None
     allowance: Allowance | None = None
     keys_of: str | None = None
-    earlier_keys_of: str | None = None
 
     def __post_init__(self) -> None:
         if self.customer_id is None and self.order_id is None and self.reference is None:

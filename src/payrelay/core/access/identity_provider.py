@@ -18,7 +18,7 @@ import msgspec
 from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.client_token import CLIENT_SCOPES, RATE, shared_among_tokens
 from payrelay.core.access.credential import Bound, Credential, Scope
-from payrelay.core.access.person_names import PersonNames, earlier_keys_of
+from payrelay.core.access.person_names import PersonNames
 from payrelay.core.money import AmountError, typed_minor
 
 LEEWAY_S: Final = 30
@@ -98,7 +98,6 @@ def bearer_of(
             order_id=_order(claims, identity_provider),
             allowance=_allowance(claims, identity_provider),
             keys_of=names.keys_of(person) if is_reference or _customer_match(person) is None else None,
-            earlier_keys_of=earlier_keys_of(person) if is_reference else None,
         ),
         shared_rate=shared_among_tokens("identity-provider", RATE),
     )

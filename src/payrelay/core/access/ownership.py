@@ -10,9 +10,8 @@ Rules:
    owns nothing.
 3. What Payrelay knows no maker of belongs to the owner of its order. Where the order has none either, it is open to all
    keys of the account.
-4. A caller may act on what its own principal owns, and on what the principals own that it acts for: those of its group,
-   and those that it acted for before owners were asked for, until an operator decides. A key with the scope
-   ``any-principal`` may act on everything.
+4. A caller may act on what its own principal owns, and on what the principals own that it acts for: those of its group.
+   A key with the scope ``any-principal`` may act on everything.
 5. To everyone else a thing is foreign: the service answers as if it didn't exist.
 """
 
@@ -50,18 +49,6 @@ class OrderOwners(msgspec.Struct, frozen=True, kw_only=True):
     def all(self) -> frozenset[str]:
         """All owners."""
         return self.settled | self.charging
-
-
-class ActsFor(msgspec.Struct, frozen=True, kw_only=True):
-    """The other principals whose things a principal may act on: those of its group, and its grandfathered ones."""
-
-    group: frozenset[str] = NOBODY
-    grandfathered: frozenset[str] = NOBODY
-
-    @property
-    def all(self) -> frozenset[str]:
-        """All of them."""
-        return self.group | self.grandfathered
 
 
 def acts_for_any(credential: Credential) -> bool:

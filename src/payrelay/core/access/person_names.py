@@ -21,7 +21,7 @@ PURPOSE: Final = "person of an identity provider"
 DIGITS: Final = 24
 """96 bits: no two of all persons have one name, and each operation of an app has it three times."""
 _NAMED: Final = "person"
-_NAMED_EARLIER: Final = "reference"
+_SAID: Final = "reference"
 
 
 class PersonNames:
@@ -38,15 +38,13 @@ class PersonNames:
         """Gives the id that the log has of a person's tokens."""
         return f"idp_{self._key.digest('credential', issuer, person)[:DIGITS]}"
 
-    def renamed(self, idempotency_key: str) -> str | None:
-        """Gives an earlier version's stored key as it is stored now; None where it is no such key."""
+    def key_as_stored(self, idempotency_key: str) -> str | None:
+        """Gives the stored key of ``reference/<person>/<key>``, the name percent-encoded; None for any other text.
+
+        A server or a person at the desk says it so: neither can make the digest.
+        """
         noun, _, rest = idempotency_key.partition("/")
         quoted, slash, key = rest.partition("/")
-        if noun != _NAMED_EARLIER or not quoted or not slash or quote(unquote(quoted), safe="") != quoted:
+        if noun != _SAID or not quoted or not slash or quote(unquote(quoted), safe="") != quoted:
             return None
         return f"{self.keys_of(unquote(quoted))}/{key}"
-
-
-def earlier_keys_of(reference: str) -> str:
-    """Gives the prefix that earlier versions made of a person's name, in clear."""
-    return f"{_NAMED_EARLIER}/{quote(reference, safe='')}"

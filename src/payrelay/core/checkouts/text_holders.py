@@ -20,8 +20,6 @@ class HolderKind(StrEnum):
     """A form that was given out to a customer."""
     CALL = "call"
     """A call to the gateway, whose reply and whose notification are signed."""
-    UNKNOWN = "unknown"
-    """Something of which the text isn't known: the merchant's list is incomplete."""
 
 
 class TextHolder(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,6 @@ Rules:
 1. Order ``A1`` with 2510.00 and order ``A125`` with 10.00 are one text, and have one signature. Whoever has a form for
    the one can change it into a form for the other. So such a signature proves a text, and not an order or an amount.
 2. A form that was given out may be used for good, whatever became of its checkout. So may what signs a call's effect.
-3. Where the amount in a form isn't known any more, every amount of its order counts as signed.
 """
 
 from typing import Final
@@ -17,22 +16,16 @@ from payrelay.core.money import decimal_text
 PURPOSE: Final = "signed text"
 """The purpose of the keyed digests of signed texts."""
 _TEXT: Final = "text"
-_ANY_AMOUNT: Final = "any amount"
 
 
 class SignedText(msgspec.Struct, frozen=True, kw_only=True):
-    """An order, an amount in hundredths and a currency, as a signature covers them run together.
-
-    ``amount_minor`` is None for an amount that isn't known: then it stands for every amount of the order.
-    """
+    """An order, an amount in hundredths and a currency, as a signature covers them run together."""
 
     order_id: str
-    amount_minor: int | None
+    amount_minor: int
     currency: str
 
     @property
     def digested(self) -> tuple[str, ...]:
         """The values of its digest: equal for two of them whose texts are equal, and for no others."""
-        if self.amount_minor is None:
-            return (_ANY_AMOUNT, self.order_id, self.currency)
         return (_TEXT, f"{self.order_id}{decimal_text(self.amount_minor)}{self.currency}")

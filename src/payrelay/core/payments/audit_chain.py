@@ -13,8 +13,6 @@ Rules:
 6. A cleared history is closed: its operation's row keeps the checkpoint and the newest entry. Only what can't be
    computed from the row is kept. The rest of the entry follows from the row, which no longer changes: its time, its
    state, its digest and its hash. So a row that is not as the entry left it is found by the entry's hash.
-7. Of a row whose Idempotency-Key the service has rewritten since its newest entry, a signed line keeps the digest that
-   it had. The line holds for the row as the service left it, and for no other one.
 
 To be changed together: ``UNHASHED``, the columns of the table ``operations``, and ``docs/operations.md``, which says
 what the audit can find.
@@ -40,11 +38,11 @@ UNHASHED: Final = frozenset({"chain", "inquire_at_ms", "claim", "claim_ends_at_m
 they lapse. ``chain`` is the hash itself."""
 
 HASHED: Final = tuple(name for name in Operation.__struct_fields__ if name not in UNHASHED)
-"""The columns of an operation that its journal entries cover, in the order in which the columns were added."""
+"""The columns of an operation that its journal entries cover, in the order in which they are hashed."""
 
 FIRST_HASHED: Final = HASHED.index("customer_id")
-"""How many of these columns the first chains covered. Later columns are left out from the end while they are null, so
-that the digests of older rows stay valid. ``customer_id`` is the first later column; a new one goes behind it."""
+"""How many of these columns a digest always covers. The columns from this place on are left out from the end while they
+are null, so that a new one behind them changes no digest of a row that lacks it."""
 
 Value: TypeAlias = str | int | bytes | None
 
@@ -57,11 +55,8 @@ _ROW: Final = "row"
 _ENTRY: Final = "line"
 _ANSWER: Final = "answer"
 _ANCHOR: Final = "anchor"
-_BEFORE_CHAIN: Final = "before chain"
 _EXPLANATION: Final = "explanation"
 _CHECKPOINT: Final = "checkpoint"
-_RENAMED: Final = "renamed"
-_MASK: Final = "renamed mask"
 SUM_MODULUS: Final = 2**256
 _SUM_DIGITS: Final = 64
 EXPLANATION_PREFIX: Final = "explained_anchor/"
@@ -170,10 +165,6 @@ class ChainKey:
         """Begins the digest of an anchor; ``previous`` is the digest of the anchor before it."""
         return self._begin((_ANCHOR, previous, span))
 
-    def entries_before_chain(self) -> "AnchorDigest":
-        """Begins the digest over all journal entries without a hash, in the order of operation and version."""
-        return self._begin((_BEFORE_CHAIN,))
-
     def _begin(self, head: tuple[object, ...]) -> "AnchorDigest":
         inner = self._inner.copy()
         inner.update(_pack(head))
@@ -265,51 +256,6 @@ def sum_text(total: int) -> str:
     return f"{total % SUM_MODULUS:0{_SUM_DIGITS}x}"
 
 
-class RenamedKey(NamedTuple):
-    """What stands for the digest of a row before the service put another Idempotency-Key into it.
-
-    Attributes:
-        operation_id: whose row it is.
-        version: which version the row had.
-        masked: the digest before, which only the key of the chain shows. In clear it would let somebody try keys.
-        signature: the keyed digest of all this, and of the digest that the row has since.
-    """
-
-    operation_id: str
-    version: int
-    masked: str
-    signature: str
-
-    @classmethod
-    def of(cls, before: Operation, after: Operation, key: ChainKey) -> "RenamedKey":
-        """Makes the line of an operation whose row was as its newest entry left it."""
-        digest = row_digest(before)
-        masked = _masked(digest, before.id, before.version, key)
-        signature = key.checkpoint(_RENAMED, before.id, before.version, digest, row_digest(after))
-        return cls(before.id, before.version, masked, signature)
-
-    def before(self, digest: str, key: ChainKey) -> str | None:
-        """Gives the digest of the row before, where the row has this one now; None where the line isn't for it."""
-        try:
-            before = _masked(self.masked, self.operation_id, self.version, key)
-        except ValueError:
-            return None
-        is_for_it = key.checkpoint(_RENAMED, self.operation_id, self.version, before, digest) == self.signature
-        return before if is_for_it else None
-
-
-def digest_left(values: tuple[Value, ...], renamed: RenamedKey | None, key: ChainKey) -> str:
-    """Gives the digest of a row as its newest entry left it, from the values of the columns HASHED."""
-    digest = digest_of_values(values)
-    return digest if renamed is None else renamed.before(digest, key) or digest
-
-
-def _masked(digest: str, operation_id: str, version: int, key: ChainKey) -> str:
-    """Hides a digest, or shows a hidden one."""
-    mask = key.checkpoint(_MASK, operation_id, version)
-    return bytes(a ^ b for a, b in zip(bytes.fromhex(digest), bytes.fromhex(mask), strict=True)).hex()
-
-
 _Kept: TypeAlias = tuple[int, str, str, str, str | None, str, msgspec.Raw]
 """Of a closed history: the version, the hash and the state before its newest entry, the checkpoint's signature, the
 entry's event, the digest of its answer, and its evidence. The version comes first: statements compare it."""
@@ -353,13 +299,8 @@ def closed_text(checkpoint: HistoryCheckpoint, newest: Link, key: ChainKey) -> s
     return _encode_kept(kept).decode()
 
 
-def closed_history(
-    text: Value, row: Sequence[Value], key: ChainKey, renamed: RenamedKey | None = None
-) -> ClosedHistory | None:
-    """Reads what is kept of a history; None where it can't be read.
-
-    ``row`` has the columns of its operation; ``renamed`` is what stands for its digest before it got another key.
-    """
+def closed_history(text: Value, row: Sequence[Value], key: ChainKey) -> ClosedHistory | None:
+    """Reads what is kept of a history; None where it can't be read. ``row`` has the columns of its operation."""
     try:
         version, previous, state, signature, event, answer_digest, evidence = _decode_kept(str(text))
         checkpoint = HistoryCheckpoint(str(row[0]), version, _long(previous), state)
@@ -371,7 +312,7 @@ def closed_history(
             event,
             str(row[_PLACES["state"]]),
             bytes(evidence).decode(),
-            digest_left(tuple(row[place] for place in _HASHED_PLACES), renamed, key),
+            digest_of_values(tuple(row[place] for place in _HASHED_PLACES)),
             _long(answer_digest),
         )
     except (msgspec.DecodeError, ValueError):

@@ -36,12 +36,12 @@ class Kind(StrEnum):
 
     @property
     def stored(self) -> str:
-        """The word for this kind in rows and hashes. It never changes: rows of every version stay readable."""
+        """The word for this kind in rows and hashes. It never changes: it is in hashes."""
         return _STORED_KINDS[self]
 
 
 _STORED_KINDS: Final = {kind: kind.value for kind in Kind} | {Kind.VOID: "release"}
-"""The stored word differs from the public one where the first version called a void a release."""
+"""The stored word for a void is another one than the public one, and is in hashes."""
 
 
 class State(StrEnum):

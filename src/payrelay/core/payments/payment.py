@@ -34,14 +34,6 @@ class PaymentStatus(StrEnum):
     """A status that the gateway does not document."""
 
 
-def status_of(stored: str) -> PaymentStatus:
-    """Reads a stored status; OTHER for a word of the gateway's, which earlier versions stored."""
-    try:
-        return PaymentStatus(stored)
-    except ValueError:
-        return PaymentStatus.OTHER
-
-
 class Payment(msgspec.Struct, frozen=True, kw_only=True):
     """One payment's record.
 

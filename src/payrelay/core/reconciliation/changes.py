@@ -27,7 +27,7 @@ def changes_between(seen: DayReport, now: DayReport) -> list[str]:
         *(f"known now: each {each.movement}" for each in seen.unseen if each not in now.unseen),
         *(f"not known now: each {each.movement}" for each in now.unseen if each not in seen.unseen),
     ]
-    if not changes and "" not in {seen.fingerprint, now.fingerprint} and seen.fingerprint != now.fingerprint:
+    if not changes and seen.fingerprint != now.fingerprint:
         return ["the sums are equal, and they are of other things"]
     left = len(changes) - NAMED_MAX
     return changes if left <= 0 else [*changes[:NAMED_MAX], f"and {left} more"]

@@ -213,7 +213,7 @@ class DayReport(msgspec.Struct, frozen=True, kw_only=True):
         listed: the findings that aren't agreed, and all corrections, at most LISTED_MAX.
         left_out: how many more there are.
         lines: how many lines of statements are booked on the day.
-        fingerprint: a digest over all findings, also those that aren't listed; empty in reports of before it was made.
+        fingerprint: a digest over all findings, also those that aren't listed.
     """
 
     account: str
@@ -226,9 +226,9 @@ class DayReport(msgspec.Struct, frozen=True, kw_only=True):
     rests_on: tuple[str, ...]
     listed: tuple[BooksFinding, ...]
     left_out: int
-    taken_back: tuple[Sum, ...] = ()
-    lines: int = 0
-    fingerprint: str = ""
+    taken_back: tuple[Sum, ...]
+    lines: int
+    fingerprint: str
 
     def count(self, verdict: BooksVerdict) -> int:
         """Counts the findings of a verdict, corrections included."""

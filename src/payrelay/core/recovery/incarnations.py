@@ -13,7 +13,7 @@ class Beginning(StrEnum):
     """Why an incarnation began."""
 
     CREATED = "created"
-    """The database was made, or an upgrade gave it its identity."""
+    """The database was made."""
     RECOVERED = "recovered"
     """Commits were lost: an older backup was restored, or a standby without the newest commits was promoted."""
     COPIED = "copied"

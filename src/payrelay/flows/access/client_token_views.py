@@ -4,13 +4,11 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.access.allowance import Allowance
 from payrelay.core.access.client_token import ClientToken
 from payrelay.core.money import amount_json
 from payrelay.core.views import moment_or_none, view_of
 
 _OPEN: Final = msgspec.Raw(b'"open"')
-_NOTHING: Final = Allowance(kind=None)
 
 
 class ClientTokenView(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,16 +40,16 @@ class IssuedClientToken(ClientTokenView, frozen=True, kw_only=True):
 
 def view(token: ClientToken, revoked_at_ms: int | None = None) -> ClientTokenView:
     """Returns a token as it is listed."""
-    allowance = token.allowance or _NOTHING
-    plan = allowance.plan
+    allowance = token.allowance
+    plan = allowance.plan if allowance else None
     return view_of(
         token,
         ClientTokenView,
-        type=allowance.kind,
-        amount=_OPEN if allowance.is_open else amount_json(allowance.amount_minor),
-        amount_max=amount_json(allowance.amount_max_minor),
-        currency=allowance.currency,
-        payments=None if token.allowance is None else allowance.payments_max,
+        type=allowance.kind if allowance else None,
+        amount=_OPEN if allowance and allowance.is_open else amount_json(allowance.amount_minor if allowance else None),
+        amount_max=amount_json(allowance.amount_max_minor if allowance else None),
+        currency=allowance.currency if allowance else None,
+        payments=allowance.payments_max if allowance else None,
         recurrence=None if plan is None else plan.recurrence,
         duration=None if plan is None else plan.duration,
         startup_fee=amount_json(None if plan is None else plan.startup_fee_minor),

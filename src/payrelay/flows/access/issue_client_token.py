@@ -190,7 +190,7 @@ def _require_payable(relay: Relay, request: Request, allowance: Allowance | None
 
     That is one that the gateway's page doesn't take, where the token pays by pages alone: by its scopes or its type.
     """
-    if allowance is None or allowance.currency is None:
+    if allowance is None:
         return
     may_charge = Scope.PAYMENTS_CHARGE in scopes and allowance.kind in {"payment", "authorization"}
     words = relay.account(request.account).capabilities.page_currency_error(allowance.currency)

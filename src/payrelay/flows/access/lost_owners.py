@@ -93,7 +93,7 @@ async def _other_makers(relay: Relay, merchant: str, principal: str, since_ms: i
     makers = may_have_made(await relay.credentials.list(), accounts, since_ms)
     if relay.apps_principal is not None:  # it may have no key here
         makers |= {relay.apps_principal}
-    return makers - {principal} - (await relay.principals.acts_for(principal)).all
+    return makers - {principal} - await relay.principals.acts_for(principal)
 
 
 async def require_unreserved(relay: Relay, request: Request, noun: str) -> None:

@@ -32,7 +32,7 @@ async def is_foreign(relay: Relay, request: Request, owners: frozenset[str]) -> 
     if may_act(request.credential, owners):
         return False
     acts_for = await relay.principals.acts_for(request.principal)
-    return not may_act(request.credential, owners, acts_for.all)
+    return not may_act(request.credential, owners, acts_for)
 
 
 async def foreign_among(relay: Relay, request: Request, owned: Mapping[str, frozenset[str]]) -> frozenset[str]:
@@ -40,7 +40,7 @@ async def foreign_among(relay: Relay, request: Request, owned: Mapping[str, froz
     suspected = {id_: owners for id_, owners in owned.items() if not may_act(request.credential, owners)}
     if not suspected:
         return frozenset()
-    acts_for = (await relay.principals.acts_for(request.principal)).all
+    acts_for = await relay.principals.acts_for(request.principal)
     return frozenset(id_ for id_, owners in suspected.items() if not may_act(request.credential, owners, acts_for))
 
 
@@ -51,7 +51,7 @@ async def visible_principals(relay: Relay, request: Request) -> frozenset[str] |
     """
     if acts_for_any(request.credential):
         return None
-    return (await relay.principals.acts_for(request.principal)).all | {request.principal}
+    return await relay.principals.acts_for(request.principal) | {request.principal}
 
 
 async def require_own(relay: Relay, request: Request, subject: str, *, but_for: str = "") -> OrderOwners:
@@ -117,7 +117,7 @@ async def contenders_of(relay: Relay, checkout: Checkout, others: Iterable[Check
     strangers = [each for each in others if each.principal != checkout.principal]
     if not strangers:
         return []
-    acts_for = (await relay.principals.acts_for(checkout.principal)).all
+    acts_for = await relay.principals.acts_for(checkout.principal)
     return [each for each in strangers if each.principal not in acts_for]
 
 

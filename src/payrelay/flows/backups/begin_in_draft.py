@@ -12,8 +12,8 @@ from payrelay.store.backup.drafts import Draft
 from payrelay.store.backup.manifest import Backup
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.meta import finished_upgrades, require_opened
-from payrelay.store.recovery.identity import IDENTITY_STEP, IdentityStore
+from payrelay.store.meta import require_opened
+from payrelay.store.recovery.identity import IdentityStore
 
 LOST_MARGIN_MS: Final = 5 * 60 * 1000
 """A commit may come so much later than the time in it, and the clocks of two machines may differ."""
@@ -39,12 +39,10 @@ async def begin_in_draft(
     number_above = await _replaced_number(draft, seal) if draft.is_taken else 0
     async with draft.changed() as opened:
         _require_opened(seal, opened.key_check, backup)
-        has_identity = IDENTITY_STEP in await finished_upgrades(opened.database, seal)
-        # A mark names commits of a database by its identity, which one of an earlier version has not.
-        marks = await look_at_marks(opened.database, seal) if has_identity else NO_MARKS
+        marks = await look_at_marks(opened.database, seal)
         since_ms = backup.made_at_ms - LOST_MARGIN_MS
         incarnation = await begin_recovery(
-            await _identities(opened.database, seal, clock, has_identity=has_identity),
+            IdentityStore(opened.database, seal),
             clock,
             lost_since_ms=since_ms if marks.lost_since_ms is None else min(since_ms, marks.lost_since_ms),
             operator=operator,
@@ -58,14 +56,6 @@ def _require_opened(seal: Seal, check: bytes | None, backup: Backup) -> None:
     if check is None:
         raise StoreUnusable(f"{backup.copy}: the check of the encryption key is missing from it")
     require_opened(seal, check)
-
-
-async def _identities(database: Database, seal: Seal, clock: Clock, *, has_identity: bool) -> IdentityStore:
-    """Gives the identity of a restored database; one of an earlier version gets its identity here."""
-    identities = IdentityStore(database, seal)
-    if not has_identity:
-        await identities.add_first(clock.now_ms())
-    return identities
 
 
 async def _replaced_number(draft: Draft, seal: Seal) -> int:

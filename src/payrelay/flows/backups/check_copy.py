@@ -60,8 +60,8 @@ async def check_database(
 ) -> CopyChecked:
     """Checks an open database as ``check_copy`` does. Raises DatabaseNotReady where it needs an upgrade first."""
     await verify_key(database, seal)
-    chain = await chain_key(database, seal, clock)
-    await require_upgraded(UpgradeContext(database, seal, chain.secret, clock.now_ms()))
+    chain = await chain_key(database, seal)
+    await require_upgraded(UpgradeContext(database, seal, chain.secret))
     trail = Trail.under(database, seal, chain.secret)
     newest = await trail.last_anchor()
     last = 0 if newest is None else newest.number

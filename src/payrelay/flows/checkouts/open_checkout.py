@@ -121,12 +121,12 @@ async def _earlier(relay: Relay, request: Request, merchant: str, new: NewChecko
     Raises Refusal where an unequal request has the key (idempotency_mismatch) or the order (in_progress, conflict).
     """
     checkouts = relay.checkouts
-    for key in (request.idempotency_key, request.earlier_key):
-        claimed = None if key is None else await checkouts.of_key(request.principal, key)
-        if claimed is not None:
-            if not await _is_equal(relay, claimed, request, new):
-                raise Refusal(Code.IDEMPOTENCY_MISMATCH, "this Idempotency-Key was used with another request")
-            return claimed
+    key = request.idempotency_key
+    claimed = None if key is None else await checkouts.of_key(request.principal, key)
+    if claimed is not None:
+        if not await _is_equal(relay, claimed, request, new):
+            raise Refusal(Code.IDEMPOTENCY_MISMATCH, "this Idempotency-Key was used with another request")
+        return claimed
     holder = await checkouts.holder_of(merchant, new.payment.order_id)
     if holder is None:
         return None

@@ -2,7 +2,7 @@
 
 Erased are the caller's names, the name on the card, its mask and expiry, and the token. ``FORGETTERS`` has a function
 for each other noun with personal data: cached readings, sealed bodies of notifications with the accepted token, the
-form data of checkouts, client tokens, and names in the Idempotency-Keys of earlier versions.
+form data of checkouts, and client tokens.
 
 All that is sealed of it has data keys, which are destroyed with it, and the files of the database are cleared of those
 keys (``store.data_keys.keys``). So what was erased can't be opened in copies that remain of it either.
@@ -26,7 +26,6 @@ from payrelay.core.payments.operation import OperationFilter
 from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.flows.checkouts.finish_checkout import expire
 from payrelay.flows.customers.change_customer import changed_by
-from payrelay.flows.customers.rename_keys import rename_keys_of_customer, rename_keys_of_orders
 from payrelay.flows.customers.show_customer import answer_of, answer_of_erasure, erasable_customer, visible_customer
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.checkouts import CheckoutsOfCustomer
@@ -94,11 +93,6 @@ async def _forget_checkouts(relay: Relay, batch: CustomerOrders) -> None:
         await relay.checkouts.forget_order(merchant, principal, order_id)
 
 
-async def _rename_keys(relay: Relay, batch: CustomerOrders) -> None:
-    """Takes the name out of the keys of operations of the orders' plans."""
-    await rename_keys_of_orders(relay, batch.customer, batch.order_ids)
-
-
 async def _revoke_client_tokens(relay: Relay, batch: CustomerOrders) -> None:
     """Revokes the customer's client tokens."""
     customer = batch.customer
@@ -108,7 +102,6 @@ async def _revoke_client_tokens(relay: Relay, batch: CustomerOrders) -> None:
 FORGETTERS: Final[tuple[Forgetter, ...]] = (
     _forget_cached_readings,
     _forget_notifications,
-    _rename_keys,
     _forget_checkouts,
     _revoke_client_tokens,
 )
@@ -138,10 +131,8 @@ async def erase(relay: Relay, customer: Customer) -> Erasure:
     """Erases a customer of any principal, destroys its keys, and clears the files of the database of them.
 
     The row comes last, so that an erased customer has no personal data left, except what came in during the erasure.
-    A repeat deletes that too. Raises StoreError, also where processes of another version don't let it go on. The
-    erasure must then be repeated.
+    A repeat deletes that too. Raises StoreError; the erasure must then be repeated.
     """
-    await rename_keys_of_customer(relay, customer)
     async for order_ids in _orders(relay, customer):
         for forget in FORGETTERS:
             await forget(relay, CustomerOrders(customer=customer, order_ids=order_ids))

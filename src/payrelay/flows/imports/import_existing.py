@@ -187,7 +187,7 @@ def _row(scope: ImportScope, item: PaymentItem, now_ms: int) -> ImportedPayment:
 
 async def _owned(relay: Relay, scope: ImportScope, item: PaymentItem) -> tuple[ImportVerdict | None, str]:
     """Tells whether a payment, or its order, is somebody's already; None as the verdict where it is to be imported."""
-    acting = (await relay.principals.acts_for(scope.principal)).group | {scope.principal}
+    acting = await relay.principals.acts_for(scope.principal) | {scope.principal}
     makers = await relay.owners.of_payment(scope.merchant, item.payment_id)
     if makers and await relay.imported_payments.get(scope.merchant, item.payment_id) is None:
         return (ImportVerdict.KNOWN, "") if makers & acting else (ImportVerdict.REFUSED, FOREIGN)
@@ -198,7 +198,7 @@ async def _owned(relay: Relay, scope: ImportScope, item: PaymentItem) -> tuple[I
 
 
 async def _import_plan(relay: Relay, scope: ImportScope, item: PlanItem) -> ImportedItem:
-    acting = (await relay.principals.acts_for(scope.principal)).group | {scope.principal}
+    acting = await relay.principals.acts_for(scope.principal) | {scope.principal}
     owners = await relay.owners.of_plan(scope.merchant, item.subscription_id)
     if owners and not owners & acting:
         return ImportedItem(item=item, verdict=ImportVerdict.REFUSED, reason=FOREIGN)

@@ -89,9 +89,8 @@ async def _is_signed_elsewhere(context: NotificationContext) -> bool:
     accounts = [account for account in relay.accounts.values() if account.merchant == merchant]
     if any(account.capabilities.signs_elsewhere is not False for account in accounts):
         return True
-    if (await relay.lost_commits.identity()).has_lost_commits:
-        return True  # forms and calls of the lost time may have the text, and are in no list
-    return await relay.signed_texts.is_incomplete(merchant)
+    # Forms and calls of a lost time may have the text, and are in no list.
+    return (await relay.lost_commits.identity()).has_lost_commits
 
 
 def _log(context: NotificationContext, operation_id: str | None, others: list[TextHolder]) -> None:

@@ -19,12 +19,10 @@ from payrelay.core.payments.operation import (
     Operation,
     State,
     captured_guard,
-    claim_of_key,
 )
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StillRunning
 from payrelay.flows.operations.intent import Intent
-from payrelay.flows.operations.kept_keys import other_key
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.store.payments.journal import ClaimedOperation, EqualRequest, GuardedOperation
@@ -55,18 +53,10 @@ learns nothing of it."""
 
 
 async def find_earlier(relay: Relay, request: Request, claim: str | None) -> ClaimedOperation | None:
-    """Finds the operation of an equal claim, or of the other claim under which it may be stored.
-
-    Raises OperationForged, StoreUnavailable.
-    """
-    other = other_key(relay, request, request.idempotency_key)
-    for each in (claim, None if other is None else claim_of_key(other)):
-        found = None
-        if each is not None:
-            found = await relay.journal.find_claim(request.principal, each, now_ms=relay.clock.now_ms())
-        if found is not None:
-            return found
-    return None
+    """Finds the operation of an equal claim. Raises OperationForged, StoreUnavailable."""
+    if claim is None:
+        return None
+    return await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
 
 
 async def find_equal(

@@ -24,7 +24,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 from payrelay.store.digests.rows import DIGESTED, OPERATIONS, RowDigests
 from payrelay.store.engine.database import Value
-from payrelay.store.payments.audit import EARLIER, READINGS_MAX, Anchor, AuditRecord, ChainedEntry, Earlier, Trail
+from payrelay.store.payments.audit import READINGS_MAX, Anchor, AuditRecord, ChainedEntry, Trail
 
 WRONG_DIGEST: Final = "its digest is missing or wrong: it was changed, or written by somebody who lacks the key"
 
@@ -81,14 +81,9 @@ class Summary(msgspec.Struct, kw_only=True):
         operations, entries, anchors, rows, findings: how many of each; ``rows`` are the rows that have digests.
         acts: lines of the history of what operators did.
         newest_act: the number and the hash of the newest of them; None where there is none.
-        entries_before_chain: journal entries that a version of Payrelay without the audit chain wrote.
-        operations_before_chain: operations whose newest entry is one of these: only their states are compared.
         entries_unanchored: journal entries that are younger than the newest anchor.
-        entries_overdue: those of them, in the chain, that should be anchored by now: of these, removed ones can't be
-            found.
+        entries_overdue: those of them that should be anchored by now: of these, removed ones can't be found.
         chain_since_ms: when the chain began.
-        trusted_since_ms, rows_trusted: when an earlier version's rows were trusted as they stood, and how many; None
-            where that isn't recorded.
         anchored_until_ms, newest_anchor: up to when entries are anchored, and the newest anchor's number and digest;
             None without an anchor.
         incarnations: of the database, the oldest first: commits of their lost windows may be gone, with their rows.
@@ -108,15 +103,11 @@ class Summary(msgspec.Struct, kw_only=True):
     entries: int = 0
     anchors: int = 0
     findings: int = 0
-    entries_before_chain: int = 0
-    operations_before_chain: int = 0
     entries_unanchored: int = 0
     entries_overdue: int = 0
     rows: int = 0
     acts: int = 0
     newest_act: str | None = None
-    rows_trusted: int = 0
-    trusted_since_ms: int | None = None
     anchored_until_ms: int | None = None
     newest_anchor: str | None = None
     histories_cleared: int = 0
@@ -128,7 +119,7 @@ class Summary(msgspec.Struct, kw_only=True):
     @property
     def is_verified(self) -> bool:
         """True where nothing wrong was found, and nothing was left out that could be wrong."""
-        return not (self.findings or self.operations_before_chain or self.entries_overdue or self.anchors_lost)
+        return not (self.findings or self.entries_overdue or self.anchors_lost)
 
 
 FurtherCheck = Callable[[Summary, Progress], AsyncIterator[AuditFinding]]
@@ -253,10 +244,8 @@ class Audit:
         self._rows = rows
         self._noted = dict(noted)
         self._now_ms = now_ms
-        self._earlier: Earlier | None = None
         self._explained: dict[tuple[int, str, str], AnchorExplanation] = {}
         self._wrong_operations: set[str] = set()
-        self._before_chain = trail.key.entries_before_chain()
         self._further: list[FurtherCheck] = []
         self.summary = Summary(chain_since_ms=chain_since_ms, incarnations=incarnations)
 
@@ -269,15 +258,12 @@ class Audit:
 
         May run beside servers; what they change meanwhile is no finding. Raises StoreError.
         """
-        self._earlier = await self._trail.earlier()
         explanations, forged = await self._trail.explanations()
         self._explained = {(each.number, each.anchor, each.present): each for each in explanations}
         for name in forged:
             self.summary.findings += 1
             yield AuditFinding(row=f"meta/{name}", text=WRONG_DIGEST)
-        if self._earlier is not None:
-            self.summary.trusted_since_ms, self.summary.rows_trusted = self._earlier.at_ms, self._earlier.rows
-        for check in (self._anchors, self._operations, self._entries_before_chain, self._other_rows):
+        for check in (self._anchors, self._operations, self._other_rows):
             async for finding in check():
                 self.summary.findings += 1
                 yield finding
@@ -346,33 +332,17 @@ class Audit:
         total = await self._trail.count_operations()
         async for first_reading in self._trail.records():
             record = first_reading
-            if self._wrong(record):
+            if _wrong(record, self._trail):
                 record = await self._trail.record(record.operation_id)  # a server may have changed it in between
-            for finding in self._wrong(record):
+            for finding in _wrong(record, self._trail):
                 self._wrong_operations.add(record.operation_id)
                 yield finding
             self._count(record)
             self._progress(Phase.OPERATIONS, self.summary.operations, max(total, self.summary.operations))
 
-    def _wrong(self, record: AuditRecord) -> list[AuditFinding]:
-        return _wrong(record, self._trail, 0 if self._earlier is None else self._earlier.entries)
-
-    async def _entries_before_chain(self) -> AsyncIterator[AuditFinding]:
-        """Compares the entries without a hash with those that there were at the upgrade."""
-        found, earlier = self.summary.entries_before_chain, self._earlier
-        if earlier is None or not (found or earlier.entries):
-            return
-        if (self._before_chain.entries, self._before_chain.end()) != (earlier.entries, earlier.digest):
-            when = rfc3339(earlier.at_ms, "seconds")
-            text = f"there are {found}, and at the upgrade of {when} there were {earlier.entries}, or others"
-            yield AuditFinding(row="history", text=f"the entries without a hash are not those from before: {text}")
-
     async def _other_rows(self) -> AsyncIterator[AuditFinding]:
         if self._rows is None:
             return
-        if self._earlier is None:
-            text = "the record of what was trusted at the upgrade is gone"
-            yield AuditFinding(row=f"meta/{EARLIER}", text=text)
         for table in DIGESTED:
             async for row in self._rows.check(table):
                 if table is OPERATIONS:  # counted already, with what else is wrong with it
@@ -395,14 +365,9 @@ class Audit:
         summary.entries += len(record.entries)
         self._count_cleared(record)
         for entry in record.entries:
-            if not entry.hash:
-                summary.entries_before_chain += 1
-                key = self._trail.key.entry("", entry.link)
-                self._before_chain.add(record.operation_id, entry.link.version, key)
             if entry.link.at_ms >= (summary.anchored_until_ms or 0):
                 summary.entries_unanchored += 1
-                summary.entries_overdue += bool(entry.hash) and entry.link.at_ms < self._now_ms - OVERDUE_AFTER_MS
-        summary.operations_before_chain += bool(record.entries) and not record.entries[-1].hash
+                summary.entries_overdue += entry.link.at_ms < self._now_ms - OVERDUE_AFTER_MS
 
     def _count_cleared(self, record: AuditRecord) -> None:
         summary = self.summary
@@ -413,8 +378,8 @@ class Audit:
             summary.cleared_until_ms = max(summary.cleared_until_ms or 0, record.entries[-1].link.at_ms)
 
 
-def _wrong(record: AuditRecord, trail: Trail, earlier: int) -> list[AuditFinding]:
-    """Returns what is wrong with one operation; ``earlier`` entries of all operations may have no hash."""
+def _wrong(record: AuditRecord, trail: Trail) -> list[AuditFinding]:
+    """Returns what is wrong with one operation."""
     operation_id = record.operation_id
     if record.row is None and not record.entries:
         return []  # it was removed during the check, or never there
@@ -426,8 +391,8 @@ def _wrong(record: AuditRecord, trail: Trail, earlier: int) -> list[AuditFinding
         AuditFinding(operation_id=operation_id, version=version, text=text)
         for version, text in (
             *_wrong_with_checkpoint(record),
-            *_wrong_with_entries(record, trail, earlier),
-            *_wrong_with_row(record.row, record.entries[-1], record.digest_left),
+            *_wrong_with_entries(record, trail),
+            *_wrong_with_row(record.row, record.entries[-1], record.row_digest),
             *_wrong_with_sealed(record),
         )
     ]
@@ -444,7 +409,7 @@ def _wrong_with_checkpoint(record: AuditRecord) -> list[tuple[int | None, str]]:
     return wrong
 
 
-def _wrong_with_entries(record: AuditRecord, trail: Trail, earlier: int) -> list[tuple[int | None, str]]:
+def _wrong_with_entries(record: AuditRecord, trail: Trail) -> list[tuple[int | None, str]]:
     wrong: list[tuple[int | None, str]] = []
     previous, next_version = "", 1
     state: str | None = None
@@ -457,23 +422,20 @@ def _wrong_with_entries(record: AuditRecord, trail: Trail, earlier: int) -> list
             wrong.append((version, f"no operation does this: {entry.link.event} {before} leads to {entry.link.state}"))
         if version != next_version:
             wrong.append((version, f"it is where entry {next_version} should be; that one is gone"))
-        elif not entry.hash:
-            if previous or not earlier:
-                wrong.append((version, "it has no hash, although it was written after the chain began"))
         elif trail.key.entry(previous, entry.link) != entry.hash:
             wrong.append((version, "it was changed, or the entry before it was: its hash doesn't follow"))
         previous, next_version, state = entry.hash, version + 1, entry.link.state
     return wrong
 
 
-def _wrong_with_row(row: Mapping[str, Value], newest: ChainedEntry, digest_left: str) -> list[tuple[int | None, str]]:
+def _wrong_with_row(row: Mapping[str, Value], newest: ChainedEntry, row_digest: str) -> list[tuple[int | None, str]]:
     version = newest.link.version
     if row["version"] != version:
         return [(version, f"it is the newest entry, but the operation has version {row['version']!s}")]
     wrong: list[tuple[int | None, str]] = []
     if row["chain"] != newest.hash:
         wrong.append((version, "the operation is chained to another entry than this, its newest"))
-    if newest.hash and digest_left != newest.link.row_digest:
+    if row_digest != newest.link.row_digest:
         wrong.append((version, "the operation is not as this entry, its newest, left it"))
     elif row["state"] != newest.link.state:
         wrong.append((version, f"this entry says {newest.link.state}, and the operation {row['state']!s}"))
@@ -500,12 +462,7 @@ def _wrong_with_sealed(record: AuditRecord) -> list[tuple[int | None, str]]:
         wrong.append((with_answer[-1].version, "the answer that came with this entry is gone"))
     elif with_answer and record.answer_digest != with_answer[-1].answer_digest:
         wrong.append((with_answer[-1].version, "the stored answer is not the one that came with this entry"))
-    elif (
-        record.answer_digest
-        and not with_answer
-        and record.checkpoint is None
-        and all(entry.hash for entry in record.entries)
-    ):
+    elif record.answer_digest and not with_answer and record.checkpoint is None:
         wrong.append((None, "an answer is stored that came with no journal entry"))
     return wrong
 

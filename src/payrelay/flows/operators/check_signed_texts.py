@@ -4,37 +4,29 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from payrelay.gateways.gateway import CheckResult, Gateway
-from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.recovery.identity import IdentityStore
-from payrelay.store.signed_texts import SignedTexts
 
 SUBJECT: Final = "signed texts"
 _OPERATOR: Final = "an authorization whose reply is lost needs an operator"
 
 
-async def check_signed_texts(
-    database: Database, seal: Seal, rows: RowDigests, secret: bytes, accounts: Mapping[str, Gateway]
-) -> list[CheckResult]:
-    """Gives one result for each account that can check a notification.
-
-    ``secret`` is the key of the audit chain. Raises StoreUnavailable.
-    """
+async def check_signed_texts(database: Database, seal: Seal, accounts: Mapping[str, Gateway]) -> list[CheckResult]:
+    """Gives one result for each account that can check a notification. Raises StoreUnavailable."""
     is_lost = (await IdentityStore(database, seal).read()).has_lost_commits
-    signed_texts, results = SignedTexts(database, rows, secret=secret), []
+    results = []
     for name, account in accounts.items():
         if account.capabilities.unset_for_checkouts:
             continue  # without a secret no notification is believed
         of_merchant = {each: other for each, other in accounts.items() if other.merchant == account.merchant}
-        is_incomplete = await signed_texts.is_incomplete(account.merchant)
-        text, is_warning = _text(of_merchant, is_incomplete=is_incomplete, is_lost=is_lost)
+        text, is_warning = _text(of_merchant, is_lost=is_lost)
         subject = f"{name}: {SUBJECT}"
         results.append(CheckResult(subject=subject, is_right=True, text=text, is_warning=is_warning))
     return results
 
 
-def _text(of_merchant: Mapping[str, Gateway], *, is_incomplete: bool, is_lost: bool) -> tuple[str, bool]:
+def _text(of_merchant: Mapping[str, Gateway], *, is_lost: bool) -> tuple[str, bool]:
     """Gives the sentence, and whether it is a warning."""
     unset = [name for name, account in of_merchant.items() if account.capabilities.signs_elsewhere is None]
     told = [name for name, account in of_merchant.items() if account.capabilities.signs_elsewhere]
@@ -48,12 +40,6 @@ def _text(of_merchant: Mapping[str, Gateway], *, is_incomplete: bool, is_lost: b
         return f"{_settings(told)} is true: {_OPERATOR}", False
     if is_lost:
         text = f"the database lost commits, and signed texts with them, which counts as signed elsewhere: {_OPERATOR}"
-        return text, True
-    if is_incomplete:
-        text = (
-            f"an earlier version made a call of which the signed text isn't known, which counts as signed elsewhere:"
-            f" {_OPERATOR}"
-        )
         return text, True
     return "nothing but Payrelay signs: a notification can prove an authorization whose reply was lost", False
 

@@ -1,14 +1,13 @@
-"""Manages principals for operators: which act together, which names they have, and which pairs nobody decided about."""
+"""Manages principals for operators: which act together, and which names they have."""
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from payrelay.clock import Clock
 from payrelay.errors import Code, Refusal
-from payrelay.store.access.principals import GrandfatheredPair, GrandfatherReason, Principals
+from payrelay.store.access.principals import Principals
 
 NAME_LENGTH_MAX: Final = 100
 """As of a key's name; people read both in a list."""
@@ -21,26 +20,22 @@ class PrincipalSummary(msgspec.Struct, frozen=True, kw_only=True):
         name: its newest name.
         stored_as: the name under which its rows are stored, and which answers and events show.
         group: the name of its group; None where it is in none.
-        may_still_act_for: the principals on whose things it may act until an operator decides.
     """
 
     name: str
     stored_as: str
     group: str | None
-    may_still_act_for: list[str]
 
 
 async def list_principals(principals: Principals) -> list[PrincipalSummary]:
     """Returns all principals that have a key or made anything, by their stored names. Raises StoreError."""
     newest = {each.principal: each.id for each in await principals.names()}
     groups = await groups_of(principals)
-    pairs = await principals.grandfathered()
     return [
         PrincipalSummary(
             name=newest.get(stored, stored),
             stored_as=stored,
             group=groups.get(stored),
-            may_still_act_for=[pair.owner for pair in pairs if pair.principal == stored],
         )
         for stored in await principals.known()
     ]
@@ -49,7 +44,7 @@ async def list_principals(principals: Principals) -> list[PrincipalSummary]:
 async def group_principals(
     principals: Principals, clock: Clock, name: str, members: Sequence[str], *, may_move: bool = False
 ) -> list[str]:
-    """Puts principals into one group, and ends the grandfathered pairs among them; returns all members of the group.
+    """Puts principals into one group; returns all members of the group.
 
     May be repeated. Raises StoreError, and Refusal: not_found for a principal that nothing is stored under,
     invalid_request for a name that can't be shown in a list, conflict for a principal of another group. With
@@ -78,14 +73,6 @@ async def ungroup_principals(principals: Principals, members: Sequence[str]) -> 
     return await principals.take_out_of_group(await _stored(principals, members))
 
 
-async def separate_principals(principals: Principals, members: Sequence[str]) -> int:
-    """Ends the grandfathered pairs among principals; returns their number. Raises as ``group_principals`` does.
-
-    From then on each acts on its own things alone, unless a group has both.
-    """
-    return await principals.separate(await _stored(principals, members))
-
-
 async def rename_principal(principals: Principals, clock: Clock, name: str, new_name: str) -> str:
     """Gives a principal another name, and returns the name under which its rows are stored.
 
@@ -100,56 +87,6 @@ async def rename_principal(principals: Principals, clock: Clock, name: str, new_
     if not await principals.add_name(stored, new_name, now_ms=clock.now_ms()):
         raise Refusal(Code.CONFLICT, f"{new_name!r} is a principal already; put both into a group")
     return stored
-
-
-async def undecided(principals: Principals) -> list[str]:
-    """Returns a text for each grandfathered pair, with the commands that decide about it. Raises StoreError."""
-    groups = await groups_of(principals)
-    return [pair_in_words(pair, groups) for pair in await principals.grandfathered()]
-
-
-def pair_in_words(pair: GrandfatheredPair, groups: Mapping[str, str]) -> str:
-    """Tells what a grandfathered pair means, with the two commands that decide about it; ``groups`` by principal."""
-    if pair.reason is GrandfatherReason.ACTED:
-        times = "once" if pair.actions == 1 else f"{pair.actions} times"
-        why = f"{pair.principal} acted on payments, plans or orders of {pair.owner} before the upgrade ({times})"
-    else:
-        why = f"{pair.principal} has a key that could read or change what {pair.owner} made, and has made nothing yet"
-    return (
-        f"{why}, and still may. To let them act as one: {command_that_groups(pair, groups)}{_beside(pair, groups)}."
-        f" To keep them apart: {command_that_separates(pair)}"
-    )
-
-
-def command_that_groups(pair: GrandfatheredPair, groups: Mapping[str, str]) -> str:
-    """Gives the command that makes the two principals of a pair one owner, in the group that one of them is in."""
-    name = _group_for(pair, groups)
-    move = ["--move"] if any(groups.get(each, name) != name for each in (pair.owner, pair.principal)) else []
-    return shlex.join(["payrelay", "principals", "group", *move, name, pair.owner, pair.principal])
-
-
-def _group_for(pair: GrandfatheredPair, groups: Mapping[str, str]) -> str:
-    new = f"{pair.owner}-{pair.principal}"[:NAME_LENGTH_MAX]
-    return groups.get(pair.owner) or groups.get(pair.principal) or new
-
-
-def _beside(pair: GrandfatheredPair, groups: Mapping[str, str]) -> str:
-    """Names those who would act as one with them too, and those who would no more."""
-    name, both = _group_for(pair, groups), {pair.owner, pair.principal}
-    others = sorted(each for each, group in groups.items() if group == name and each not in both)
-    left = sorted(
-        each
-        for each, group in groups.items()
-        if each not in both and group != name and group in {groups.get(pair.owner), groups.get(pair.principal)}
-    )
-    told = [f"together with {', '.join(others)}"] if others else []
-    told += [f"and no more with {', '.join(left)}"] if left else []
-    return f" ({' '.join(told)})" if told else ""
-
-
-def command_that_separates(pair: GrandfatheredPair) -> str:
-    """Gives the command that keeps the two principals of a pair apart."""
-    return shlex.join(["payrelay", "principals", "separate", pair.owner, pair.principal])
 
 
 async def _stored(principals: Principals, names: Sequence[str]) -> list[str]:

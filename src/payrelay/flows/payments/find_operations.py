@@ -9,7 +9,6 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer, found
 from payrelay.core.payments.operation import Operation, OperationFilter
 from payrelay.errors import Code, Refusal
-from payrelay.flows.operations.kept_keys import other_key
 from payrelay.flows.pagination import answer_page
 from payrelay.flows.payments.operation_views import (
     ChargebackView,
@@ -62,9 +61,10 @@ async def show_operation_by_key(relay: Relay, request: Request, idempotency_key:
     Raises Refusal (not_found) where the caller may see none.
     """
     principal = None if _sees_all(request) else request.principal
+    of_person = None if request.credential.bound else relay.person_names.key_as_stored(idempotency_key)
     found = [
         await relay.journal.newest_by_key(request.account, principal, each)
-        for each in (idempotency_key, other_key(relay, request, idempotency_key))
+        for each in (idempotency_key, of_person)
         if each is not None
     ]
     operation = max((each for each in found if each is not None), key=lambda each: each.id, default=None)

@@ -19,8 +19,8 @@ from payrelay.core.calls import Capture, Effect, Void
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
-from payrelay.core.payments.operation import Kind, Operation, OperationFilter, captured_guard, claim_of_key
-from payrelay.core.secret import exact_hash, secret_hash
+from payrelay.core.payments.operation import Kind, Operation, OperationFilter, claim_of_key
+from payrelay.core.secret import secret_hash
 from payrelay.errors import CallCleared, wrong_field
 from payrelay.flows.access.ownership import is_foreign
 from payrelay.flows.operations.answer_repeat import answer_repeat, find_earlier
@@ -66,27 +66,13 @@ async def named_authorization(relay: Relay, request: Request, call: CallT) -> Na
             return found
         checkout, token = found
         call = msgspec.structs.replace(call, authorization_token=token)
-    token_hash = await _stored_hash(relay, merchant, call.authorization_token)
+    token_hash = secret_hash(call.authorization_token)
     made_by = checkout or await relay.journal.authorization_of(token_hash, merchant)
     return NamedAuthorization(call, _subject_of(token_hash), made_by)
 
 
 def _subject_of(token_hash: str) -> str:
     return f"authorization/{token_hash}"
-
-
-async def _stored_hash(relay: Relay, merchant: str, token: str) -> str:
-    """Returns the hash by which an authorization is stored: an earlier version told capital letters from small ones."""
-    token_hash, exact = secret_hash(token), exact_hash(token)
-    if exact == token_hash:
-        return token_hash
-    subject = _subject_of(exact)
-    is_stored = (
-        await relay.owners.of_authorization(merchant, exact)
-        or await relay.journal.find_guard(merchant, subject)
-        or await relay.journal.find_guard(merchant, captured_guard(subject))
-    )
-    return exact if is_stored else token_hash
 
 
 async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> tuple[Checkout, str] | Answer:

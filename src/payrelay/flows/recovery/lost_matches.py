@@ -70,7 +70,7 @@ async def _may_be_another_principals(relay: Relay, tried: LostTry, call: Charge)
     Where the restored rows say that the order is the caller's, nobody else could charge it.
     """
     merchant, principal = tried.operation.merchant, tried.operation.principal
-    acts_for = (await relay.principals.acts_for(principal)).all | {principal}
+    acts_for = await relay.principals.acts_for(principal) | {principal}
     known = await relay.owners.of_order(merchant, call.order_id, before_ms=tried.lost.since_ms)
     if not acts_for.isdisjoint(known.all):
         return False

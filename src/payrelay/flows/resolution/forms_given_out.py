@@ -14,7 +14,7 @@ async def doubted_by_forms_given_out(
     ``own`` are the checkouts of what is looked for, whose forms don't count. Raises StoreError.
     """
     payment = match.payment
-    if match.seen is not MatchResult.ONE_FITS or payment is None:
+    if match.seen is not MatchResult.ONE_FITS or payment is None or payment.amount_minor is None:
         return match
     text = SignedText(order_id=payment.order_id, amount_minor=payment.amount_minor, currency=payment.currency)
     return doubted_by_forms(match, await relay.signed_texts.holders(merchant, (text,)), own=own)

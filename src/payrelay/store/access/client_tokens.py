@@ -4,8 +4,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from payrelay.core.access.allowance import Allowance, before_allowances
-from payrelay.core.access.client_token import PAYING, ClientToken, Parentage
+from payrelay.core.access.allowance import Allowance
+from payrelay.core.access.client_token import ClientToken, Parentage
 from payrelay.core.access.credential import Scope
 from payrelay.errors import StoreError
 from payrelay.store.access.credentials import credential_of
@@ -37,10 +37,9 @@ class ClientTokens:
         names = msgspec.json.encode(sorted(token.scopes)).decode()
         allowance = None if token.allowance is None else msgspec.json.encode(token.allowance).decode()
         digest = self._rows.of(CLIENT_TOKENS, (token.id, token.principal, token.credential_id, None))
-        # The two columns without a value are those of earlier versions.
         parameters = (
             *(token.id, token.principal, token.credential_id, token.account, token.customer_id, token.order_id),
-            *(None, None, names, token.issued_at_ms, token.expires_at_ms, None, allowance, digest),
+            *(names, token.issued_at_ms, token.expires_at_ms, None, allowance, digest),
         )
         if not await self._write(Statement(statements.ADD_CLIENT_TOKEN, parameters, is_whole=True)):
             raise StoreError(f"there is a client token {token.id} already")
@@ -105,12 +104,8 @@ class ClientTokens:
 def _issued(row: Row) -> StoredClientToken:
     members = dict(zip(statements.ISSUED_COLUMNS.split(", "), row, strict=True))
     revoked_at_ms = members.pop("revoked_at_ms")
-    amount_max_minor, currency = members.pop("amount_max_minor"), members.pop("currency")
     scopes = msgspec.json.decode(str(members.pop("scopes")), type=frozenset[Scope])
-    stored, allowance = members.pop("allowance"), None
-    if stored is not None:
-        allowance = msgspec.json.decode(str(stored), type=Allowance)
-    elif scopes & PAYING:
-        allowance = before_allowances(*msgspec.convert((amount_max_minor, currency), tuple[int | None, str | None]))
+    stored = members.pop("allowance")
+    allowance = None if stored is None else msgspec.json.decode(str(stored), type=Allowance)
     token = msgspec.convert({**members, "scopes": scopes, "allowance": allowance}, ClientToken)
     return msgspec.convert({"token": token, "revoked_at_ms": revoked_at_ms}, StoredClientToken)

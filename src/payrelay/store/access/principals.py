@@ -1,25 +1,17 @@
-"""Principals in the store: their other names, their groups, and their grandfathered pairs.
+"""Principals in the store: their other names, and their groups.
 
 Each row lets somebody act on what isn't theirs. It counts only with its keyed digest, as all rows of
 ``store.digests.rows`` do.
 """
 
 from collections.abc import Sequence
-from enum import StrEnum
-from itertools import permutations
 from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.access.ownership import NOBODY, ActsFor
+from payrelay.core.access.ownership import NOBODY
 from payrelay.errors import Outdated, RowForged
-from payrelay.store.digests.rows import (
-    GRANDFATHERED,
-    PRINCIPAL_GROUPS,
-    PRINCIPAL_NAMES,
-    DigestedTable,
-    RowDigests,
-)
+from payrelay.store.digests.rows import PRINCIPAL_GROUPS, PRINCIPAL_NAMES, DigestedTable, RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import StructT, struct_of
@@ -28,15 +20,6 @@ from payrelay.store.statements.access import principals as statements
 
 PRINCIPALS_MAX: Final = 10_000
 """The most that a list gives; a merchant has a handful."""
-
-
-class GrandfatherReason(StrEnum):
-    """Why a pair is grandfathered."""
-
-    ACTED = "acted"
-    """The principal acted on payments, authorizations, plans or orders of the owner."""
-    UNSEEN = "unseen"
-    """The principal had a key that could, and had made nothing: nobody can tell what it read."""
 
 
 class PrincipalName(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,23 +38,8 @@ class GroupMember(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int
 
 
-class GrandfatheredPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A principal that may still act on the things of an owner, because it could before owners were asked for.
-
-    ``id`` is both names. ``actions`` and ``last_at_ms`` are how often it did, and when for the last time.
-    """
-
-    id: str
-    principal: str
-    owner: str
-    reason: GrandfatherReason
-    actions: int
-    last_at_ms: int | None
-
-
 _Names: TypeAlias = list[PrincipalName]
 _Members: TypeAlias = list[GroupMember]
-_Pairs: TypeAlias = list[GrandfatheredPair]
 
 
 class Principals:
@@ -81,12 +49,14 @@ class Principals:
         self._database = database
         self._digests = digests
 
-    async def acts_for(self, principal: str) -> ActsFor:
-        """Finds the other principals whose things a principal may act on. Raises StoreUnavailable."""
-        members, pairs = await self._database.read(_acts_for(principal))
+    async def acts_for(self, principal: str) -> frozenset[str]:
+        """Finds the other principals whose things a principal may act on: those of its group.
+
+        Raises StoreUnavailable.
+        """
+        members = await self._database.read(all_rows(Statement(statements.GROUP_AROUND, (principal,))))
         group = frozenset(each.id for each in await self._trusted(PRINCIPAL_GROUPS, members, GroupMember))
-        owners = frozenset(each.owner for each in await self._trusted(GRANDFATHERED, pairs, GrandfatheredPair))
-        return ActsFor(group=group - {principal} if principal in group else NOBODY, grandfathered=owners)
+        return group - {principal} if principal in group else NOBODY
 
     async def stored_name(self, name: str) -> str:
         """Finds the name under which a principal's rows are stored: its first one. Any other name is its own.
@@ -113,10 +83,6 @@ class Principals:
         """Reads the members of all groups."""
         return await self._all(statements.LIST_GROUPS, PRINCIPAL_GROUPS, GroupMember)
 
-    async def grandfathered(self) -> _Pairs:
-        """Reads the pairs about which no operator has decided."""
-        return await self._all(statements.LIST_GRANDFATHERED, GRANDFATHERED, GrandfatheredPair)
-
     async def add_name(self, principal: str, name: str, *, now_ms: int) -> bool:
         """Gives a principal another name; False where anything is stored under it, or it is another name already."""
         columns = (name, principal, now_ms)
@@ -125,7 +91,7 @@ class Principals:
     async def put_into_group(
         self, name: str, principals: Sequence[str], *, now_ms: int, may_move: bool = False
     ) -> None:
-        """Makes principals members of a group, each of this one alone; ends the grandfathered pairs among them.
+        """Makes principals members of a group, each of this one alone.
 
         All at once or not at all; may be repeated. Raises Outdated for a principal of another group, unless it may be
         moved.
@@ -139,22 +105,12 @@ class Principals:
         """Takes principals out of their groups; gives those that were in one."""
         return await self._database.write(_take_out_of_group(principals))
 
-    async def separate(self, principals: Sequence[str]) -> int:
-        """Ends the grandfathered pairs among these principals; gives their number. May be repeated."""
-        return await self._database.write(_end_pairs(principals))
-
     async def _all(self, listing: Query, table: DigestedTable, kind: type[StructT]) -> list[StructT]:
         rows = await self._database.read(all_rows(Statement(listing, (PRINCIPALS_MAX,))))
         return await self._trusted(table, rows, kind)
 
     async def _trusted(self, table: DigestedTable, rows: list[Row], kind: type[StructT]) -> list[StructT]:
         return [struct_of(row, kind) for row in await self._digests.trusted(table, rows)]
-
-
-def _acts_for(principal: str) -> Unit[tuple[list[Row], list[Row]]]:
-    members = yield Statement(statements.GROUP_AROUND, (principal,))
-    pairs = yield Statement(statements.GRANDFATHERED_FOR, (principal,))
-    return members, pairs
 
 
 def _add_name(row: tuple[str, str, int, str]) -> Unit[bool]:
@@ -167,7 +123,6 @@ def _put_into_group(members: Sequence[tuple[str, str, int, str, int]]) -> Unit[N
     for each in members:
         if not (yield Statement(statements.PUT_INTO_GROUP, each)):
             raise Outdated(f"{each[0]!r} is in another group")
-    yield from _end_pairs([principal for principal, *_ in members])
 
 
 def _take_out_of_group(principals: Sequence[str]) -> Unit[list[str]]:
@@ -176,10 +131,3 @@ def _take_out_of_group(principals: Sequence[str]) -> Unit[list[str]]:
         if (yield Statement(statements.TAKE_OUT_OF_GROUP, (each,))):
             taken.append(each)  # noqa: PERF401, a comprehension can't yield
     return taken
-
-
-def _end_pairs(principals: Sequence[str]) -> Unit[int]:
-    ended = 0
-    for principal, owner in permutations(sorted(set(principals)), 2):
-        ended += len((yield Statement(statements.END_GRANDFATHERED, (principal, owner))))
-    return ended

@@ -40,7 +40,7 @@ class InTransaction:
         """Carries out a unit of work; see ``Database.read_page``."""
         return await self.read(unit)
 
-    async def clear_files(self, table: str | None) -> bool:  # noqa: ARG002  of the interface
+    async def clear_files(self, table: str) -> bool:  # noqa: ARG002  of the interface
         """Clears nothing; see ``Database.clear_files``."""
         return False
 

@@ -10,7 +10,6 @@ Rules:
 1. A key is stored by the unit of work that stores the value, and destroyed by the one that forgets the value.
 2. A key that is destroyed on request leaves a note about its place, which is removed once the files of that place were
    cleared (``store.data_keys.residues``).
-3. A value of an earlier version is sealed with the store's key, until the upgrade has sealed it anew. It is opened too.
 """
 
 import secrets
@@ -64,8 +63,6 @@ class DataKeys:
         """
         if not isinstance(sealed, bytes):
             return None
-        if sealed[: len(FORMAT)] == FORMAT:
-            return self._seal.open(sealed, context)
         own = self.known(owner, sealed_key)
         if own is None:
             raise StoreUnusable("a sealed value can't be opened: its data key is not in the database")

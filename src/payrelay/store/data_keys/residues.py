@@ -4,14 +4,9 @@ A place whose files may still hold such a key is noted by the unit of work that 
 the files are cleared leaves the note, and the worker of any process clears the place.
 """
 
-from typing import Final
-
 from payrelay.errors import StoreUnavailable
 from payrelay.store.engine.database import Database, Statement, Value, all_rows, count_rows, first_row
 from payrelay.store.statements import data_keys as statements
-
-_WHOLE_FILE: Final = "whole file"
-"""The place of what an earlier version left in an embedded database, where the upgrade could not clear it."""
 
 
 class KeyResidues:
@@ -29,24 +24,6 @@ class KeyResidues:
         for place, times in await self._database.read(all_rows(Statement(statements.RESIDUES, ()))):
             is_clear = await self._is_cleared(str(place), times) and is_clear
         return is_clear
-
-    async def clear_whole_file(self) -> None:
-        """Clears an embedded database of all that an earlier version left in it; notes where that can't be done.
-
-        It can't where the disk has no room for a second copy, or a command uses the file. Until it was done, nobody
-        may use the database: it waits for a file of any size. Does nothing with PostgreSQL. Raises StoreUnavailable
-        where not even the note can be written.
-        """
-        try:
-            await self._database.clear_files(None)
-        except StoreUnavailable:
-            await self._database.write(all_rows(Statement(statements.ADD_RESIDUE, (_WHOLE_FILE,))))
-            return
-        await self._database.write(all_rows(Statement(statements.FORGET_PLACE, (_WHOLE_FILE,))))
-
-    async def is_whole_file_left(self) -> bool:
-        """Tells whether what an earlier version left in an embedded database is still to be cleared."""
-        return bool(await self._database.read(count_rows(Statement(statements.IS_NOTED, (_WHOLE_FILE,)))))
 
     async def _is_cleared(self, place: str, times: Value) -> bool:
         try:

@@ -26,7 +26,6 @@ from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.digests.lookups import Lookups
 from payrelay.store.engine.database import Database, Row, Statement, T, Unit, Value, all_rows
-from payrelay.store.engine.queries import Query
 from payrelay.store.statements import alerts
 from payrelay.store.statements.digests import rows as statements
 from payrelay.store.statements.digests.columns import READ, SHOWN_OF_TOKENS
@@ -53,19 +52,17 @@ class DigestedTable(NamedTuple):
         uncovered: those columns of the table that the digest leaves out, each with the reason.
         ended_by: the column that is set once a row grants nothing any more; None where rows don't end.
         keys: how many columns the key has; most tables have an id.
-        earlier: names the columns that an earlier version read of it, and covered; None for those of this version.
     """
 
     name: str
     uncovered: Mapping[str, str] = _NOTHING
     ended_by: str | None = None
     keys: int = 1
-    earlier: str | None = None
 
     @property
     def read(self) -> tuple[str, ...]:
         """The columns that the store reads, in their order; the first ones are the key."""
-        return _READ[self.earlier or self.name]
+        return _READ[self.name]
 
 
 _SEALED: Final = "it is sealed, and bound to its row"
@@ -88,7 +85,6 @@ CUSTOMERS: Final = DigestedTable(
     "customers",
     {
         "token_hash": "a repeated approval is found by it, within one principal; charges take the sealed token",
-        **dict.fromkeys(("method", "card_no_masked", "card_expiry"), "it is sealed with the names, and only shown"),
         "sealed_token": _SEALED,
         "sealed_holder": _SEALED,
         "sealed_names": _SEALED,
@@ -120,15 +116,8 @@ CHECKOUTS: Final = DigestedTable(
         "look_at_ms": _TIMING,
         "sealed": _SEALED,
         "sealed_reference": _SEALED,
-        **dict.fromkeys(("idempotency_key", "customer_reference"), "it is empty; a hash of it is beside it"),
     },
 )
-CHECKOUTS_IN_CLEAR: Final = DigestedTable(
-    "checkouts",
-    {name: why for name, why in CHECKOUTS.uncovered.items() if name != "customer_reference"},
-    earlier="checkouts in clear",
-)
-"""Checkouts as an earlier version had them, with the customer's reference in clear; an upgrade alone reads them."""
 NOTIFICATIONS: Final = DigestedTable(
     "notifications",
     {
@@ -141,7 +130,6 @@ NOTIFICATIONS: Final = DigestedTable(
 
 PRINCIPAL_NAMES: Final = DigestedTable("principal_names")
 PRINCIPAL_GROUPS: Final = DigestedTable("principal_groups")
-GRANDFATHERED: Final = DigestedTable("grandfathered")
 
 ACCEPTED_TOKENS: Final = DigestedTable("accepted_tokens", {"sealed_token": _SEALED}, keys=3)
 PAYMENTS_SEEN: Final = DigestedTable("payments_seen", keys=2)
@@ -177,26 +165,16 @@ CONSOLE_SESSIONS: Final = DigestedTable(
 )
 CONSOLE_CONFIRMATIONS: Final = DigestedTable("console_confirmations")
 
-TRUSTED_LATER: Final = (ACCEPTED_TOKENS, PAYMENTS_SEEN, SUBSCRIPTIONS, INSTALLMENTS)
-"""Those of the next tables that a later upgrade step covers where the first such step ran without them."""
-TRUSTED_AT_UPGRADE: Final = (
-    *(CREDENTIALS, CLIENT_TOKENS, CUSTOMERS, ENDPOINTS, CHECKOUTS, NOTIFICATIONS),
-    *(PRINCIPAL_NAMES, PRINCIPAL_GROUPS, GRANDFATHERED),
-    *TRUSTED_LATER,
-)
-"""The tables of which an upgrade trusts the rows as they stand: nothing else tells what they were."""
-TRUSTED_LAST: Final = (OUTBOX, EVENTS, CHARGEBACKS)
-"""Those whose rows had no digests yet when the steps of the others were made."""
-OF_CONSOLE: Final = (OPERATORS, OPERATOR_INVITATIONS, OPERATOR_PASSKEYS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS)
 DIGESTED: Final = (
-    *(*TRUSTED_AT_UPGRADE, *TRUSTED_LAST, IMPORTED_PAYMENTS, RETURNS_SEEN, FAILED_REFUNDS, SIGNED_TEXTS, OPERATIONS),
-    *OF_CONSOLE,
+    *(CREDENTIALS, CLIENT_TOKENS, CUSTOMERS, ENDPOINTS, CHECKOUTS, NOTIFICATIONS, PRINCIPAL_NAMES, PRINCIPAL_GROUPS),
+    *(ACCEPTED_TOKENS, PAYMENTS_SEEN, SUBSCRIPTIONS, INSTALLMENTS, OUTBOX, EVENTS, CHARGEBACKS),
+    *(IMPORTED_PAYMENTS, RETURNS_SEEN, FAILED_REFUNDS, SIGNED_TEXTS, OPERATIONS),
+    *(OPERATORS, OPERATOR_INVITATIONS, OPERATOR_PASSKEYS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS),
 )
 """Every table whose rows have digests."""
 
 _COVERED: Final = {
-    table.earlier or table.name: tuple(None if name in table.uncovered else name for name in table.read)
-    for table in (*DIGESTED, CHECKOUTS_IN_CLEAR)
+    table.name: tuple(None if name in table.uncovered else name for name in table.read) for table in DIGESTED
 }
 """The names of the columns that are read, and None for one that isn't covered."""
 
@@ -205,9 +183,7 @@ _TABLES: Final = {table.name: table for table in DIGESTED}
 UNDIGESTED: Final[Mapping[str, str]] = {
     "history": "the audit chain covers it",
     "anchors": "each covers the one before; the newest is compared with what was noted outside",
-    "history_checkpoints": "each is signed by the key of the chain, and the audit compares it",
     "anchor_checkpoints": "each is signed by the key of the chain, and the audit compares it",
-    "renamed_keys": "each is signed by the key of the chain, and the audit compares it",
     "clearing": "it says how far the clearing has come; what is cleared is judged by its own row",
     "clearing_skipped": "it says what the clearing tries again; what is cleared is judged by its own row",
     "meta": "every value is sealed under its name",
@@ -394,30 +370,11 @@ class RowDigests:
         Raises StoreUnavailable.
         """
         after: Row = ()
-        while rows := await self._database.read(all_rows(_page(statements.page_of, table, after))):
+        while rows := await self._database.read(all_rows(_page(table, after))):
             for row in rows:
                 yield CheckedRow(_name(table, row), self.key.fits(table, row))
             after = rows[-1][: table.keys]
             await asyncio.sleep(0)  # the embedded database reads without waiting: a server's requests have their turn
-
-    def add_missing(self, table: DigestedTable) -> Unit[int]:
-        """Gives a digest to every row that has none and needs one, as the row stands; gives how many rows there are.
-
-        Only for the upgrade of a database whose rows never had digests.
-        """
-        after: Row = ()
-        found = 0
-        while rows := (yield locked_page(table, after)):
-            added = [
-                NewDigest(tuple(values), self.of(table, values))
-                for *values, digest in rows
-                if digest == "" and not _has_ended(table, values)
-            ]
-            if added:
-                yield put_digests(table, added)
-            found += len(rows)
-            after = rows[-1][: table.keys]
-        return found
 
 
 def without(table: DigestedTable, values: Sequence[Value], *columns: str) -> list[Value]:
@@ -425,35 +382,13 @@ def without(table: DigestedTable, values: Sequence[Value], *columns: str) -> lis
     return [None if name in columns else value for name, value in zip(table.read, values, strict=False)]
 
 
-class NewDigest(NamedTuple):
-    """A row that an upgrade gives a digest: its columns, the digest, and the one that it has."""
-
-    values: Row
-    digest: str
-    was: str = ""
-
-
-def locked_page(table: DigestedTable, after: Row) -> Statement:
-    """Gives the statement that reads and locks the rows behind a key, with their digests; an empty key is the start."""
-    return _page(statements.locked_page_of, table, after)
-
-
-def put_digests(table: DigestedTable, added: Sequence[NewDigest]) -> Statement:
-    """Gives the statement that stores the digests of rows that were read locked. For an upgrade alone."""
-    keys = table.read[: table.keys]
-    given = [
-        {**dict(zip(keys, each.values, strict=False)), "new_digest": each.digest, "was": each.was} for each in added
-    ]
-    return Statement(statements.put_digests(table.name, keys), (msgspec.json.encode(given).decode(),))
-
-
 def _tell_nobody(_: str) -> None:
     """Takes the name of a wrong row where nobody is told of it."""
 
 
-def _page(make: Callable[..., Query], table: DigestedTable, after: Row) -> Statement:
+def _page(table: DigestedTable, after: Row) -> Statement:
     """Reads the rows behind a key; the first ones for an empty key."""
-    query = make(table.name, (*table.read, "row_digest"), table.keys, is_first=not after)
+    query = statements.page_of(table.name, (*table.read, "row_digest"), table.keys, is_first=not after)
     return Statement(query, (PAGE, *after))
 
 
@@ -469,7 +404,7 @@ def _packed(table: DigestedTable, values: Sequence[Value]) -> list[Value]:
     """Gives the table, and the name and value of each covered column that isn't null."""
     # Once for each row that is read or written: a list of pairs that is flattened takes twice the time.
     packed: list[Value] = [table.name]
-    for name, value in zip(_COVERED[table.earlier or table.name], values, strict=False):
+    for name, value in zip(_COVERED[table.name], values, strict=False):
         if value is not None and name is not None:
             packed += name, value
     return packed

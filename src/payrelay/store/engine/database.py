@@ -165,13 +165,12 @@ class Database(Protocol):
         """
         ...
 
-    async def clear_files(self, table: str | None) -> bool:
+    async def clear_files(self, table: str) -> bool:
         """Clears the files of rows that were deleted from ``data_keys``; False where another process is in the way.
 
         ``table`` is that table, or one of its partitions. With SQLite all tables are cleared, and the log. With
-        PostgreSQL the files of this table are, and not the log; it refuses any other table. None stands for all tables,
-        and for what an earlier version deleted from them: SQLite writes its whole file anew then, and PostgreSQL does
-        nothing and gives False. May be repeated. Raises StoreUnavailable.
+        PostgreSQL the files of this table are, and not the log; it refuses any other table. May be repeated. Raises
+        StoreUnavailable.
         """
         ...
 

@@ -60,7 +60,7 @@ def query(text: str, *, sqlite: tuple[str, ...] = (), batch: str | None = None) 
     Type casts and row locks are left out for SQLite, which also has another name for the function that makes arrays. A
     column that is among several values is compared with each of them there.
     """
-    return Query(text, tuple(_step(_in_sqlite(step)) for step in sqlite or (text,)), batch)
+    return Query(text, tuple(_step(in_sqlite(step)) for step in sqlite or (text,)), batch)
 
 
 def batched_query(text: str, *types: str) -> Query:
@@ -115,7 +115,8 @@ def distinct(table: str, column: str, where: str = "true") -> str:
     ) AS different_{table}"""
 
 
-def _in_sqlite(text: str) -> str:
+def in_sqlite(text: str) -> str:
+    """Writes for SQLite what is written for PostgreSQL, but for parameters."""
     text = _NOT_IN_SQLITE.sub("", text).replace("json_build_array(", "json_array(")
     return _AMONG_MANY.sub(_compared, text)
 

@@ -1,4 +1,4 @@
-"""Writes the file of an embedded database anew, so that it has no free pages and can give later ones back."""
+"""Writes the file of an embedded database anew, so that it has no free pages, nor free room in its pages."""
 
 import shutil
 import sqlite3
@@ -29,7 +29,6 @@ def shrink_file(path: Path) -> tuple[int, int]:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             _require_room(connection, path)
             connection.execute("PRAGMA secure_delete = ON")
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             sqlite_file.write_anew(connection)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error as error:

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 import msgspec
 
@@ -98,13 +98,6 @@ class _Outcome(msgspec.Struct, Generic[T], frozen=True):
     error: BaseException | None
 
 
-class _Clearing(NamedTuple):
-    """A caller that wants the files cleared: of what is in the log, or of everything that was ever deleted."""
-
-    waiter: "asyncio.Future[bool]"
-    is_whole: bool
-
-
 class _HalfDone(Exception):
     """A unit without a savepoint failed in the middle, so only the whole batch can be undone."""
 
@@ -145,7 +138,7 @@ class Sqlite:
         self._waiting: deque[_Job[Any]] = deque()  # each job knows its own type
         self._patient: list[_Job[Any]] = []
         self._patience: asyncio.TimerHandle | None = None
-        self._clearing: list[_Clearing] = []
+        self._clearing: list[asyncio.Future[bool]] = []
         self._is_idle = asyncio.Event()
         self._is_idle.set()
         self._is_closed = False
@@ -190,7 +183,7 @@ class Sqlite:
             except sqlite3.Error as error:
                 raise _translated(error) from error
 
-    async def clear_files(self, table: str | None) -> bool:
+    async def clear_files(self, table: str) -> bool:  # noqa: ARG002 - one log has all tables
         """Copies the log into the file and empties it; see ``Database.clear_files``.
 
         The file itself has no deleted rows, because SQLite overwrites them (``secure_delete``).
@@ -198,7 +191,7 @@ class Sqlite:
         if self._is_closed:
             raise StoreUnavailable("the database is closed")
         waiter: asyncio.Future[bool] = self._loop.create_future()
-        self._clearing.append(_Clearing(waiter, is_whole=table is None))
+        self._clearing.append(waiter)
         self._wake()
         return await waiter
 
@@ -273,14 +266,11 @@ class Sqlite:
         else:
             self._carry_out_all(batch)
 
-    def _clear(self, clearings: list[_Clearing]) -> None:
+    def _clear(self, waiters: list[asyncio.Future[bool]]) -> None:
         """Copies the log into the file and empties it, between two batches. Runs in the executor."""
         error: Exception | None = None
         is_empty = False
         try:
-            if any(clearing.is_whole for clearing in clearings):
-                self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_s * 1000)}")
-                sqlite_file.write_anew(self._writer)
             self._writer.execute(f"PRAGMA busy_timeout = {int(CLEARING_BUSY_S * 1000)}")
             [[is_busy, *_]] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             is_empty = not is_busy
@@ -290,7 +280,7 @@ class Sqlite:
             error = mistake
         finally:
             self._writer.execute("PRAGMA busy_timeout = 0")
-        self._loop.call_soon_threadsafe(self._deliver, [_Outcome(each.waiter, is_empty, error) for each in clearings])
+        self._loop.call_soon_threadsafe(self._deliver, [_Outcome(waiter, is_empty, error) for waiter in waiters])
 
     def _wait_to_begin(self, batch: list[_Job[Any]]) -> None:
         """Waits until another process releases the write lock. Runs in the executor."""

@@ -214,7 +214,10 @@ def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock, changes: 
         for migration in todo if is_new else todo[:1]:
             if not is_new:
                 changes.tell(migration.shown)
-            _apply(connection, migration, clock.now_ms())
+            try:
+                _apply(connection, migration, clock.now_ms())
+            except sqlite3.Error as error:
+                raise _explained(error, path, f"{migration.shown} failed, and nothing of it was done") from error
         connection.execute("COMMIT")
         is_done = is_new or len(todo) <= 1
 
@@ -250,10 +253,12 @@ def _close(connection: sqlite3.Connection | None) -> None:
         connection.close()
 
 
-def _explained(error: sqlite3.Error, path: Path) -> StoreUnusable | StoreUnavailable:
+def _explained(
+    error: sqlite3.Error, path: Path, what: str = "the database can't be opened"
+) -> StoreUnusable | StoreUnavailable:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return StoreUnavailable(f"{path}: another process keeps the database locked")
     if code == sqlite3.SQLITE_NOTADB:
         return StoreUnusable(f"{path}: this file is not a SQLite database")
-    return StoreUnusable(f"{path}: the database can't be opened: {error}")
+    return StoreUnusable(f"{path}: {what}: {error}")

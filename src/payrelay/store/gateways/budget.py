@@ -110,7 +110,7 @@ class StoredBudget:
             grants += (PermitGrant(slot, holder, consumer) for (slot,) in taken if isinstance(slot, int))
         if len(grants) == len(wanted):
             return PermitsGranted(tuple(grants))
-        # A process of an older version, or an end that is being stored, may have a row at this moment.
+        # An end that is being stored may have a row at this moment.
         lost = (Counter(given) - Counter(each.consumer for each in grants)).keys()
         in_use = sum(each.in_use for each in state.usages) + len(given)
         next_in_ms = min(state.next_in_ms, permit_ms + self._window_ms if given else sys.maxsize)

@@ -19,7 +19,6 @@ from payrelay.core.orders.facts import (
     SeenFact,
     ToldChargeback,
 )
-from payrelay.core.payments.payment import status_of
 from payrelay.store.digests.rows import (
     ACCEPTED_TOKENS,
     CHARGEBACKS,
@@ -130,8 +129,5 @@ def _members(table: DigestedTable, row: Row) -> dict[str, Value]:
 
 
 def _fact(kind: type[StructT], members: Mapping[str, Value]) -> StructT:
-    """Makes a fact of those columns that it has; an earlier version may have stored another word as a status."""
-    named = {name: members[name] for name in kind.__struct_fields__}
-    if "status" in named:
-        named["status"] = status_of(str(named["status"]))
-    return msgspec.convert(named, kind)
+    """Makes a fact of those columns that it has."""
+    return msgspec.convert({name: members[name] for name in kind.__struct_fields__}, kind)

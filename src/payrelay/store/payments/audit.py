@@ -1,4 +1,4 @@
-"""The audit's view of the journal: rows as they lie in the database, the anchors over them, and what is from before.
+"""The audit's view of the journal: rows as they lie in the database, and the anchors over them.
 
 Nothing here trusts a row, because an attacker may have put anything into it.
 """
@@ -18,9 +18,8 @@ from payrelay.core.payments.audit_chain import (
     ChainKey,
     HistoryCheckpoint,
     Link,
-    RenamedKey,
     closed_history,
-    digest_left,
+    digest_of_values,
     weight,
 )
 from payrelay.core.payments.operation import Operation
@@ -34,9 +33,7 @@ from payrelay.store.payments.operation_rows import (
     CLEARED,
     answer_context,
     call_context,
-    history_checkpoint,
     link_of,
-    renamed_key,
 )
 from payrelay.store.statements import meta
 from payrelay.store.statements.alerts import ADD_ANCHOR_ALERT, ADD_ROW_ALERT, GET_ROW_ALERT, TOLD_ON
@@ -49,9 +46,6 @@ ENTRIES_OF_ONE_MAX: Final = 1_000_000
 READINGS_MAX: Final = 10
 """How often an operation may change while it is read again; each change takes a call to the gateway."""
 
-EARLIER: Final = "trusted_at_upgrade"
-"""The name in ``meta`` of what was trusted as it stood; never changed."""
-_EARLIER_CONTEXT: Final = b"meta/trusted_at_upgrade"
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
 _HASHED_PLACES: Final = tuple(_COLUMNS.index(name) for name in HASHED)
 _BEFORE_ALL: Final = -(2**63)
@@ -82,7 +76,7 @@ class AuditRecord(NamedTuple):
         is_call_cleared, is_answer_cleared: whether the sealed mark of the clearing is in the place of call or answer.
         checkpoint: what stands for the cleared beginning of its history; None where there is none.
         is_checkpoint_signed: whether the key of the chain has signed it.
-        digest_left: of the row as its newest entry must have left it; empty where there is no row.
+        row_digest: of the row as it stands; empty where there is no row.
     """
 
     operation_id: str
@@ -94,7 +88,7 @@ class AuditRecord(NamedTuple):
     is_answer_cleared: bool = False
     checkpoint: HistoryCheckpoint | None = None
     is_checkpoint_signed: bool = True
-    digest_left: str = ""
+    row_digest: str = ""
 
 
 class Anchor(NamedTuple):
@@ -118,28 +112,12 @@ class Anchor(NamedTuple):
         return AnchoredSpan(self.number, self.from_ms, self.until_ms, self.made_at_ms)
 
 
-class Earlier(msgspec.Struct, frozen=True, kw_only=True):
-    """What was trusted as it stood when the database came to this version, recorded once and sealed.
-
-    Attributes:
-        at_ms: when that was.
-        rows: the rows that had no digest before.
-        entries, digest: the number of journal entries that have no hash, and the keyed digest over them.
-    """
-
-    at_ms: int
-    rows: int
-    entries: int
-    digest: str
-
-
 _DIGEST_DIGITS: Final = 64
 _BEHIND_PREFIX: Final = EXPLANATION_PREFIX[:-1] + chr(ord(EXPLANATION_PREFIX[-1]) + 1)
 """The first name behind all names of explanations."""
 
 _decode_explanation: Final = msgspec.json.Decoder(AnchorExplanation).decode
 _encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(Earlier).decode
 
 
 class Trail:
@@ -183,24 +161,6 @@ class Trail:
         """Reads one operation with its history as they were at one moment."""
         row, entries = await self._database.read(_reading(operation_id))
         return self._record(operation_id, row, entries)
-
-    async def entries_without_hash(self, at_ms: int) -> Earlier:
-        """Reads the journal entries that have no hash, which an upgrade trusts as they stand; stores nothing.
-
-        The result names no rows yet. Raises StoreUnavailable.
-        """
-        digest = self.key.entries_before_chain()
-        operation_id, version = "", _BEFORE_ALL
-        while found := await self._rows(Statement(statements.ENTRIES_WITHOUT_HASH, (operation_id, version, PAGE))):
-            for link, _ in map(chained_entry, found):
-                digest.add(link.operation_id, link.version, self.key.entry("", link))
-                operation_id, version = link[:2]
-        return Earlier(at_ms=at_ms, rows=0, entries=digest.entries, digest=digest.end())
-
-    async def earlier(self) -> Earlier | None:
-        """Reads what was trusted at the upgrade; None where nothing is recorded. Raises StoreError."""
-        rows = await self._rows(Statement(meta.GET_META, (EARLIER,)))
-        return _decode(self._seal.open(blob_of(rows[0][0]), _EARLIER_CONTEXT)) if rows else None
 
     async def unguarded_checkouts(self) -> AsyncIterator[str]:
         """Reads the ids of checkouts that don't hold their order although they are open, or that hold another one."""
@@ -290,13 +250,10 @@ class Trail:
         return cast("int", rows[0][0]) if rows else None
 
     async def anchor(self, previous: str, span: AnchoredSpan) -> Anchor:
-        """Computes the anchor over the journal entries that a span has now; stores nothing.
-
-        An entry from before the chain has no hash, and its content is anchored.
-        """
+        """Computes the anchor over the journal entries that a span has now; stores nothing."""
         digest = self.key.anchor(previous, span)
         async for link, entry_hash in self._entries_of(span):
-            digest.add(link.operation_id, link.version, entry_hash or self.key.entry("", link))
+            digest.add(link.operation_id, link.version, entry_hash)
         return Anchor(span.number, span.from_ms, span.until_ms, digest.entries, digest.end(), span.made_at_ms)
 
     async def entries_of(self, operation_id: str) -> _Entries:
@@ -311,11 +268,6 @@ class Trail:
             entries += 1
             total += weight(self.key, link.operation_id, link.version, entry_hash)
         return entries, total
-
-    async def renamed_key_of(self, operation_id: str) -> RenamedKey | None:
-        """Reads what stands for the digest of an operation's row before another key. Raises StoreUnavailable."""
-        rows = await self._rows(Statement(statements.GET_RENAMED_KEY, (operation_id,)))
-        return renamed_key(rows[0][0]) if rows else None
 
     async def anchor_checkpoint(self, number: int) -> AnchorCheckpoint | None:
         """Reads the checkpoint of an anchor; None where there is none that is signed. Raises StoreUnavailable."""
@@ -365,13 +317,12 @@ class Trail:
     def _record(self, operation_id: str, row: Row | None, entries: _Entries) -> AuditRecord:
         if row is None:
             return AuditRecord(operation_id, None, entries, can_open_call=False, answer_digest=None)
-        *values, sealed_call, sealed_answer, packed_checkpoint, kept, packed_renamed = row
+        *values, sealed_call, sealed_answer, kept = row
         call = self._opened(sealed_call, call_context(operation_id))
         answer = None if sealed_answer is None else self._opened(sealed_answer, answer_context(operation_id))
-        checkpoint, is_signed = history_checkpoint(packed_checkpoint, self.key)
-        renamed = renamed_key(packed_renamed)
+        checkpoint, is_signed = None, True
         if kept is not None:
-            closed = closed_history(kept, values, self.key, renamed)
+            closed = closed_history(kept, values, self.key)
             is_signed = closed is not None and closed.is_signed
             if closed is not None:
                 checkpoint = closed.checkpoint
@@ -386,7 +337,7 @@ class Trail:
             is_answer_cleared=answer == CLEARED,
             checkpoint=checkpoint,
             is_checkpoint_signed=is_signed,
-            digest_left=digest_left(tuple(values[place] for place in _HASHED_PLACES), renamed, self.key),
+            row_digest=digest_of_values(tuple(values[place] for place in _HASHED_PLACES)),
         )
 
     def _answer_digest(self, operation_id: str, sealed: Value, plain: bytes | None) -> str | None:
@@ -413,16 +364,6 @@ def _reading(operation_id: str) -> Unit[tuple[Row | None, _Entries]]:
             break
         before = after
     return (before[0] if before else None), tuple(map(chained_entry, entries))
-
-
-def sealed_earlier(seal: Seal, earlier: Earlier) -> bytes:
-    """Gives what was trusted as it stood, as it is stored."""
-    return seal.seal(_encode(earlier), _EARLIER_CONTEXT)
-
-
-def nothing_earlier(key: ChainKey, at_ms: int) -> Earlier:
-    """Gives what a new database trusts as it stands: nothing."""
-    return Earlier(at_ms=at_ms, rows=0, entries=0, digest=key.entries_before_chain().end())
 
 
 def chained_entry(row: Row) -> ChainedEntry:

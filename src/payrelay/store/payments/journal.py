@@ -252,14 +252,6 @@ class Journal:
         self._note(chained, entry, partial(_recorded_again, statement, chained, entry, self._consequences))
         return chained
 
-    async def rename_key(self, operation: Operation, idempotency_key: str) -> bool:
-        """Puts another Idempotency-Key into an operation that was read just now, and into its claim.
-
-        Its history stays as it is, and still fits. False where the operation was changed since it was read. Raises
-        StoreUnavailable.
-        """
-        return await self._database.write(_renamed(*self._entries.renamed(operation, idempotency_key)))
-
     async def bring_back(self) -> _Operations:
         """Stores again what this process remembers of answered operations and the database lacks.
 
@@ -458,13 +450,6 @@ def _record(
         yield from consequences.store(operation, entry, may_be_paid_again=may_be_paid_again)
     if invalidates:
         yield Statement(statements.INVALIDATE, (operation.merchant,))
-
-
-def _renamed(rename: Statement, line: Statement) -> Unit[bool]:
-    if not (yield rename):
-        return False
-    yield line
-    return True
 
 
 def _accepted_again(operation: Operation, parameters: tuple[Value, ...], beside: Sequence[Statement]) -> Unit[bool]:

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from payrelay.core.payments.operation import State
-from payrelay.core.payments.payment import PaymentStatus, TakenPayment, payment_number, status_of
+from payrelay.core.payments.payment import PaymentStatus, TakenPayment, payment_number
 from payrelay.store.digests.rows import CHARGEBACKS, RowDigests, RowSieve, unpacked
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.queries import Query
@@ -101,7 +101,7 @@ class KnownPayments:
         for order_id, currency, status, maker, link in rows:
             packed = [unpacked(each) for each in (maker, link) if each is not None]
             if all([await self._rows.is_right(*each) for each in packed]):
-                known = None if status is None else status_of(str(status))
+                known = None if status is None else PaymentStatus(str(status))
                 return KnownPayment(str(order_id), None if currency is None else str(currency), known)
         return None
 

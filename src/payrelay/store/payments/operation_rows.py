@@ -13,13 +13,11 @@ from payrelay.core.calls import Effect
 from payrelay.core.events.event import of_operation
 from payrelay.core.payments.audit_chain import (
     ChainKey,
-    HistoryCheckpoint,
     Link,
-    RenamedKey,
     closed_history,
     row_digest,
 )
-from payrelay.core.payments.operation import JournalEntry, Kind, Operation, claim_of_key
+from payrelay.core.payments.operation import JournalEntry, Kind, Operation
 from payrelay.errors import CallCleared, StoreUnusable
 from payrelay.store.digests.rows import FAILED_REFUNDS, OPERATIONS, RowKey, RowSieve
 from payrelay.store.engine.database import Row, Statement, Unit, Value
@@ -82,19 +80,13 @@ class OperationRows:
     def are_chained(self, rows: Sequence[Row], *, is_whole: bool) -> bool:
         """Tells whether the hashes of a history follow on each other, up to the one that its operation has.
 
-        The rows have the history's checkpoint and the hash of the operation behind an entry's columns. Entries without
-        a hash, from before the chain, may come first. Where the beginning was cleared, the first entry follows on the
-        checkpoint. A history that isn't whole is compared as far as it goes.
+        The rows have the hash of the operation behind an entry's columns. A history that isn't whole is compared as far
+        as it goes.
         """
-        previous = ""
-        checkpoint, is_signed = history_checkpoint(rows[0][-2], self.key) if rows else (None, True)
-        if checkpoint is not None:
-            if not is_signed or rows[0][1] != checkpoint.version:
-                return False
-            previous = checkpoint.previous
-        for *columns, _, _ in rows:
+        previous = _CHAIN_START
+        for *columns, _ in rows:
             link, entry_hash = link_of(columns)
-            if (previous or entry_hash) and self.key.entry(previous, link) != entry_hash:
+            if self.key.entry(previous, link) != entry_hash:
                 return False
             previous = entry_hash
         return not rows or not is_whole or previous == rows[-1][-1]
@@ -102,22 +94,11 @@ class OperationRows:
     def of_closed(self, row: Row) -> list[JournalEntry]:
         """Gives the newest entry of a closed history, which is all there is of it; none where it or the row was forged.
 
-        The row has the columns of the operation, and behind them what is kept of the history and of another key.
+        The row has the columns of the operation, and behind them what is kept of the history.
         """
-        *columns, kept, renamed = row
-        closed = closed_history(kept, columns, self.key, renamed_key(renamed))
+        *columns, kept = row
+        closed = closed_history(kept, columns, self.key)
         return [entry_of(closed.newest)] if closed is not None and closed.is_right(self.key) else []
-
-    def renamed(self, operation: Operation, idempotency_key: str) -> tuple[Statement, Statement]:
-        """Gives the statements that put another Idempotency-Key into the row of an operation that was read just now."""
-        before = operation.idempotency_key
-        has_own_claim = before is not None and operation.claim == claim_of_key(before)
-        claim = claim_of_key(idempotency_key) if has_own_claim else None
-        after = msgspec.structs.replace(operation, idempotency_key=idempotency_key)
-        digest = self._digests.of(OPERATIONS, columns_of(after))
-        parameters = (operation.id, operation.version, operation.chain, before, idempotency_key, claim, digest)
-        line = RenamedKey.of(operation, after, self.key)
-        return Statement(statements.RENAME_KEY, parameters), Statement(statements.ADD_RENAMED_KEY, tuple(line))
 
     def answer(self, operation_id: str, sealed: Value) -> Answer | None:
         """Opens the stored answer of an operation; None where it was cleared. Raises StoreUnusable."""
@@ -203,30 +184,12 @@ def _record_statement(
         link.row_digest,
         link.answer_digest,
         *before_and_after,
-        operation.idempotency_key,
     )
     is_answered = operation.kind not in _CHARGES
     if is_answered:
         parameters += (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
     choice = statements.RecordStatement(is_answered, operation.claim is None, bool(told))
     return Statement(statements.RECORDS[choice], parameters + told, is_whole=True)
-
-
-def history_checkpoint(packed: Value, key: ChainKey) -> tuple[HistoryCheckpoint | None, bool]:
-    """Gives the checkpoint that a statement gave as one value, and whether it is signed; None where there is none."""
-    if packed is None:
-        return None, True
-    _, operation_id, version, previous, state, signature = msgspec.json.decode(str(packed))
-    checkpoint = HistoryCheckpoint(operation_id, version, previous, state)
-    return checkpoint, checkpoint.signature(key) == signature
-
-
-def renamed_key(packed: Value) -> RenamedKey | None:
-    """Gives what a statement gave as one value of a row's digest before another key; None where it never got one."""
-    if packed is None:
-        return None
-    _, *members = msgspec.json.decode(str(packed))
-    return RenamedKey(*members)
 
 
 def failed_among(merchant: str, ids: Sequence[str], sieve: RowSieve) -> Unit[dict[str, int]]:

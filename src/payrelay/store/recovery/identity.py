@@ -16,8 +16,6 @@ from payrelay.store.statements.gateways.budget import BLOCK_ALL_PERMITS, BLOCK_P
 
 DATABASE_IDENTITY: Final = "database_identity"
 """Its name in ``meta``."""
-IDENTITY_STEP: Final = "database identity"
-"""The name of the upgrade step that gives an earlier database its identity."""
 _CONTEXT: Final = b"meta/database_identity"
 _ID_BYTES: Final = 16
 _CHANGE_ATTEMPTS_MAX: Final = 10
@@ -61,11 +59,6 @@ class IdentityStore:
         ``now_ms`` is that of the embedded database.
         """
         await self._database.write(_blocked(now_ms, for_ms, sorted(merchants)))
-
-    async def add_first(self, at_ms: int) -> None:
-        """Gives a database its identity, unless it has one; for an upgrade. Raises StoreUnavailable."""
-        first = (DATABASE_IDENTITY, new_identity(self._seal, at_ms))
-        await self._database.write(all_rows(Statement(statements.ADD_META, first, is_whole=True)))
 
     def _sealed(self, identity: DatabaseIdentity) -> bytes:
         return self._seal.seal(_encode(identity), _CONTEXT)

@@ -5,7 +5,6 @@ from payrelay.core.recovery.marks import Mark, Missing
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.rows import moment_in
 from payrelay.store.payments.audit import Trail
-from payrelay.store.payments.operation_rows import history_checkpoint
 from payrelay.store.statements.payments import marks as statements
 from payrelay.store.statements.payments.operations import CLOSED_HISTORY
 
@@ -52,10 +51,8 @@ def _missing(mark: Mark, key: ChainKey) -> Unit[list[Missing]]:
 def _is_cleared(operation_id: str, version: int, key: ChainKey) -> Unit[bool]:
     """Tells whether a checkpoint stands for a journal entry: it was here, and is too old to be kept."""
     rows = yield Statement(CLOSED_HISTORY, (operation_id,))
-    if rows:
-        *columns, kept, _ = rows[0]
-        closed = closed_history(kept, columns, key)
-        return closed is not None and closed.is_signed and closed.checkpoint.version > version
-    rows = yield Statement(statements.CHECKPOINT, (operation_id,))
-    checkpoint, is_signed = history_checkpoint(rows[0][0] if rows else None, key)
-    return checkpoint is not None and is_signed and checkpoint.version > version
+    if not rows:
+        return False
+    *columns, kept = rows[0]
+    closed = closed_history(kept, columns, key)
+    return closed is not None and closed.is_signed and closed.checkpoint.version > version

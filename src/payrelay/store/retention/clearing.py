@@ -10,8 +10,6 @@ Rules:
    it is what the audit tells of. Its newest entry goes into the operation's row, together with the checkpoint
    (``core.payments.audit_chain``).
 4. What is open, undecided or held, and what a repeat still finds, is passed over, and tried again later.
-5. No history is cleared beside processes of another version: one from before closed histories would take the operation
-   for forged.
 """
 
 from collections.abc import Sequence
@@ -24,10 +22,8 @@ import msgspec
 from payrelay.core.payments.audit_chain import (
     AnchorCheckpoint,
     HistoryCheckpoint,
-    RenamedKey,
     closed_history,
     closed_text,
-    row_digest,
     weight,
 )
 from payrelay.core.payments.operation import CLEARABLE, FINAL, Operation
@@ -46,7 +42,6 @@ from payrelay.store.payments.operation_rows import (
     operation_of,
 )
 from payrelay.store.retention.anchored import SPANS_KEPT_MAX, AnchoredSpans
-from payrelay.store.statements.meta import OTHER_VERSIONS
 from payrelay.store.statements.retention import clearing as statements
 
 BATCH: Final = 64
@@ -157,11 +152,8 @@ class Clearing:
     async def clear(self, kept: Kept, before_ms: int, now_ms: int, *, limit: int = BATCH) -> Batch:
         """Clears one batch of a kind other than events: what ended before a time; may be repeated.
 
-        Where another process clears the same at this moment, nothing is cleared; nor is a history beside processes of
-        another version, for now. Raises StoreError.
+        Where another process clears the same at this moment, nothing is cleared. Raises StoreError.
         """
-        if kept is Kept.HISTORIES and await self.has_other_versions():
-            return Batch(0, is_done=True)
         progress = (await self.progress())[kept]
         if not progress.ran_at_ms:
             await self._database.write(
@@ -176,8 +168,6 @@ class Clearing:
 
     async def retry(self, kept: Kept, before_ms: int, now_ms: int, *, limit: int = BATCH) -> int:
         """Clears what could not be cleared an hour ago; gives how many were cleared. Raises StoreError."""
-        if kept is Kept.HISTORIES and await self.has_other_versions():
-            return 0
         parameters = (kept.value, now_ms - TRIED_AGAIN_MS, limit)
         rows = await self._database.read(all_rows(Statement(statements.SKIPPED_OPERATIONS, parameters)))
         if not rows:
@@ -192,11 +182,6 @@ class Clearing:
     async def release_pages(self) -> None:
         """Gives some free pages of an embedded database's file back to the disk. Raises StoreUnavailable."""
         await self._database.write(all_rows(Statement(statements.RELEASE_PAGES, ())))
-
-    async def has_other_versions(self) -> bool:
-        """Tells whether processes of another version use the database. Raises StoreUnavailable."""
-        [[sessions]] = await self._database.read(all_rows(Statement(OTHER_VERSIONS, ())))
-        return bool(sessions)
 
     async def _clear_operations(self, kept: Kept, reached: str, before_ms: int, now_ms: int, limit: int) -> Batch:
         rows = await self._database.read(all_rows(Statement(statements.PAGE_OF_OPERATIONS, (reached, limit))))
@@ -247,8 +232,7 @@ class Clearing:
         anchored_ms = await self._spans.anchored_until_ms()
         for operation in plan.cleared:
             entries = await self._trail.entries_of(operation.id)
-            renamed = await self._trail.renamed_key_of(operation.id) if _is_renamed(entries, operation) else None
-            kept = _kept_of(entries, operation, self._trail, renamed) if len(entries) > 1 else None
+            kept = _kept_of(entries, operation, self._trail) if len(entries) > 1 else None
             if kept is None:
                 needless.append(operation.id)
                 continue
@@ -313,21 +297,14 @@ def _fate(operation: Operation, before_ms: int, now_ms: int) -> _Fate:
     return _Fate.CLEARED
 
 
-def _is_renamed(entries: tuple[ChainedEntry, ...], operation: Operation) -> bool:
-    """Tells whether a row is not as its newest entry left it: it may have got another key since."""
-    return bool(entries) and entries[-1].link.row_digest != row_digest(operation)
-
-
-def _kept_of(
-    entries: tuple[ChainedEntry, ...], operation: Operation, trail: Trail, renamed: RenamedKey | None
-) -> str | None:
+def _kept_of(entries: tuple[ChainedEntry, ...], operation: Operation, trail: Trail) -> str | None:
     """Gives what is to be kept of a history; None where it isn't chained, or the row is not as its end left it."""
     if not _is_chained(entries, operation, trail):
         return None
     *_, last, newest = entries
     checkpoint = HistoryCheckpoint(operation.id, newest.link.version, last.hash, last.link.state)
     kept = closed_text(checkpoint, newest.link, trail.key)
-    closed = closed_history(kept, columns_of(operation), trail.key, renamed)
+    closed = closed_history(kept, columns_of(operation), trail.key)
     return kept if closed is not None and closed.is_right(trail.key) else None
 
 

@@ -19,8 +19,6 @@ COLUMNS: Final = (
     " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms,"
     " closed_at_ms"
 )
-EARLIER_COLUMNS: Final = COLUMNS.replace("key_hash", "idempotency_key").replace("reference_hash", "customer_reference")
-"""Those of an earlier version, which had the Idempotency-Key and the customer's reference in clear."""
 READ_COLUMNS: Final = f"{COLUMNS}, row_digest"
 _ADDED: Final = f"{COLUMNS}, sealed, sealed_reference, row_digest"
 _KEY: Final = _ADDED.count(",") + 2
@@ -216,23 +214,6 @@ FORGET_CUSTOMER: Final = query(
 )
 """Forgets the customer in a checkout, and its key, which may contain a name; the row gets the digest that it has then.
 """
-
-CLEAR_CHECKOUTS: Final = query(
-    f"""
-    SELECT {EARLIER_COLUMNS}, row_digest, reference_hash FROM checkouts
-    WHERE id >= $1 AND (customer_reference IS NOT NULL OR idempotency_key IS NOT NULL)
-    ORDER BY id LIMIT $2 FOR UPDATE""",
-)
-"""Reads and locks one page of the checkouts of an earlier version, which have a reference or a key in clear."""
-
-SEAL_REFERENCE: Final = query(
-    """
-    UPDATE checkouts
-    SET customer_reference = NULL, idempotency_key = NULL, key_hash = COALESCE(key_hash, $2::text),
-        reference_hash = $3, sealed_reference = COALESCE(sealed_reference, $4::bytea), row_digest = $5
-    WHERE id = $1""",
-)
-"""Puts hashes and the sealed reference into the place of what lay in clear."""
 
 OF_CUSTOMER: Final = query(
     f"""

@@ -9,10 +9,7 @@ from payrelay.store.engine.queries import query
 from payrelay.store.statements.data_keys import key_of
 from payrelay.store.statements.pagination import Among, ListIndex, Listing
 
-COLUMNS: Final = (
-    "id, account, merchant, principal, state, version, method, card_no_masked, card_expiry, order_id, payment_id,"
-    " created_at_ms, updated_at_ms"
-)
+COLUMNS: Final = "id, account, merchant, principal, state, version, order_id, payment_id, created_at_ms, updated_at_ms"
 _KEY: Final = key_of("customers.id")
 CUSTOMER_COLUMNS: Final = (
     f"{COLUMNS}, sealed_names, {_KEY}, CASE WHEN sealed_holder IS NULL THEN 0 ELSE 1 END, reference_hash, row_digest"
@@ -23,7 +20,7 @@ ADD_CUSTOMER: Final = query(
     f"""
     INSERT INTO customers ({COLUMNS}, token_hash, reference_hash, sealed_names, sealed_holder, sealed_token,
       row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )
@@ -32,9 +29,9 @@ ADD_CUSTOMER: Final = query(
 CHANGE_CUSTOMER: Final = query(
     """
     UPDATE customers
-    SET state = $3::text, version = $2::bigint, method = $4, card_no_masked = $5, card_expiry = $6, order_id = $7,
-        payment_id = $8, updated_at_ms = $9, reference_hash = $10, sealed_names = $11, row_digest = $13,
-        sealed_holder = CASE WHEN $3::text = 'active' THEN COALESCE($12::bytea, sealed_holder) END,
+    SET state = $3::text, version = $2::bigint, order_id = $4, payment_id = $5, updated_at_ms = $6,
+        reference_hash = $7, sealed_names = $8, row_digest = $10,
+        sealed_holder = CASE WHEN $3::text = 'active' THEN COALESCE($9::bytea, sealed_holder) END,
         sealed_token = CASE WHEN $3::text = 'active' THEN sealed_token END
     WHERE id = $1 AND version = $2::bigint - 1
     RETURNING id""",

@@ -44,9 +44,6 @@ PUT_KEY: Final = query(
 KEY_OF: Final = query("SELECT sealed_key FROM data_keys WHERE owner = $1")
 """Reads the sealed key of an owner."""
 
-ANY_KEY: Final = query("SELECT 1 WHERE EXISTS (SELECT 1 FROM data_keys)")
-"""Tells whether there is any data key, destroyed or not."""
-
 DESTROY_KEYS: Final = query(
     """
     DELETE FROM data_keys WHERE owner IN (SELECT jsonb_array_elements_text($1::jsonb))
@@ -70,12 +67,6 @@ ADD_RESIDUE: Final = query(
 RESIDUES: Final = query("SELECT place, times FROM key_residues WHERE place LIKE 'data_keys%' ORDER BY place")
 """Reads the places that may still hold a destroyed key."""
 
-IS_NOTED: Final = query("SELECT place FROM key_residues WHERE place = $1")
-"""Tells whether there is a note about a place."""
-
-FORGET_PLACE: Final = query("DELETE FROM key_residues WHERE place = $1")
-"""Removes the note about a place."""
-
 IS_CLEAR: Final = query(
     """
     SELECT r.place FROM key_residues AS r JOIN pg_class AS c ON c.oid = to_regclass(r.place)
@@ -88,30 +79,3 @@ for as long as an older transaction may read it. A rewritten table has lost the 
 
 FORGET_RESIDUE: Final = query("DELETE FROM key_residues WHERE place = $1 AND times = $2 RETURNING place")
 """Removes the note about a place that was cleared; gives no row where another key was destroyed there since."""
-
-OLD_CUSTOMERS: Final = query(
-    """
-    SELECT id, version, sealed_names, sealed_holder, sealed_token, method, card_no_masked, card_expiry FROM customers
-    WHERE id > $2 AND (
-        substr(sealed_names, 1, 1) = $1 OR substr(sealed_holder, 1, 1) = $1 OR substr(sealed_token, 1, 1) = $1
-        OR method IS NOT NULL OR card_no_masked IS NOT NULL OR card_expiry IS NOT NULL
-    )
-    ORDER BY id LIMIT $3""",
-)
-"""Reads one page of the customers of an earlier version: with values of format $1, or with the card in clear."""
-
-RESEAL_CUSTOMER: Final = query(
-    """
-    UPDATE customers
-    SET sealed_names = $3, sealed_holder = $4, sealed_token = $5, method = NULL, card_no_masked = NULL,
-        card_expiry = NULL
-    WHERE id = $1 AND version = $2 RETURNING id""",
-)
-"""Replaces what is sealed of a customer; gives no row where it was changed meanwhile."""
-
-ANY_ERASABLE: Final = query(
-    """
-    SELECT 1 WHERE EXISTS (SELECT 1 FROM customers) OR EXISTS (SELECT 1 FROM checkouts)
-                OR EXISTS (SELECT 1 FROM notifications) OR EXISTS (SELECT 1 FROM readings)""",
-)
-"""Tells whether the database has, or had, anything that can be erased."""

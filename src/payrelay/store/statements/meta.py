@@ -41,20 +41,3 @@ ANY_STORED: Final = query("SELECT 1 WHERE " + " OR ".join(f"EXISTS (SELECT 1 FRO
 
 SCHEMA_VERSION: Final = query("SELECT max(number) FROM schema_version")
 """Reads the number of the newest migration that this database has had."""
-
-ANY_CHAINED: Final = query(
-    """
-    SELECT 1 WHERE EXISTS (SELECT 1 FROM anchors) OR EXISTS (SELECT 1 FROM operations WHERE chain <> '')
-                OR EXISTS (SELECT 1 FROM history WHERE hash <> '')""",
-)
-"""Tells whether anything was chained yet. Where nothing was, it reads everything, which happens once in a store's life.
-"""
-
-OTHER_VERSIONS: Final = query(
-    """
-    SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name LIKE 'payrelay%'
-      AND application_name <> current_setting('application_name')""",
-    sqlite=("SELECT 0",),
-)
-"""Counts the sessions of Payrelay's other versions on this database. An embedded database has the lock of its owner."""

@@ -1,20 +1,17 @@
-"""Begins the store in a database that holds nothing: there is nothing to upgrade in it, and nothing to trust."""
+"""Begins the store in a database that holds nothing."""
 
 from payrelay.clock import Clock
-from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import KEY_CHECK, Seal
 from payrelay.store.meta import CHAIN_KEY, begin, new_chain, sealed_chain_key, sealed_check
-from payrelay.store.payments.audit import EARLIER, nothing_earlier, sealed_earlier
 from payrelay.store.recovery.identity import DATABASE_IDENTITY, new_identity
-from payrelay.store.upgrades.steps import STEPS
+from payrelay.store.upgrades.run import STEPS
 
 
 async def begin_store(database: Database, seal: Seal, clock: Clock) -> bool:
     """Stores the check and the keys that a store begins with; False where the database holds anything already.
 
-    The check names every upgrade step as finished from the first. So there never is a check that, put back later, would
-    make a step run over rows that somebody has forged. Raises StoreUnavailable.
+    The check names every upgrade step as finished from the first. Raises StoreUnavailable.
     """
     chain = new_chain(clock)
     return await begin(
@@ -23,6 +20,5 @@ async def begin_store(database: Database, seal: Seal, clock: Clock) -> bool:
             KEY_CHECK: sealed_check(seal, (step.name for step in STEPS)),
             CHAIN_KEY: sealed_chain_key(seal, chain),
             DATABASE_IDENTITY: new_identity(seal, chain.since_ms),
-            EARLIER: sealed_earlier(seal, nothing_earlier(ChainKey(chain.secret), chain.since_ms)),
         },
     )

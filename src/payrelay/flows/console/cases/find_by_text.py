@@ -151,12 +151,11 @@ async def _seen(parts: CaseParts, text: str, findings: Findings) -> None:
 
 
 async def _of_keys(parts: CaseParts, text: str, findings: Findings) -> None:
-    """Finds by an Idempotency-Key, also by one that had a customer's name in it, which was erased."""
-    searches, renamed = parts.searches, parts.relay.person_names.renamed(text)
-    for key in (text,) if renamed is None else (text, renamed):
-        operations = await searches.operations_of_key(key)
+    of_person = parts.relay.person_names.key_as_stored(text)
+    for key in (text,) if of_person is None else (text, of_person):
+        operations = await parts.searches.operations_of_key(key)
         findings.add(hits.of_operation(each, "idempotency key") for each in operations)
-    checkouts = await searches.checkouts_of_key(text)
+    checkouts = await parts.searches.checkouts_of_key(text)
     findings.add(hits.of_checkout(each, "idempotency key") for each in checkouts)
 
 

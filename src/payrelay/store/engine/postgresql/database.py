@@ -124,10 +124,8 @@ class Postgresql:
             except TimeoutError as error:
                 raise too_long(self._list_timeout_s) from error
 
-    async def clear_files(self, table: str | None) -> bool:
+    async def clear_files(self, table: str) -> bool:
         """Writes a table anew, without what was deleted from it; see ``Database.clear_files``."""
-        if table is None:
-            return False
         if _SMALL.fullmatch(table) is None:
             raise StoreUnavailable("this table is not written anew while others use it")
         async with self._connection() as connection:

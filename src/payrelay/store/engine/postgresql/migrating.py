@@ -5,7 +5,9 @@ Rules:
 1. A migration waits for a lock for a moment only, because everybody else waits behind it. Then it lets go, and tries
    again after a pause. So a dump, which holds its tables for hours, delays the migration and not a charge.
 2. An online migration (``migrations.ONLINE``) takes no lock that writers wait for, and so has no such limit.
-3. Of several processes one migrates at a time. A process asks for that right and goes on, and never waits for it inside
+3. Whoever is connected, and can't work with one of the missing migrations, is named before the first of them is run.
+   A process of that version that starts meanwhile is found before the next one.
+4. Of several processes one migrates at a time. A process asks for that right and goes on, and never waits for it inside
    a statement: a concurrent index waits for all statements that began before it.
 """
 
@@ -18,7 +20,7 @@ import asyncpg
 from payrelay.clock import Clock
 from payrelay.core.database.schema_changes import SchemaChanges
 from payrelay.errors import StoreUnusable
-from payrelay.store.engine.migrations.files import (
+from payrelay.store.engine.migrations import (
     CREATE_VERSION_TABLE,
     READ_VERSIONS,
     AppliedMigration,
@@ -42,10 +44,18 @@ _OLDEST: Final = """
     SELECT pid, application_name, extract(epoch FROM clock_timestamp() - xact_start)::bigint FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < clock_timestamp() - interval '1 s'
     ORDER BY xact_start LIMIT 3"""
+_CONNECTED: Final = """
+    SELECT split_part(application_name, ' ', 3)::integer, host(client_addr), count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name ~ '^payrelay schema [0-9]+$' GROUP BY 1, 2 ORDER BY 1, 2"""
 
 
 class _OtherMigrates(Exception):
     """Another process has the right to migrate."""
+
+
+def session_name(version: int) -> str:
+    """Gives the name of the sessions of a program that knows a version of the schema."""
+    return f"payrelay schema {version}"
 
 
 class _Patience:
@@ -102,11 +112,14 @@ class SchemaTarget(NamedTuple):
 async def bring_up_to_date(connection: asyncpg.Connection, target: SchemaTarget, clock: Clock) -> None:
     """Runs the missing migrations that may be run. A new database gets all of them at once or none.
 
-    May be stopped at any time, and repeated. Raises DatabaseNotReady and StoreUnusable as ``migrations.allowed``,
-    StoreUnusable where locks can't be had, and the driver's exceptions.
+    May be stopped at any time, and repeated. Raises DatabaseNotReady and StoreUnusable as ``migrations.allowed``, and
+    the driver's exceptions. Raises StoreUnusable where locks can't be had, and where a program is connected that can't
+    work with what is missing.
     """
     patience = _Patience(connection, target, clock)
     while todo := await _todo(connection, target):
+        if len(todo) < len(target.known):
+            await _require_no_older(connection, target, todo)
         try:
             if todo[0].is_online and len(todo) < len(target.known):
                 await _run_online(connection, todo[0], clock, patience)
@@ -120,6 +133,22 @@ async def bring_up_to_date(connection: asyncpg.Connection, target: SchemaTarget,
 
 async def _todo(connection: asyncpg.Connection, target: SchemaTarget) -> Sequence[Migration]:
     return allowed(await _applied(connection), target.known, target.name, target.changes)
+
+
+async def _require_no_older(connection: asyncpg.Connection, target: SchemaTarget, todo: Sequence[Migration]) -> None:
+    """Raises StoreUnusable where a program is connected that can't work with one of the migrations."""
+    needed = max(migration.usable_since for migration in todo)
+    older = [
+        f"{sessions} sessions of a program for version {version}, from {address or 'an address that is not shown'}"
+        for version, address, sessions in await connection.fetch(_CONNECTED)
+        if version < needed
+    ]
+    if older:
+        raise StoreUnusable(
+            f"{target.name}: programs are connected that can't work with version {target.known[-1].number} of the"
+            f" schema: {'; '.join(older)}. The schema stays at version {todo[0].number - 1}, with which they can go on."
+            " Stop all of their processes, and run payrelay db upgrade again"
+        )
 
 
 async def _run_next(connection: asyncpg.Connection, target: SchemaTarget, clock: Clock, patience: _Patience) -> None:

@@ -15,6 +15,7 @@ from payrelay.errors import StoreUnusable
 from payrelay.store.engine import migrations
 from payrelay.store.engine.postgresql.faults import OtherServerError
 from payrelay.store.engine.postgresql.hosts import Host
+from payrelay.store.engine.postgresql.migrating import session_name
 from payrelay.store.engine.postgresql.servers import LOOK, Server, Sighting, server_of
 
 CONNECT_TIMEOUT_S: Final = 5.0
@@ -161,4 +162,4 @@ def _place(host: Host) -> dict[str, str | int]:
 
 def _named() -> dict[str, str]:
     """Gives a session the name of our schema's version, so that other versions can be told."""
-    return {"application_name": f"payrelay schema {migrations.shipped('postgresql')[-1].number}"}
+    return {"application_name": session_name(migrations.shipped("postgresql")[-1].number)}

@@ -9,7 +9,7 @@ from payrelay.store.statements.access.credentials import CREDENTIAL_COLUMNS
 from payrelay.store.statements.pagination import ListIndex, Listing
 
 ISSUED_COLUMNS: Final = (
-    "id, principal, credential_id, account, customer_id, order_id, amount_max_minor, currency, scopes,"
+    "id, principal, credential_id, account, customer_id, order_id, scopes,"
     " issued_at_ms, expires_at_ms, revoked_at_ms, allowance"
 )
 _PARENT_COLUMNS: Final = ", ".join(f"credentials.{column}" for column in CREDENTIAL_COLUMNS.split(", "))
@@ -17,7 +17,7 @@ _PARENT_COLUMNS: Final = ", ".join(f"credentials.{column}" for column in CREDENT
 ADD_CLIENT_TOKEN: Final = query(
     f"""
     INSERT INTO client_tokens ({ISSUED_COLUMNS}, row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )

@@ -19,11 +19,9 @@ READ: Final = {
     "customers": f"{customers.COLUMNS}, reference_hash",
     "endpoints": endpoints.ENDPOINT_COLUMNS,
     "checkouts": checkouts.COLUMNS,
-    "checkouts in clear": checkouts.EARLIER_COLUMNS,
     "notifications": inbox.NOTIFICATION_COLUMNS,
     "principal_names": principals.NAME_COLUMNS,
     "principal_groups": principals.MEMBER_COLUMNS,
-    "grandfathered": principals.PAIR_COLUMNS,
     "accepted_tokens": inbox.ACCEPTED_COLUMNS,
     "payments_seen": readings.SEEN_COLUMNS,
     "returns_seen": readings.RETURN_COLUMNS,
@@ -42,7 +40,7 @@ READ: Final = {
     "console_sessions": operators.SESSION_COLUMNS,
     "console_confirmations": operators.CONFIRMATION_COLUMNS,
 }
-"""By the name of the table, or of its form in an earlier version."""
+"""By the name of the table."""
 
 SHOWN_OF_TOKENS: Final = frozenset(client_tokens.ISSUED_COLUMNS.split(", ")) - set(READ["client_tokens"].split(", "))
 """The columns of client tokens that are only shown."""

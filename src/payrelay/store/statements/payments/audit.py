@@ -5,17 +5,15 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.payments.operations import CHECKPOINT_OF_OPERATION, OPERATION_COLUMNS, RENAMED_KEY
+from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
-_WITH_SEALED: Final = (
-    f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, {CHECKPOINT_OF_OPERATION}, closed_history, {RENAMED_KEY}"
-)
+_WITH_SEALED: Final = f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, closed_history"
 
 AUDIT_ROWS: Final = query(
     f"SELECT {_WITH_SEALED} FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
 )
-"""Reads operations with their sealed values, the checkpoints of their histories, what is kept of closed ones, and of
-their digests before another key, in the order of their ids, behind an id."""
+"""Reads operations with their sealed values, and what is kept of closed histories, in the order of their ids, behind an
+id."""
 
 FIRST_AUDIT_ROWS: Final = query(
     f"SELECT {_WITH_SEALED} FROM operations WHERE id >= $1 ORDER BY id LIMIT $2",
@@ -24,9 +22,6 @@ FIRST_AUDIT_ROWS: Final = query(
 
 AUDIT_ROW: Final = query(f"SELECT {_WITH_SEALED} FROM operations WHERE id = $1")
 """Reads one operation, with the same beside it."""
-
-GET_RENAMED_KEY: Final = query(f"SELECT {RENAMED_KEY} FROM operations WHERE id = $1")
-"""Reads what stands for the digest of an operation's row before it got another key."""
 
 _ENTRY_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
 
@@ -42,13 +37,6 @@ AUDIT_ENTRIES_OF: Final = query(
 )
 """Reads the journal entries of one operation with their hashes."""
 
-AUDIT_ENTRIES_BETWEEN: Final = query(
-    f"""
-    SELECT {_ENTRY_COLUMNS} FROM history
-    WHERE operation_id >= $1 AND operation_id <= $2 ORDER BY operation_id, version""",
-)
-"""Reads the journal entries of all operations from one to another with their hashes."""
-
 AUDIT_ENTRIES_BY_TIME: Final = query(
     f"""
     SELECT {_ENTRY_COLUMNS} FROM history
@@ -63,13 +51,6 @@ AUDIT_ENTRIES_BY_TIME: Final = query(
 
 Of the newest entry of a closed history it gives what an anchor covers, and not its event, evidence and digests.
 """
-
-ENTRIES_WITHOUT_HASH: Final = query(
-    f"""
-    SELECT {_ENTRY_COLUMNS} FROM history
-    WHERE hash = '' AND (operation_id, version) > ($1, $2) ORDER BY operation_id, version LIMIT $3""",
-)
-"""Reads the journal entries without a hash, one operation's after the other's."""
 
 UNGUARDED_CHECKOUTS: Final = query(
     """

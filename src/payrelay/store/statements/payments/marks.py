@@ -1,11 +1,8 @@
 """What high-water marks name, as it lies in the database."""
 
-# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
-
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.payments.operations import HISTORY_CHECKPOINT
 
 ENTRY_HASH: Final = query(
     """
@@ -14,9 +11,6 @@ ENTRY_HASH: Final = query(
     SELECT chain FROM operations WHERE id = $1 AND version = $2 AND closed_history IS NOT NULL""",
 )
 """Reads the hash of one journal entry."""
-
-CHECKPOINT: Final = query(f"SELECT {HISTORY_CHECKPOINT} FROM history_checkpoints WHERE operation_id = $1")
-"""Reads what stands for the cleared beginning of a history."""
 
 CHECKOUT_VERSION: Final = query("SELECT version FROM checkouts WHERE id = $1")
 """Reads the version of a checkout."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from payrelay.core.payments.operation import Kind, Operation, OperationFilter, State
 from payrelay.store.engine.database import Database, Row
-from payrelay.store.engine.queries import Query, asked, batched_query, in_batch, packed, query, query_among
+from payrelay.store.engine.queries import Query, asked, batched_query, in_batch, query, query_among
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.events.outbox import PUT_EVENT
 from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
@@ -42,21 +42,6 @@ closed history has no entry of its own, and names the version that its newest en
 READ_COLUMNS: Final = f"{OPERATION_COLUMNS}, {CHAINED_DIGEST}"
 """What is read of an operation: nothing is concluded from a row without its digest."""
 
-HISTORY_CHECKPOINT: Final = packed(
-    "history_checkpoints", "operation_id, version, previous, state", "history_checkpoints.signature"
-)
-"""What stands for the cleared beginning of a history, as one value."""
-
-CHECKPOINT_OF_OPERATION: Final = (
-    f"(SELECT {HISTORY_CHECKPOINT} FROM history_checkpoints WHERE operation_id = operations.id)"
-)
-"""The checkpoint of an operation's history; null where nothing of it was cleared."""
-
-RENAMED_KEY: Final = f"""(
-        SELECT {packed("renamed_keys", "operation_id, version, masked", "renamed_keys.signature")}
-        FROM renamed_keys WHERE operation_id = operations.id)"""
-"""What stands for the digest of an operation's row before it got another key; null where it never got one."""
-
 LOCKED_COLUMNS: Final = f"{OPERATION_COLUMNS}, row_digest"
 """What is read of an operation by a statement that changes its row: it may see the row of a later moment than the
 history."""
@@ -71,7 +56,7 @@ _ACCEPTED_TYPES: Final = (
 """Of an operation's columns, its sealed call, its first entry, and its digest."""
 _RECORDED_TYPES: Final = (
     *("text", "text", "bigint", "text", "bigint", "text", "text", "bigint", "bigint", "bytea"),
-    *("bigint", "text", "text", "bigint", "text", "text", "text", "text", "text", "text"),
+    *("bigint", "text", "text", "bigint", "text", "text", "text", "text", "text"),
 )
 _ANSWERED_TYPES: Final = ("text", "text", "bigint", "text")
 _EVENT_TYPES: Final = ("text", "text", "text", "text", "text", "text", "bigint", "text", "text")
@@ -118,10 +103,9 @@ _UPDATE_OPERATION: Final = """
         updated_at_ms = $8, send_by_ms = $9, sealed_answer = COALESCE($10::bytea, sealed_answer),
         probe_at_ms = $14, chain = $15, row_digest = $19{more}{source}
     WHERE id = $1 AND version = $3::bigint - 1 AND chain = $18
-      AND COALESCE(operations.idempotency_key, '') = COALESCE($20::text, '')
       AND (SELECT hash FROM history WHERE operation_id = $1 ORDER BY version DESC LIMIT 1) = $18"""
 
-_ANSWERED: Final = ", order_id = $21, subscription_id = $22, amount_minor = $23, currency = $24"
+_ANSWERED: Final = ", order_id = $20, subscription_id = $21, amount_minor = $22, currency = $23"
 
 _CLAIM_GIVEN_BACK: Final = ", claim = NULL"
 
@@ -149,7 +133,7 @@ def _record(choice: RecordStatement) -> Query:
         *(_ANSWERED_TYPES if choice.is_answered else ()),
         *(_EVENT_TYPES if choice.has_event else ()),
     )
-    first = 25 if choice.is_answered else 21
+    first = 24 if choice.is_answered else 20
     numbers = [f"${number}" for number in range(first, first + len(_EVENT_TYPES))]
     typed = ", ".join(f"{number}::{kind}" for number, kind in zip(numbers, _EVENT_TYPES, strict=True))
     event_part = f", told AS ({PUT_EVENT} SELECT {typed} FROM changed{{join}})" if choice.has_event else ""
@@ -188,8 +172,8 @@ RECORDS: Final = {
 """The statements that change an operation that still has the version before.
 
 They add the journal entry, and store the sealed answer where there is one. They give no row, and write nothing, where
-the version, the Idempotency-Key, or the hash to which the new entry is chained, is another. Nor do they where the
-history's newest entry has another hash: somebody put the row back to what it was before then, or took entries away.
+the version, or the hash to which the new entry is chained, is another. Nor do they where the history's newest entry has
+another hash: somebody put the row back to what it was before then, or took entries away.
 
 The claim stays as it is unless it is given back. So a claim that has lapsed, and that another operation took over, is
 not taken back. The order and amount of a charge stay too. Its reply can't change them, and a database rewrites an index
@@ -199,32 +183,10 @@ the event's nine. One statement writes both, which costs PostgreSQL no round tri
 
 CLOSED_HISTORY: Final = query(
     f"""
-    SELECT {OPERATION_COLUMNS}, closed_history, {RENAMED_KEY} FROM operations
+    SELECT {OPERATION_COLUMNS}, closed_history FROM operations
     WHERE id = $1 AND closed_history IS NOT NULL""",
 )
-"""Reads what is kept of a cleared history, and of the digest before another key, behind its operation's columns."""
-
-RENAME_KEY: Final = query(
-    """
-    UPDATE operations SET idempotency_key = $5, row_digest = $7,
-      claim = CASE
-        WHEN claim IS NULL OR $6::text IS NULL THEN claim
-        WHEN EXISTS (
-          SELECT 1 FROM operations AS other
-          WHERE other.claim = $6::text AND other.principal = operations.principal AND other.id <> operations.id
-        ) THEN NULL
-        ELSE $6::text
-      END
-    WHERE id = $1 AND version = $2::bigint AND chain = $3 AND idempotency_key = $4
-    RETURNING id""",
-)
-"""Puts the Idempotency-Key $5 in the place of $4, and the claim $6 in the place of the claim. Where another operation
-has that claim already, repeats find that one. Gives no row where the row is another one than was read."""
-
-ADD_RENAMED_KEY: Final = query(
-    "INSERT INTO renamed_keys (operation_id, version, masked, signature) VALUES ($1, $2, $3, $4)"
-)
-"""Stores what stands for the digest that a row had before it got another key."""
+"""Reads what is kept of a cleared history, behind its operation's columns."""
 
 FIND_CLAIM: Final = batched_query(
     f"SELECT {READ_COLUMNS}, sealed_answer FROM operations WHERE principal = $1 AND claim = $2", "text", "text"
@@ -252,14 +214,12 @@ CALL_OF: Final = query("SELECT sealed_call FROM operations WHERE id = $1")
 """Reads the sealed call of an operation."""
 
 HISTORY: Final = query(
-    f"""
+    """
     SELECT operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash,
-           (SELECT {HISTORY_CHECKPOINT} FROM history_checkpoints WHERE operation_id = $1),
            (SELECT chain FROM operations WHERE id = $1)
     FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2""",
 )
-"""Reads the history of an operation with its hashes, the oldest journal entry first, its checkpoint, and the hash that
-the row has."""
+"""Reads the history of an operation with its hashes, the oldest journal entry first, and the hash that the row has."""
 
 NEWEST_BY_KEY: Final = query(
     f"""

@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import packed, query, query_among
+from payrelay.store.engine.queries import packed, query
 from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
 from payrelay.store.statements.payment_owners import WAS_NOT_EXECUTED
 from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
@@ -13,14 +13,6 @@ SIGNED_COLUMNS: Final = "merchant, digest, subject, kind, texts"
 _TEXT: Final = packed("signed_texts", SIGNED_COLUMNS)
 _OPERATION: Final = packed("operations", OPERATION_COLUMNS, CHAINED_DIGEST)
 _CHECKOUT: Final = packed("checkouts", CHECKOUT_COLUMNS)
-
-ADD_SIGNED_TEXT: Final = query(
-    """
-    INSERT INTO signed_texts (merchant, digest, subject, kind, at_ms) VALUES ($1, $2, $3, $4, $5)
-    ON CONFLICT DO NOTHING RETURNING digest""",
-)
-"""Stores that a checkout or an operation has a text, without a digest of the row: for the upgrade, which covers the
-rows afterwards. Gives no row where that is stored already."""
 
 PUT_SIGNED_TEXT: Final = query(
     f"""
@@ -69,37 +61,3 @@ CALLS_LIKE: Final = query(
       AND kind IN ('charge', 'authorization')""",
 )
 """Finds the calls of an order and an amount, and whether they count."""
-
-IS_INCOMPLETE: Final = query(
-    """
-    SELECT 1 WHERE EXISTS (SELECT 1 FROM signed_texts WHERE merchant = $1 AND digest = '')
-      OR EXISTS (
-        SELECT 1 FROM operations
-        WHERE merchant = $1 AND kind = 'authorization'
-          AND (order_id IS NULL OR amount_minor IS NULL OR currency IS NULL)
-      )""",
-)
-"""Tells whether a merchant has anything of which the text isn't known: it is in the list, or its call shows it."""
-
-COUNT_TEXTS: Final = query_among("SELECT subject, count(*) FROM signed_texts WHERE subject @1 GROUP BY subject")
-"""Counts the texts of some checkouts and operations."""
-
-SET_TEXTS: Final = query("UPDATE signed_texts SET texts = $4 WHERE merchant = $1 AND digest = $2 AND subject = $3")
-"""Stores how many texts the subject of a row has, for the upgrade."""
-
-CHECKOUTS_AFTER: Final = query(
-    """
-    SELECT id, merchant, kind, order_id, amount_minor, first_minor, currency FROM checkouts
-    WHERE id > $1 ORDER BY id LIMIT $2""",
-)
-"""Reads one page of what the forms of all checkouts were made of."""
-
-_AUTHORIZATIONS_AFTER: Final = """
-    SELECT id, merchant, kind, order_id, amount_minor, NULL, currency FROM operations
-    WHERE {other}kind = 'authorization' AND id > $1 ORDER BY id LIMIT $2"""
-AUTHORIZATIONS_AFTER: Final = query(
-    _AUTHORIZATIONS_AFTER.format(other=""),
-    # By an index of kinds SQLite would read and sort all authorizations for each page.
-    sqlite=(_AUTHORIZATIONS_AFTER.format(other="+"),),
-)
-"""Reads one page of what the calls of all authorizations were made of."""
