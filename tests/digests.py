@@ -6,6 +6,7 @@ from payrelay.clock import Clock
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.sealing import KEY_CHECK, Seal
+from payrelay.store.meta import sealed_check
 from payrelay.store.statements.meta import ADD_META
 
 CHAIN_KEY: Final = b"c" * 32
@@ -17,7 +18,6 @@ def digests_of(database: Database, secret: bytes = CHAIN_KEY, clock: Clock | Non
     return RowDigests(database, secret, clock or Clock())
 
 
-async def put_first_check(database: Database, seal: Seal) -> None:
-    """Puts the check of the encryption key into a database as the first version made it, which knew no upgrades."""
-    first = seal.seal(b"payrelay", b"meta/key_check")
-    await database.write(all_rows(Statement(ADD_META, (KEY_CHECK, first))))
+async def put_check(database: Database, seal: Seal) -> None:
+    """Puts the check of the encryption key into a database that has had no upgrade step."""
+    await database.write(all_rows(Statement(ADD_META, (KEY_CHECK, sealed_check(seal, ())))))

@@ -75,9 +75,9 @@ def named(column: str) -> str:
 
 ORDER: Final = named("operations.order_id")
 TEXTS: Final = {
-    "customers.card_no_masked": CARD,
+    "customers.sealed_names/card_no_masked": CARD,
     "customers.sealed_names/method": KIND_OF_CARD,
-    "customers.card_expiry": CARD_ENDS,
+    "customers.sealed_names/card_expiry": CARD_ENDS,
     "endpoints.sealed_url/host": HOST,
     "operators.email": COLLEAGUE,
     "console_sessions.client": CLIENT,

@@ -5,6 +5,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 from tests.flows.world import START_MS, World, asked
+from tests.identities import give_identity
+from tests.relays import SEAL
 
 from payrelay.core.answers import Answer
 from payrelay.core.payments.schedules import DAY_MS
@@ -19,7 +21,7 @@ from payrelay.runtime.recovery.lost_commits import LostCommits
 
 async def recovering(world: World) -> Incarnation:
     """Begins a recovery of the last hour."""
-    await world.relay.identities.add_first(1)
+    await give_identity(world.database, SEAL, 1)
     return await begun(world)
 
 
@@ -66,7 +68,7 @@ async def test_an_acknowledgement_counts_for_its_own_recovery_alone(world: World
 
 async def test_nothing_is_acknowledged_where_nothing_was_lost(world: World) -> None:
     """There is no recovery to acknowledge."""
-    await world.relay.identities.add_first(1)
+    await give_identity(world.database, SEAL, 1)
     with pytest.raises(Refusal):
         await acknowledge(world.relay.identities, world.clock, "shop", 1)
     with pytest.raises(Refusal):

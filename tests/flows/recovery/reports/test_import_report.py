@@ -9,6 +9,8 @@ import msgspec
 import pytest
 from tests.flows.losing import url
 from tests.flows.world import CHARGE, CREDENTIAL, START_MS, World, asked
+from tests.identities import give_identity
+from tests.relays import SEAL
 
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
@@ -46,7 +48,7 @@ class Books:
 
     async def begin(self) -> None:
         """Begins a recovery that has the lost window of these tests."""
-        await self.relay.identities.add_first(0)
+        await give_identity(self.world.database, SEAL)
         lost = LostWindow(since_ms=SINCE_MS, until_ms=UNTIL_MS)
         began = Incarnation(number=2, reason=Beginning.RECOVERED, began_at_ms=UNTIL_MS, lost=lost)
         await self.relay.identities.change(
@@ -207,7 +209,7 @@ async def test_an_order_that_was_reported_is_asked_for_beside_a_look(books: Book
 
 async def test_without_a_recovery_it_changes_nothing(world: World) -> None:
     """A report of a healthy database would call operators for every payment that the shop takes elsewhere."""
-    await world.relay.identities.add_first(0)
+    await give_identity(world.database, SEAL)
     with pytest.raises(NoRecoveryError):
         await Books(world).feed(line())
     assert (await world.relay.identities.read()).current.reports == ()
