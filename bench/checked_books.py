@@ -12,10 +12,9 @@ from typing import Final
 
 import uvloop
 from tests.databases import sqlite_url
-from tests.digests import digests_of, record_earlier
+from tests.digests import digests_of
 from tests.flows.console.books import everything
 from tests.flows.console.desk import START_MS, Desk
-from tests.relays import SEAL
 
 import bulk_books
 from clearing import ANSWER
@@ -46,7 +45,6 @@ async def found(url: str, books: Books) -> list[str]:
     """Gives what is wrong in words: findings of the audit, and repeats that don't get their answer."""
     database = await opened(url)
     journal = Desk(database).relay.journal
-    await record_earlier(database, SEAL, at_ms=0)
     audit = Audit(journal.trail, 0, lambda *_: None, rows=digests_of(database), now_ms=START_MS)
     wrong = [str(finding) async for finding in audit.findings()]
     for number in range(max(0, books.operations - 50), books.operations):

@@ -40,7 +40,6 @@ ALLOWED: Final = {
     "events.feed.IS_ANY_PRUNABLE": "stops at its limit",
     "events.feed.READ_BETWEEN": "between two positions that are a batch apart",
     "gateways.budget.BLOCK_ALL_PERMITS": "a recovery, once, before anything is sent",
-    "meta.ANY_CHAINED": "once in a store's life",
     "meta.ANY_STORED": _FIRST,
     "payments.audit.AUDIT_ENTRIES_BY_TIME": _AUDIT,
     "payments.audit.COUNT_OPERATIONS": _AUDIT,
