@@ -191,8 +191,8 @@ async def test_which_checkouts_of_an_order_may_have_a_payment_of_it(
     cases = itertools.product(CheckoutKind, CheckoutState, ASKED)
     for number, (kind, state, (money, having)) in enumerate(cases):
         members = {"id": f"chk_{number}", "order_id": f"A-{number}", "guard": None, "kind": kind, "state": state}
-        members["updated_at_ms"] = CHECKOUT.expires_at_ms  # one that expired before was withdrawn
-        checkout = msgspec.structs.replace(CHECKOUT, key_hash=None, **members | money)
+        in_time = msgspec.structs.replace(CHECKOUT, updated_at_ms=CHECKOUT.expires_at_ms)  # else it was withdrawn
+        checkout = msgspec.structs.replace(in_time, key_hash=None, **members | money)
         assert await checkouts.add(checkout, DETAILS)
         asking = book.new(number, order_id=checkout.order_id, merchant=CHECKOUT.merchant)
         text = SignedText(order_id=checkout.order_id, amount_minor=100_000, currency="LKR")
