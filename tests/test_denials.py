@@ -49,6 +49,7 @@ DENIALS: Final[dict[str, Known]] = {
     # The router and the console.
     " can't be reached; nothing was sent to it": Known.NEVER_SENT,
     "That was not done": Known.HERE,
+    "It asks for something else than its page said. Nothing was done: begin again.": Known.HERE,
     # Commands about reports and about what is old.
     ": nothing is stored of a file with a wrong line": Known.HERE,
     "nothing is cleared while the database lacks commits or a recovery is under way": Known.HERE,

@@ -144,12 +144,12 @@ def _left_of(folder: Path, customer_id: str, order_id: str) -> dict[str, object]
     connection = sqlite3.connect(f"file:{folder}/payrelay.db?mode=ro", uri=True)
     try:
         [row] = connection.execute(
-            "SELECT sealed_token, sealed_names, sealed_holder, card_no_masked FROM customers WHERE id = ?",
+            "SELECT sealed_token, sealed_names, sealed_holder, reference_hash FROM customers WHERE id = ?",
             (customer_id,),
         )
         bodies = connection.execute("SELECT sealed_body FROM notifications WHERE order_id = ?", (order_id,)).fetchall()
         [checkout] = connection.execute(
-            "SELECT sealed, sealed_reference, reference_hash, customer_reference FROM checkouts WHERE order_id = ?",
+            "SELECT sealed, sealed_reference, reference_hash FROM checkouts WHERE order_id = ?",
             (order_id,),
         )
         read_cache = connection.execute("SELECT count(*) FROM readings WHERE subject = ?", (f"order/{order_id}",))
@@ -173,7 +173,7 @@ def test_an_erased_person_is_gone_from_every_table(scene: Scene) -> None:
     assert _left_of(folder, customer_id, order_id) == {
         "customer": (None, None, None, None),
         "bodies": [(None,)],
-        "checkout": (None, None, None, None),
+        "checkout": (None, None, None),
         "readings": 0,
     }
 
