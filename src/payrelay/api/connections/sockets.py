@@ -18,6 +18,7 @@ import socket
 import stat
 import struct
 import termios
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -94,13 +95,13 @@ class AcceptedSockets:
             except OSError:  # closed meanwhile
                 continue
         self._known = known
-        # Of one peer's the one comes last that stayed at the last look, and it stays.
-        first = self._numbers
-        by_age = sorted(found.items(), key=lambda item: (not item[1].is_new, item[0] == first.get(item[1].peer)))
-        self._numbers = {state.peer: number for number, state in by_age}
-        stay = set(self._numbers.values())
-        self._twins = [(number, state.peer) for number, state in found.items() if number not in stay]
-        return [state for number, state in found.items() if number in stay]
+        first, self._numbers = self._numbers, {}
+        for number, state in found.items():
+            stays = self._numbers.setdefault(state.peer, number)
+            if stays != number and _age(number, state, first) >= _age(stays, found[stays], first):
+                self._numbers[state.peer] = number
+        self._twins = [(number, state.peer) for number, state in found.items() if self._numbers[state.peer] != number]
+        return [state for number, state in found.items() if self._numbers[state.peer] == number]
 
     def close(self, peer: Peer) -> None:
         """Ends a connection, and has the kernel drop what was not read; nothing where it has gone already."""
@@ -132,6 +133,11 @@ class AcceptedSockets:
             if error.errno in {errno.ENOTSOCK, errno.ENOTCONN}:  # no socket, or one that listens
                 return None
             raise
+
+
+def _age(number: int, state: SocketState, first: Mapping[Peer, int]) -> tuple[bool, bool]:
+    """Gives what decides which of one peer's stays: the one that stayed at the last look, or else was there."""
+    return not state.is_new, number == first.get(state.peer)
 
 
 def _state(number: int, peer: Peer, *, is_new: bool) -> SocketState:

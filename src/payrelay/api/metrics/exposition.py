@@ -62,7 +62,6 @@ class Exposition:
     async def _made(self) -> bytes:
         time_s = asyncio.get_running_loop().time
         began_s = time_s()
-        self._kept_until_s = float("-inf")  # also where it fails
         text = await self._refreshed()
         self._kept_until_s = time_s() + min(KEPT_MAX_S, REST * (time_s() - began_s))
         return text
