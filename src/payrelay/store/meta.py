@@ -37,7 +37,7 @@ _decode: Final = msgspec.json.Decoder(_KeyCheck).decode
 
 
 class ChainStart(NamedTuple):
-    """The key of the audit chain, and the time of its start; older journal entries are in no chain."""
+    """The key of the audit chain, and the time of its start."""
 
     secret: bytes
     since_ms: int

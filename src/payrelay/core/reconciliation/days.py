@@ -20,6 +20,7 @@ import msgspec
 from payrelay.core.money import decimal_text
 from payrelay.core.reconciliation.entries import Coverage, Movement
 from payrelay.core.reconciliation.verdicts import BooksFinding, BooksVerdict
+from payrelay.errors import Code, Refusal
 
 NEEDS_FILES: Final = (Movement.PAYMENT, Movement.REFUND, Movement.CHARGEBACK, Movement.PAYOUT, Movement.BANK)
 """Of these only files show what the other side has and we don't."""
@@ -50,6 +51,11 @@ class Closure(msgspec.Struct, frozen=True):
     def knew_to_ms(self) -> int:
         """Up to when the closing knew what happened in our books; it was refused where anything of it was newer."""
         return self.compared_at_ms - CLOCKS_MS
+
+
+def differences_changed(day: date) -> Refusal:
+    """Makes the refusal to close a day of which another number of differences is open than was shown."""
+    return Refusal(Code.CONFLICT, f"differences of {day} were closed or found meanwhile; look again")
 
 
 class SeenDay(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from payrelay.core.console.roles import Act
 from payrelay.core.reconciliation.changes import changes_between
-from payrelay.core.reconciliation.days import CLOCKS_MS, Closure, DayReport, SeenDay
+from payrelay.core.reconciliation.days import CLOCKS_MS, Closure, DayReport, SeenDay, differences_changed
 from payrelay.core.reconciliation.entries import days_between
 from payrelay.core.reconciliation.verdicts import BooksVerdict
 from payrelay.errors import Code, Outdated, Refusal
@@ -147,7 +147,7 @@ def _require_as_shown(day: date, shown: SeenDay, now: SeenDay) -> None:
     if shown.ran_at_ms != now.ran_at_ms:
         raise Refusal(Code.CONFLICT, f"{day} was compared anew; look again")
     if shown.open_differences != now.open_differences:
-        raise Refusal(Code.CONFLICT, f"differences of {day} were closed or found meanwhile; look again")
+        raise differences_changed(day)
 
 
 class _Closing(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.console.operator import NewAct
-from payrelay.core.reconciliation.days import Closure, SeenDay
+from payrelay.core.reconciliation.days import Closure, SeenDay, differences_changed
 from payrelay.core.reconciliation.verdicts import BooksFinding, Concern, OpenDifferences
-from payrelay.errors import Code, Outdated, Refusal
+from payrelay.errors import Outdated
 from payrelay.store.console.acts import OperatorActs
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
@@ -170,7 +170,7 @@ class Differences:
             # Read behind the line: whoever closes a difference writes a line, too, and so has committed or comes later.
             opened = yield Statement(statements.OPEN_BY_DAY, (day.merchant, name, name))
             if sum(int(str(number)) for _, number in opened) != shown.open_differences:
-                raise Refusal(Code.CONFLICT, f"differences of {day.day} were closed or found meanwhile; look again")
+                raise differences_changed(day.day)
             parameters = (
                 day.merchant,
                 name,
