@@ -33,9 +33,9 @@ from tests.samples import OPERATION
 
 import section
 from payrelay.clock import Clock
-from payrelay.console.flows.parts import Actor
 from payrelay.core.money import decimal_text
 from payrelay.core.payments.operation import Kind, Operation, Retention, State
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.relay import Relay
 from payrelay.reconciliation.flows.export import journal_days
 from payrelay.reconciliation.flows.import_statement import Completeness, FileToImport, import_file, say_complete

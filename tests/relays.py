@@ -6,6 +6,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 from tests.digests import digests_of
 
+from payrelay.app import found_of
 from payrelay.clock import Clock
 from payrelay.core.access.person_names import PersonNames
 from payrelay.core.events.destinations import AllowedDestinations
@@ -15,7 +16,6 @@ from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Inc
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
-from payrelay.reconciliation.store.stores import reconciliation_stores
 from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
@@ -28,6 +28,7 @@ from payrelay.runtime.recovery.mark_files import MarkFiles
 from payrelay.runtime.recovery.marks import Marks
 from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.runtime.webhook_sender import WebhookSender
+from payrelay.settings import Settings
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -37,6 +38,7 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.deliveries import Deliveries
@@ -46,6 +48,9 @@ from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
+from payrelay.store.meta import ChainStart
+from payrelay.store.opened_store import OpenedStore
+from payrelay.store.operators.acts import OperatorActs
 from payrelay.store.orders.facts import Orders
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
@@ -86,7 +91,8 @@ def relay_over(
         orders=Orders(rows),
         paid_again=PaidAgain(database, rows),
         imported_payments=ImportedPayments(database, rows),
-        reconciliation=reconciliation_stores(database, rows, CHAIN_KEY),
+        acts=OperatorActs(database, CHAIN_KEY),
+        found=found_on(database, rows),
         accounts=accounts,
         clock=clock,
         retention=retention,
@@ -131,6 +137,11 @@ def relay_over(
             log=log,
         ),
     )
+
+
+def found_on(database: Database, rows: RowDigests) -> dict[type[object], object]:
+    """Gives what the parts make on a database, by its type."""
+    return found_of(OpenedStore(database, SEAL, ChainStart(CHAIN_KEY, 0), rows), Settings())
 
 
 async def _first_identity() -> DatabaseIdentity:

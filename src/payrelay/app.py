@@ -32,6 +32,7 @@ from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.alerts.alert import tell_behind
 from payrelay.flows.in_place import require_in_place
+from payrelay.flows.operators.acts.of_relay import OF_RELAY
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
@@ -41,7 +42,7 @@ from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind, GatewayR
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS, TRIALS
 from payrelay.gateways.sandbox_trial import SandboxTrial
-from payrelay.reconciliation.store.stores import reconciliation_stores
+from payrelay.parts import parts
 from payrelay.runtime.alert_channels import AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
@@ -91,7 +92,9 @@ from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.heartbeats import Heartbeats
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import ChainStart, chain_key, embedded_keys, key_file_is_missing, merchants_of_apps, verify_key
+from payrelay.store.meta import chain_key, embedded_keys, key_file_is_missing, merchants_of_apps, verify_key
+from payrelay.store.opened_store import OpenedStore
+from payrelay.store.operators.acts import OperatorActs
 from payrelay.store.orders.facts import Orders
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
@@ -112,9 +115,6 @@ from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrad
 from payrelay.tracing.opening import opened_spans
 from payrelay.tracing.spans import Spans
 
-CONSOLE: Final = "payrelay.console.opening"
-"""Loaded by its name, and only where the console is on: forms, passkeys and templates are a tenth of a start."""
-MakeConsole = Callable[..., ConsolePages]
 ALERT_ADDRESS: Final = "payrelay.runtime.clients.alert_address"
 """Loaded by its name, and only where alerts go to an address."""
 
@@ -190,7 +190,7 @@ async def running(
             recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
-        console = _console_of(stack, settings, shared, relay, log)
+        console = _site_of(stack, settings, shared, relay, log)
         identity = await stored_identity(settings.identity, relay.principals, log)
         context = ApiContext(
             relay=relay,
@@ -198,7 +198,13 @@ async def running(
             credentials=relay.credentials,
             store_health=heartbeat,
             metrics=metrics,
-            exposition=Exposition(metrics, Counts(shared.database), relay, _store_sources(shared, heartbeat)),
+            exposition=Exposition(
+                metrics,
+                Counts(shared.database),
+                relay,
+                _store_sources(shared, heartbeat),
+                tuple(part.gauges(relay) for part in parts() if part.gauges is not None),
+            ),
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
             shops={name: gateway.shop for name, gateway in settings.gateways.items()},
@@ -218,14 +224,22 @@ async def running(
         )
 
 
-def _console_of(
+def _site_of(
     stack: AsyncExitStack, settings: Settings, shared: "SharedResources", relay: Relay, log: FilteringBoundLogger
 ) -> ConsolePages | None:
-    """Makes the console; None where it is off, and then loads nothing of it: a start need not wait for that."""
-    if not settings.console.enabled:
-        return None
-    console_of: MakeConsole = import_module(CONSOLE).console_of
-    return console_of(stack, settings.console, shared, relay, log)
+    """Makes the pages under ``/console``; None where no part has any, or the settings have them off."""
+    sites = (part.site(stack, settings, shared, relay, log) for part in parts() if part.site is not None)
+    return next((site for site in sites if site is not None), None)
+
+
+def found_of(store: OpenedStore, settings: Settings) -> dict[type[object], object]:
+    """Makes what the parts of the product work with in a process, by its type; and what operators act on."""
+    opened = [part.opened(store, settings) for part in parts() if part.opened is not None]
+    actables = OF_RELAY
+    for part in parts():
+        if part.actables is not None:
+            actables = actables.with_those_of(part.actables())
+    return {type(each): each for each in (*opened, actables)}
 
 
 def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:
@@ -274,8 +288,8 @@ async def opened_relay(
             clock=clock,
             retention=_repeats_of(settings),
             clearing=clearing_of(settings, shared),
-            reconciliation=reconciliation_stores(database, rows, chain_secret),
-            books_timezone=settings.reconciliation.timezone,
+            acts=OperatorActs(database, chain_secret),
+            found=found_of(shared, settings),
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
@@ -551,21 +565,9 @@ def configured_seal(settings: Settings) -> Seal:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedResources:
-    """The database with its keys: what the processes share that work on it.
+class SharedResources(OpenedStore):
+    """What processes share that work on a database; ``gateway_clocks`` compares the clocks of gateways with ours."""
 
-    Attributes:
-        database: migrated and upgraded.
-        seal: of the encryption key.
-        chain: the key of the audit chain, of which all keyed digests are made, and when the chain began.
-        rows: makes and checks the digests of rows.
-        gateway_clocks: compares the clocks of gateways with ours.
-    """
-
-    database: Database
-    seal: Seal
-    chain: ChainStart
-    rows: RowDigests
     gateway_clocks: GatewayClocks
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 from structlog.typing import FilteringBoundLogger
@@ -23,6 +23,7 @@ from payrelay.runtime.read_cache import CachedReading, Question
 
 OneThing: TypeAlias = PaymentsOfOrder | OneSubscription | PaymentsOfSubscription
 """A read of what belongs to one order or one subscription."""
+FoundT = TypeVar("FoundT")
 FOUND: Final = "found"
 """The outcome of a read that has no error code, for the hooks."""
 
@@ -41,7 +42,7 @@ class Relay(Stores, RuntimeParts):
         recovery_lag_s: how long a gateway may take to show an effect, in seconds, after commits were lost.
         can_apps_charge: whether tokens of an identity provider may charge.
         apps_principal: whose such tokens are, where they may make a payment or let a customer make one; else None.
-        books_timezone: the time zone in which the days of the books end; None for each gateway's own.
+        found: what a process has made beside the relay, by its type; see ``find``.
         withdrawals: ids of operations that a background task is trying to withdraw.
         being_resolved: ids of operations that this process is resolving now, and whether each is out of turn.
         inquired_now: when an inquiry out of turn about an operation last began, by ``clock.boot_s``.
@@ -60,12 +61,19 @@ class Relay(Stores, RuntimeParts):
     recovery_lag_s: int = 600
     can_apps_charge: bool = False
     apps_principal: str | None = None
-    books_timezone: str | None = None
+    found: Mapping[type[object], object] = field(default_factory=dict)
     withdrawals: set[str] = field(default_factory=set)
     being_resolved: dict[str, bool] = field(default_factory=dict)
     inquired_now: dict[str, float] = field(default_factory=dict)
     being_worked_on: dict[tuple[str, str], dict[str, Notification]] = field(default_factory=dict)
     stand_ins: "dict[tuple[str, OneThing], tuple[OneThing, int]]" = field(default_factory=dict)
+
+    def find(self, kind: type[FoundT]) -> FoundT:
+        """Gives what this process has of a type that the relay doesn't know: the stores of a part, and such things."""
+        found = self.found[kind]
+        if not isinstance(found, kind):
+            raise TypeError(f"{kind.__name__} is what {type(found).__name__} was made for")
+        return found
 
     def account(self, name: str) -> Gateway:
         """Returns the account of that name; raises Refusal (not_found) where none is configured."""

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from payrelay.core.access.person_names import PersonNames
-from payrelay.reconciliation.store.stores import ReconciliationStores
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -15,6 +14,7 @@ from payrelay.store.customers import Customers
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
+from payrelay.store.operators.acts import OperatorActs
 from payrelay.store.orders.facts import Orders
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.known_payments import KnownPayments
@@ -53,7 +53,7 @@ class Stores:
         principals: the names and groups of principals.
         identities: the identity of the database.
         clearing: clears old data.
-        reconciliation: our books, statements, and differences between them.
+        acts: the history of what operators did.
     """
 
     journal: Journal
@@ -78,4 +78,4 @@ class Stores:
     principals: Principals
     identities: IdentityStore
     clearing: Clearing
-    reconciliation: ReconciliationStores
+    acts: OperatorActs

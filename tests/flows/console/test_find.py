@@ -5,10 +5,10 @@ from tests.flows.console.books import PAYMENT, PLAN, everything, id_at, operatio
 from tests.flows.console.desk import MINUTE_MS, START_MS, Desk
 
 from payrelay.console.flows.cases.find import PAGE, find
-from payrelay.console.flows.parts import Actor, acting
 from payrelay.console.rules.finding import Found, Search, SearchError
 from payrelay.core.operators.roles import Role
 from payrelay.core.payments.operation import Kind, State
+from payrelay.flows.operators.parts import Actor, acting
 
 CHECKOUT = id_at("chk", START_MS)
 CUSTOMER = id_at("cus", START_MS)

@@ -12,14 +12,15 @@ from tests.flows.world import CHARGE, START_MS, Crash, World, asked, outcome_of
 from tests.laravel_shop import APP_KEY_TEXT, encrypted, mysql_dump, payment, subscription, write_sqlite
 from tests.samples import PAYMENT
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.outcomes import Evidence, OutcomeKind
+from payrelay.core.payments.imported import ImportVerdict
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentsSeen, PaymentStatus
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Code, Refusal
 from payrelay.flows.customers.erase_customer import remove
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.imports.flows.import_existing import (
@@ -32,15 +33,7 @@ from payrelay.imports.flows.import_existing import (
     import_existing,
 )
 from payrelay.imports.flows.sources import ImportSource
-from payrelay.imports.rules.items import (
-    CardItem,
-    ImportUnreadableError,
-    ImportVerdict,
-    Item,
-    NoItem,
-    PaymentItem,
-    PlanItem,
-)
+from payrelay.imports.rules.items import CardItem, ImportUnreadableError, Item, NoItem, PaymentItem, PlanItem
 from payrelay.imports.rules.laravel_secrets import AppKeys
 from payrelay.imports.store.laravel_sqlite import ROW_BYTES_MAX
 from payrelay.store.imports.payments import CONTRADICTS, MAY_BE_OURS
@@ -276,7 +269,7 @@ async def test_the_history_of_operators_tells_who_imported_what(world: World) ->
     await imported(world, *ALL, is_dry=True)
     await imported(world, *ALL)
 
-    acts = await world.relay.reconciliation.differences.acts.before(None, 9)
+    acts = await world.relay.acts.before(None, 9)
     counted = ["1 cards new", "1 lines passed over", "1 lines refused", "2 payments new"]
     counted += ["1 subscriptions known", "1 subscriptions new"]
     assert [(each.name, each.subject, each.details) for each in acts] == [

@@ -12,13 +12,13 @@ from tests.flows.world import CHARGE, START_MS, World, asked, outcome_of
 from tests.relays import relay_over
 from tests.samples import IMPORTED
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.calls import Refund
 from payrelay.core.operators.roles import Act
 from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.errors import Refusal
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.reconciliation.flows.close import close_day, close_difference
@@ -38,6 +38,7 @@ from payrelay.reconciliation.rules.entries import EntryStanding, LineState, Move
 from payrelay.reconciliation.rules.files.profiles import BUILT_IN, Profile
 from payrelay.reconciliation.rules.verdicts import BooksVerdict
 from payrelay.reconciliation.store.books import Books
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 DAY_MS: Final = 86_400_000
 DAY: Final = date(2023, 11, 15)
@@ -171,7 +172,7 @@ async def test_what_nobody_here_made_is_found_again_until_a_person_closes_it(off
     view = await show_day(office.relay, office.scope, DAY)
     assert view is not None
     assert [each.difference.closed_reason for each in view.differences] == ["sold at the counter"]
-    [*_, act] = reversed(await office.relay.reconciliation.differences.acts.before(None, 10))
+    [*_, act] = reversed(await office.relay.find(ReconciliationStores).differences.acts.before(None, 10))
     assert (act.act, act.name, act.reason) == (Act.CLOSE_DIFFERENCE, "ann", "sold at the counter")
     with pytest.raises(Refusal, match="was closed by ann: sold at the counter"):
         await close_difference(office.relay, office.scope, stored.difference.id, ANN, "again")

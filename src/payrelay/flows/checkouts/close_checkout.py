@@ -66,6 +66,6 @@ async def close_by_command(relay: Relay, checkout: Checkout, *, by: str, reason:
     if checkout.state is not closed.state:
         subject, now_ms = f"checkout/{checkout.id}", relay.clock.now_ms()
         did = NewAct(at_ms=now_ms, operator_id="", name=by, act=Act.CLOSE_CHECKOUT, subject=subject, reason=reason)
-        acts = relay.reconciliation.differences.acts
+        acts = relay.acts
         await acts.written(lambda: acts.appended(did))
     return closed

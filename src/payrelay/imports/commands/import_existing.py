@@ -21,8 +21,9 @@ from payrelay.cli.terminal.messages import (
     say,
     show,
 )
+from payrelay.core.payments.imported import ImportVerdict
 from payrelay.core.text.csv_text import csv_line
-from payrelay.imports.rules.items import ImportUnreadableError, ImportVerdict
+from payrelay.imports.rules.items import ImportUnreadableError
 
 if TYPE_CHECKING:
     from payrelay.flows.relay import Relay
@@ -76,7 +77,7 @@ async def import_all(
     First tells what would be imported, then asks. Nothing is doubled, however often it is run; an import that was
     interrupted is simply begun again. Nothing is sent to the gateway.
     """
-    from payrelay.console.flows.parts import Actor
+    from payrelay.flows.operators.parts import Actor
     from payrelay.imports.flows.import_existing import ImportScope
     from payrelay.imports.flows.sources import ImportSource
 

@@ -16,15 +16,16 @@ from typing import Final
 
 import msgspec
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.customers.customer import Approval, CustomerState
 from payrelay.core.operators.roles import Act
+from payrelay.core.payments.imported import ImportVerdict
 from payrelay.core.secret import secret_hash
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.core.views import with_members_of
 from payrelay.flows.customers.approve_customer import approve
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.relay import Relay
-from payrelay.imports.rules.items import CardItem, ImportVerdict, Item, NoItem, PaymentItem, PlanItem
+from payrelay.imports.rules.items import CardItem, Item, NoItem, PaymentItem, PlanItem
 from payrelay.store.imports.payments import BATCH, CONTRADICTS, ImportedPayment
 from payrelay.store.subscriptions import SubscriptionOwner, SubscriptionSummary
 
@@ -116,8 +117,7 @@ async def _noted(relay: Relay, scope: ImportScope, what: str) -> None:
         at_ms=relay.clock.now_ms(),
         details=f"{scope.source}: {what}",
     )
-    acts = relay.reconciliation.differences.acts
-    await acts.written(lambda: acts.appended(act))
+    await relay.acts.written(lambda: relay.acts.appended(act))
 
 
 async def _import_batch(relay: Relay, scope: ImportScope, batch: Sequence[Item], told: Told) -> None:

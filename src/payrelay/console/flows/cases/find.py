@@ -14,12 +14,12 @@ from typing import Final
 from payrelay.console.flows.cases import hits
 from payrelay.console.flows.cases.find_by_text import find_by_text
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor
 from payrelay.console.rules.finding import Found, Hit, Search
 from payrelay.console.store.searches import Began, Looked, Narrowing, time_of_id
 from payrelay.core.operators.roles import Act, Field
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import Refusal
+from payrelay.flows.operators.parts import Actor
 
 PAGE: Final = 50
 """Hits on one page of a list."""

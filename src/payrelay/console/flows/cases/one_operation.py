@@ -4,12 +4,12 @@ import msgspec
 
 from payrelay.console.flows.cases.parts import CaseParts
 from payrelay.console.flows.cases.told_moments import of_chargeback
-from payrelay.console.flows.parts import Actor
 from payrelay.console.rules.timeline import Moment, of_operation
 from payrelay.core.operators.roles import Act, Field
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.sentences import FORGED_SENTENCE, STATE_SENTENCES
 from payrelay.errors import Code, OperationForged, Refusal
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.operators.shown import entries_for
 from payrelay.flows.orders.order_money import OrderMoney, read_payment_money
 

@@ -13,12 +13,12 @@ import msgspec
 from payrelay.console.flows.cases.order_moments import moments_of
 from payrelay.console.flows.cases.order_rows import OrderRows, read_order_rows
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor
 from payrelay.console.rules.timeline import Moment
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.operators.roles import Act, Field
 from payrelay.core.payments.operation import AWAITS_OPERATOR, Operation
 from payrelay.errors import Code, Refusal
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.operators.shown import facts_for
 from payrelay.flows.orders.order_money import OrderMoney, read_order_money
 from payrelay.store.subscriptions import SubscriptionSummary

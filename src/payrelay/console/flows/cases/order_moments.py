@@ -3,11 +3,11 @@
 from payrelay.console.flows.cases import told_moments
 from payrelay.console.flows.cases.order_rows import OrderRows
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor
 from payrelay.console.rules.timeline import Moment, Tone, of_checkout, of_notification, of_operation
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.sentences import FORGED_SENTENCE
 from payrelay.errors import OperationForged
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.operators.shown import entries_for
 from payrelay.flows.orders.order_money import OrderMoney
 

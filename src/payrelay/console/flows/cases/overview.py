@@ -7,7 +7,6 @@ words of operators: it names no customer, and an endpoint only by its host.
 import msgspec
 
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor
 from payrelay.console.rules import trends
 from payrelay.console.rules.trends import (
     ENDPOINTS_MAX,
@@ -28,6 +27,7 @@ from payrelay.core.gateways.permit_grants import BudgetSnapshot
 from payrelay.core.operators.roles import Act
 from payrelay.core.payments.operation import OpenCount, State
 from payrelay.core.recovery.incarnations import Incarnation
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.recovery.end_recovery import ends_at_ms
 
 

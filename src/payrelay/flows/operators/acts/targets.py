@@ -4,7 +4,6 @@ Whose it is decides for whom the act is done: an operator acts for the owner, wh
 began at the gateway alone nobody here is the owner, and the operator chooses.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from payrelay.core.calls import subscription_number
@@ -15,12 +14,10 @@ from payrelay.core.payments.operation import PAYMENT_KINDS, Kind, Operation, Sta
 from payrelay.core.payments.payment import plain_number
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.flows.operators.acting import ActTarget
+from payrelay.flows.operators.acts.actables import Actables, ReadTarget
 from payrelay.flows.operators.decidable import decisions_on
 from payrelay.flows.relay import Relay
-from payrelay.reconciliation.acts.readers import BOOK_READERS, SEEN_BY
 from payrelay.store.access.owners import NOT_TOLD
-
-__all__ = ["READERS", "SEEN_BY", "acts_on", "target_of", "that_can_be_acted_on"]
 
 LOOKED_UP: Final = 20
 """Of one order: each takes a few readings, and hardly an order has more payments."""
@@ -30,7 +27,7 @@ _ON_AUTHORIZATION: Final = (Act.CAPTURE, Act.VOID)
 
 async def target_of(relay: Relay, noun: str, id_: str) -> ActTarget | None:
     """Reads something that can be acted on; None where there is no such thing. Raises StoreError."""
-    reader = READERS.get(noun)
+    reader = relay.find(Actables).readers.get(noun)
     return None if reader is None else await reader(relay, id_)
 
 
@@ -264,7 +261,7 @@ def _given(*facts: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
     return tuple((title, text) for title, text in facts if text is not None)
 
 
-READERS: Final[dict[str, Callable[[Relay, str], Awaitable[ActTarget | None]]]] = {
+READERS: Final[dict[str, ReadTarget]] = {
     "operation": _operation,
     "payment": _payment,
     "checkout": _checkout,
@@ -274,6 +271,5 @@ READERS: Final[dict[str, Callable[[Relay, str], Awaitable[ActTarget | None]]]] =
     "notification": _notification,
     "endpoint": _endpoint,
     "key": _key,
-    **BOOK_READERS,
 }
 """By the noun in an address."""

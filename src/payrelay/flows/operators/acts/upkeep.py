@@ -1,9 +1,8 @@
-"""Pauses, replays, revocations, erasures and the closing of pages and books: acts without an effect at the gateway.
+"""Pauses, replays, revocations, erasures and the closing of pages: acts without an effect at the gateway.
 
 Each may be done twice without harm, where a process died in the midst of it.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from payrelay.core.gateways.pauses import Pause
@@ -15,9 +14,9 @@ from payrelay.flows.customers.erase_customer import erase
 from payrelay.flows.events.manage_endpoints import Owner, ReplayedEvents, replay_events, send_test_event
 from payrelay.flows.notifications.replay_notification import NotReplayedError, UnknownNotificationError, replay
 from payrelay.flows.operators.acting import ActResult, ConfirmedAct
+from payrelay.flows.operators.acts.actables import CarryOut
 from payrelay.flows.operators.pause_account import pause_account, resume_account
 from payrelay.flows.relay import Relay
-from payrelay.reconciliation.acts.close_books import carry_out_close_day, carry_out_close_difference
 
 UNLISTED: Final = (
     " It could not be added to the list outside the database: after the database is put back to an earlier copy, it has"
@@ -91,7 +90,7 @@ async def _revoke_key(relay: Relay, act: ConfirmedAct) -> ActResult:
 
 STILL_PAYABLE: Final = " A form of it is out, and can't be taken back: the customer may still pay by it."
 
-UPKEEP: Final[dict[Act, Callable[[Relay, ConfirmedAct], Awaitable[ActResult]]]] = {
+UPKEEP: Final[dict[Act, CarryOut]] = {
     Act.CLOSE_CHECKOUT: _close_checkout,
     Act.PAUSE_ACCOUNT: _pause,
     Act.RESUME_ACCOUNT: _resume,
@@ -100,7 +99,5 @@ UPKEEP: Final[dict[Act, Callable[[Relay, ConfirmedAct], Awaitable[ActResult]]]] 
     Act.REPLAY_EVENT: _replay_event,
     Act.ERASE_CUSTOMER: _erase,
     Act.REVOKE_KEY: _revoke_key,
-    Act.CLOSE_DIFFERENCE: carry_out_close_difference,
-    Act.CLOSE_DAY: carry_out_close_day,
 }
 """The acts without an effect at the gateway."""

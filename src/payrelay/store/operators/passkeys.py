@@ -7,32 +7,18 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.console.rules.sign_in.passkeys import PASSKEYS_MAX, Passkey
-from payrelay.console.store.statements import passkeys as statements
+from payrelay.core.operators.operator import PASSKEYS_MAX, Passkey, PasskeyChange
 from payrelay.errors import Outdated
 from payrelay.store.digests.rows import OPERATOR_PASSKEYS, RowDigests
 from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
+from payrelay.store.statements.operators import passkeys as statements
 
 READ_MAX: Final = 10 * PASSKEYS_MAX
 """The most that is read of one operator: what somebody else has written counts as not existing, and is few."""
 
 _Passkeys: TypeAlias = list[Passkey]
-
-
-class PasskeyChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What changes of an operator's passkeys: one is added, one gets its next version, or one is removed."""
-
-    added: Passkey | None = None
-    changed: Passkey | None = None
-    removed: Passkey | None = None
-
-    @property
-    def name(self) -> str:
-        """What the operator calls it; empty where nothing changes."""
-        passkey = self.added or self.changed or self.removed
-        return "" if passkey is None else passkey.name
 
 
 class Passkeys:
