@@ -20,7 +20,7 @@ HEAVY: Final = {
 }
 """What takes long to load: web server and client, databases' drivers, cryptography, pages, tables."""
 NEVER_FOR_THE_LIST: Final = {"asyncio", "pydantic"}
-"""What the list of all commands does without, so that it stays within the 0.3 s of CPU that `make bench` measures."""
+"""What the list of all commands does without, so that it stays within 0.3 s of processor time."""
 LISTS_LOADED: Final = """
 import json, sys
 from payrelay.cli.main import main
