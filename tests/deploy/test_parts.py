@@ -35,7 +35,7 @@ def without(folder: Path, *names: str) -> dict[str, str]:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("names", [*((name,) for name in PARTS), PARTS], ids=lambda names: "+".join(names))
+@pytest.mark.parametrize("names", [*((name,) for name in PARTS), PARTS], ids="+".join)
 def test_the_service_stands_without_a_part(names: tuple[str, ...], tmp_path: Path) -> None:
     """Whoever doesn't need it deletes a folder and a line, and nothing else of the relay changes."""
     environment = without(tmp_path, *names)

@@ -14,7 +14,7 @@ from tests.flows.console.desk import START_MS, Desk
 from tests.sources import ROOT
 
 from payrelay.core.payments.operation import Event
-from payrelay.flows.operators.audit import Audit
+from payrelay.flows.audit.audit import Audit
 
 sys.path.append(str(ROOT / "bench"))  # behind all others, so that it hides nothing
 bulk: Final[Any] = importlib.import_module("bulk_books")
