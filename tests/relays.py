@@ -9,24 +9,24 @@ from tests.digests import digests_of
 from payrelay.app import found_of
 from payrelay.clock import Clock
 from payrelay.core.access.person_names import PersonNames
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation
 from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.background import Background
+from payrelay.runtime.database.lost_commits import LostCommits
+from payrelay.runtime.database.mark_files import MarkFiles
+from payrelay.runtime.database.marks import Marks
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
-from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.mark_files import MarkFiles
-from payrelay.runtime.recovery.marks import Marks
-from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import Settings
 from payrelay.store.access.client_tokens import ClientTokens
@@ -38,6 +38,8 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.database.identity import IdentityStore
+from payrelay.store.database.marked_rows import MarkedRows
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
@@ -58,8 +60,6 @@ from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.recovery.identity import IdentityStore
-from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions

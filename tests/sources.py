@@ -67,7 +67,7 @@ def sources(*folders: str) -> list[Source]:
     return [Source(path) for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
-PARTS: Final = ("backups", "console", "demo", "imports", "reconciliation")
+PARTS: Final = ("backups", "console", "demo", "imports", "reconciliation", "recovery")
 """What stands on the relay and can be deleted; each has rooms of all layers."""
 LAYER_OF_ROOMS: Final = {
     "rules": "core",

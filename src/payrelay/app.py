@@ -26,12 +26,11 @@ from payrelay.core.access.person_names import PersonNames
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.recovery.lost_effects import MAKING
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.alerts.alert import tell_behind
-from payrelay.flows.in_place import require_in_place
+from payrelay.flows.database.in_place import require_in_place
 from payrelay.flows.operators.acts.of_relay import OF_RELAY
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
@@ -43,8 +42,14 @@ from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS, TRIALS
 from payrelay.gateways.sandbox_trial import SandboxTrial
 from payrelay.parts import parts
+from payrelay.recovery.rules.lost_effects import MAKING
 from payrelay.runtime.alert_channels import AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
+from payrelay.runtime.database.lost_commits import RETURN_MS, LostCommits
+from payrelay.runtime.database.mark_files import MarkFiles, remove_marks
+from payrelay.runtime.database.marks import Marks
+from payrelay.runtime.database.revocation_list import RevocationList
+from payrelay.runtime.database.server_changes import ServerChanges
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.health.gateway_clocks import GatewayClocks
@@ -54,11 +59,6 @@ from payrelay.runtime.hooks import FlowPoint, Hooks, OperationPoint
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
-from payrelay.runtime.recovery.lost_commits import RETURN_MS, LostCommits
-from payrelay.runtime.recovery.mark_files import MarkFiles, remove_marks
-from payrelay.runtime.recovery.marks import Marks
-from payrelay.runtime.recovery.revocation_list import RevocationList
-from payrelay.runtime.recovery.server_changes import ServerChanges
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import (
     KEY_IS_MISSING,
@@ -78,6 +78,9 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.database.identity import IdentityStore
+from payrelay.store.database.last_server import LastServer
+from payrelay.store.database.marked_rows import MarkedRows
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.owner_lock import OwnerLock
@@ -104,9 +107,6 @@ from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.remembered import COMMITS_MAX, RememberedCommits
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.recovery.identity import IdentityStore
-from payrelay.store.recovery.last_server import LastServer
-from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
@@ -189,7 +189,7 @@ async def running(
         if relay.lost_commits.behind is None:
             recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
-        await stack.enter_async_context(worker.working(relay))
+        await stack.enter_async_context(worker.working(relay, jobs=jobs()))
         console = _site_of(stack, settings, shared, relay, log)
         identity = await stored_identity(settings.identity, relay.principals, log)
         context = ApiContext(
@@ -230,6 +230,11 @@ def _site_of(
     """Makes the pages under ``/console``; None where no part has any, or the settings have them off."""
     sites = (part.site(stack, settings, shared, relay, log) for part in parts() if part.site is not None)
     return next((site for site in sites if site is not None), None)
+
+
+def jobs() -> tuple[worker.Job, ...]:
+    """Gives the jobs of the relay and of the parts."""
+    return (*worker.JOBS, *(job for part in parts() if part.jobs is not None for job in part.jobs()))
 
 
 def found_of(store: OpenedStore, settings: Settings) -> dict[type[object], object]:

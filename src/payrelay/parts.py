@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from payrelay.flows.relay import Relay
     from payrelay.settings import Settings
     from payrelay.store.opened_store import OpenedStore
+    from payrelay.worker import Job
 
 PARTS: Final = (
     "payrelay.backups",
@@ -26,6 +27,7 @@ PARTS: Final = (
     "payrelay.demo",
     "payrelay.imports",
     "payrelay.reconciliation",
+    "payrelay.recovery",
 )
 """The packages; each has a module ``part`` with its PART."""
 
@@ -46,6 +48,7 @@ class Part:
             type (``Relay.find``).
         actables: what operators act on.
         gauges: gauges on ``/metrics``.
+        jobs: what the worker does beside the relay's own.
         site: makes the pages of a service under ``/console``; one part has it.
         pages: the package of pages that are shown there: it has ``templates``, and a module ``table`` with PAGES.
     """
@@ -54,6 +57,7 @@ class Part:
     opened: 'Callable[["OpenedStore", "Settings"], object] | None' = None
     actables: 'Callable[[], "Actables"] | None' = None
     gauges: 'Callable[["Relay"], "StoreGauges[Any]"] | None' = None
+    jobs: 'Callable[[], "tuple[Job, ...]"] | None' = None
     site: "MakeSite | None" = None
     pages: str | None = None
 

@@ -13,12 +13,12 @@ from payrelay.console.dispatch import Console
 from payrelay.console.flows.cases.overview import Overview, read_overview
 from payrelay.console.rules.trends import LOOKED_MAX, PACES, Bars, BudgetPart, TrendSpan
 from payrelay.console.web.charts import HEIGHT, chart_of_bars, chart_of_budget, chart_of_steps, scale_of
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.operators.roles import Role
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, State
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.store.engine.database import Statement, all_rows
 from payrelay.store.engine.queries import query
 

@@ -9,12 +9,12 @@ from tests.simulation.process import Parts
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential
 from payrelay.core.access.ownership import OrderOwners
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.payments.proof import Control
-from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.flows.relay import Relay
-from payrelay.runtime.recovery.control_queries import ControlQueries
-from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.marks import Marks
+from payrelay.runtime.database.lost_commits import LostCommits
+from payrelay.runtime.database.marks import Marks
+from payrelay.runtime.health.control_queries import ControlQueries
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
 from payrelay.store.engine.database import Database

@@ -23,7 +23,7 @@ from tests.simulation.outside import Outside, VirtualMarkFiles, VirtualRevocatio
 from tests.simulation.receivers import Receivers, SimulatedSender
 from tests.simulation.remembering import remembering
 
-from payrelay import worker
+from payrelay import app, worker
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics.counters import Metrics
@@ -46,8 +46,8 @@ from payrelay.flows.revocations.reapply import reapply_in_new_incarnation
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account, merchant_of
 from payrelay.gateways.payhere.kind import PayHereKind
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.runtime.hooks import Hooks, OperationPoint
-from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.settings import Settings, gateway_settings
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Database
@@ -192,7 +192,7 @@ class Process:
             database = self._database = self._opened()
             stack.push_async_callback(database.close)
             self.relay = await self._relay(database, stack)
-            jobs = worker.JOBS if around.outside is None else await self._compared(self.relay, stack)
+            jobs = app.jobs() if around.outside is None else await self._compared(self.relay, stack)
             if self.relay.lost_commits.behind is None:
                 await around.parts.recover(self.relay, is_sole_owner=around.shared is None)
             stack.push_async_callback(self.relay.background.finish, FINISH_S)
@@ -232,7 +232,7 @@ class Process:
         await tell_behind(relay)
         await stack.enter_async_context(relay.marks.kept())
         await reapply_in_new_incarnation(relay)
-        return (*worker.JOBS, worker.Job(2, reapply_in_new_incarnation))
+        return (*app.jobs(), worker.Job(2, reapply_in_new_incarnation))
 
     def _opened(self) -> storage.SimulatedDatabase:
         around = self._around

@@ -21,16 +21,16 @@ from tests.simulation.outside import Outside
 from tests.simulation.process import MERCHANT, SEAL, START_MS, TIMEOUT_S, Process
 
 from payrelay.clock import Clock
+from payrelay.core.operators.held_decisions import HeldDecision
 from payrelay.core.payments.operation import PAYMENT_KINDS, SEND_WITHIN_S, Operation
-from payrelay.core.recovery.held_decisions import HeldDecision
 from payrelay.errors import Outdated, Refusal, StoreError, UndecidedError
 from payrelay.flows.access.issue_key import revoke_key
-from payrelay.flows.recovery.begin_recovery import begin_recovery
-from payrelay.flows.recovery.decisions.decide_held import HeldFilter, decide_held, held_operations
-from payrelay.flows.recovery.end_recovery import end_recovery
+from payrelay.flows.database.begin_recovery import begin_recovery
+from payrelay.flows.operators.held.decide_held import HeldFilter, decide_held, held_operations
 from payrelay.flows.relay import Relay
+from payrelay.recovery.flows.end_recovery import end_recovery
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.database import Database
-from payrelay.store.recovery.identity import IdentityStore
 
 OPERATOR: Final = "dana"
 SHOWN_AFTER_S: Final = SEND_WITHIN_S + TIMEOUT_S + LAG_S

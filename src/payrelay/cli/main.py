@@ -38,7 +38,6 @@ _OF_RELAY: Final[Mapping[str, str]] = {
     "check": "payrelay.cli.check",
     "health": "payrelay.cli.checks.health",
     "resolve": "payrelay.cli.resolve",
-    "recover": "payrelay.cli.recovery.recover",
     "pause": "payrelay.cli.accounts",
     "resume": "payrelay.cli.accounts",
     "operations": "payrelay.cli.operations",

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.background import Background
+from payrelay.runtime.database.lost_commits import LostCommits
+from payrelay.runtime.database.marks import Marks
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.runtime.event_delivery import Dispatch
+from payrelay.runtime.health.control_queries import ControlQueries
 from payrelay.runtime.held_responses import HeldResponses
 from payrelay.runtime.hooks import Hooks
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
-from payrelay.runtime.recovery.control_queries import ControlQueries
-from payrelay.runtime.recovery.lost_commits import LostCommits
-from payrelay.runtime.recovery.marks import Marks
-from payrelay.runtime.recovery.revocation_list import RevocationList
 
 
 @dataclass(frozen=True, kw_only=True)

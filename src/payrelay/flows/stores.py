@@ -11,6 +11,7 @@ from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
@@ -21,7 +22,6 @@ from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions

@@ -13,6 +13,7 @@ from tests.flows.world import CREDENTIAL
 from payrelay.core.access.credential import Credential, Scope
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.notifications.notification import (
     LOST_WAITS_FOR_MS,
     NotificationReason,
@@ -20,8 +21,7 @@ from payrelay.core.notifications.notification import (
     needs_operator,
 )
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from tests.flows.world import asked
 from payrelay.core.answers import REPLAYED
 from payrelay.core.calls import Void
 from payrelay.core.checkouts.checkout import CheckoutKind
-from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
+from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.refund import refund
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 
 VOID: Final = Void(authorization_token="chk_0001", description="not wanted")
 NOTIFIED: Final = body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN)

@@ -21,13 +21,13 @@ from tests.gateways.still_gateway import StillGateway
 
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import Plan
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.notifications.notification import NotificationReason, NotificationState
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.explanations import reason_phrase
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.proof import MatchResult
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.queries import query
 

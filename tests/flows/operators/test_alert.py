@@ -12,6 +12,7 @@ from tests.relays import SEAL
 from tests.runtime.receivers import OWNER, dispatch_on, register
 from tests.store.test_inbox import NOTIFICATION
 
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.notifications.notification import (
     Authenticity,
@@ -25,7 +26,6 @@ from payrelay.core.notifications.notification import advance as step_of_notifica
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, Operation, advance
 from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import StoreUnavailable
 from payrelay.flows.alerts.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, LEASE_MS, begin_alerts
 from payrelay.flows.audit.audit import FINAL_AFTER_MS, anchor, keep_anchors
@@ -34,9 +34,9 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
 from payrelay.flows.retention.clear import begin_clearing
 from payrelay.runtime.alert_channels import AlertChannels, AnchorsOutside, NotGivenError
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.runtime.event_delivery import stop_endpoint
 from payrelay.runtime.hooks import Hooks
-from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
 

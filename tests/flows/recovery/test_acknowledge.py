@@ -9,14 +9,14 @@ from tests.identities import give_identity
 from tests.relays import SEAL
 
 from payrelay.core.answers import Answer
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.errors import Code, Refusal
-from payrelay.flows.recovery.acknowledge import acknowledge, acknowledge_recovery, show_recovery
-from payrelay.flows.recovery.begin_recovery import begin_recovery
-from payrelay.flows.recovery.decisions.show_status import recovery_status
-from payrelay.flows.recovery.end_recovery import end_recovery, end_recovery_when_over
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.flows.database.begin_recovery import begin_recovery
+from payrelay.recovery.flows.acknowledge import acknowledge, acknowledge_recovery, show_recovery
+from payrelay.recovery.flows.end_recovery import end_recovery, end_recovery_when_over
+from payrelay.recovery.flows.reports.show_status import recovery_status
+from payrelay.runtime.database.lost_commits import LostCommits
 
 
 async def recovering(world: World) -> Incarnation:

@@ -25,7 +25,7 @@ from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.flows.notifications.work_inbox import has_room
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import resolve_due, resolve_one
-from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE
+from payrelay.runtime.database.lost_commits import BEHIND_SENTENCE
 from payrelay.worker import JOBS, Job, working
 
 __all__ = ["scene"]

@@ -9,12 +9,12 @@ from tests.flows.recovery.lost_world import FIRST, Recovery
 from tests.flows.world import CHARGE, World, asked
 
 from payrelay.core.answers import REPLAYED
-from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
+from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.errors import Code, Refusal
 from payrelay.flows.audit.audit import OVERDUE_AFTER_MS, keep_anchors
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.recovery.bring_back import begin_bringing_back
-from payrelay.runtime.recovery.lost_commits import (
+from payrelay.recovery.flows.bring_back import begin_bringing_back
+from payrelay.runtime.database.lost_commits import (
     IDENTITY_KEPT_MS,
     RETURN_MS,
     RETURNING_SENTENCE,

@@ -6,9 +6,9 @@ from tests.relays import SEAL
 
 from payrelay.core.gateways.fair_shares import OURS
 from payrelay.flows.alerts.alert import tell_behind
-from payrelay.flows.recovery.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
+from payrelay.flows.database.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.gateways.budget import StoredBudget
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.upgrades.begin import begin_store
 
 

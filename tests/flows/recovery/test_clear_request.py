@@ -37,12 +37,12 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.access.lost_owners import require_owned
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.refund import refund
-from payrelay.flows.recovery.clear_request import BEGUN_SENTENCE, TOO_EARLY_SENTENCE, UNSEEN_SENTENCE
-from payrelay.flows.recovery.unchanged import CHANGED_SENTENCE
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.gateways.gateway import EffectCause
-from payrelay.runtime.recovery.control_queries import BAD_FOR_S, GOOD_FOR_S
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS
+from payrelay.recovery.flows.clear_request import BEGUN_SENTENCE, TOO_EARLY_SENTENCE, UNSEEN_SENTENCE
+from payrelay.recovery.flows.unchanged import CHANGED_SENTENCE
+from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS
+from payrelay.runtime.health.control_queries import BAD_FOR_S, GOOD_FOR_S
 
 DEARER: Final = msgspec.structs.replace(CHARGE, amount_minor=CHARGE.amount_minor + 1)
 AUTHORIZATION: Final = msgspec.structs.replace(CHARGE, authorize=True)

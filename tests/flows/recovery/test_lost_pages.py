@@ -14,7 +14,7 @@ from payrelay.core.payments.payment import PaymentStatus
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.payments.refund import refund
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS
+from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS
 
 ASKED = new().payment
 PAID = msgspec.structs.replace(PAYMENT, order_id=ASKED.order_id, at_ms=LOST.since_ms)

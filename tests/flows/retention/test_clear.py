@@ -8,16 +8,16 @@ import pytest
 from tests.flows.recovery.lost_world import FIRST, RECOVERING
 from tests.flows.world import World, asked, opened
 
+from payrelay.core.database.incarnations import DatabaseIdentity
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.recovery.incarnations import DatabaseIdentity
 from payrelay.core.retention import Kept, Periods
 from payrelay.errors import Code, Refusal
 from payrelay.flows.audit.audit import FINAL_AFTER_MS, Audit, anchor
 from payrelay.flows.operators.review import study
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.retention.clear import IDLE_S, begin_clearing, clear_all, clearing_status
-from payrelay.runtime.recovery.lost_commits import LostCommits
+from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.store.engine.database import Database
 from payrelay.worker import JOBS
 

@@ -9,9 +9,9 @@ from tests.flows.vault import approved_in
 from tests.flows.world import START_MS, asked
 
 from payrelay.core.access.client_token import LIFE_MAX_S
+from payrelay.core.access.revocations import Revocation, RevocationKind
 from payrelay.core.customers.customer import CustomerState
 from payrelay.core.gateways.pauses import Pause
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.errors import StoreUnusable
 from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
 from payrelay.flows.access.issue_key import KeyRequest, issue_key, revoke_key

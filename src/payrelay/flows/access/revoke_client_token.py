@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from payrelay.core.access.revocations import Revocation, RevocationKind
 from payrelay.core.answers import Answer, found
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 

@@ -16,7 +16,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
 from payrelay.errors import StoreError
 from payrelay.flows.alerts.alert_messages import MESSAGES
-from payrelay.flows.recovery.begin_recovery import BUDGETS_WAIT_MS
+from payrelay.flows.database.begin_recovery import BUDGETS_WAIT_MS
 from payrelay.flows.relay import Relay
 from payrelay.runtime.alert_channels import NotGivenError
 from payrelay.store.alerts import BEHIND_ROW, Alert, Alerts, AlertSubject

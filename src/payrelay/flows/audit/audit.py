@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.audit_chain import (
     AnchorCheckpoint,
@@ -19,7 +20,6 @@ from payrelay.core.payments.audit_chain import (
 )
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.core.payments.operation import CLEARABLE, is_step
-from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 from payrelay.store.digests.rows import DIGESTED, OPERATIONS, RowDigests

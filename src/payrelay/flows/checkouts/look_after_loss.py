@@ -16,9 +16,9 @@ from functools import partial
 
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts.checkout import SHOWN, Checkout
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.payments.payment import NoObservation, PaymentsSeen
 from payrelay.core.payments.proof import Control
-from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.errors import Refusal, StoreError
 from payrelay.flows.checkouts.doubted_payments import (
     doubted_since,

@@ -12,10 +12,10 @@ from payrelay.core.payments.payment import NoObservation, PaymentsSeen
 from payrelay.core.payments.proof import Control
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.doubted_payments import unexplained_among
-from payrelay.flows.recovery.queries import inquire
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.control_query import control_query
 from payrelay.gateways.gateway import Gateway
+from payrelay.recovery.flows.queries import inquire
 from payrelay.store.alerts import ORDER_ROW
 
 TOO_EARLY_SENTENCE: Final = (

@@ -19,11 +19,11 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.access.revocations import Revocation, RevocationKind
 from payrelay.core.answers import Answer
 from payrelay.core.customers.customer import Customer, CustomerEvent, erased, removed
 from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OperationFilter
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.flows.checkouts.finish_checkout import expire
 from payrelay.flows.customers.change_customer import changed_by
 from payrelay.flows.customers.show_customer import answer_of, answer_of_erasure, erasable_customer, visible_customer

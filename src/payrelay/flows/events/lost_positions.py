@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from payrelay.core.recovery.positions import incarnation_of, lost_after
+from payrelay.core.events.positions import incarnation_of, lost_after
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 

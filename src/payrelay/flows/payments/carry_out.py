@@ -44,10 +44,10 @@ from payrelay.flows.operations.answer_repeat import (
 from payrelay.flows.operations.intent import Intent, new_operation, store_new
 from payrelay.flows.operations.unknown_outcome import UNKNOWN_BY_OUR_FAULT, as_in_recovery
 from payrelay.flows.payments.free_order import require_free, require_no_page
-from payrelay.flows.recovery.clear_request import clear, require_same_recovery
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Permit, priority_of
+from payrelay.recovery.flows.clear_request import clear, require_same_recovery
 from payrelay.runtime.hooks import OperationPoint
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation
 

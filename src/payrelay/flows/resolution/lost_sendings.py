@@ -2,8 +2,8 @@
 
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.proof import Match, SendingWindow
-from payrelay.core.recovery.lost_effects import began_before_loss, doubted, sendings_of
 from payrelay.flows.resolution.case import Case
+from payrelay.recovery.rules.lost_effects import began_before_loss, doubted, sendings_of
 
 
 async def lost_sendings(case: Case) -> list[SendingWindow]:

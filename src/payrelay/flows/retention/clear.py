@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.recovery.incarnations import Incarnation
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.retention import Kept
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from payrelay.core.access.client_token import LIFE_MAX_S
+from payrelay.core.access.revocations import Revocation, RevocationKind
 from payrelay.core.customers.customer import CustomerState
+from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.gateways.pauses import Pause
-from payrelay.core.recovery.incarnations import Incarnation
-from payrelay.core.recovery.revocations import Revocation, RevocationKind
 from payrelay.errors import StoreError, StoreUnusable
 from payrelay.flows.customers.erase_customer import erase, remove
 from payrelay.flows.relay import Relay

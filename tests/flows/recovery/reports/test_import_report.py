@@ -14,18 +14,18 @@ from tests.relays import SEAL
 
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
+from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.proof import Control
-from payrelay.core.recovery.gateway_reports import ReportVerdict, read_report
-from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.recovery.hold import hold
-from payrelay.flows.recovery.reports.import_report import NoRecoveryError, ReportImport, import_report
 from payrelay.flows.resolution.control_query import control_query
-from payrelay.runtime.recovery.lost_commits import IDENTITY_KEPT_MS, LostCommits
+from payrelay.recovery.flows.hold import hold
+from payrelay.recovery.flows.reports.import_report import NoRecoveryError, ReportImport, import_report
+from payrelay.recovery.rules.gateway_reports import ReportVerdict, read_report
+from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS, LostCommits
 from payrelay.store.opening import open_database
 
 __all__ = ["url"]

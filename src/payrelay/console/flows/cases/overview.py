@@ -21,14 +21,13 @@ from payrelay.console.rules.trends import (
 )
 from payrelay.console.runtime.budget_samples import sample_of
 from payrelay.console.store.trends import TrendSum, share_of
+from payrelay.core.database.incarnations import Incarnation, repeats_end_at_ms
 from payrelay.core.events.delivery import Endpoint
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.gateways.permit_grants import BudgetSnapshot
 from payrelay.core.operators.roles import Act
 from payrelay.core.payments.operation import OpenCount, State
-from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.flows.operators.parts import Actor
-from payrelay.flows.recovery.end_recovery import ends_at_ms
 
 
 class AccountSeen(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +168,6 @@ async def _recovery(parts: CaseParts, actor: Actor) -> RecoverySeen:
     return RecoverySeen(
         incarnation=current,
         waiting_for=[each for each in known if each not in current.acknowledged],
-        ends_at_ms=ends_at_ms(relay, current) if current.is_recovering else None,
+        ends_at_ms=repeats_end_at_ms(current, relay.retention) if current.is_recovering else None,
         behind=relay.lost_commits.behind,
     )
