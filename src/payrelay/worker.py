@@ -113,7 +113,7 @@ async def _work(relay: Relay, pause: Callable[[float], Awaitable[None]], jobs: t
     while True:
         await pause(EVERY_S)
         for job in jobs:
-            if number % job.rounds == 0 and not (job.waits_behind and relay.lost_commits.must_wait):
+            if number % job.rounds == 0 and not (job.waits_behind and relay.database.lost_commits.must_wait):
                 await _do(relay, job)
         relay.hooks.round_ended()
         number += 1

@@ -284,7 +284,7 @@ async def write(bureau: Bureau) -> Written:
     closing = await bureau.close_difference(window, found, named("differences.closed_reason"))
     await close_day(bureau.office.relay, bureau.office.scope, DAY, ROOT, named("reconciled_days.closed_reason"))
     new_key = KeyRequest(environment="sandbox", principal="shop", scopes=frozenset(), accounts=frozenset())
-    key = await issue_key(desk.relay.credentials, desk.clock, new_key)
+    key = await issue_key(desk.relay.access.credentials, desk.clock, new_key)
     names = {"decision": decision, "refund": refund, "replay": replay, "closing": closing}
     names |= {"difference": f"gateway~{found.id}", "key": key.credential.id}
     texts = await _people(bureau, window)
@@ -330,7 +330,12 @@ def _lose_commits(bureau: Bureau) -> None:
 
     desk = bureau.desk
     lost_commits = LostCommits(read, desk.clock, desk.relay.log)
-    desk.cases = dataclasses.replace(desk.cases, relay=dataclasses.replace(desk.relay, lost_commits=lost_commits))
+    desk.cases = dataclasses.replace(
+        desk.cases,
+        relay=dataclasses.replace(
+            desk.relay, database=dataclasses.replace(desk.relay.database, lost_commits=lost_commits)
+        ),
+    )
     bureau.console = console_on(desk, bureau.world.relay)
 
 

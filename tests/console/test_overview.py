@@ -97,7 +97,10 @@ async def test_a_recovery_is_told_with_its_queue(desk: Desk) -> None:
     async def read() -> DatabaseIdentity:
         return DatabaseIdentity(id="0" * 32, incarnations=(current,))
 
-    relay = dataclasses.replace(desk.relay, lost_commits=LostCommits(read, desk.clock, desk.relay.log))
+    relay = dataclasses.replace(
+        desk.relay,
+        database=dataclasses.replace(desk.relay.database, lost_commits=LostCommits(read, desk.clock, desk.relay.log)),
+    )
     desk.cases = dataclasses.replace(desk.cases, relay=relay)
     window = await signed_in(desk, console_on(desk), "viewer@shop.example", Role.VIEWER)
     await window.get("/console/overview")

@@ -73,8 +73,11 @@ async def losing(url: str, tmp_path: Path) -> AsyncIterator[Losing]:
     losing = Losing(world)
     world.relay = replace(
         world.relay,
-        lost_commits=losing.lost_commits(),
-        revocations=RevocationList(tmp_path / "marks", CHAIN_KEY, world.relay.log),
+        database=replace(
+            world.relay.database,
+            lost_commits=losing.lost_commits(),
+            revocations=RevocationList(tmp_path / "marks", CHAIN_KEY, world.relay.log),
+        ),
     )
     yield losing
     await world.relay.background.finish(0)

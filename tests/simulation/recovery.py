@@ -224,8 +224,8 @@ class Recovery:
     # The operator.
 
     async def _begin(self, relay: Relay) -> None:
-        shown_ms = (await relay.marks.shown()).lost_since_ms
-        await self._begin_in(relay.identities, shown_ms)
+        shown_ms = (await relay.database.marks.shown()).lost_since_ms
+        await self._begin_in(relay.database.identities, shown_ms)
 
     async def _begin_alone(self) -> None:
         database = self._town.operators_database()
@@ -297,7 +297,9 @@ class Recovery:
     async def _revoke(self) -> None:
         """Revokes the spare key."""
         await self._insist(
-            lambda relay: revoke_key(relay.credentials, relay.revocations, relay.clock, self._town.spare[0])
+            lambda relay: revoke_key(
+                relay.access.credentials, relay.database.revocations, relay.clock, self._town.spare[0]
+            )
         )
         if self._town.loss is None:
             self.revoked_s = self._town.loop.time()

@@ -147,7 +147,7 @@ async def test_two_imports_at_once_double_nothing(world: World) -> None:
     both = await asyncio.gather(imported(world, *ALL), imported(world, *ALL))
 
     assert all(each.of(ImportVerdict.REFUSED) == {"lines": 1} for each, _ in both)
-    assert len(await world.relay.imported_payments.of_order(world.account.merchant, "A-1")) == 1
+    assert len(await world.relay.money.imported_payments.of_order(world.account.merchant, "A-1")) == 1
     customers = {each.customer_id for _, told in both for each in told if each.customer_id is not None}
     assert len(customers) == 1
 
@@ -243,7 +243,7 @@ async def test_a_payment_that_was_refused_gets_no_owner_by_its_subscription(worl
     stolen = msgspec.structs.replace(PAID_PLAN, order_id="S-2", subscription_id="44")
     await imported(world, stolen)
 
-    owners = await world.relay.owners.of_payment(world.account.merchant, INSTALLMENT.payment_id)
+    owners = await world.relay.access.owners.of_payment(world.account.merchant, INSTALLMENT.payment_id)
     assert owners == {"rival"}
 
 

@@ -48,7 +48,9 @@ class Forgetting:
             ended_recovery_at_ms=ended_ms,
         )
         lost_commits = LostCommits(Recovery(FIRST, began).read, self.world.clock, self.world.relay.log)
-        self.world.relay = replace(self.world.relay, lost_commits=lost_commits)
+        self.world.relay = replace(
+            self.world.relay, database=replace(self.world.relay.database, lost_commits=lost_commits)
+        )
 
 
 @pytest.fixture

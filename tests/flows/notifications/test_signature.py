@@ -387,7 +387,10 @@ async def test_where_commits_are_lost_a_form_that_nobody_knows_of_may_have_the_t
     async def read() -> DatabaseIdentity:
         return DatabaseIdentity(id="0" * 32, incarnations=(newest,))
 
-    world.relay = replace(world.relay, lost_commits=LostCommits(read, world.clock, world.relay.log))
+    world.relay = replace(
+        world.relay,
+        database=replace(world.relay.database, lost_commits=LostCommits(read, world.clock, world.relay.log)),
+    )
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.take(HELD)
 

@@ -242,7 +242,11 @@ async def test_an_alert_has_the_present_state(scene: Scene) -> None:
     """A late alert must not ask for a decision that was made meanwhile."""
     operation = await scene.need()
     decided, entry = advance(
-        operation, Event.DECIDED_FAILED, at_ms=1, retention=scene.relay.retention, evidence=Evidence(operator="ann")
+        operation,
+        Event.DECIDED_FAILED,
+        at_ms=1,
+        retention=scene.relay.settings.retention,
+        evidence=Evidence(operator="ann"),
     )
     await scene.relay.journal.record(decided, entry, None)
     await scene.round()
@@ -258,7 +262,11 @@ async def test_an_alert_comes_also_where_its_journal_entries_were_cleared(scene:
     relay.clearing.periods = relay.clearing.periods._replace(histories=1_000)
     operation = await scene.need()
     decided, entry = advance(
-        operation, Event.DECIDED_SUCCEEDED, at_ms=1, retention=relay.retention, evidence=Evidence(operator="ann")
+        operation,
+        Event.DECIDED_SUCCEEDED,
+        at_ms=1,
+        retention=relay.settings.retention,
+        evidence=Evidence(operator="ann"),
     )
     await relay.journal.record(decided, entry, None)
     world.clock.passed_ms += DAY_MS
@@ -543,7 +551,10 @@ async def test_an_anchor_of_a_lost_window_stops_no_new_ones(scene: Scene, kept: 
         return DatabaseIdentity(id="0" * 32, incarnations=(newest,))
 
     forge(scene.world, "UPDATE anchors SET digest = 'other'" if kept else "DELETE FROM anchors")
-    relay = replace(scene.relay, lost_commits=LostCommits(read, scene.world.clock, scene.relay.log))
+    relay = replace(
+        scene.relay,
+        database=replace(scene.relay.database, lost_commits=LostCommits(read, scene.world.clock, scene.relay.log)),
+    )
     assert (await keep_anchors(relay) > 0) is is_explained
     assert ("anchor_gone" in scene.world.log_events) is not is_explained
     forge(scene.world, "DELETE FROM anchors")

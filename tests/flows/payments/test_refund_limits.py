@@ -373,7 +373,9 @@ async def test_what_a_bank_may_have_taken_is_not_refunded_by_a_key(world: World)
 
 def adds_up(world: World, rows_max: int) -> None:
     """Has so many rows of one kind be added up, at most."""
-    world.relay = replace(world.relay, orders=Orders(digests_of(world.database), rows_max=rows_max))
+    world.relay = replace(
+        world.relay, money=replace(world.relay.money, orders=Orders(digests_of(world.database), rows_max=rows_max))
+    )
 
 
 async def test_what_is_not_added_up_is_not_refunded_by_a_key(world: World) -> None:

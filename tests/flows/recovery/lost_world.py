@@ -143,7 +143,12 @@ class LostWorld:
         self.account = ShowingAccount(world.clock, world.steps, world.journal)
         world.account, world.accounts["gateway"] = self.account, self.account
         self.recovery = Recovery(FIRST)
-        world.relay = replace(world.relay, lost_commits=LostCommits(self.recovery.read, world.clock, world.relay.log))
+        world.relay = replace(
+            world.relay,
+            database=replace(
+                world.relay.database, lost_commits=LostCommits(self.recovery.read, world.clock, world.relay.log)
+            ),
+        )
 
     async def begin(self) -> None:
         """Makes what is known from before the loss."""

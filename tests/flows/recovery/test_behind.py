@@ -34,7 +34,7 @@ REASON: Final = "it lacks what a process was told of: operation op_1 in version 
 
 def fall_behind(world: World) -> None:
     """Lets the process find that the database lacks something."""
-    world.relay.lost_commits.fall_behind(1, REASON)
+    world.relay.database.lost_commits.fall_behind(1, REASON)
 
 
 async def test_a_new_charge_is_refused_and_a_known_one_is_told_as_before(world: World) -> None:

@@ -44,7 +44,7 @@ async def test_a_database_that_is_behind_gives_no_permit_before_anybody_begins_a
     await tell_behind(world.relay)
     budget = StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10)
     assert len((await budget.take([OURS], 1)).grants) == 1
-    world.relay.lost_commits.fall_behind(1, "the mark is newer")
+    world.relay.database.lost_commits.fall_behind(1, "the mark is newer")
     await tell_behind(world.relay)
 
     assert (await budget.take([OURS], 1)).grants == ()

@@ -31,7 +31,7 @@ async def _refused(lost: LostWorld, **members: object) -> Refusal:
 
 async def test_no_page_is_opened_before_the_gateway_can_show_a_payment_on_a_lost_one(lost: LostWorld) -> None:
     """The customer has just paid on a page that nobody knows of now, and would be asked to pay once more."""
-    lag_s = hosting(lost.world).recovery_lag_s
+    lag_s = hosting(lost.world).settings.recovery_lag_s
     lost.lose(now_ms=LOST.until_ms + 1_000)
     refused = await _refused(lost)
     assert (refused.code, refused.retry_after_s) == (Code.UNAVAILABLE, lag_s - 1)

@@ -55,7 +55,7 @@ async def _repeated(relay: Relay) -> dict[str, object]:
 
 async def _let_charge(relay: Relay) -> None:
     key = msgspec.structs.replace(CREDENTIAL, scopes=frozenset({Scope.PAYMENTS_CHARGE}))
-    await relay.credentials.add(key)
+    await relay.access.credentials.add(key)
 
 
 async def test_no_form_goes_out_before_the_gateway_can_show_the_lost_time(lost: LostWorld) -> None:
@@ -180,7 +180,7 @@ async def test_a_payment_that_a_lost_charge_may_have_made_completes_no_checkout(
 async def test_apps_of_an_identity_provider_may_have_charged_too(lost: LostWorld) -> None:
     """They have no key in the database."""
     relay, checkout = await _relay_and_page(lost)
-    relay = replace(relay, can_apps_charge=True)
+    relay = replace(relay, settings=replace(relay.settings, can_apps_charge=True))
     lost.account.shown.append((PAID, 0))
     assert (await visited(relay, checkout.id)).shown is Shown.PAUSED
 

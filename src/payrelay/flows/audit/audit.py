@@ -136,8 +136,8 @@ async def keep_anchors(relay: Relay) -> int:
     while commits are missing or come back: their journal entries have the times that they had. Raises StoreError.
     """
     trail, outside, now_ms = relay.journal.trail, relay.alerting.anchors, relay.clock.now_ms()
-    identity = await relay.lost_commits.refresh()
-    if relay.lost_commits.must_wait:
+    identity = await relay.database.lost_commits.refresh()
+    if relay.database.lost_commits.must_wait:
         return 0
     lost = await _lost_anchors(trail, identity.incarnations)
     for known in await outside.known():
@@ -152,7 +152,7 @@ async def keep_anchors(relay: Relay) -> int:
     if newest is not None:
         await _keep_outside(relay, newest, now_ms)
         outside.seen = newest.text
-        relay.marks.note_anchor(newest.text, newest.made_at_ms)
+        relay.database.marks.note_anchor(newest.text, newest.made_at_ms)
     return len(made)
 
 

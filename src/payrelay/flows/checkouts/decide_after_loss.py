@@ -25,7 +25,7 @@ async def decide_checkout(
     and currency, and nothing else here may own it. May be repeated. Raises UndecidedError where the checkout went
     through no loss, has its outcome, or the payment isn't so; Refusal where its account isn't configured; StoreError.
     """
-    if newest_loss_since(checkout.created_at_ms, await relay.lost_commits.identity()) is None:
+    if newest_loss_since(checkout.created_at_ms, await relay.database.lost_commits.identity()) is None:
         raise UndecidedError(f"{checkout.id} was opened after the last loss of commits: there is nothing to decide")
     if decision is PageDecision.UNPAID:
         decided = await _end(relay, checkout)

@@ -96,7 +96,7 @@ async def _forget_checkouts(relay: Relay, batch: CustomerOrders) -> None:
 async def _revoke_client_tokens(relay: Relay, batch: CustomerOrders) -> None:
     """Revokes the customer's client tokens."""
     customer = batch.customer
-    await relay.client_tokens.revoke_of_customer(customer.id, customer.principal, relay.clock.now_ms())
+    await relay.access.client_tokens.revoke_of_customer(customer.id, customer.principal, relay.clock.now_ms())
 
 
 FORGETTERS: Final[tuple[Forgetter, ...]] = (
@@ -164,7 +164,7 @@ async def remove(relay: Relay, customer: Customer) -> Customer:
 
 
 async def _list(relay: Relay, kind: RevocationKind, customer: Customer) -> None:
-    await relay.revocations.add(Revocation(kind=kind, at_ms=relay.clock.now_ms(), id=customer.id))
+    await relay.database.revocations.add(Revocation(kind=kind, at_ms=relay.clock.now_ms(), id=customer.id))
 
 
 async def _orders(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, ...]]:

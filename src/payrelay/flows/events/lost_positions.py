@@ -19,7 +19,7 @@ async def require_kept(relay: Relay, after: int) -> None:
     """
     if after == 0:
         return
-    feed, lost = relay.dispatch.feed, lost_after(after, await relay.lost_commits.identity())
+    feed, lost = relay.dispatch.feed, lost_after(after, await relay.database.lost_commits.identity())
     if lost is None:
         last = await feed.last_position()
     else:

@@ -11,7 +11,7 @@ async def lost_sendings(case: Case) -> list[SendingWindow]:
 
     Raises StoreError.
     """
-    incarnations = (await case.relay.lost_commits.identity()).incarnations
+    incarnations = (await case.relay.database.lost_commits.identity()).incarnations
     lost_windows = began_before_loss(case.operation, incarnations)
     return [sendings_of(lost, sending_ms(case.account.timeout_s)) for lost in lost_windows]
 

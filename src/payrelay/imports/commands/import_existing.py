@@ -187,8 +187,8 @@ def _tell_signing(relay: "Relay", account: str) -> None:
 
 
 async def _stored_name(relay: "Relay", principal: str) -> str:
-    stored = await relay.principals.stored_name(principal)
-    known = {each.principal for each in await relay.credentials.list()}
+    stored = await relay.access.principals.stored_name(principal)
+    known = {each.principal for each in await relay.access.credentials.list()}
     if stored not in known:
         raise CommandError(f"there is no key of the principal {principal}: payrelay keys create --name {principal}")
     return stored

@@ -75,7 +75,7 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
     async with session(settings) as relay:
         number_above = 0
         try:
-            marks = await relay.marks.shown()
+            marks = await relay.database.marks.shown()
             since_ms, number_above = since_ms or marks.lost_since_ms, marks.incarnation
         except OSError as error:
             if since_ms is None:
@@ -88,7 +88,7 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
         if not is_sure and not is_confirmed("Begin the recovery?"):
             raise CommandError(UNDONE, REFUSED)
         begun = await begin_recovery(
-            relay.identities,
+            relay.database.identities,
             relay.clock,
             lost_since_ms=since_ms,
             operator=who,
@@ -132,14 +132,14 @@ async def acknowledge_for(
 
     require_answerable(is_sure=yes, undone="nothing was acknowledged")
     async with session(read_settings()) as relay:
-        stored = await relay.principals.stored_name(principal)
-        if stored not in await relay.principals.known():
+        stored = await relay.access.principals.stored_name(principal)
+        if stored not in await relay.access.principals.known():
             raise CommandError(f"there is no principal {principal!r}; `payrelay principals list` shows all", NOT_FOUND)
-        current = (await relay.identities.read()).current
+        current = (await relay.database.identities.read()).current
         question = f"Has {principal} repeated all requests of the lost time? Later ones are carried out as new."
         if not yes and not is_confirmed(question):
             raise CommandError("nothing was acknowledged", REFUSED)
-        await acknowledge(relay.identities, relay.clock, stored, current.number)
+        await acknowledge(relay.database.identities, relay.clock, stored, current.number)
     say(f"{principal} has acknowledged: within a second its requests are new.")
     return DONE
 

@@ -26,12 +26,12 @@ class RecoveryView(msgspec.Struct, frozen=True, kw_only=True):
 
 async def show_recovery(relay: Relay, request: Request) -> Answer:
     """Answers with the newest incarnation, and whether the caller still has to acknowledge. Raises StoreError."""
-    return found(_view((await relay.identities.read()).current, request.principal))
+    return found(_view((await relay.database.identities.read()).current, request.principal))
 
 
 async def acknowledge_recovery(relay: Relay, request: Request, incarnation: int) -> Answer:
     """Acknowledges for the caller's principal; as ``acknowledge``."""
-    current = await acknowledge(relay.identities, relay.clock, request.principal, incarnation)
+    current = await acknowledge(relay.database.identities, relay.clock, request.principal, incarnation)
     relay.log.warning("recovery_acknowledged", principal=request.principal, incarnation=incarnation)
     return found(_view(current, request.principal))
 

@@ -28,7 +28,7 @@ async def adopt(relay: Relay, request: Request, intent: Intent, seen: Look) -> A
     answer = resolved_answer(operation, intent.call, payment=payment, msg=BY_PROOF)
     report = Report(event=Event.PROVED, evidence=intent.evidence, answer=answer, facts=payment or Facts())
     now_ms = relay.clock.now_ms()
-    change = what_follows(operation, report, at_ms=now_ms, retention=relay.retention)
+    change = what_follows(operation, report, at_ms=now_ms, retention=relay.settings.retention)
     first = JournalEntry(
         version=1, at_ms=operation.created_at_ms, event=None, state=operation.state, evidence=intent.evidence
     )

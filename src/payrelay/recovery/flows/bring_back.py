@@ -14,9 +14,9 @@ async def begin_bringing_back(relay: Relay) -> None:
 
     Raises StoreError.
     """
-    await relay.lost_commits.identity()
+    await relay.database.lost_commits.identity()
     remembered = relay.journal.remembered
-    if relay.lost_commits.is_returning and not remembered.is_under_way:
+    if relay.database.lost_commits.is_returning and not remembered.is_under_way:
         remembered.is_under_way = True
         relay.background.start(_bring_back_apart(relay))
 

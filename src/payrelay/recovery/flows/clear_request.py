@@ -44,16 +44,16 @@ async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str
     (unavailable) while the database is behind, and where the gateway can't show yet, or doesn't show now, what an
     earlier try did; as ``answer_blocked`` where another operation holds the guard; StoreError.
     """
-    incarnation = await relay.lost_commits.require_effects_allowed()
+    incarnation = await relay.database.lost_commits.require_effects_allowed()
     account = relay.account(request.account)
-    shown_after_ms = sending_ms(account.timeout_s) + relay.recovery_lag_s * 1000
+    shown_after_ms = sending_ms(account.timeout_s) + relay.settings.recovery_lag_s * 1000
     clearance = clearance_of(
         intent.kind,
         intent.call,
         account.capabilities,
         incarnation,
         request.principal,
-        wait_ms=relay.lost_commits.wait_ms(incarnation, shown_after_ms),
+        wait_ms=relay.database.lost_commits.wait_ms(incarnation, shown_after_ms),
     )
     if clearance.step is Step.TOO_EARLY:
         raise Refusal(Code.UNAVAILABLE, TOO_EARLY_SENTENCE, retry_after_s=-(-clearance.wait_ms // 1000))
@@ -85,7 +85,7 @@ async def require_same_recovery(relay: Relay, recovery: int | None) -> None:
     ``recovery`` is the number of the incarnation whose recovery the request was cleared in; None for none. Raises
     StoreError.
     """
-    current = await relay.lost_commits.require_effects_allowed()
+    current = await relay.database.lost_commits.require_effects_allowed()
     if current is not None and current.number != recovery:
         raise Refusal(Code.UNAVAILABLE, BEGUN_SENTENCE)
 

@@ -19,7 +19,7 @@ async def end_recovery(relay: Relay) -> Incarnation:
         now_ms = relay.clock.now_ms()
         return identity.with_current(msgspec.structs.replace(identity.current, ended_recovery_at_ms=now_ms))
 
-    return (await relay.identities.change(ended)).current
+    return (await relay.database.identities.change(ended)).current
 
 
 async def end_recovery_when_over(relay: Relay) -> bool:
@@ -29,8 +29,8 @@ async def end_recovery_when_over(relay: Relay) -> bool:
     acknowledges doesn't end it: a principal whose keys were all lost is unknown until it gets a new one. Raises
     StoreError.
     """
-    current = (await relay.lost_commits.identity()).current
-    if not current.is_recovering or relay.clock.now_ms() < repeats_end_at_ms(current, relay.retention):
+    current = (await relay.database.lost_commits.identity()).current
+    if not current.is_recovering or relay.clock.now_ms() < repeats_end_at_ms(current, relay.settings.retention):
         return False
     try:
         await end_recovery(relay)

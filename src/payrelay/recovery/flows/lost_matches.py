@@ -51,7 +51,7 @@ async def _charge(relay: Relay, tried: LostTry, call: Charge, seen: PaymentsSeen
         await relay.resolution.has_competing(operation, failed_since_ms=tried.lost.since_ms)
         or await _may_be_another_principals(relay, tried, call)
     )
-    before = await relay.imported_payments.of_before(operation.merchant, payments)
+    before = await relay.money.imported_payments.of_before(operation.merchant, payments)
     match = match_for_lost_charge(
         call,
         operation,
@@ -70,12 +70,12 @@ async def _may_be_another_principals(relay: Relay, tried: LostTry, call: Charge)
     Where the restored rows say that the order is the caller's, nobody else could charge it.
     """
     merchant, principal = tried.operation.merchant, tried.operation.principal
-    acts_for = await relay.principals.acts_for(principal) | {principal}
-    known = await relay.owners.of_order(merchant, call.order_id, before_ms=tried.lost.since_ms)
+    acts_for = await relay.access.principals.acts_for(principal) | {principal}
+    known = await relay.access.owners.of_order(merchant, call.order_id, before_ms=tried.lost.since_ms)
     if not acts_for.isdisjoint(known.all):
         return False
     accounts = frozenset(name for name, each in relay.accounts.items() if each.merchant == merchant)
-    return bool(may_have_charged(await relay.credentials.list(), accounts, tried.lost) - acts_for)
+    return bool(may_have_charged(await relay.access.credentials.list(), accounts, tried.lost) - acts_for)
 
 
 async def _refund(relay: Relay, tried: LostTry, call: Refund, seen: PaymentsSeen) -> Match:
@@ -88,7 +88,7 @@ async def _refund(relay: Relay, tried: LostTry, call: Refund, seen: PaymentsSeen
 async def _retry(relay: Relay, tried: LostTry, seen: PaymentsSeen) -> Match:
     operation = tried.operation
     ids = tuple(payment.payment_id for payment in seen.payments)
-    before = await relay.imported_payments.of_before(operation.merchant, seen.payments)
+    before = await relay.money.imported_payments.of_before(operation.merchant, seen.payments)
     attributed = before | await relay.resolution.owned_before(operation, ids, tried.lost.since_ms)
     owned = before | await relay.resolution.owned_by_others(operation, ids)
     return match_for_lost_retry(_window(relay, tried), seen.payments, attributed=attributed, owned=owned)

@@ -163,11 +163,11 @@ def _endpoint(endpoint: Endpoint, waiting: int) -> EndpointSeen:
 
 async def _recovery(parts: CaseParts, actor: Actor) -> RecoverySeen:
     relay = parts.relay
-    current = actor.without_words((await relay.lost_commits.identity()).current, note="")
-    known = await relay.principals.known() if current.is_recovering else []
+    current = actor.without_words((await relay.database.lost_commits.identity()).current, note="")
+    known = await relay.access.principals.known() if current.is_recovering else []
     return RecoverySeen(
         incarnation=current,
         waiting_for=[each for each in known if each not in current.acknowledged],
-        ends_at_ms=repeats_end_at_ms(current, relay.retention) if current.is_recovering else None,
-        behind=relay.lost_commits.behind,
+        ends_at_ms=repeats_end_at_ms(current, relay.settings.retention) if current.is_recovering else None,
+        behind=relay.database.lost_commits.behind,
     )

@@ -27,7 +27,7 @@ async def send_held(relay: Relay, held: Operation, *, operator: str, reason: str
     request = request_of_held(held)
     if relay.account(held.account).merchant != held.merchant:
         raise Refusal(Code.CONFLICT, OTHER_MERCHANT_SENTENCE)
-    await relay.lost_commits.require_effects_allowed()
+    await relay.database.lost_commits.require_effects_allowed()
     await relay.paused.require_open(held.account)
     await require_no_page(relay, request, await require_own(relay, request, held.subject))
     intent = await intent_of_held(relay, request, held, await relay.journal.call_of(held.id))

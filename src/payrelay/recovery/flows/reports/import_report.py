@@ -71,7 +71,7 @@ async def import_report(
     themselves; what broke off in between goes on by a repeat, and a repeat changes nothing of what is stored. Raises
     NoRecoveryError, and StoreError.
     """
-    current = (await relay.identities.read()).current
+    current = (await relay.database.identities.read()).current
     if current.lost is None or not current.is_recovering:
         raise NoRecoveryError("no recovery is under way: a report changes nothing")
     of_order: dict[str, list[ReportedPayment]] = defaultdict(list)
@@ -95,7 +95,7 @@ async def import_report(
     )
     is_known = any((each.digest, each.account) == (digest, account) for each in current.reports)
     if not is_known:
-        await relay.identities.change(lambda identity: _noted(identity, current.number, note))
+        await relay.database.identities.change(lambda identity: _noted(identity, current.number, note))
     relay.log.warning("report_imported", digest=digest, account=account, operator=operator, **note.verdicts)
     left = Counter([each.kind async for each in held_operations(relay, HeldFilter(account=account))])
     return ReportImport(judged=in_order, unproved=dict(sorted(left.items())), is_known=is_known)

@@ -49,5 +49,5 @@ async def known_verdict(relay: Relay, merchant: str, payment: Payment) -> Report
         if owner.kind is Kind.CHARGE:
             is_equal = is_equal and (owner.amount_minor, owner.currency) == (payment.amount_minor, payment.currency)
         return ReportVerdict.KNOWN if is_equal else ReportVerdict.CONTRADICTS
-    known = await relay.owners.payments_of_order(merchant, payment.order_id)
+    known = await relay.access.owners.payments_of_order(merchant, payment.order_id)
     return ReportVerdict.KNOWN if payment.payment_id in known else None

@@ -33,15 +33,15 @@ class RecoveryStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 async def recovery_status(relay: Relay) -> RecoveryStatus:
     """Reads where a recovery stands; of a database that lost nothing, that none is under way. Raises StoreError."""
-    identity = await relay.identities.read()
+    identity = await relay.database.identities.read()
     current = identity.current
     counts = Counter([operation.kind async for operation in held_operations(relay, HeldFilter())])
-    known = await relay.principals.known() if current.is_recovering else []
+    known = await relay.access.principals.known() if current.is_recovering else []
     return RecoveryStatus(
         database_id=identity.id,
         incarnation=current,
         waiting_for=[each for each in known if each not in current.acknowledged],
         held=dict(sorted(counts.items())),
-        ends_at_ms=repeats_end_at_ms(current, relay.retention) if current.is_recovering else None,
+        ends_at_ms=repeats_end_at_ms(current, relay.settings.retention) if current.is_recovering else None,
         ahead_ms=0 if current.lost is None else max(0, current.lost.until_ms - relay.clock.now_ms()),
     )
