@@ -28,7 +28,6 @@ RANKS: Final = {
     "app_backups": 6,
     "app_commands": 6,
     "server": 6,
-    "partitions": 7,
     "cli": 8,
     "__main__": 9,
 }

@@ -33,7 +33,6 @@ from payrelay.errors import Refusal, SettingsError, StoreError
 FILES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "serve": "program",
-        "route": "program",
         "demo": "program",
         "simulate": "program",
         "check": "check",
