@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.laravel_shop import APP_KEY_TEXT, sealed
 
-from payrelay.core.imports.fields import Fields
-from payrelay.core.imports.items import ItemRefusedError
-from payrelay.core.imports.laravel_secrets import AppKeys
 from payrelay.core.secret import Secret
+from payrelay.imports.rules.fields import Fields
+from payrelay.imports.rules.items import ItemRefusedError
+from payrelay.imports.rules.laravel_secrets import AppKeys
 
 
 @pytest.mark.parametrize("empty", [None, "", "  ", "NULL", "null", "\\N"])

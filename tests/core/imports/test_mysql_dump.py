@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.draws import examples
 from tests.laravel_shop import mysql_dump, payment, subscription
 
-from payrelay.core.imports.items import ImportUnreadableError, NoItem, SourceRow
-from payrelay.core.imports.mysql_dump import COLUMNS_MAX, TOKEN_MAX, dump_rows
+from payrelay.imports.rules.items import ImportUnreadableError, NoItem, SourceRow
+from payrelay.imports.rules.mysql_dump import COLUMNS_MAX, TOKEN_MAX, dump_rows
 
 HEAD = (
     "CREATE TABLE `t` (`id` int, `order_id` text, `payhere_amount` double, `payhere_currency` text,"

@@ -3,14 +3,14 @@
 import pytest
 from tests.laravel_shop import APP_KEY_TEXT, encrypted, payment, subscription
 
-from payrelay.core.imports.csv_rows import LARAVEL, csv_rows
-from payrelay.core.imports.items import CardItem, ImportUnreadableError, Item, NoItem, PaymentItem, PlanItem, SourceRow
-from payrelay.core.imports.laravel_rows import is_of_laravel, items_of_laravel
-from payrelay.core.imports.laravel_secrets import AppKeys
-from payrelay.core.imports.own_rows import item_of
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.imports.rules.csv_rows import LARAVEL, csv_rows
+from payrelay.imports.rules.items import CardItem, ImportUnreadableError, Item, NoItem, PaymentItem, PlanItem, SourceRow
+from payrelay.imports.rules.laravel_rows import is_of_laravel, items_of_laravel
+from payrelay.imports.rules.laravel_secrets import AppKeys
+from payrelay.imports.rules.own_rows import item_of
 
 KEYS = AppKeys([Secret(APP_KEY_TEXT)])
 TOKEN = "59AFEE022CC69CA39D325E1B59130862"

@@ -1,0 +1,1 @@
+"""Reading a shop's old tables in its database."""
