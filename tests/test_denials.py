@@ -46,8 +46,7 @@ DENIALS: Final[dict[str, Known]] = {
     "nothing was restored": Known.HERE,
     " findings in the backup; nothing was restored": Known.HERE,
     "; nothing was touched": Known.HERE,
-    # The router and the console.
-    " can't be reached; nothing was sent to it": Known.NEVER_SENT,
+    # The console.
     "That was not done": Known.HERE,
     "It asks for something else than its page said. Nothing was done: begin again.": Known.HERE,
     # Commands about reports and about what is old.

@@ -28,7 +28,6 @@ RANKS: Final = {
     "app": 6,
     "app_commands": 7,
     "server": 7,
-    "partitions": 8,
     "cli": 9,
     "__main__": 10,
 }

@@ -33,7 +33,6 @@ from payrelay.parts import parts
 
 _OF_RELAY: Final[Mapping[str, str]] = {
     "serve": "payrelay.cli.program",
-    "route": "payrelay.cli.program",
     "simulate": "payrelay.cli.program",
     "check": "payrelay.cli.check",
     "health": "payrelay.cli.checks.health",
