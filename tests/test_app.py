@@ -88,7 +88,7 @@ async def test_what_is_put_together_charges_a_customer_once(tmp_path: Path, simu
     )
     async with running(settings_of(tmp_path, simulated.base_url), clock=Clock(), log=LOG) as service:
         issued = await issue_key(service.credentials, Clock(), KeyRequest(principal="shop", environment="sandbox"))
-        request = Request(account="gateway", credential=issued.credential, request_id="req_1")
+        request = Request(gateway=service.relay.account("gateway"), credential=issued.credential, request_id="req_1")
         answers = [await charge(service.relay, request, call) for _ in range(2)]
 
     assert [answer.http_status for answer in answers] == [200, 200]

@@ -93,7 +93,9 @@ async def charge_once(url: str, simulated: Running) -> None:
                 amount_minor=100,
                 customer_token=CUSTOMER_TOKEN,
             )
-            request = Request(account="gateway", credential=issued.credential, request_id=f"req_{order_id}")
+            request = Request(
+                gateway=service.relay.account("gateway"), credential=issued.credential, request_id=f"req_{order_id}"
+            )
             first = await charge(service.relay, request, call)
             return first.http_status, (await charge(service.relay, request, call)).http_status
 

@@ -57,7 +57,7 @@ async def strand(world: World) -> None:
     """Leaves an operation behind in `sending`, as the end of a process does."""
     world.steps.put("effect", Raising(Crash()))
     with pytest.raises(Crash):
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
 
 
 async def test_old_readings_are_forgotten(world: World) -> None:
@@ -89,7 +89,7 @@ async def test_an_abandoned_operation_is_recovered_when_its_time_is_over(world: 
 
 async def test_expired_claims_are_deleted(world: World) -> None:
     """What nobody can repeat any more needs no place in the index that every request looks into."""
-    await charge(world.relay, asked(None), CHARGE)
+    await charge(world.relay, asked(world.relay, None), CHARGE)
     world.clock.passed_ms += UNKEYED_MS + 1
     rounds = Rounds()
     async with working(world.relay, rounds.pause, RECOVERY):

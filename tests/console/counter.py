@@ -75,7 +75,7 @@ class Counter:
         """Charges an order for the principal shop; gives the operation with its payment."""
         facts = {} if payment_id is None else {"payment_id": payment_id}
         self.world.account.script.append(outcome_of(kind, **facts))
-        await charge(self.world.relay, asked(f"k{len(await self.world.operations())}"), CHARGE)
+        await charge(self.world.relay, asked(self.world.relay, f"k{len(await self.world.operations())}"), CHARGE)
         return await self.world.operation()
 
     async def doubtful(self) -> Operation:
@@ -87,7 +87,9 @@ class Counter:
     async def charged_for(self, order_id: str) -> Operation:
         """Charges another order, which succeeds; gives the operation with its payment."""
         self.world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id="321"))
-        await charge(self.world.relay, asked(order_id), msgspec.structs.replace(CHARGE, order_id=order_id))
+        await charge(
+            self.world.relay, asked(self.world.relay, order_id), msgspec.structs.replace(CHARGE, order_id=order_id)
+        )
         return await self.world.operation()
 
     async def held(self) -> Operation:
@@ -100,7 +102,7 @@ class Counter:
             amount_minor=CHARGE.amount_minor,
             currency=CHARGE.currency,
         )
-        await hold(self.world.relay, asked("held"), intent, "f" * 64, "key/held")
+        await hold(self.world.relay, asked(self.world.relay, "held"), intent, "f" * 64, "key/held")
         return await self.world.operation()
 
     async def acts(self) -> list[tuple[str, str]]:

@@ -150,7 +150,11 @@ async def test_the_pages_say_by_what_it_is_agreed_on_and_name_the_word_that_nobo
     """Agreed, ours 1,000.00 and theirs 0.00, is read as a mistake where nobody says that a state alone proves it."""
     bureau.office.wait(-1)
     bureau.world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, refund_id="560034000001"))
-    await refund(bureau.office.relay, asked("k-back"), Refund(payment_id="320025000001", description="broken"))
+    await refund(
+        bureau.office.relay,
+        asked(bureau.office.relay, "k-back"),
+        Refund(payment_id="320025000001", description="broken"),
+    )
     bureau.office.wait(1)
     await bureau.compare(PAID.replace("RECEIVED", "REFUNDED"), FOREIGN.replace("RECEIVED", "Settled"))
     ada = await bureau.window("ada", Role.ADMIN)
@@ -431,7 +435,9 @@ async def ordered(bureau: Bureau, order_id: str, payment_id: str) -> None:
     """Makes a charge of an order, on the day that is reconciled."""
     bureau.office.wait(-1)
     bureau.world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id=payment_id))
-    await charge(bureau.office.relay, asked(payment_id), msgspec.structs.replace(CHARGE, order_id=order_id))
+    await charge(
+        bureau.office.relay, asked(bureau.office.relay, payment_id), msgspec.structs.replace(CHARGE, order_id=order_id)
+    )
     bureau.office.wait(1)
 
 

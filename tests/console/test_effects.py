@@ -56,7 +56,7 @@ async def thing_for(counter: Counter, done: Done) -> str:
     if isinstance(done.call, Capture | Void):
         held = outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token")
         world.account.script.append(msgspec.structs.replace(held, raw_data=b'{"authorization_token":"hold-token"}'))
-        await charge(world.relay, asked("hold"), msgspec.structs.replace(CHARGE, authorize=True))
+        await charge(world.relay, asked(world.relay, "hold"), msgspec.structs.replace(CHARGE, authorize=True))
         return f"/console/act/operation/{(await world.operation()).id}"
     owner = SubscriptionOwner(account="gateway", merchant=world.relay.account("gateway").merchant, principal="shop")
     fact = Fact(subscription_id=str(PLAN), at_ms=1, is_seen=True, order_id="A-1", state=SubscriptionState.ACTIVE)
@@ -131,7 +131,7 @@ async def test_a_page_that_was_paid_while_it_was_confirmed_is_not_closed(counter
 async def test_what_nobody_here_owns_is_done_for_the_client_that_is_chosen(counter: Counter) -> None:
     """A plan from before the service: its end is written down for one client, whom the operator names."""
     world = counter.world
-    await charge(world.relay, asked("somebody else"), CHARGE)
+    await charge(world.relay, asked(world.relay, "somebody else"), CHARGE)
     owner = SubscriptionOwner(account="gateway", merchant=world.relay.account("gateway").merchant)
     money = {"currency": "LKR", "amount_minor": 2_000}
     facts = {"subscription_id": str(PLAN), "at_ms": 1, "is_seen": True, "order_id": "before", **money}

@@ -76,7 +76,9 @@ async def test_an_order_that_was_paid_again_is_in_the_queue_until_one_payment_is
     assert "This order was paid 2 times" in ada.text
     assert "320 (LKR 1,000.00), 321 (LKR 1,000.00)" in ada.text
 
-    await refund(counter.world.relay, asked("back"), Refund(payment_id="321", description="paid twice"))
+    await refund(
+        counter.world.relay, asked(counter.world.relay, "back"), Refund(payment_id="321", description="paid twice")
+    )
     for page in ("/console/queue", "/console/orders/gateway/A-1"):
         await ada.get(page)
         assert "paid again (" not in ada.text

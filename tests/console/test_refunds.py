@@ -41,7 +41,7 @@ async def paired(tmp_path: Path) -> AsyncIterator[Counter]:
 async def by_key(counter: Counter, amount_minor: int | None, key: str = "shop") -> None:
     """Has the shop refund the payment by the API."""
     call = Refund(payment_id="320", description="late", amount_minor=amount_minor)
-    await refund(counter.world.relay, asked(key), call)
+    await refund(counter.world.relay, asked(counter.world.relay, key), call)
 
 
 def amounts(counter: Counter) -> list[int | None]:

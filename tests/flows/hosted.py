@@ -60,7 +60,7 @@ def data_of(answer: Answer) -> dict[str, Any]:
 
 async def opened(relay: Relay, wanted: NewCheckout | None = None, *, key: str | None = None) -> Checkout:
     """Opens a checkout, and gives its row."""
-    answer = await open_checkout(relay, asked(key), wanted or new())
+    answer = await open_checkout(relay, asked(relay, key), wanted or new())
     return await current(relay, data_of(answer)["id"])
 
 

@@ -344,7 +344,7 @@ class InboxWorld:
     ) -> Operation:
         """Makes a charge, and gives the operation."""
         self.account.script.append(outcome_of(authenticity, **facts))
-        await charge(self.relay, asked(key), call)
+        await charge(self.relay, asked(self.relay, key), call)
         return await self.world.operation()
 
     async def all(self) -> list[Notification]:

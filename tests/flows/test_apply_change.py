@@ -202,21 +202,21 @@ async def recovered(world: World, relay: Relay) -> None:
     """Recovers a charge whose process died."""
     world.steps.put("effect", Raising(Crash()))
     with pytest.raises(Crash):
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
     await recover(relay, is_sole_owner=True)
 
 
 async def decided(world: World, relay: Relay) -> None:
     """Decides a charge whose reply was lost."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     await decide(relay, decision_on(await world.operation()))
 
 
 async def without_account(world: World, relay: Relay) -> None:
     """Leaves a charge to an operator whose account isn't configured any more."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     world.accounts.clear()
     world.clock.passed_ms += 8 * DAY_MS
     await resolve_due(relay)
@@ -236,7 +236,7 @@ async def test_every_flow_announces_its_change_alike(
 async def test_a_second_cancellation_that_is_refused_loses_against_a_third(world: World) -> None:
     """Another process took the resending for lost and made a third; that the second did nothing says nothing of it."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await cancel_subscription(world.relay, asked(), CANCEL)
+    await cancel_subscription(world.relay, asked(world.relay), CANCEL)
     resending = (await apply(world.relay, await world.operation(), Report(event=Event.RESENT_TO_RESOLVE))).operation
     await apply(world.relay, resending, Report(event=Event.RESENT_TO_RESOLVE))
     with pytest.raises(OverruledError, match="sent once more"):
@@ -246,11 +246,11 @@ async def test_a_second_cancellation_that_is_refused_loses_against_a_third(world
 async def test_an_operator_can_decide_two_captures_of_one_authorization(world: World) -> None:
     """The first was decided to have failed, a second one was made, and then the first one showed itself."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
-    await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
+    await charge(world.relay, asked(world.relay, "k-0"), msgspec.structs.replace(CHARGE, authorize=True))
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await capture(world.relay, asked("k-1"), CAPTURE)
+    await capture(world.relay, asked(world.relay, "k-1"), CAPTURE)
     first = await decide(world.relay, decision_on(await world.operation(), State.FAILED))
-    await capture(world.relay, asked("k-2"), CAPTURE)
+    await capture(world.relay, asked(world.relay, "k-2"), CAPTURE)
     reopened = (await apply(world.relay, first.operation, Report(event=Event.REAPPEARED))).operation
     made = await decide(world.relay, decision_on(reopened, State.SUCCEEDED))
     assert (made.operation.state, made.operation.guard) == (State.SUCCEEDED, None)

@@ -63,7 +63,7 @@ async def read(world: InboxWorld, call: Read, data: object) -> None:
 
 async def shown(world: InboxWorld) -> dict[str, object]:
     """Shows the subscription as a client sees it."""
-    answer = await show_subscription_state(world.relay, asked(), SUBSCRIPTION_ID)
+    answer = await show_subscription_state(world.relay, asked(world.relay), SUBSCRIPTION_ID)
     data = msgspec.json.decode(answer.body)["data"]
     assert isinstance(data, dict)
     return data
@@ -117,7 +117,7 @@ async def test_a_cancellation_that_was_resolved_by_proof_is_noted_too(world: Inb
     """Its reply was lost, and nobody may ever repeat it: the app would show a plan that has ended."""
     await read(world, OneSubscription(subscription_id=int(SUBSCRIPTION_ID)), RECORD)
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=int(SUBSCRIPTION_ID)))
+    await cancel_subscription(world.relay, asked(world.relay), CancelSubscription(subscription_id=int(SUBSCRIPTION_ID)))
     world.clock.passed_ms += 2_000
     await resolve_due(world.relay)
     standing = await world.subscriptions.summary(MERCHANT, SUBSCRIPTION_ID)
@@ -129,22 +129,24 @@ async def test_a_cancellation_through_payrelay_is_noted_at_once(world: InboxWorl
     """The app that cancelled shows it in the next moment; a store that fails then costs no answer."""
     await read(world, AllSubscriptions(), [RECORD])
     world.clock.passed_ms += 5_000
-    answer = await cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=int(SUBSCRIPTION_ID)))
+    answer = await cancel_subscription(
+        world.relay, asked(world.relay), CancelSubscription(subscription_id=int(SUBSCRIPTION_ID))
+    )
 
     assert answer.http_status == 200
     assert (await shown(world))["state"] == "stopped"
     other = CancelSubscription(subscription_id=7)
     world.steps.put("write", Raising(StoreUnavailable("down")), first=world.steps.passed.count("write") + 1)
-    assert (await cancel_subscription(world.relay, asked("k-2"), other)).http_status == 200
+    assert (await cancel_subscription(world.relay, asked(world.relay, "k-2"), other)).http_status == 200
     assert "cancellation_not_noted" in world.world.log_events
 
 
 async def test_a_page_says_where_the_next_one_is(world: InboxWorld) -> None:
     """Somebody with thousands of subscriptions reads them piece by piece."""
     await read(world, AllSubscriptions(), [RECORD | {"subscription_id": number} for number in (11, 12, 13)])
-    answer = await list_subscription_states(world.relay, asked(), after="", limit=2)
+    answer = await list_subscription_states(world.relay, asked(world.relay), after="", limit=2)
 
     assert [each["subscription_id"] for each in msgspec.json.decode(answer.body)["data"]] == ["11", "12"]
     assert answer.headers == (("Link", '</gateway/api/subscription-states?cursor=12&limit=2>; rel="next"'),)
-    rest = await list_subscription_states(world.relay, asked(), after="12", limit=2)
+    rest = await list_subscription_states(world.relay, asked(world.relay), after="12", limit=2)
     assert rest.headers == ()

@@ -35,7 +35,7 @@ from payrelay.core.payments.operation import (
     advance,
 )
 from payrelay.core.payments.payment import NothingShown, Observation
-from payrelay.flows.relay import Request
+from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import ExpectedReply, Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Priority, TimerHandle
 from payrelay.store import open_database
@@ -429,7 +429,7 @@ async def opened(path: Path, executor: Executor | None = None) -> Database:
     return await open_database(sqlite_url(path), clock=Clock(), owner=True, executor=executor)
 
 
-def asked(key: str | None = "k-1", **members: object) -> Request:
-    """Gives a request of the shop's, with what is named of its credential."""
+def asked(relay: Relay, key: str | None = "k-1", **members: object) -> Request:
+    """Gives a request of the shop's on the first account, with what is named of its credential."""
     credential = msgspec.structs.replace(CREDENTIAL, **members)
-    return Request(account="gateway", credential=credential, request_id="req_1", idempotency_key=key)
+    return Request(gateway=relay.account("gateway"), credential=credential, request_id="req_1", idempotency_key=key)

@@ -83,14 +83,14 @@ async def post(relay: Relay, body: bytes, headers: dict[str, str]) -> None:
 
 async def opened_checkout(relay: Relay) -> dict[str, Any]:
     """Opens a checkout, and gives the answer."""
-    answer: Answer = await open_checkout(relay, asked(None), NewCheckout(payment=ASKED, expires_in_s=600))
+    answer: Answer = await open_checkout(relay, asked(relay, None), NewCheckout(payment=ASKED, expires_in_s=600))
     data: dict[str, Any] = json.loads(answer.body)["data"]
     return data
 
 
 async def test_a_charge_goes_out_under_the_operations_id(world: World, relay: Relay, gateway: OtherGateway) -> None:
     """It is the one name that is the same each time that one operation is sent, and never another one's."""
-    answer = await charge(relay, asked(), CHARGE)
+    answer = await charge(relay, asked(relay), CHARGE)
 
     assert answer.http_status == 200
     assert gateway.done == {(await world.operation()).id: CHARGE}
@@ -99,7 +99,7 @@ async def test_a_charge_goes_out_under_the_operations_id(world: World, relay: Re
 async def test_a_lost_reply_is_asked_for_under_the_same_key(world: World, relay: Relay, gateway: OtherGateway) -> None:
     """No search is needed where the gateway itself knows what it did, and nothing is charged twice."""
     gateway.lost = 1
-    assert (await charge(relay, asked(), CHARGE)).http_status == 202
+    assert (await charge(relay, asked(relay), CHARGE)).http_status == 202
     world.clock.passed_ms += LATER_MS
 
     assert await resolve_due(relay) == 1
@@ -114,7 +114,7 @@ async def test_nothing_is_sent_under_a_key_while_the_account_is_paused(
 ) -> None:
     """Where the first sending never arrived, the second would be the first: an operator wants no new money to move."""
     gateway.lost = 1
-    await charge(relay, asked(), CHARGE)
+    await charge(relay, asked(relay), CHARGE)
     gateway.done.clear()
     await Pauses(world.database).add(Pause(account="gateway", since_ms=1, reason="wrong prices", operator="ann"))
     world.clock.passed_ms += LATER_MS
@@ -149,7 +149,7 @@ async def test_a_pause_that_comes_while_a_permit_is_waited_for_counts(
 ) -> None:
     """The wait may last a minute: what was true before it is no permission any more."""
     gateway.lost = 1
-    await charge(relay, asked(), CHARGE)
+    await charge(relay, asked(relay), CHARGE)
     gateway.done.clear()
     world.clock.passed_ms += LATER_MS
     gateway.rate_limiter = PausedMeanwhile(world)
@@ -164,7 +164,7 @@ async def test_once_the_key_may_be_forgotten_it_is_searched_for(
 ) -> None:
     """Sent again then, it would be a second charge."""
     gateway.lost = 1
-    await charge(relay, asked(), CHARGE)
+    await charge(relay, asked(relay), CHARGE)
     sent, gateway.done = gateway.done, {}
     world.clock.passed_ms += KEYS_KEPT_MS
 

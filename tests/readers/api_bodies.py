@@ -5,6 +5,7 @@ A body has at most BODY_BYTES_MAX. Where one is refused, the answer is written t
 
 from typing import Final
 
+from tests.gateways.still_gateway import StillGateway
 from tests.readers.reader import Reader, Shape, finished
 
 from payrelay.api.http.incoming_request import BODY_BYTES_MAX, BodyTimeout, Headers, Message, read_body
@@ -14,6 +15,7 @@ from payrelay.api.requests.payment_bodies import ChargeBody
 from payrelay.api.requests.route import EmptyBody, ParsedRequest
 from payrelay.api.routes.checkouts import CheckoutBody
 from payrelay.api.routes.table import ROUTES
+from payrelay.clock import Clock
 from payrelay.core.access.credential import stand_in
 from payrelay.core.answers import Answer, of_refusal, without_signatures
 from payrelay.core.checkouts.return_links import LINK_LENGTH_MAX, is_allowed, parse_rule
@@ -32,7 +34,9 @@ _NESTED_BYTES: Final = 1_600
 """Of an answer of arrays alone, as deep as its reader goes into one."""
 _PIECE: Final = b"0123456789abcdef"
 _KINDS: Final = tuple(dict.fromkeys(route.body for route in ROUTES if route.body not in {None, EmptyBody}))
-_REQUEST: Final = Request(account="gateway", credential=stand_in("shop", created_at_ms=0), request_id="req_1")
+_REQUEST: Final = Request(
+    gateway=StillGateway(Clock()), credential=stand_in("shop", created_at_ms=0), request_id="req_1"
+)
 _MERCHANT: Final = Merchant(base_url="https://gateway.example", merchant_id="1", merchant_secret=Secret("secret"))
 _RULES: Final = (parse_rule("myshop://"), parse_rule("https://shop.example/*"))
 _NEAR: Final = allowed_of(("hooks.internal", "10.0.0.0/8"))

@@ -253,7 +253,7 @@ class Bench:
     async def prepare(self, operation: str, fault: Fault) -> Flow:
         """Makes what the operation acts on, and gives its flow."""
         if fault.is_control_known:
-            await charge(self.relay, asked("control"), self._charge("PAID-1"))
+            await charge(self.relay, asked(self.relay, "control"), self._charge("PAID-1"))
             self.clock.pass_s(3_600)
         if fault.older:
             plant(self.world, Seed(payments=[PaymentSeed(order_id=ORDER, amount=AMOUNT, description=ITEMS)]))
@@ -335,48 +335,48 @@ class Bench:
 
     async def of_charge(self) -> Flow:
         """Charges a card."""
-        return lambda relay: charge(relay, asked(), self._charge(ORDER))
+        return lambda relay: charge(relay, asked(relay), self._charge(ORDER))
 
     async def of_authorization(self) -> Flow:
         """Authorizes an amount."""
-        return lambda relay: charge(relay, asked(), self._charge(ORDER, authorize=True))
+        return lambda relay: charge(relay, asked(relay), self._charge(ORDER, authorize=True))
 
     async def of_capture(self) -> Flow:
         """Captures an authorization."""
         call = Capture(authorization_token=await self._authorized(), amount_minor=AMOUNT_MINOR, description="all of it")
-        return lambda relay: capture(relay, asked(), call)
+        return lambda relay: capture(relay, asked(relay), call)
 
     async def of_void(self) -> Flow:
         """Voids an authorization."""
         call = Void(authorization_token=await self._authorized(), description="changed my mind")
-        return lambda relay: refund(relay, asked(), call)
+        return lambda relay: refund(relay, asked(relay), call)
 
     async def of_refund_whole(self) -> Flow:
         """Refunds a payment in whole."""
         call = Refund(payment_id=await self._paid(), description="returned")
-        return lambda relay: refund(relay, asked(), call)
+        return lambda relay: refund(relay, asked(relay), call)
 
     async def of_refund_part(self) -> Flow:
         """Refunds a part of a payment."""
         call = Refund(payment_id=await self._paid(), description="one was broken", amount_minor=10_000)
-        return lambda relay: refund(relay, asked(), call)
+        return lambda relay: refund(relay, asked(relay), call)
 
     async def of_retry(self) -> Flow:
         """Charges an installment that failed."""
         call = RetrySubscription(subscription_id=self._subscription("FAILED"))
-        return lambda relay: retry_subscription(relay, asked(), call)
+        return lambda relay: retry_subscription(relay, asked(relay), call)
 
     async def of_cancel(self) -> Flow:
         """Ends a subscription."""
         call = CancelSubscription(subscription_id=self._subscription("ACTIVE"))
-        return lambda relay: cancel_subscription(relay, asked(), call)
+        return lambda relay: cancel_subscription(relay, asked(relay), call)
 
     async def _authorized(self) -> str:
-        answer = await charge(self.relay, asked("authorization"), self._charge(ORDER, authorize=True))
+        answer = await charge(self.relay, asked(self.relay, "authorization"), self._charge(ORDER, authorize=True))
         return str(data_of(answer)["authorization_token"])
 
     async def _paid(self) -> str:
-        answer = await charge(self.relay, asked("paid"), self._charge(ORDER))
+        answer = await charge(self.relay, asked(self.relay, "paid"), self._charge(ORDER))
         return str(data_of(answer)["payment_id"])
 
     def _subscription(self, status: Any) -> int:  # noqa: ANN401, one of the simulator's words

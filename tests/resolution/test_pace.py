@@ -158,7 +158,7 @@ async def _measure(loop: SimulatedLoop, path: Path, principals: int) -> Pace:
             )
             asking.append(
                 asyncio.ensure_future(
-                    charge(relay, asked(f"k-{number}", principal=f"shop-{number % principals}"), call)
+                    charge(relay, asked(relay, f"k-{number}", principal=f"shop-{number % principals}"), call)
                 )
             )
             await wait_seconds(APART_S)

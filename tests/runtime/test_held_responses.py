@@ -14,7 +14,7 @@ from payrelay.runtime.hooks import Hooks
 @pytest.fixture
 async def operation(world: World) -> Operation:
     """Gives an operation."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     return await world.operation()
 
 

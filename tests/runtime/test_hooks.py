@@ -25,8 +25,8 @@ async def test_the_hooks_get_changes_and_calls(world: World) -> None:
     )
     relay = dataclasses.replace(world.relay, hooks=hooks)
     world.account.readings.append(Reading(code=None, msg="Payments", raw_msg=b'"Payments"', raw_data=b"[]"))
-    await charge(relay, asked("k-1"), CHARGE)
-    await retrieve_payments(relay, asked(), PaymentsOfOrder(order_id="A-1"))
+    await charge(relay, asked(relay, "k-1"), CHARGE)
+    await retrieve_payments(relay, asked(relay), PaymentsOfOrder(order_id="A-1"))
 
     assert states == [State.SUCCEEDED]
     assert calls == [("gateway", "charge", "succeeded"), ("gateway", "payments_of_order", "found")]

@@ -28,7 +28,7 @@ def pauses(world: World) -> Pauses:
 async def refused(world: World, key: str = "k-2") -> Refusal:
     """Asks for a charge on another order, and gives the refusal."""
     with pytest.raises(Refusal) as caught:
-        await charge(world.relay, asked(key), world.charge_of(2))
+        await charge(world.relay, asked(world.relay, key), world.charge_of(2))
     return caught.value
 
 
@@ -45,21 +45,21 @@ async def test_a_paused_account_takes_no_new_effect(world: World, pauses: Pauses
 
 async def test_a_repeat_is_answered_during_a_pause(world: World, pauses: Pauses) -> None:
     """Whoever asks what became of an earlier request changes nothing by it."""
-    first = await charge(world.relay, asked(), CHARGE)
+    first = await charge(world.relay, asked(world.relay), CHARGE)
     await pauses.add(PAUSE)
     world.clock.passed_ms += PAUSES_KEPT_MS
 
-    assert (await charge(world.relay, asked(), CHARGE)).body == first.body
+    assert (await charge(world.relay, asked(world.relay), CHARGE)).body == first.body
 
 
 async def test_an_open_operation_keeps_its_answer_during_a_pause(world: World, pauses: Pauses) -> None:
     """202 as before: a pause must not read as if nothing had been sent."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     await pauses.add(PAUSE)
     world.clock.passed_ms += PAUSES_KEPT_MS
 
-    assert (await charge(world.relay, asked(), CHARGE)).http_status == 202
+    assert (await charge(world.relay, asked(world.relay), CHARGE)).http_status == 202
     assert (await world.operation()).state is State.UNKNOWN
 
 
@@ -68,7 +68,7 @@ async def test_an_operation_that_waits_for_a_permit_is_not_sent_after_a_pause(wo
     world.limit_to(RateLimit(1, 10.0))
     permit = await world.account.rate_limiter.take_now()
     assert permit is not None
-    waiting = asyncio.create_task(charge(world.relay, asked(), CHARGE))
+    waiting = asyncio.create_task(charge(world.relay, asked(world.relay), CHARGE))
     await world.account.timer.is_set.wait()
     await pauses.add(PAUSE)
     world.clock.passed_ms += PAUSES_KEPT_MS
@@ -87,7 +87,7 @@ async def test_what_waits_while_the_store_goes_away_is_not_sent(world: World) ->
     assert permit is not None
     elsewhere = await opened(world.path.with_name("another.db"))
     relay = replace(world.relay, paused=PausedAccounts(Pauses(elsewhere), world.clock, world.relay.log))
-    waiting = asyncio.create_task(charge(relay, asked(), CHARGE))
+    waiting = asyncio.create_task(charge(relay, asked(relay), CHARGE))
     await world.account.timer.is_set.wait()
     await elsewhere.close()
     world.clock.passed_ms += PAUSES_KEPT_MS
@@ -107,7 +107,7 @@ async def test_a_pause_counts_for_an_operation_that_inquires_before_it_is_stored
 
     world.steps.put("observe", pause)
     with pytest.raises(Refusal, match="paused"):
-        await retry_subscription(world.relay, asked(), RETRY)
+        await retry_subscription(world.relay, asked(world.relay), RETRY)
 
     assert (await world.operations(), world.account.ledger) == ([], [])
 
@@ -116,19 +116,19 @@ async def test_another_account_goes_on(world: World, pauses: Pauses) -> None:
     """A pause is about one account."""
     await pauses.add(Pause(account="second", since_ms=0, reason="x", operator="ann"))
 
-    assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+    assert (await charge(world.relay, asked(world.relay), CHARGE)).http_status == 200
 
 
 async def test_a_running_process_learns_of_it_within_a_second(world: World, pauses: Pauses) -> None:
     """The command is another process; what is read each second costs no request anything."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     await pauses.add(PAUSE)
     world.clock.passed_ms += PAUSES_KEPT_MS
     await refused(world)
     await pauses.remove("gateway", PAUSE.since_ms)
     world.clock.passed_ms += PAUSES_KEPT_MS
 
-    assert (await charge(world.relay, asked("k-2"), world.charge_of(2))).http_status == 200
+    assert (await charge(world.relay, asked(world.relay, "k-2"), world.charge_of(2))).http_status == 200
     assert world.log_events == ["account_paused", "account_resumed"]
 
 
@@ -178,8 +178,8 @@ async def test_no_operation_begins_while_the_store_is_down(world: World) -> None
 
 async def test_within_the_second_the_store_is_not_asked_again(world: World, pauses: Pauses) -> None:
     """A thousand requests a second must not be a thousand reads more."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     await pauses.add(PAUSE)
     world.clock.passed_ms += PAUSES_KEPT_MS - 1
 
-    assert (await charge(world.relay, asked("k-2"), world.charge_of(2))).http_status == 200
+    assert (await charge(world.relay, asked(world.relay, "k-2"), world.charge_of(2))).http_status == 200

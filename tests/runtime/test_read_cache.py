@@ -470,11 +470,11 @@ def relay(world: World) -> Relay:
 
 async def test_our_own_charge_makes_what_was_read_old(world: World, relay: Relay) -> None:
     """Through the real store: the answer to a charge, and the next read shows the payment."""
-    read = partial(retrieve_payments, relay, asked(), ORDER)
+    read = partial(retrieve_payments, relay, asked(relay), ORDER)
     world.account.readings += [FOUND, FOUND]
     await read()
     assert _heads(await read()) == {"Age": "0"}
-    await charge(relay, asked("k-1"), CHARGE)
+    await charge(relay, asked(relay, "k-1"), CHARGE)
     assert _heads(await read()) == {}
     assert not world.account.readings
 
@@ -482,12 +482,12 @@ async def test_our_own_charge_makes_what_was_read_old(world: World, relay: Relay
 async def test_what_is_known_survives_a_restart(world: World, relay: Relay) -> None:
     """And resolution knows the payments in it."""
     world.account.readings += [FOUND, Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")]
-    await retrieve_payments(relay, asked(), ORDER)
+    await retrieve_payments(relay, asked(relay), ORDER)
     await relay.background.finish(1)
     world.clock.passed_ms += 90_000
     last = ReadingStore(world.database, Seal((b"k" * 32,)), digests_of(world.database))
     read_cache = ReadCache(last, world.clock, relay.log, start=relay.background.start)
-    answer = await retrieve_payments(dataclasses.replace(relay, read_cache=read_cache), asked(), ORDER)
+    answer = await retrieve_payments(dataclasses.replace(relay, read_cache=read_cache), asked(relay), ORDER)
     assert (answer.http_status, _heads(answer)) == (200, {"Age": "90", "Payrelay-Stale": "true"})
     assert await KnownPayments(world.database, digests_of(world.database)).get(world.account.merchant, "320025") == (
         "A-1",
@@ -498,7 +498,7 @@ async def test_what_is_known_survives_a_restart(world: World, relay: Relay) -> N
 
 async def test_an_answer_made_of_two_is_as_old_as_the_older(world: World, relay: Relay) -> None:
     """And stale where one of them is."""
-    one = partial(retrieve_subscription, relay, asked(), OneSubscription(subscription_id=7))
+    one = partial(retrieve_subscription, relay, asked(relay), OneSubscription(subscription_id=7))
     subscription = Reading(code=None, msg="Found", raw_data=b"{}")
     world.account.readings += [subscription, FOUND]
     assert _heads(await one(with_payments=True)) == {}
@@ -537,7 +537,7 @@ async def test_what_is_seen_is_stored_with_when_it_was_asked_for_and_told() -> N
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:
     """Data of a shop's customers is kept for a known time."""
     world.account.readings.append(FOUND)
-    await retrieve_payments(relay, asked(), ORDER)
+    await retrieve_payments(relay, asked(relay), ORDER)
     await relay.background.finish(1)
     assert await relay.read_cache.forget_old() == 0
     world.clock.passed_ms += KNOWN_FOR_MS + 1

@@ -47,9 +47,10 @@ def hold_authorization(own: Scene) -> tuple[dict[str, object], str]:
             amount_minor=call.amount_minor,
             currency=call.currency,
         )
-        request = Request(account="gateway", credential=CREDENTIAL, request_id=fresh("req"), idempotency_key=key)
         settings = read_settings(own.program.environment, own.program.folder)
         async with session(settings) as relay:
+            gateway = relay.account("gateway")
+            request = Request(gateway=gateway, credential=CREDENTIAL, request_id=fresh("req"), idempotency_key=key)
             await hold(relay, request, intent, fingerprint_of("gateway", call), claim_of_key(key))
 
     asyncio.run(held())

@@ -44,7 +44,7 @@ async def charge_long_ago(program: Program, order_id: str) -> str:
             amount_minor=34_567,
             customer_token=CUSTOMER_TOKEN,
         )
-        answer = await charge(service.relay, asked(order_id, principal="shop"), call)
+        answer = await charge(service.relay, asked(service.relay, order_id, principal="shop"), call)
         assert answer.http_status == 200, answer
         return dict(answer.headers)["Payrelay-Operation"]
 

@@ -57,7 +57,7 @@ class AccountRoutes:
 
     async def _routed(self, visit: Visit, segments: list[bytes], credential: Credential) -> Answer:
         addressed = self._addressed(visit, segments)
-        route, account = addressed.route, addressed.account
+        route, account = addressed.route, addressed.gateway.name
         visit.scope_needed = route.scope
         require(credential, route.scope, account)
         if credential.bound is not None:
@@ -84,8 +84,8 @@ class AccountRoutes:
     def _addressed(self, visit: Visit, segments: list[bytes]) -> AddressedRequest:
         """Finds the route of a request; raises Refusal (not_found, method_not_allowed)."""
         account = decoded(segments[1])
-        match = self._router.find(segments[3:])
-        if match is None or account not in self._relay.accounts:
+        match, gateway = self._router.find(segments[3:]), self._relay.accounts.get(account)
+        if match is None or gateway is None:
             raise Refusal(Code.NOT_FOUND, "there is nothing at this address; /docs lists the routes")
         visit.log_record.account = account
         route = match.methods.get(visit.scope["method"])
@@ -94,7 +94,7 @@ class AccountRoutes:
             msg = f"this address accepts {match.allow} only"
             raise Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", match.allow),))
         visit.log_record.route = route.template
-        return AddressedRequest(route=route, account=account, segment=match.segment)
+        return AddressedRequest(route=route, gateway=gateway, segment=match.segment)
 
 
 def _is_unavailable(error: BaseException) -> bool:

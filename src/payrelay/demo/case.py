@@ -49,5 +49,10 @@ async def make_case(
         amount_minor=ASKED_MINOR,
         customer_token=customer_token,
     )
-    request = Request(account=ACCOUNT, credential=credential, request_id="req_demo_case", idempotency_key="demo-case")
+    request = Request(
+        gateway=relay.account(ACCOUNT),
+        credential=credential,
+        request_id="req_demo_case",
+        idempotency_key="demo-case",
+    )
     await charge(relay, request, call)

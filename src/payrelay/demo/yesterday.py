@@ -163,16 +163,17 @@ async def _charge(relay: Relay, credential: Credential, order_id: str, amount_mi
         amount_minor=amount_minor,
         customer_token=CUSTOMER,
     )
-    await charge(relay, _asked(credential, order_id), call)
+    await charge(relay, _asked(relay, credential, order_id), call)
 
 
 async def _refund(relay: Relay, credential: Credential, payment_id: int) -> None:
     call = Refund(payment_id=str(payment_id), description="One of two came broken", amount_minor=REFUNDED_MINOR)
-    await refund(relay, _asked(credential, "refund"), call)
+    await refund(relay, _asked(relay, credential, "refund"), call)
 
 
-def _asked(credential: Credential, key: str) -> Request:
-    return Request(account=ACCOUNT, credential=credential, request_id=f"req_demo_{key}", idempotency_key=f"demo-{key}")
+def _asked(relay: Relay, credential: Credential, key: str) -> Request:
+    gateway = relay.account(ACCOUNT)
+    return Request(gateway=gateway, credential=credential, request_id=f"req_demo_{key}", idempotency_key=f"demo-{key}")
 
 
 def _payments(simulator: payrelay_simulator.Simulator) -> dict[str, Payment]:

@@ -42,7 +42,7 @@ async def read_record(relay: Relay, account: str, order_id: str, *, request_id: 
     gateway, at_ms = relay.account(account), relay.clock.now_ms()
     scopes = frozenset({Scope.PAYMENTS_READ, Scope.ANY_PRINCIPAL})
     credential = stand_in(PRINCIPAL, created_at_ms=at_ms, credential_id=PRINCIPAL, scopes=scopes)
-    request = Request(account=account, credential=credential, request_id=request_id, is_insisting=True)
+    request = Request(gateway=gateway, credential=credential, request_id=request_id, is_insisting=True)
     cached = await relay.read(request, PaymentsOfOrder(order_id=order_id))
     if cached.reading.code is Code.NOT_FOUND:
         return GatewayRecord(at_ms=at_ms, payments=(), age_s=cached.age_s)

@@ -120,18 +120,13 @@ class Relay(Stores, RuntimeParts):
         return next((account for account in self.accounts.values() if account.merchant == merchant), None)
 
     async def read(self, request: "Request", call: Read) -> CachedReading:
-        """Returns the gateway's reply to a read, cached or new as the request allows; see ``read_cache``.
-
-        Raises Refusal (not_found) where no account of that name is configured.
-        """
-        account = self.account(request.account)
-        call_gateway = partial(self._call_gateway, account, request, call)
-        question = Question(gateway=account, call=call, ask=call_gateway)
+        """Returns the gateway's reply to a read, cached or new as the request allows; see ``read_cache``."""
+        question = Question(gateway=request.gateway, call=call, ask=partial(self._call_gateway, request, call))
         return await self.read_cache.read(question, is_insisting=request.is_insisting)
 
-    async def _call_gateway(self, account: Gateway, request: "Request", call: Read) -> Reading:
+    async def _call_gateway(self, request: "Request", call: Read) -> Reading:
         began_s = self.clock.boot_s()
-        reading = await account.read(call, requester=request.credential.requester)
+        reading = await request.gateway.read(call, requester=request.credential.requester)
         self.hooks.call_made(request.account, call, reading.code or FOUND, self.clock.boot_s() - began_s)
         return reading
 
@@ -140,7 +135,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls a flow, and on which account.
 
     Attributes:
-        account: the configured name in the path.
+        gateway: the account that the path names.
         credential: of the caller, already allowed the scope and the account.
         request_id: names this request in logs and answers.
         idempotency_key: unquoted; None where the client sent none.
@@ -148,7 +143,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         operator, reason: who acts for the caller in the console, and why; None where the caller itself does.
     """
 
-    account: str
+    gateway: Gateway
     credential: Credential
     request_id: str
     idempotency_key: str | None = None
@@ -161,6 +156,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         if self.operator is None:
             return evidence
         return msgspec.structs.replace(evidence, operator=self.operator, reason=self.reason)
+
+    @property
+    def account(self) -> str:
+        """The account's configured name."""
+        return self.gateway.name
 
     @property
     def principal(self) -> str:

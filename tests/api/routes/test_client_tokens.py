@@ -63,7 +63,9 @@ async def test_the_rules_between_members_are_those_of_the_document(tmp_path: Pat
 
 async def _is_taken(world: World, body: dict[str, object]) -> bool:
     try:
-        await issue_client_token(world.relay, asked(), parse_body(json.dumps(body).encode(), ClientTokenBody).call())
+        await issue_client_token(
+            world.relay, asked(world.relay), parse_body(json.dumps(body).encode(), ClientTokenBody).call()
+        )
     except Refusal as refusal:
         if refusal.code is not Code.INVALID_REQUEST:
             raise

@@ -172,7 +172,7 @@ async def test_each_handler_leads_to_its_flow(tmp_path: Path) -> None:
     relay = world.relay
 
     def sent(customer_id: str = "", body: bytes = b"", **query: str) -> ParsedRequest:
-        return ParsedRequest(request=asked(), id=customer_id, body=body, query=query)
+        return ParsedRequest(request=asked(relay), id=customer_id, body=body, query=query)
 
     async def data(name: str, request: ParsedRequest) -> Any:  # noqa: ANN401, whatever JSON has
         [handler] = [route.handler for route in ROUTES if route.name == name]

@@ -43,7 +43,9 @@ async def begin(relay: Relay, number: int, *, principal: str | None = "shop", **
 async def may(relay: Relay, bound: Bound, subscription_id: str) -> bool:
     """True where the app reaches the handler; False where it gets not_found."""
     request = Request(
-        account="gateway", credential=msgspec.structs.replace(CREDENTIAL, bound=bound), request_id="req_1"
+        gateway=relay.account("gateway"),
+        credential=msgspec.structs.replace(CREDENTIAL, bound=bound),
+        request_id="req_1",
     )
     request = await resolved(relay, request)
     assert request.credential.bound is not None

@@ -49,7 +49,7 @@ async def made_before(relay: Relay, bound: Bound, **members: object) -> Operatio
 async def reaches(relay: Relay, policy: Policy, bound: Bound, *, key: str = "k", **members: Any) -> ParsedRequest:  # noqa: ANN401, of a request
     """Gives a request of the app's as it reaches the flow. Raises Refusal."""
     credential = msgspec.structs.replace(CREDENTIAL, bound=bound)
-    request = Request(account="gateway", credential=credential, request_id="req_1", idempotency_key=key)
+    request = Request(gateway=relay.account("gateway"), credential=credential, request_id="req_1", idempotency_key=key)
     return await narrowed(policy, relay, ParsedRequest(request=request, **members))
 
 

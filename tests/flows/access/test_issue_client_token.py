@@ -21,7 +21,7 @@ class Overtaken(ClientTokens):
 
     async def add(self, token: ClientToken) -> None:
         """Has the customer removed first."""
-        await remove_customer(self.world.relay, asked(), token.customer_id or "")
+        await remove_customer(self.world.relay, asked(self.world.relay), token.customer_id or "")
         await super().add(token)
 
 
@@ -37,7 +37,9 @@ async def test_no_token_is_given_for_a_customer_that_is_removed_meanwhile(world:
     )
     customer = await approved_in(world)
     with pytest.raises(Refusal) as refused:
-        await issue_client_token(world.relay, asked(), ClientTokenRequest(customer_id=customer.id, order_id="A-1"))
+        await issue_client_token(
+            world.relay, asked(world.relay), ClientTokenRequest(customer_id=customer.id, order_id="A-1")
+        )
 
     assert refused.value.code is Code.NOT_FOUND
 
@@ -80,7 +82,7 @@ async def test_a_token_names_a_currency_in_which_it_can_pay(
     relay = replace(
         world.relay, access=replace(world.relay.access, signing_keys=SigningKeys(world.database, SEAL, world.clock))
     )
-    request = asked(scopes=frozenset(Scope))
+    request = asked(relay, scopes=frozenset(Scope))
     if is_issued:
         assert (await issue_client_token(relay, request, wanted)).http_status == 200
         return

@@ -43,7 +43,7 @@ async def several(losing: Losing) -> Losing:
 async def is_refused(losing: Losing, subject: str, **credential: object) -> Code | None:
     """Gives the code with which an effect on something is refused; None where it may go on."""
     try:
-        await require_own(losing.world.relay, asked("k-1", **credential), subject)
+        await require_own(losing.world.relay, asked(losing.world.relay, "k-1", **credential), subject)
     except Refusal as refusal:
         return refusal.code
     return None
@@ -115,11 +115,11 @@ async def test_a_subscription_whose_maker_is_lost_is_shown_to_nobody(several: Lo
     world.account.readings += [SHOWN, LISTED, LISTED]
     payments = PaymentsOfSubscription(subscription_id=PLAN.subscription_id)
     with pytest.raises(Refusal, match="no known owner") as refused:
-        await retrieve_subscription(world.relay, asked(), PLAN, with_payments=False)
+        await retrieve_subscription(world.relay, asked(world.relay), PLAN, with_payments=False)
     assert refused.value.code is Code.UNAVAILABLE
     with pytest.raises(Refusal, match="no known owner"):
-        await list_subscription_payments(world.relay, asked(), payments)
-    listed = await list_subscriptions(world.relay, asked(), AllSubscriptions())
+        await list_subscription_payments(world.relay, asked(world.relay), payments)
+    listed = await list_subscriptions(world.relay, asked(world.relay), AllSubscriptions())
     assert b"420075032251" not in (listed.body)
 
 
@@ -132,7 +132,7 @@ async def test_a_missing_payment_of_nobodys_is_not_named_while_a_recovery_lasts(
 
     async def advice() -> str:
         account.readings.append(Reading(code=Code.NOT_FOUND, msg="No payments found"))
-        answer = await retrieve_payments(relay, asked(None), PaymentsOfOrder(order_id="Plan-1"))
+        answer = await retrieve_payments(relay, asked(relay, None), PaymentsOfOrder(order_id="Plan-1"))
         return str(json.loads(answer.body)["error"]["retry"])
 
     assert await advice() == "after"

@@ -75,7 +75,7 @@ def charged_by(world: World, principal: str) -> Deed:
     async def deed() -> None:
         outcome = outcome_of(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID)
         world.account.script.append(outcome)
-        answer = await charge(world.relay, asked(f"of {principal}", principal=principal), CHARGE)
+        answer = await charge(world.relay, asked(world.relay, f"of {principal}", principal=principal), CHARGE)
         assert answer.http_status == 200
 
     return deed
@@ -90,7 +90,7 @@ async def test_an_order_that_was_taken_in_between_is_not_charged(world: World) -
     """The guard was free again when this charge asked for it: the other one had been paid already."""
     relay = meeting(world, after_1=charged_by(world, "shop"))
     with pytest.raises(Refusal, match=TAKEN) as refused:
-        await charge(relay, asked("k-2", principal="kiosk"), CHARGE)
+        await charge(relay, asked(relay, "k-2", principal="kiosk"), CHARGE)
 
     assert refused.value.code is Code.CONFLICT
     assert len(world.account.ledger) == 1
@@ -101,7 +101,7 @@ async def test_an_order_that_was_taken_in_between_is_not_charged(world: World) -
 
 async def test_an_order_that_one_took_oneself_in_between_is_charged(world: World) -> None:
     """A second charge of one's own, under another key, is meant."""
-    answer = await charge(meeting(world, after_1=charged_by(world, "shop")), asked("k-2"), CHARGE)
+    answer = await charge(meeting(world, after_1=charged_by(world, "shop")), asked(world.relay, "k-2"), CHARGE)
 
     assert answer.http_status == 200
     assert len(world.account.ledger) == 2
@@ -110,7 +110,7 @@ async def test_an_order_that_one_took_oneself_in_between_is_charged(world: World
 async def test_nothing_is_sent_where_the_owner_can_not_be_asked_for_again(world: World) -> None:
     """A store that goes away right after the intent must not let a charge through unasked."""
     with pytest.raises(StoreUnavailable):
-        await charge(meeting(world, after_2=gone), asked("k-1"), CHARGE)
+        await charge(meeting(world, after_2=gone), asked(world.relay, "k-1"), CHARGE)
 
     assert world.account.ledger == []
     assert (await world.operation()).state is State.NOT_SENT
@@ -120,7 +120,7 @@ async def test_a_checkout_of_an_order_that_was_charged_in_between_is_ended(world
     """Else its customer could pay what another principal's customer has paid."""
     relay = meeting(world, hosting(world), after_1=charged_by(world, "kiosk"))
     with pytest.raises(Refusal, match=TAKEN):
-        await open_checkout(relay, asked("k-3"), new())
+        await open_checkout(relay, asked(relay, "k-3"), new())
 
     [checkout] = await relay.checkouts.of_order(world.account.merchant, "A-1")
     assert (checkout.state, checkout.guard) == (CheckoutState.EXPIRED, None)
@@ -132,7 +132,7 @@ async def test_a_payment_that_was_made_during_the_read_is_not_shown(world: World
     none = Reading(code=Code.NOT_FOUND, msg="No payments found")
     world.account.readings += [Reading(code=None, msg="Found 1 payments", raw_data=record), none]
     relay = meeting(world, after_1=charged_by(world, "kiosk"))
-    answer = await retrieve_payments(relay, asked(), PaymentsOfOrder(order_id="A-1"))
+    answer = await retrieve_payments(relay, asked(relay), PaymentsOfOrder(order_id="A-1"))
 
     assert answer.http_status == 404
     assert PAYMENT_ID.encode() not in answer.body
@@ -141,7 +141,7 @@ async def test_a_payment_that_was_made_during_the_read_is_not_shown(world: World
 async def test_a_record_for_a_number_that_nobody_has_is_not_passed_on(world: World) -> None:
     """Whatever such a gateway means by it, the caller asked for something else."""
     world.account.readings.append(Reading(code=None, msg="Found", raw_data=b'{"subscription_id":1}'))
-    answer = await answer_as_unknown(world.relay, asked(), OneSubscription(subscription_id=1))
+    answer = await answer_as_unknown(world.relay, asked(world.relay), OneSubscription(subscription_id=1))
 
     assert (answer.http_status, b"subscription_id" in answer.body) == (404, False)
 
@@ -158,7 +158,7 @@ async def test_foreign_reads_at_the_same_time_are_one_call(world: World) -> None
     calls = [PaymentsOfOrder(order_id=order_id) for order_id in ("A-1", "A-2")]
     for call in calls:
         before = len(world.account.readings)
-        answers = await asyncio.gather(*(retrieve_payments(world.relay, asked(), call) for _ in range(4)))
+        answers = await asyncio.gather(*(retrieve_payments(world.relay, asked(world.relay), call) for _ in range(4)))
         assert before - len(world.account.readings) == 1
         assert {(each.http_status, each.body.partition(b"request_id")[0]) for each in answers} == {
             (404, answers[0].body.partition(b"request_id")[0])
@@ -171,7 +171,7 @@ async def test_a_guard_of_another_caller_tells_nothing_of_its_state(world: World
     """Whether it is under way, unknown, or an operator's: a caller learns only that it should try again."""
     guarded = GuardedOperation(operation=msgspec.structs.replace(OPERATION, state=state))
     with pytest.raises(Refusal) as refused:
-        answer_blocked(world.relay, guarded, asked(principal="kiosk"), "f")
+        answer_blocked(world.relay, guarded, asked(world.relay, principal="kiosk"), "f")
 
     assert (refused.value.code, refused.value.retry_after_s) == (Code.IN_PROGRESS, 10)
     assert refused.value.operation_id is None

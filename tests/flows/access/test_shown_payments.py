@@ -120,7 +120,7 @@ def told(answer: Answer) -> Told:
 
 async def retrieved(world: World, caller: Credential = CREDENTIAL) -> Answer:
     """Has a caller ask for the payments of the order."""
-    request = msgspec.structs.replace(asked(None), credential=caller)
+    request = msgspec.structs.replace(asked(world.relay, None), credential=caller)
     return await retrieve_payments(world.relay, request, PaymentsOfOrder(order_id=ORDER))
 
 
@@ -436,7 +436,7 @@ def test_a_header_names_what_the_body_lacks_and_the_caller_may_see(
 
 async def of_plan(world: World, caller: Credential = CREDENTIAL) -> Answer:
     """Has a caller ask for the payments of the plan."""
-    request = msgspec.structs.replace(asked(None), credential=caller)
+    request = msgspec.structs.replace(asked(world.relay, None), credential=caller)
     return await list_subscription_payments(world.relay, request, PaymentsOfSubscription(subscription_id=420))
 
 
@@ -468,7 +468,7 @@ async def test_a_plan_with_its_payments_names_those_that_are_missing(
     plan = Reading(code=None, msg="ours", raw_data=b'{"subscription_id":420}')
     world.account.readings += [plan, payments]
     answer = await retrieve_subscription(
-        world.relay, asked(None), OneSubscription(subscription_id=420), with_payments=True
+        world.relay, asked(world.relay, None), OneSubscription(subscription_id=420), with_payments=True
     )
 
     assert (answer.http_status, dict(answer.headers).get(HEADER)) == (200, missing)

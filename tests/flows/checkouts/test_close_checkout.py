@@ -89,7 +89,7 @@ async def turns(number: int) -> None:
 async def told_of(relay: Relay, checkout_id: str) -> dict[str, object]:
     """What a client is told that closes a checkout; for a refusal its code, and the checkout that it names."""
     try:
-        return data_of(await close_checkout(relay, asked(), checkout_id))
+        return data_of(await close_checkout(relay, asked(relay), checkout_id))
     except Refusal as refusal:
         return {"code": refusal.code, "checkout_id": refusal.checkout_id}
 
@@ -151,7 +151,7 @@ async def test_a_page_that_was_paid_a_moment_ago_is_not_closed(world: World) -> 
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += 10_000
-    await show_checkout(relay, asked(), checkout.id)
+    await show_checkout(relay, asked(relay), checkout.id)
     world.clock.passed_ms += 2_000
     world.account.observations.append(seen())
 
@@ -272,7 +272,7 @@ async def test_a_form_that_was_given_out_completes_its_page_however_late(world: 
     second = await opened(relay, CHANGED, key="k-2")
     await finish_by_notification(relay, outcome(first, COMPLETED))
 
-    data = data_of(await show_checkout(relay, asked(), first.id))
+    data = data_of(await show_checkout(relay, asked(relay), first.id))
     assert (data["state"], data["reason"], data["may_still_be_paid"]) == (COMPLETED, None, False)
     assert (await visited(relay, second.id)).shown is Shown.ORDER_COMPLETED
     assert await told_of(relay, first.id) == {"code": Code.CONFLICT, "checkout_id": first.id}
@@ -296,9 +296,9 @@ async def test_a_customer_of_another_order_closes_nothing(world: World) -> None:
     relay = hosting(world)
     checkout = await opened(relay)
     for request in (
-        asked(principal="other"),
-        asked(bound=Bound(order_id="A-2")),
-        asked(bound=Bound(customer_id="cus_1")),
+        asked(relay, principal="other"),
+        asked(relay, bound=Bound(order_id="A-2")),
+        asked(relay, bound=Bound(customer_id="cus_1")),
     ):
         with pytest.raises(Refusal, match="there is no such checkout") as refused:
             await close_checkout(relay, request, checkout.id)
@@ -310,7 +310,7 @@ async def test_an_app_closes_the_page_of_its_own_order(world: World) -> None:
     """It may open one, and changes the cart."""
     relay = hosting(world)
     checkout = await opened(relay)
-    answer = await close_checkout(relay, asked(bound=Bound(order_id="A-1")), checkout.id)
+    answer = await close_checkout(relay, asked(relay, bound=Bound(order_id="A-1")), checkout.id)
 
     assert data_of(answer)["reason"] == "closed"
 
@@ -324,7 +324,7 @@ async def test_a_changed_cart_waits_or_closes_the_page(world: World, *, is_opene
         await visited(relay, checkout.id)
     world.clock.passed_ms += 60_500
     with pytest.raises(Refusal) as refused:
-        await open_checkout(relay, asked("k-2"), CHANGED)
+        await open_checkout(relay, asked(relay, "k-2"), CHANGED)
 
     assert (refused.value.code, refused.value.checkout_id) == (Code.IN_PROGRESS, checkout.id)
     assert refused.value.retry_after_s == LIFE_S - 60 + (LEFT_OPEN_MS // 1000 if is_opened else 0)
@@ -341,7 +341,7 @@ async def test_a_page_that_is_over_and_can_not_be_looked_at_is_waited_for_in_sec
     world.clock.passed_ms += LIFE_S * 1000
     world.account.observations.append(NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
     with pytest.raises(Refusal) as refused:
-        await open_checkout(relay, asked("k-2"), CHANGED)
+        await open_checkout(relay, asked(relay, "k-2"), CHANGED)
 
     assert (refused.value.code, refused.value.retry_after_s) == (Code.IN_PROGRESS, 5)
     assert (await current(relay, checkout.id)).state is OPEN
@@ -353,7 +353,7 @@ async def test_another_customers_page_is_not_named(world: World) -> None:
     await opened(relay, new(customer_reference="user-1"), key="k-1")
     bound = Bound(order_id="A-1", reference="user-2", keys_of="person/user-2")
     with pytest.raises(Refusal) as refused:
-        await open_checkout(relay, asked("k-2", bound=bound), new())
+        await open_checkout(relay, asked(relay, "k-2", bound=bound), new())
 
     assert (refused.value.code, refused.value.checkout_id) == (Code.IN_PROGRESS, None)
     assert "chk_" not in refused.value.msg

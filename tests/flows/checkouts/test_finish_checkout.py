@@ -263,7 +263,7 @@ async def test_a_charge_of_the_same_order_that_is_open_keeps_the_payment(world: 
 
 async def charge_tea(world: World) -> None:
     """Charges for the same order."""
-    await charge(world.relay, asked("k-9"), CHARGE)
+    await charge(world.relay, asked(world.relay, "k-9"), CHARGE)
 
 
 async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(world: World) -> None:

@@ -37,7 +37,7 @@ PLAN = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
 
 async def test_it_answers_with_what_was_asked_its_address_and_its_form(world: World) -> None:
     """One address to open, and the same form for those who post it on their own."""
-    data = data_of(await open_checkout(hosting(world), asked(), new(customer_reference="user-1")))
+    data = data_of(await open_checkout(hosting(world), asked(world.relay), new(customer_reference="user-1")))
     page = f"{PUBLIC_URL}/gateway/checkouts/{data['id']}/"
 
     assert (data["kind"], data["state"], data["order_id"], data["amount"]) == ("payment", "open", "A-1", 1000.0)
@@ -62,7 +62,8 @@ async def test_no_two_pages_have_the_same_secret(world: World) -> None:
     """A secret is also long enough that it can't be guessed."""
     relay = hosting(world)
     urls = [
-        data_of(await open_checkout(relay, asked(None), new(order_id=f"A-{number}")))["url"] for number in (1, 2, 3)
+        data_of(await open_checkout(relay, asked(relay, None), new(order_id=f"A-{number}")))["url"]
+        for number in (1, 2, 3)
     ]
     secrets = {urlsplit(url).path.rpartition("/")[2] for url in urls}
 
@@ -74,8 +75,8 @@ async def test_no_two_pages_have_the_same_secret(world: World) -> None:
 async def test_a_repeat_gets_the_same_checkout_again(world: World, key: str | None) -> None:
     """An app whose answer was lost sends the request again, with a key or without."""
     relay = hosting(world)
-    first = await open_checkout(relay, asked(key), new())
-    again = await open_checkout(relay, asked(key), new())
+    first = await open_checkout(relay, asked(relay, key), new())
+    again = await open_checkout(relay, asked(relay, key), new())
 
     assert data_of(again) == data_of(first)
     assert (first.headers, again.headers) == ((), (REPLAYED,))
@@ -88,7 +89,7 @@ async def test_a_repeat_of_a_finished_checkout_shows_its_state(world: World) -> 
     failed = advance(checkout, CheckoutEvent.FAILED, at_ms=1)
     assert failed is not None
     await relay.checkouts.change(failed, has_event=True)
-    data = data_of(await open_checkout(relay, asked("k-1"), new()))
+    data = data_of(await open_checkout(relay, asked(relay, "k-1"), new()))
 
     assert (data["id"], data["state"], data["url"], data["form"]) == (checkout.id, "failed", None, None)
 
@@ -102,7 +103,7 @@ async def test_a_key_with_another_body_is_refused(world: World, other: object) -
     relay = hosting(world)
     await opened(relay, key="k-1")
     with pytest.raises(Refusal) as refused:
-        await open_checkout(relay, asked("k-1"), msgspec.convert(other, type(new())))
+        await open_checkout(relay, asked(relay, "k-1"), msgspec.convert(other, type(new())))
 
     assert refused.value.code is Code.IDEMPOTENCY_MISMATCH
 
@@ -113,7 +114,7 @@ async def test_an_order_has_one_checkout(world: World, key: str | None) -> None:
     relay = hosting(world)
     checkout = await opened(relay, key="k-1")
     with pytest.raises(Refusal) as refused:
-        await open_checkout(relay, asked(key), new(amount_minor=5))
+        await open_checkout(relay, asked(relay, key), new(amount_minor=5))
 
     assert (refused.value.code, refused.value.checkout_id) == (Code.IN_PROGRESS, checkout.id)
 
@@ -126,7 +127,7 @@ async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: Worl
     world.clock.passed_ms += LIFE_S * 1000 + LEFT_OPEN_MS
     world.account.observations.append(seen())
     with pytest.raises(Refusal, match="which is completed") as refused:
-        await open_checkout(relay, asked("k-2"), new())
+        await open_checkout(relay, asked(relay, "k-2"), new())
 
     assert refused.value.code is Code.CONFLICT
     assert (await current(relay, checkout.id)).payment_id == "320025000001"
@@ -137,7 +138,7 @@ async def test_another_principal_learns_no_id(world: World) -> None:
     relay = hosting(world)
     await opened(relay)
     with pytest.raises(Refusal, match=r"^this order id is taken; use another one$"):
-        await open_checkout(relay, asked(None, principal="other"), new())
+        await open_checkout(relay, asked(relay, None, principal="other"), new())
 
 
 async def test_an_expired_checkout_frees_its_order(world: World) -> None:
@@ -158,18 +159,18 @@ async def test_without_a_repeat_window_an_equal_request_is_another_one(world: Wo
     relay = hosting(world)
     await opened(relay)
     with pytest.raises(Refusal, match="which is open"):
-        await open_checkout(relay, asked(None), new())
+        await open_checkout(relay, asked(relay, None), new())
 
 
 async def test_what_is_missing_here_is_named(world: World) -> None:
     """Whoever sets it up reads what to set."""
     relay = hosting(world)
     with pytest.raises(Refusal, match="PAYRELAY_PUBLIC_URL") as refused:
-        await open_checkout(replace(relay, settings=replace(relay.settings, public_url=None)), asked(), new())
+        await open_checkout(replace(relay, settings=replace(relay.settings, public_url=None)), asked(relay), new())
     assert refused.value.code is Code.NOT_CONFIGURED
     world.account.signer = None
     with pytest.raises(Refusal, match=r"PAYRELAY_GATEWAYS__GATEWAY__MERCHANT_ID and .*__MERCHANT_SECRET"):
-        await open_checkout(relay, asked(), new())
+        await open_checkout(relay, asked(relay), new())
 
 
 async def test_a_paused_account_opens_no_checkout(world: World) -> None:
@@ -180,10 +181,10 @@ async def test_a_paused_account_opens_no_checkout(world: World) -> None:
     await Pauses(world.database).add(pause)
     world.clock.passed_ms += 5_000
     with pytest.raises(Refusal, match="paused") as refused:
-        await open_checkout(relay, asked("k-2"), new(order_id="A-2"))
+        await open_checkout(relay, asked(relay, "k-2"), new(order_id="A-2"))
 
     assert refused.value.code is Code.UNAVAILABLE
-    repeated = data_of(await open_checkout(relay, asked("k-1"), new()))
+    repeated = data_of(await open_checkout(relay, asked(relay, "k-1"), new()))
     assert (repeated["id"], repeated["form"]) == (checkout.id, None)
     assert await secret_of(relay, checkout) in repeated["url"]
 
@@ -192,7 +193,7 @@ async def test_a_paused_account_opens_no_checkout(world: World) -> None:
 async def test_a_link_that_is_not_allowed_is_refused(world: World, name: str) -> None:
     """The hosted page must not send a customer to a thief's site."""
     with pytest.raises(Refusal) as refused:
-        await open_checkout(hosting(world), asked(), new(**{name: "https://evil.example/"}))
+        await open_checkout(hosting(world), asked(world.relay), new(**{name: "https://evil.example/"}))
 
     assert [(field.path, field.msg) for field in refused.value.fields] == [
         (name, "is no link that PAYRELAY_RETURN_LINKS allows")
@@ -215,11 +216,11 @@ async def test_what_only_live_accounts_know_is_refused_elsewhere(
     relay = hosting(world)
     wanted = new(kind=CheckoutKind.RECURRING, plan=msgspec.structs.replace(PLAN, **{member: value}))
     with pytest.raises(Refusal) as refused:
-        await open_checkout(relay, asked(), wanted)
+        await open_checkout(relay, asked(relay), wanted)
     assert [field.path for field in refused.value.fields] == [path]
 
     world.account.environment = "live"
-    assert path in data_of(await open_checkout(relay, asked(), wanted))["form"]["fields"]
+    assert path in data_of(await open_checkout(relay, asked(relay), wanted))["form"]["fields"]
 
 
 async def test_a_plan_does_not_begin_in_the_past(world: World) -> None:
@@ -229,16 +230,16 @@ async def test_a_plan_does_not_begin_in_the_past(world: World) -> None:
     for day, is_allowed in ((date(2023, 11, 14), False), (date(2023, 11, 15), True)):
         wanted = new(kind=CheckoutKind.RECURRING, plan=msgspec.structs.replace(PLAN, starts_on=day))
         if is_allowed:
-            assert data_of(await open_checkout(relay, asked(), wanted))["form"]["fields"]["hash"]
+            assert data_of(await open_checkout(relay, asked(relay), wanted))["form"]["fields"]["hash"]
         else:
             with pytest.raises(Refusal, match="recurring_start_date must not be in the past"):
-                await open_checkout(relay, asked(), wanted)
+                await open_checkout(relay, asked(relay), wanted)
 
 
 async def test_a_limit_of_the_key_counts_the_first_payment(world: World) -> None:
     """A startup fee is money too."""
     relay = hosting(world)
-    request = asked(amount_max_minor=149_999)
+    request = asked(relay, amount_max_minor=149_999)
     with pytest.raises(Refusal) as refused:
         await open_checkout(relay, request, new(kind=CheckoutKind.RECURRING, plan=PLAN))
 
@@ -250,7 +251,9 @@ async def test_an_approval_that_takes_nothing_is_within_every_limit(world: World
     """No money moves."""
     wanted = new(kind=CheckoutKind.PREAPPROVAL, amount_minor=None)
 
-    assert data_of(await open_checkout(hosting(world), asked(amount_max_minor=1), wanted))["amount"] is None
+    assert (
+        data_of(await open_checkout(hosting(world), asked(world.relay, amount_max_minor=1), wanted))["amount"] is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -279,7 +282,7 @@ async def test_a_client_token_opens_a_checkout_for_its_own_order_and_customer_on
 ) -> None:
     """Otherwise an approved card would be stored for another customer."""
     with pytest.raises(Refusal, match=words) as refused:
-        await open_checkout(hosting(world), asked(bound=bound), new(**members))
+        await open_checkout(hosting(world), asked(world.relay, bound=bound), new(**members))
 
     assert refused.value.code is Code.FORBIDDEN
 
@@ -288,7 +291,7 @@ async def test_a_checkout_opened_with_a_client_token_belongs_to_its_customer(wor
     """The token names the customer, not the app."""
     relay = hosting(world)
     bound = Bound(order_id="A-1", customer_id="cus_1", reference="user-1", allowance=PRICE)
-    data = data_of(await open_checkout(relay, asked(bound=bound), new()))
+    data = data_of(await open_checkout(relay, asked(relay, bound=bound), new()))
 
     checkout = await current(relay, data["id"])
     assert (checkout.bound_customer_id, await relay.checkouts.reference_of(checkout)) == ("cus_1", "user-1")
@@ -303,9 +306,9 @@ async def test_a_page_of_an_app_ends_with_its_token(
     """An app that chose a day would keep its shop from the order for a day, also after its token was revoked."""
     relay, now_ms = hosting(world), world.clock.now_ms()
     bound = Bound(order_id="A-1", customer_id="cus_1", allowance=PRICE)
-    app = asked(bound=bound, expires_at_ms=None if left_s is None else now_ms + left_s * 1000)
+    app = asked(relay, bound=bound, expires_at_ms=None if left_s is None else now_ms + left_s * 1000)
     first = data_of(await open_checkout(relay, app, new(expires_in_s=asked_s)))
-    again = data_of(await open_checkout(relay, asked(bound=bound), new(expires_in_s=asked_s)))
+    again = data_of(await open_checkout(relay, asked(relay, bound=bound), new(expires_in_s=asked_s)))
 
     checkout = await current(relay, first["id"])
     assert checkout.expires_at_ms - now_ms == life_s * 1000
@@ -315,7 +318,7 @@ async def test_a_page_of_an_app_ends_with_its_token(
 async def test_a_page_of_a_key_may_outlive_the_key(world: World) -> None:
     """A server's key is replaced while its customers pay."""
     relay, now_ms = hosting(world), world.clock.now_ms()
-    answer = await open_checkout(relay, asked(expires_at_ms=now_ms + 1_000), new())
+    answer = await open_checkout(relay, asked(relay, expires_at_ms=now_ms + 1_000), new())
 
     assert (await current(relay, data_of(answer)["id"])).expires_at_ms == now_ms + LIFE_S * 1000
 
@@ -339,7 +342,7 @@ async def test_a_currency_that_the_page_does_not_take_is_refused(
         assert (await opened(relay, wanted)).currency == currency
         return
     with pytest.raises(Refusal) as refused:
-        await open_checkout(relay, asked(), wanted)
+        await open_checkout(relay, asked(relay), wanted)
 
     words = "must be one that the gateway's page takes: AUD, EUR, GBP, LKR, USD"
     assert (refused.value.code, refused.value.msg) == (Code.INVALID_REQUEST, f"currency {words}")
@@ -350,6 +353,8 @@ async def test_a_currency_that_the_page_does_not_take_is_refused(
 async def test_a_currency_is_named_beside_what_else_is_wrong(world: World) -> None:
     """Whoever mends a request mends it once."""
     with pytest.raises(Refusal) as refused:
-        await open_checkout(hosting(world), asked(), new(currency="JPY", return_to="https://elsewhere.example/"))
+        await open_checkout(
+            hosting(world), asked(world.relay), new(currency="JPY", return_to="https://elsewhere.example/")
+        )
 
     assert [each.path for each in refused.value.fields] == ["return_to", "currency"]

@@ -13,7 +13,7 @@ async def test_it_shows_the_state_and_neither_secret_nor_personal_data(world: Wo
     relay = hosting(world)
     checkout = await opened(relay, new(customer_reference="user-1"))
 
-    assert data_of(await show_checkout(relay, asked(), checkout.id)) == {
+    assert data_of(await show_checkout(relay, asked(relay), checkout.id)) == {
         "id": checkout.id,
         "kind": "payment",
         "state": "open",
@@ -40,7 +40,7 @@ async def test_a_status_inquiry_finds_the_payment(world: World) -> None:
     checkout = await opened(relay)
     world.clock.passed_ms += 3_000
     world.account.observations.append(seen())
-    data = data_of(await show_checkout(relay, asked(), checkout.id))
+    data = data_of(await show_checkout(relay, asked(relay), checkout.id))
 
     assert (data["state"], data["payment_id"]) == ("completed", "320025000001")
 
@@ -50,14 +50,14 @@ async def test_an_approval_names_no_amount(world: World) -> None:
     relay = hosting(world)
     checkout = await opened(relay, new(kind=CheckoutKind.PREAPPROVAL, amount_minor=None))
 
-    assert data_of(await show_checkout(relay, asked(), checkout.id))["amount"] is None
+    assert data_of(await show_checkout(relay, asked(relay), checkout.id))["amount"] is None
 
 
 async def test_another_principals_is_not_there(world: World) -> None:
     """The answer is that for an unknown id."""
     relay = hosting(world)
     checkout = await opened(relay)
-    for request, checkout_id in ((asked(principal="other"), checkout.id), (asked(), "chk_x")):
+    for request, checkout_id in ((asked(relay, principal="other"), checkout.id), (asked(relay), "chk_x")):
         with pytest.raises(Refusal, match="there is no such checkout") as refused:
             await show_checkout(relay, request, checkout_id)
         assert refused.value.code is Code.NOT_FOUND
@@ -81,10 +81,10 @@ async def test_a_bound_credential_sees_its_own_checkouts(world: World, bound: Bo
     relay = hosting(world)
     checkout = await opened(relay, new(customer_reference="user-1"))
     if is_shown:
-        assert data_of(await show_checkout(relay, asked(bound=bound), checkout.id))["id"] == checkout.id
+        assert data_of(await show_checkout(relay, asked(relay, bound=bound), checkout.id))["id"] == checkout.id
     else:
         with pytest.raises(Refusal, match="there is no such checkout"):
-            await show_checkout(relay, asked(bound=bound), checkout.id)
+            await show_checkout(relay, asked(relay, bound=bound), checkout.id)
 
 
 async def test_a_checkout_that_a_server_opened_is_shown_to_the_client_token_of_its_order(world: World) -> None:
@@ -93,4 +93,4 @@ async def test_a_checkout_that_a_server_opened_is_shown_to_the_client_token_of_i
     checkout = await opened(relay)
     bound = Bound(order_id="A-1", customer_id="cus_1")
 
-    assert data_of(await show_checkout(relay, asked(bound=bound), checkout.id))["id"] == checkout.id
+    assert data_of(await show_checkout(relay, asked(relay, bound=bound), checkout.id))["id"] == checkout.id

@@ -64,7 +64,7 @@ def page_of(answer: Answer) -> list[dict[str, Any]]:
 async def test_a_customer_is_shown_without_its_secrets(world: World) -> None:
     """The mask is enough to recognize the card; no answer has the token or the card holder."""
     customer = await approved_in(world, label="Blue card")
-    answer = await show_customer(world.relay, asked(), customer.id)
+    answer = await show_customer(world.relay, asked(world.relay), customer.id)
 
     assert data_of(answer) == {
         "id": customer.id,
@@ -95,7 +95,7 @@ async def test_no_other_principal_reaches_a_customer(world: World, story: Story,
     messages = []
     for customer_id in (customer.id, "cus_unknown"):
         with pytest.raises(Refusal) as caught:
-            await story(world.relay, asked(**members), customer_id)
+            await story(world.relay, asked(world.relay, **members), customer_id)
         messages.append((caught.value.code, caught.value.msg))
 
     assert messages == [(Code.NOT_FOUND, "there is no such customer")] * 2
@@ -106,7 +106,7 @@ async def test_no_other_principal_renames_a_customer(world: World) -> None:
     """The same for a change."""
     customer = await approved_in(world)
     with pytest.raises(Refusal) as caught:
-        await change_customer(world.relay, asked(principal="other"), customer.id, NewNames(label="x"))
+        await change_customer(world.relay, asked(world.relay, principal="other"), customer.id, NewNames(label="x"))
 
     assert caught.value.code is Code.NOT_FOUND
 
@@ -115,12 +115,12 @@ async def test_a_client_token_sees_its_own_customer(world: World) -> None:
     """An app shows the cards of its own customer."""
     customer = await approved_in(world)
     await approved_in(world, token=Secret("another"), order_id="APPROVED-2")
-    bound = asked(bound=Bound(customer_id=customer.id))
+    bound = asked(world.relay, bound=Bound(customer_id=customer.id))
 
     assert data_of(await show_customer(world.relay, bound, customer.id))["id"] == customer.id
     page = await list_customers(world.relay, bound, CustomerFilter(), before=None, limit=10)
     assert [entry["id"] for entry in page_of(page)] == [customer.id]
-    orders = asked(bound=Bound(order_id="A-1"))
+    orders = asked(world.relay, bound=Bound(order_id="A-1"))
     assert page_of(await list_customers(world.relay, orders, CustomerFilter(), before=None, limit=10)) == []
 
 
@@ -130,9 +130,9 @@ async def test_a_list_is_read_page_by_page(world: World) -> None:
         await approved_in(world, token=Secret(f"t-{number}"), order_id=f"P-{number}")
     await approved_in(world, token=Secret("t-9"), principal="other")
     wanted = CustomerFilter(reference="person-7", state=CustomerState.ACTIVE)
-    first = await list_customers(world.relay, asked(), wanted, before=None, limit=3)
+    first = await list_customers(world.relay, asked(world.relay), wanted, before=None, limit=3)
     last = page_of(first)[-1]["id"]
-    second = await list_customers(world.relay, asked(), wanted, before=last, limit=3)
+    second = await list_customers(world.relay, asked(world.relay), wanted, before=last, limit=3)
 
     assert dict(first.headers) == {
         "Link": f'</gateway/api/customers?reference=person-7&state=active&cursor={last}&limit=3>; rel="next"'
@@ -148,16 +148,18 @@ async def test_a_customer_whose_key_was_lost_ends_no_list_and_can_be_erased(worl
     gone = customers[1].id
     change = "DELETE FROM data_keys" if lost == "removed" else f"UPDATE data_keys SET sealed_key = {lost}"  # noqa: S608
     await world.database.write(all_rows(Statement(query(f"{change} WHERE owner = $1"), (gone,))))
-    first = await list_customers(world.relay, asked(), CustomerFilter(), before=None, limit=1)
-    listed = await list_customers(world.relay, asked(), CustomerFilter(), before=page_of(first)[0]["id"], limit=1)
+    first = await list_customers(world.relay, asked(world.relay), CustomerFilter(), before=None, limit=1)
+    listed = await list_customers(
+        world.relay, asked(world.relay), CustomerFilter(), before=page_of(first)[0]["id"], limit=1
+    )
     with pytest.raises(Refusal) as shown:
-        await show_customer(world.relay, asked(), gone)
-    erased = [await erase_customer(world.relay, asked(), gone) for _ in range(2)]
+        await show_customer(world.relay, asked(world.relay), gone)
+    erased = [await erase_customer(world.relay, asked(world.relay), gone) for _ in range(2)]
 
     assert (page_of(first)[0]["id"], page_of(listed)[0]["id"]) == (customers[2].id, customers[0].id)
     assert shown.value.code is Code.NOT_FOUND
     assert [data_of(answer)["state"] for answer in erased] == ["erased", "erased"]
-    assert data_of(await show_customer(world.relay, asked(), gone))["state"] == "erased"
+    assert data_of(await show_customer(world.relay, asked(world.relay), gone))["state"] == "erased"
     rows = await world.database.read(all_rows(Statement(query("SELECT row_name FROM row_alerts"), ())))
     assert rows == [(f"customers/{gone}",)]
 
@@ -167,7 +169,7 @@ async def test_nobody_else_erases_a_customer_whose_key_was_lost(world: World) ->
     customer = await approved_in(world)
     await world.database.write(all_rows(Statement(query("DELETE FROM data_keys"), ())))
     with pytest.raises(Refusal) as caught:
-        await erase_customer(world.relay, asked(principal="other"), customer.id)
+        await erase_customer(world.relay, asked(world.relay, principal="other"), customer.id)
 
     assert caught.value.code is Code.NOT_FOUND
 
@@ -175,12 +177,12 @@ async def test_nobody_else_erases_a_customer_whose_key_was_lost(world: World) ->
 async def test_names_are_changed_one_by_one(world: World) -> None:
     """What isn't named stays, and null takes away."""
     customer = await approved_in(world, label="Blue card")
-    await change_customer(world.relay, asked(), customer.id, NewNames(reference="person-8"))
+    await change_customer(world.relay, asked(world.relay), customer.id, NewNames(reference="person-8"))
     [changed] = await stored(world)
     assert (changed.reference, changed.label, changed.version) == ("person-8", "Blue card", 2)
 
-    await change_customer(world.relay, asked(), customer.id, NewNames(reference=None, label=None))
-    answer = await change_customer(world.relay, asked(), customer.id, NewNames(label=None))
+    await change_customer(world.relay, asked(world.relay), customer.id, NewNames(reference=None, label=None))
+    answer = await change_customer(world.relay, asked(world.relay), customer.id, NewNames(label=None))
     assert (data_of(answer)["reference"], data_of(answer)["label"], data_of(answer)["version"]) == (None, None, 3)
     assert await told(world) == ["customer.created", "customer.updated", "customer.updated"]
 
@@ -207,16 +209,16 @@ async def test_a_change_meanwhile_is_decided_anew(world: World, times: int, *, i
     world.relay = replace(world.relay, customers=busy)
     if is_told:
         with pytest.raises(StoreUnavailable, match="again and again"):
-            await change_customer(world.relay, asked(), customer.id, NewNames(label="x"))
+            await change_customer(world.relay, asked(world.relay), customer.id, NewNames(label="x"))
     else:
-        answer = await change_customer(world.relay, asked(), customer.id, NewNames(label="x"))
+        answer = await change_customer(world.relay, asked(world.relay), customer.id, NewNames(label="x"))
         assert data_of(answer)["label"] == "x"
 
 
 async def test_removal_may_be_repeated(world: World) -> None:
     """A client without an answer sends the request again; there is no second event."""
     customer = await approved_in(world)
-    answers = [await remove_customer(world.relay, asked(), customer.id) for _ in range(2)]
+    answers = [await remove_customer(world.relay, asked(world.relay), customer.id) for _ in range(2)]
 
     assert answers[0].body == answers[1].body
     assert (data_of(answers[0])["state"], data_of(answers[0])["reference"]) == ("removed", "person-7")
@@ -226,13 +228,13 @@ async def test_removal_may_be_repeated(world: World) -> None:
 async def test_an_erased_customer_takes_no_names(world: World) -> None:
     """A form that was open on a screen must not bring the customer's data back."""
     customer = await approved_in(world)
-    answer = await erase_customer(world.relay, asked(), customer.id)
+    answer = await erase_customer(world.relay, asked(world.relay), customer.id)
     with pytest.raises(Refusal) as caught:
-        await change_customer(world.relay, asked(), customer.id, NewNames(label="x"))
+        await change_customer(world.relay, asked(world.relay), customer.id, NewNames(label="x"))
 
     assert data_of(answer) | {"reference": None, "card_no_masked": None} == data_of(answer)
     assert caught.value.code is Code.CONFLICT
-    assert data_of(await remove_customer(world.relay, asked(), customer.id))["state"] == "erased"
+    assert data_of(await remove_customer(world.relay, asked(world.relay), customer.id))["state"] == "erased"
     assert await told(world) == ["customer.created", "customer.erased"]
 
 
@@ -274,7 +276,7 @@ async def test_removal_destroys_every_copy_of_the_token(world: World) -> None:
     await _notified(world)
     inbox = world.relay.inbox
     customer = await approved_in(world)
-    await remove_customer(world.relay, asked(), customer.id)
+    await remove_customer(world.relay, asked(world.relay), customer.id)
 
     assert await inbox.body_of("ntf_0001") is None
     assert await inbox.accepted_token(MERCHANT, "APPROVED-1", NotificationKind.PREAPPROVAL) is None
@@ -290,11 +292,11 @@ async def test_erasure_reaches_every_order_of_the_customer(world: World) -> None
     orders = [f"A-{number}" for number in range(ORDERS_AT_ONCE + 2)]
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
     for number, order_id in enumerate(orders):
-        await charge(world.relay, asked(f"k-{number}"), charge_by(customer.id, order_id=order_id))
+        await charge(world.relay, asked(world.relay, f"k-{number}"), charge_by(customer.id, order_id=order_id))
         await last.keep(MERCHANT, PaymentsOfOrder(order_id=order_id), reading, (), read_at_ms=1, answered_at_ms=1)
     for call in (AllSubscriptions(), PaymentsOfOrder(order_id="B-1")):
         await last.keep(MERCHANT, call, reading, (), read_at_ms=1, answered_at_ms=1)
-    await erase_customer(world.relay, asked(), customer.id)
+    await erase_customer(world.relay, asked(world.relay), customer.id)
 
     left = [order for order in [*orders, "B-1"] if await last.last(MERCHANT, PaymentsOfOrder(order_id=order))]
     assert left == ["B-1"]
@@ -323,7 +325,7 @@ async def test_erasure_reaches_every_checkout_of_the_customer(world: World) -> N
     customer = await approved_in(world, order_id="APPROVED-2")
     for number, members in enumerate(({"customer_id": customer.id}, {"customer_id": customer.id}, {}), 1):
         await _asked_for(world, number, **members)
-    await erase_customer(world.relay, asked(), customer.id)
+    await erase_customer(world.relay, asked(world.relay), customer.id)
     inbox, checkouts = world.relay.inbox, world.relay.checkouts
     states = []
     for number in (1, 2, 3):
@@ -352,7 +354,7 @@ async def test_erasure_reaches_the_subscriptions_of_the_customer(world: World) -
     ]
     for call in calls:
         await last.keep(MERCHANT, call, reading, (), read_at_ms=1, answered_at_ms=1)
-    await erase_customer(world.relay, asked(), customer.id)
+    await erase_customer(world.relay, asked(world.relay), customer.id)
 
     left = [call.subscription_id for call in calls if await last.last(MERCHANT, call)]
     assert left == [421, 421]
@@ -363,7 +365,7 @@ async def test_removal_destroys_the_copies_of_every_approval(world: World) -> No
     customer = await approved_in(world, order_id="APPROVED-2")
     await _asked_for(world, 1, customer_id=customer.id)
     await _asked_for(world, 3)
-    await remove_customer(world.relay, asked(), customer.id)
+    await remove_customer(world.relay, asked(world.relay), customer.id)
 
     assert await world.relay.inbox.body_of("ntf_0001") is None
     assert await world.relay.inbox.body_of("ntf_0003") is not None
@@ -372,8 +374,8 @@ async def test_removal_destroys_the_copies_of_every_approval(world: World) -> No
 async def test_the_books_keep_what_was_charged(world: World) -> None:
     """The payments must be shown for years; the customer's data is erased from them."""
     customer = await approved_in(world)
-    await charge(world.relay, asked(), charge_by(customer.id))
-    await erase_customer(world.relay, asked(), customer.id)
+    await charge(world.relay, asked(world.relay), charge_by(customer.id))
+    await erase_customer(world.relay, asked(world.relay), customer.id)
     operation = await world.operation()
 
     assert (operation.customer_id, operation.amount_minor, operation.order_id) == (customer.id, 100_000, "A-1")
@@ -383,7 +385,7 @@ async def test_the_books_keep_what_was_charged(world: World) -> None:
 async def test_a_token_is_handed_over_once(world: World) -> None:
     """A migration that broke off is run again from its beginning."""
     given = ExistingApproval(token=Secret(TOKEN), reference="person-7", card_no_masked="4916217501611292")
-    first, second = [await import_customer(world.relay, asked(), given) for _ in range(2)]
+    first, second = [await import_customer(world.relay, asked(world.relay), given) for _ in range(2)]
 
     assert first.body == second.body
     assert (data_of(first)["card_no_masked"], data_of(first)["order_id"]) == ("************1292", None)
@@ -393,9 +395,9 @@ async def test_a_token_is_handed_over_once(world: World) -> None:
 async def test_a_removed_customer_is_handed_over_anew(world: World) -> None:
     """Whoever hands a token over means it: that is no repeat of an approval."""
     given = ExistingApproval(token=Secret(TOKEN))
-    first = data_of(await import_customer(world.relay, asked(), given))
-    await remove_customer(world.relay, asked(), first["id"])
-    second = data_of(await import_customer(world.relay, asked(), given))
+    first = data_of(await import_customer(world.relay, asked(world.relay), given))
+    await remove_customer(world.relay, asked(world.relay), first["id"])
+    second = data_of(await import_customer(world.relay, asked(world.relay), given))
 
     assert (second["state"], second["id"] != first["id"]) == ("active", True)
 
@@ -403,7 +405,7 @@ async def test_a_removed_customer_is_handed_over_anew(world: World) -> None:
 async def test_a_handle_is_no_token(world: World) -> None:
     """A customer whose token is a handle could never be charged."""
     with pytest.raises(Refusal) as caught:
-        await import_customer(world.relay, asked(), ExistingApproval(token=Secret("cus_1")))
+        await import_customer(world.relay, asked(world.relay), ExistingApproval(token=Secret("cus_1")))
 
     assert [field.path for field in caught.value.fields] == ["customer_token"]
 
@@ -411,7 +413,7 @@ async def test_a_handle_is_no_token(world: World) -> None:
 async def test_a_handle_is_charged_by_its_token(world: World) -> None:
     """The gateway gets the token, our own disk the handle, and the row names the customer."""
     customer = await approved_in(world)
-    await charge(world.relay, asked(), charge_by(customer.id))
+    await charge(world.relay, asked(world.relay), charge_by(customer.id))
     operation = await world.operation()
 
     assert world.account.ledger == [charge_by(TOKEN)]
@@ -422,7 +424,7 @@ async def test_a_handle_is_charged_by_its_token(world: World) -> None:
 async def test_a_raw_token_is_charged_as_before(world: World) -> None:
     """Whoever keeps tokens elsewhere goes on as before; the row names no customer."""
     await approved_in(world)
-    await charge(world.relay, asked(), charge_by(TOKEN))
+    await charge(world.relay, asked(world.relay), charge_by(TOKEN))
 
     assert (await world.operation()).customer_id is None
 
@@ -432,11 +434,11 @@ async def _unknown(_: World, customer_id: str) -> None:
 
 
 async def _removed(world: World, customer_id: str) -> None:
-    await remove_customer(world.relay, asked(), customer_id)
+    await remove_customer(world.relay, asked(world.relay), customer_id)
 
 
 async def _erased(world: World, customer_id: str) -> None:
-    await erase_customer(world.relay, asked(), customer_id)
+    await erase_customer(world.relay, asked(world.relay), customer_id)
 
 
 @pytest.mark.parametrize(
@@ -454,7 +456,7 @@ async def test_a_customer_that_can_not_be_charged_is_refused(
     customer = await approved_in(world)
     await before(world, customer.id)
     with pytest.raises(Refusal) as caught:
-        await charge(world.relay, asked(principal=principal), charge_by(customer.id))
+        await charge(world.relay, asked(world.relay, principal=principal), charge_by(customer.id))
 
     assert (caught.value.code, caught.value.msg) == (Code.INVALID_REQUEST, words)
     assert [field.path for field in caught.value.fields] == ["customer_token"]
@@ -468,7 +470,7 @@ async def test_a_customer_that_leaves_while_the_charge_waits_is_not_charged(worl
     world.limit_to(RateLimit(1, 10.0))
     permit = await world.account.rate_limiter.take_now()
     assert permit is not None
-    task = asyncio.ensure_future(charge(world.relay, asked(), charge_by(customer.id)))
+    task = asyncio.ensure_future(charge(world.relay, asked(world.relay), charge_by(customer.id)))
     await world.account.timer.is_set.wait()
     await end(world, customer.id)
     permit.release_unused()
@@ -483,7 +485,7 @@ async def test_a_client_token_charges_its_own_customer_only(world: World) -> Non
     """The API checks this too; the flow does not rely on it."""
     customer = await approved_in(world)
     with pytest.raises(Refusal):
-        await charge(world.relay, asked(bound=Bound(customer_id="cus_9")), charge_by(customer.id))
+        await charge(world.relay, asked(world.relay, bound=Bound(customer_id="cus_9")), charge_by(customer.id))
 
     assert world.account.sent == []
 
@@ -493,9 +495,9 @@ async def test_a_client_token_charges_its_own_customer_only(world: World) -> Non
 async def test_a_repeat_is_answered_whatever_became_of_the_customer(world: World, key: str | None, end: Before) -> None:
     """The client lost its answer, and the customer was removed meanwhile: the money moved, and that is the answer."""
     customer = await approved_in(world)
-    first = await charge(world.relay, asked(key), charge_by(customer.id))
+    first = await charge(world.relay, asked(world.relay, key), charge_by(customer.id))
     await end(world, customer.id)
-    again = await charge(world.relay, asked(key), charge_by(customer.id))
+    again = await charge(world.relay, asked(world.relay, key), charge_by(customer.id))
 
     assert (again.body, len(world.account.ledger)) == (first.body, 1)
 
@@ -503,9 +505,9 @@ async def test_a_repeat_is_answered_whatever_became_of_the_customer(world: World
 async def test_a_repeat_is_answered_after_the_card_was_replaced(world: World) -> None:
     """The customer approved another card in between; the repeat still belongs to the first request."""
     customer = await approved_in(world)
-    first = await charge(world.relay, asked(), charge_by(customer.id))
+    first = await charge(world.relay, asked(world.relay), charge_by(customer.id))
     await approved_in(world, order_id="APPROVED-2", card_expiry="0631")
-    again = await charge(world.relay, asked(), charge_by(customer.id))
+    again = await charge(world.relay, asked(world.relay), charge_by(customer.id))
 
     assert (again.body, len(world.account.ledger)) == (first.body, 1)
 
@@ -514,11 +516,11 @@ async def test_handle_and_token_are_two_requests_under_one_guard(world: World) -
     """Under one key the second is refused; without one the order's guard holds while the first is open."""
     customer = await approved_in(world)
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked("k-1"), charge_by(customer.id))
+    await charge(world.relay, asked(world.relay, "k-1"), charge_by(customer.id))
     codes = []
     for key in ("k-1", "k-2", None):
         with pytest.raises(Refusal) as caught:
-            await charge(world.relay, asked(key), charge_by(TOKEN))
+            await charge(world.relay, asked(world.relay, key), charge_by(TOKEN))
         codes.append(caught.value.code)
 
     assert codes == [Code.IDEMPOTENCY_MISMATCH, Code.IN_PROGRESS, Code.IN_PROGRESS]
@@ -530,8 +532,8 @@ async def test_a_customer_is_charged_under_every_name_of_its_merchant(world: Wor
     customer = await approved_in(world)
     away = await approved_in(world, merchant="fedcba9876543210")
 
-    assert data_of(await show_customer(world.relay, asked(), customer.id))["id"] == customer.id
+    assert data_of(await show_customer(world.relay, asked(world.relay), customer.id))["id"] == customer.id
     with pytest.raises(Refusal):
-        await charge(world.relay, asked(), charge_by(away.id))
+        await charge(world.relay, asked(world.relay), charge_by(away.id))
     assert await world.relay.customers.get(away.id) == away
     assert msgspec.structs.replace(away, merchant=MERCHANT) != customer

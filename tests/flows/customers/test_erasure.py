@@ -137,8 +137,8 @@ async def known_customer(world: World) -> Customer:
     customer = await approved_in(world, reference="CANARY-7", label="CANARY LABEL", card_holder="CANARY PERERA")
     await world.relay.inbox.put(NOTIFICATION, b"card_holder_name=CANARY+PERERA&customer_token=" + TOKEN.encode())
     world.relay = hosting(world)
-    data_of(await open_checkout(world.relay, asked(), new(order_id="A-2", customer_reference="CANARY-7")))
-    await charge(world.relay, asked("k-1"), charge_by(customer.id, order_id="A-3"))
+    data_of(await open_checkout(world.relay, asked(world.relay), new(order_id="A-2", customer_reference="CANARY-7")))
+    await charge(world.relay, asked(world.relay, "k-1"), charge_by(customer.id, order_id="A-3"))
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
     await ReadingStore(world.database, SEAL, digests_of(world.database)).keep(
         MERCHANT, PaymentsOfOrder(order_id="A-3"), reading, (), read_at_ms=1, answered_at_ms=1
@@ -189,7 +189,7 @@ async def test_nothing_opens_what_was_erased(world: World, disk: Disk) -> None:
     customer = await known_customer(world)
     captured = await captured_in(world)
     captured.values = [value for value in captured.values if value not in others.values]
-    answer = await erase_customer(world.relay, asked(), customer.id)
+    answer = await erase_customer(world.relay, asked(world.relay), customer.id)
 
     assert data_of(answer)["files_cleared"] is True
     assert captured.opened_with(SEAL, await disk.bytes()) == []
@@ -204,7 +204,7 @@ async def test_no_byte_of_it_is_left_in_the_files_of_an_embedded_database(tmp_pa
     customer = await known_customer(world)
     captured = await captured_in(world)
     before = await disk.bytes()
-    await erase_customer(world.relay, asked(), customer.id)
+    await erase_customer(world.relay, asked(world.relay), customer.id)
     after = await disk.bytes()
     await world.database.close()
 
@@ -219,7 +219,7 @@ async def test_a_removed_token_can_not_be_opened_once_the_worker_has_cleared_the
     """The names of a removed customer stay, under another key; its token is as good as erased."""
     customer = await known_customer(world)
     captured = await captured_in(world)
-    await remove_customer(world.relay, asked(), customer.id)
+    await remove_customer(world.relay, asked(world.relay), customer.id)
     await clear_residues(world.relay)
 
     opened = captured.opened_with(SEAL, await disk.bytes())
@@ -234,7 +234,7 @@ async def test_what_could_not_be_cleared_is_told_and_cleared_later(world: World,
     customer = await known_customer(world)
     captured = await captured_in(world)
     async with disk.reading():
-        answer = await erase_customer(world.relay, asked(), customer.id)
+        answer = await erase_customer(world.relay, asked(world.relay), customer.id)
         assert data_of(answer)["files_cleared"] is False
 
     await clear_residues(world.relay)
@@ -245,7 +245,7 @@ async def test_after_a_rotation_not_even_a_copy_of_the_log_opens_anything(world:
     """PostgreSQL's log and backups keep destroyed keys, sealed: the one that sealed them is destroyed in its turn."""
     customer = await known_customer(world)
     captured = await captured_in(world)
-    await erase_customer(world.relay, asked(), customer.id)
+    await erase_customer(world.relay, asked(world.relay), customer.id)
     await another_customer(world)
     async for _ in Seals(world.database, Seal((NEW, b"k" * 32))).rotate():
         pass
@@ -257,7 +257,7 @@ async def test_another_customer_is_not_touched(world: World) -> None:
     """Keys are destroyed one by one, and their table is written anew: the others must be there still."""
     customer = await known_customer(world)
     other = await another_customer(world)
-    await erase_customer(world.relay, asked(), customer.id)
+    await erase_customer(world.relay, asked(world.relay), customer.id)
 
     assert await world.relay.customers.get(other.id) == other
     token = await world.relay.customers.token_of(other.id)

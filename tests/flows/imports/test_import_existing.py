@@ -169,7 +169,7 @@ async def test_what_another_principal_owns_is_refused(world: World) -> None:
 async def test_a_payment_of_ours_is_known_and_of_anothers_refused(world: World) -> None:
     """The shop's old notifications go on coming, and tell of charges that Payrelay made."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id=PAID.payment_id))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
 
     assert await verdict_of(world, PAID) == (ImportVerdict.KNOWN, "")
     assert await verdict_of(world, PAID, principal="rival") == (ImportVerdict.REFUSED, FOREIGN)
@@ -178,7 +178,7 @@ async def test_a_payment_of_ours_is_known_and_of_anothers_refused(world: World) 
 async def test_an_import_takes_no_proof_from_a_charge_whose_answer_was_lost(world: World) -> None:
     """Otherwise we would say that a charge failed which took money, because the shop's table has its payment."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
 
     assert await verdict_of(world, PAID) == (ImportVerdict.REFUSED, MAY_BE_OURS)
 
@@ -187,7 +187,7 @@ async def test_a_past_payment_proves_no_later_charge(world: World) -> None:
     """The order was paid before with the same amount; the charge of today never arrived."""
     await imported(world, PAID)
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     before = msgspec.structs.replace(PAYMENT, payment_id=PAID.payment_id, at_ms=START_MS, description="Tea")
     world.account.observations.append(PaymentsSeen(payments=(before,), evidence=Evidence()))
     world.clock.passed_ms += 2_000
@@ -218,10 +218,10 @@ async def test_an_apps_repeat_across_the_move_charges_nobody_again(
     await imported(world, msgspec.structs.replace(PAID, **members))
 
     if not is_refused:
-        await charge(world.relay, asked(key), CHARGE)
+        await charge(world.relay, asked(world.relay, key), CHARGE)
         return
     with pytest.raises(Refusal) as caught:
-        await charge(world.relay, asked(key), CHARGE)
+        await charge(world.relay, asked(world.relay, key), CHARGE)
     assert caught.value.code is Code.CONFLICT
     assert world.account.ledger == []
 

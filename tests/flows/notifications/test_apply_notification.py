@@ -340,7 +340,7 @@ async def test_a_lost_authorization_is_proved_by_its_token(world: InboxWorld) ->
     assert msgspec.json.decode(answer.body)["data"]["authorization_token"] == AUTHORIZATION_TOKEN
     assert [each async for each in Audit(world.relay.journal.trail, 0, lambda *_: None).findings()] == []
     call = Capture(authorization_token=AUTHORIZATION_TOKEN, amount_minor=100_000, description="Tea")
-    assert (await capture(world.relay, asked("k-2"), call)).http_status == 200
+    assert (await capture(world.relay, asked(world.relay, "k-2"), call)).http_status == 200
     again = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN, custom_1="late"))
     assert again.reason is NotificationReason.OPERATION_RESOLVED
 
@@ -410,14 +410,14 @@ async def test_an_authorization_of_a_checkout_keeps_its_token_sealed(world: Inbo
 
     assert other.reason is NotificationReason.OTHER_TOKEN
     call = Capture(authorization_token="chk_0001", amount_minor=100_000, description="Tea")
-    assert (await capture(world.relay, asked("k-1"), call)).http_status == 200
+    assert (await capture(world.relay, asked(world.relay, "k-1"), call)).http_status == 200
     assert world.account.ledger == [msgspec.structs.replace(call, authorization_token=AUTHORIZATION_TOKEN)]
     captured = await world.world.operation()
     assert (captured.order_id, captured.currency) == ("A-1", "LKR")
     assert (await world.checkout()).state is CheckoutState.COMPLETED
     again = msgspec.structs.replace(call, amount_minor=1)
     with pytest.raises(Refusal, match="already captured"):
-        await capture(world.relay, asked("k-2"), again)
+        await capture(world.relay, asked(world.relay, "k-2"), again)
 
 
 @pytest.mark.parametrize("principal", ["shop", "another"])
@@ -426,7 +426,7 @@ async def test_a_checkout_that_holds_nothing_is_not_captured(world: InboxWorld, 
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     if principal == "another":
         await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
-    request = asked("k-1", principal=principal)
+    request = asked(world.relay, "k-1", principal=principal)
     with pytest.raises(Refusal) as refused:
         await capture(world.relay, request, Capture(authorization_token="chk_0001", amount_minor=1, description="Tea"))
     with pytest.raises(Refusal) as not_released:

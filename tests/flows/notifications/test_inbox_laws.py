@@ -79,7 +79,7 @@ async def prepare(world: InboxWorld, story: str) -> None:
             await world.open_checkout(CheckoutKind.AUTHORIZATION)
             world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, order_id="A-1", currency="LKR"))
             call = Capture(authorization_token=AUTHORIZATION_TOKEN, amount_minor=AMOUNT_MINOR, description="Tea")
-            await capture(world.relay, asked(), call)
+            await capture(world.relay, asked(world.relay), call)
         case "subscribed":
             await world.open_checkout(CheckoutKind.RECURRING)
 

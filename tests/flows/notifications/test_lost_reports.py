@@ -68,20 +68,20 @@ async def test_nobody_is_told_for_good_that_there_is_no_authorization(forgetting
     """The customer's money is held, and the shop would never capture or release it."""
     forgetting.lose_report()
     with pytest.raises(Refusal, match="made before the database lost commits") as refused:
-        await refund(forgetting.world.relay, asked("k-2"), VOID)
+        await refund(forgetting.world.relay, asked(forgetting.world.relay, "k-2"), VOID)
     assert refused.value.code is Code.UNAVAILABLE
 
     forgetting.lose_report(ended_ms=forgetting.world.clock.now_ms())
     with pytest.raises(Refusal) as refused:
-        await refund(forgetting.world.relay, asked("k-2"), VOID)
+        await refund(forgetting.world.relay, asked(forgetting.world.relay, "k-2"), VOID)
     assert refused.value.code is Code.INVALID_REQUEST
 
 
 async def test_a_repeat_is_answered_as_before(forgetting: Forgetting) -> None:
     """Its own stored request has the token that the checkout no longer tells."""
-    first = await refund(forgetting.world.relay, asked("k-2"), VOID)
+    first = await refund(forgetting.world.relay, asked(forgetting.world.relay, "k-2"), VOID)
     forgetting.lose_report()
-    repeat = await refund(forgetting.world.relay, asked("k-2"), VOID)
+    repeat = await refund(forgetting.world.relay, asked(forgetting.world.relay, "k-2"), VOID)
 
     assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
 
@@ -89,8 +89,8 @@ async def test_a_repeat_is_answered_as_before(forgetting: Forgetting) -> None:
 async def test_the_same_key_with_another_order_tells_no_token(forgetting: Forgetting) -> None:
     """Only a repeat may learn from what it repeats."""
     call = Void(authorization_token="another-token", description="not wanted")
-    await refund(forgetting.world.relay, asked("k-2"), call)
+    await refund(forgetting.world.relay, asked(forgetting.world.relay, "k-2"), call)
     forgetting.lose_report(ended_ms=forgetting.world.clock.now_ms())
 
     with pytest.raises(Refusal, match="has no authorization"):
-        await refund(forgetting.world.relay, asked("k-2"), VOID)
+        await refund(forgetting.world.relay, asked(forgetting.world.relay, "k-2"), VOID)

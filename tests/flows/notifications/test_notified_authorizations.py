@@ -91,7 +91,7 @@ async def test_the_reply_to_a_capture_proves_what_was_authorized(
 ) -> None:
     """By the amount that it names; where it names none, by a capture of the whole, which can't be above that."""
     world.account.script.append(captured(authorized_minor=authorized_minor))
-    assert (await capture(world.relay, asked(), call)).http_status == 200
+    assert (await capture(world.relay, asked(world.relay), call)).http_status == 200
 
     assert world.account.expected == [ExpectedReply(order_id="A-1", currency="LKR", amount_minor=AMOUNT_MINOR)]
     assert await state_of(world) is state
@@ -101,7 +101,7 @@ async def test_the_reply_to_a_capture_proves_what_was_authorized(
 async def test_a_reply_about_another_authorization_is_for_an_operator(world: InboxWorld) -> None:
     """The customer held less than was asked. Whatever the operator decides about the capture proves no more."""
     world.account.script.append(outcome_of(OutcomeKind.DIFFERED, order_id="A-125"))
-    await capture(world.relay, asked(), WHOLE)
+    await capture(world.relay, asked(world.relay), WHOLE)
     operation = await world.world.operation()
     assert operation.state is State.NEEDS_ATTENTION
     await decide(world.relay, decision_on(operation))
@@ -116,7 +116,7 @@ async def test_a_capture_and_its_checkout_are_stored_together(world: InboxWorld,
     first = world.steps.passed.count(step) + 1
     world.world.steps.put(step, Raising(Crash()), first=first)
     with pytest.raises(Crash):
-        await capture(world.relay, asked(), WHOLE)
+        await capture(world.relay, asked(world.relay), WHOLE)
     await world.restart()
 
     is_stored = (await world.world.operation()).state is State.SUCCEEDED
@@ -132,7 +132,7 @@ async def test_a_capture_that_evidence_resolves_proves_its_own_amount(
 ) -> None:
     """The record shows what was captured and not what was authorized: at least that much was."""
     world.account.script += [outcome_of(OutcomeKind.UNKNOWN), ALREADY]
-    await capture(world.relay, asked(), call)
+    await capture(world.relay, asked(world.relay), call)
     world.payments.append(payment_of(amount_minor=call.amount_minor, at_ms=world.clock.now_ms()))
     world.clock.passed_ms += 31_000
     await resolve_due(world.relay)
@@ -147,7 +147,9 @@ async def test_a_capture_may_come_before_the_notification_is_applied(tmp_path: P
     async with inbox_world(tmp_path / "payrelay.db") as world:
         await world.open_checkout(CheckoutKind.AUTHORIZATION)
         world.account.script.append(captured())
-        await capture(world.relay, asked(), msgspec.structs.replace(PART, authorization_token=AUTHORIZATION_TOKEN))
+        await capture(
+            world.relay, asked(world.relay), msgspec.structs.replace(PART, authorization_token=AUTHORIZATION_TOKEN)
+        )
         taken = await world.take(NOTIFIED)
 
         assert taken.reason is NotificationReason.CHECKOUT_FINISHED
@@ -159,7 +161,9 @@ async def test_a_capture_of_another_order_completes_nothing(tmp_path: Path) -> N
     async with inbox_world(tmp_path / "payrelay.db") as world:
         await world.open_checkout(CheckoutKind.AUTHORIZATION)
         world.account.script.append(captured(authorized_minor=1_000, order_id="A-125"))
-        await capture(world.relay, asked(), msgspec.structs.replace(PART, authorization_token=AUTHORIZATION_TOKEN))
+        await capture(
+            world.relay, asked(world.relay), msgspec.structs.replace(PART, authorization_token=AUTHORIZATION_TOKEN)
+        )
         await world.take(NOTIFIED)
 
         assert await state_of(world) is CheckoutState.NOTIFIED
@@ -181,7 +185,7 @@ async def test_once_the_hold_is_over_the_order_is_free_and_its_report_changes_no
 ) -> None:
     """A shop that let the customer go must be able to sell anew; the gateway may report the old hold once more."""
     if end == "void":
-        await refund(world.relay, asked(), VOID)
+        await refund(world.relay, asked(world.relay), VOID)
     else:
         world.clock.passed_ms += AUTHORIZATION_LAPSES_MS
         await close_page(world.relay, await world.checkout())
@@ -203,15 +207,15 @@ async def test_once_the_hold_is_over_the_order_is_free_and_its_report_changes_no
 
 async def test_a_repeated_void_of_a_checkout_is_answered_and_nothing_else_acts_on_it(world: InboxWorld) -> None:
     """The answer may have been lost. A capture of what is over, by the checkout's id, would name the next hold."""
-    first = await refund(world.relay, asked(None), VOID)
-    repeat = await refund(world.relay, asked(None), VOID)
+    first = await refund(world.relay, asked(world.relay, None), VOID)
+    repeat = await refund(world.relay, asked(world.relay, None), VOID)
     assert (repeat.http_status, repeat.body) == (first.http_status, first.body)
     await world.take(body_of("-2", payment_id=None))
     assert await state_of(world) is CheckoutState.FAILED
-    repeat = await refund(world.relay, asked(None), VOID)
+    repeat = await refund(world.relay, asked(world.relay, None), VOID)
     assert (repeat.http_status, repeat.body) == (first.http_status, first.body)
     with pytest.raises(Refusal, match="has no authorization"):
-        await capture(world.relay, asked("k-2"), WHOLE)
+        await capture(world.relay, asked(world.relay, "k-2"), WHOLE)
     assert len(world.account.ledger) == 1
 
 
@@ -249,7 +253,7 @@ async def test_an_operator_has_the_newer_token_of_an_order_captured(world: Inbox
     await accept(world.relay, honest.id, operator="Nimal", reason="as in the portal")
     await world.later()
     world.account.script.append(captured())
-    await capture(world.relay, asked(), WHOLE)
+    await capture(world.relay, asked(world.relay), WHOLE)
 
     stored = await world.inbox.get(honest.id)
     assert stored is not None
@@ -288,7 +292,7 @@ async def test_only_a_doubted_authorization_that_a_checkout_waits_for_is_accepte
     paid = await world.take(body_of("2", payment_id=None, authorization_token=OTHER_TOKEN))
     assert paid.reason is NotificationReason.OTHER_KIND
     world.account.script.append(captured())
-    await capture(world.relay, asked(), WHOLE)
+    await capture(world.relay, asked(world.relay), WHOLE)
     for each in (applied, paid, doubted):
         with pytest.raises(NotReplayedError):
             await accept(world.relay, each.id, operator="Nimal", reason="it is")

@@ -50,7 +50,7 @@ async def test_what_comes_beside_a_payment_that_was_given_back_needs_a_person(wo
     await world.open_checkout()
     world.payments.append(payment_of())
     await world.take(body_of())
-    await refund(world.relay, asked(), Refund(payment_id=PAYMENT_ID, description="Tea"))
+    await refund(world.relay, asked(world.relay), Refund(payment_id=PAYMENT_ID, description="Tea"))
     world.payments.append(payment_of(payment_id="320025000002"))
     await world.take(body_of(payment_id="320025000002"))
     await world.later()

@@ -79,7 +79,7 @@ class Scene:
     async def need(self, number: int = 1) -> Operation:
         """Makes an operation that needs an operator."""
         self.world.account.script.append(outcome_of(OutcomeKind.DIFFERED, payment_id="7"))
-        await charge(self.world.relay, asked(f"k-{number}"), self.world.charge_of(number))
+        await charge(self.world.relay, asked(self.world.relay, f"k-{number}"), self.world.charge_of(number))
         return await self.world.operation()
 
     async def round(self, relay: Relay | None = None) -> int:

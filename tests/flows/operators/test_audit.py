@@ -27,7 +27,7 @@ HOUR_MS: Final = 3_600_000
 async def charge_in(world: World, number: int, after_ms: int = 0) -> None:
     """Charges an order some time later; that leaves two journal entries."""
     world.clock.passed_ms += after_ms
-    await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
+    await charge(world.relay, asked(world.relay, f"k-{number}"), world.charge_of(number))
 
 
 async def spans(trail: Trail) -> Sequence[tuple[int, int, int]]:
@@ -172,7 +172,7 @@ async def test_the_summary_counts_what_was_checked(world: World) -> None:
 
 async def test_every_change_by_a_flow_is_in_the_chain(world: World) -> None:
     """A flow that forgets to carry the chain along would be refused as outdated, and be slow for ever."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
 
     assert world.steps.passed.count("get") == 0
     assert [finding async for finding in Audit(world.journal.trail, 0, lambda *_: None).findings()] == []

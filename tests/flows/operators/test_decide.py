@@ -22,13 +22,17 @@ from payrelay.store.payments.journal import Journal
 
 CAPTURE = Capture(authorization_token="hold-token", amount_minor=50_000, description="shipped")
 FLOWS: dict[str, Callable[[World], Awaitable[Answer]]] = {
-    "charge": lambda world: charge(world.relay, asked(), CHARGE),
-    "unkeyed charge": lambda world: charge(world.relay, asked(None), CHARGE),
-    "authorization": lambda world: charge(world.relay, asked(), msgspec.structs.replace(CHARGE, authorize=True)),
-    "capture": lambda world: capture(world.relay, asked(), CAPTURE),
-    "refund": lambda world: refund(world.relay, asked(), Refund(payment_id="7", description="x", amount_minor=1)),
-    "void": lambda world: refund(world.relay, asked(), Void(authorization_token="t", description="x")),
-    "cancel": lambda world: cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=4)),
+    "charge": lambda world: charge(world.relay, asked(world.relay), CHARGE),
+    "unkeyed charge": lambda world: charge(world.relay, asked(world.relay, None), CHARGE),
+    "authorization": lambda world: charge(
+        world.relay, asked(world.relay), msgspec.structs.replace(CHARGE, authorize=True)
+    ),
+    "capture": lambda world: capture(world.relay, asked(world.relay), CAPTURE),
+    "refund": lambda world: refund(
+        world.relay, asked(world.relay), Refund(payment_id="7", description="x", amount_minor=1)
+    ),
+    "void": lambda world: refund(world.relay, asked(world.relay), Void(authorization_token="t", description="x")),
+    "cancel": lambda world: cancel_subscription(world.relay, asked(world.relay), CancelSubscription(subscription_id=4)),
 }
 # A second capture of the same authorization, or one of an authorization that was voided, is never sent.
 GUARDED_FOR_GOOD = {("capture", State.SUCCEEDED), ("void", State.SUCCEEDED)}
@@ -82,7 +86,7 @@ async def test_a_decision_is_stored_with_its_answer(world: World, flow: str, dec
 async def test_the_same_request_gets_the_decided_answer(world: World, decided: State, status: int) -> None:
     """Byte for byte, and marked as a repeat; nothing is sent again."""
     consequence = await decide(world.relay, decision_on(await begun(world), decided))
-    answer = await charge(world.relay, asked(), CHARGE)
+    answer = await charge(world.relay, asked(world.relay), CHARGE)
 
     assert (answer.http_status, answer.body) == (status, consequence.answer.body)
     assert ("Idempotent-Replayed", "true") in answer.headers
@@ -93,7 +97,7 @@ async def test_after_a_decided_failure_another_key_is_carried_out(world: World) 
     """The customer still wants to pay the order."""
     await decide(world.relay, decision_on(await begun(world), State.FAILED))
 
-    assert (await charge(world.relay, asked("k-2"), CHARGE)).http_status == 200
+    assert (await charge(world.relay, asked(world.relay, "k-2"), CHARGE)).http_status == 200
 
 
 @pytest.mark.parametrize("kind", [OutcomeKind.UNKNOWN, OutcomeKind.PENDING, OutcomeKind.DIFFERED])
@@ -199,7 +203,7 @@ async def test_the_payment_that_a_person_names_is_in_the_answer_and_belongs_to_i
 async def test_a_payment_belongs_to_one_operation(world: World) -> None:
     """Else one payment would stand for two, and the second customer's money would be missing."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id="7"))
-    await charge(world.relay, asked("k-0"), world.charge_of(9))
+    await charge(world.relay, asked(world.relay, "k-0"), world.charge_of(9))
     first = await world.operation()
 
     words = await refused(world, decision_on(await begun(world), payment_id="7"))
@@ -209,7 +213,7 @@ async def test_a_payment_belongs_to_one_operation(world: World) -> None:
 async def test_a_hold_and_its_capture_are_about_one_payment(world: World) -> None:
     """The gateway gives both the same number."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="7"))
-    await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
+    await charge(world.relay, asked(world.relay, "k-0"), msgspec.structs.replace(CHARGE, authorize=True))
     consequence = await decide(world.relay, decision_on(await begun(world, "capture"), payment_id="7"))
 
     assert consequence.operation.payment_id == "7"
@@ -224,7 +228,7 @@ async def test_a_hold_whose_token_nobody_knows_shares_the_payment_of_its_capture
 ) -> None:
     """The row with the token was lost, and the client captured with it: the person must still be able to say so."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id="7", order_id=order_id))
-    await capture(world.relay, asked("k-0"), CAPTURE)
+    await capture(world.relay, asked(world.relay, "k-0"), CAPTURE)
     hold = decision_on(await begun(world, "authorization"), payment_id="7")
 
     if is_shared:
@@ -238,9 +242,9 @@ async def test_what_took_no_payment_owns_none(world: World, kind: OutcomeKind) -
     """A charge that was declined, or a refund of the payment, is no second owner of it."""
     if kind is OutcomeKind.DECLINED:
         world.account.script.append(outcome_of(kind, payment_id="7"))
-        await charge(world.relay, asked("k-0"), world.charge_of(9))
+        await charge(world.relay, asked(world.relay, "k-0"), world.charge_of(9))
     else:
-        await refund(world.relay, asked("k-0"), Refund(payment_id="7", description="x", amount_minor=1))
+        await refund(world.relay, asked(world.relay, "k-0"), Refund(payment_id="7", description="x", amount_minor=1))
 
     assert (await decide(world.relay, decision_on(await begun(world), payment_id="7"))).operation.payment_id == "7"
 

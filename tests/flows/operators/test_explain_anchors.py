@@ -38,11 +38,11 @@ async def findings(world: World) -> list[tuple[int | None, str | None]]:
 
 async def went_back(world: World) -> None:
     """Charges, anchors, and charges once more with a clock that went back into what is anchored."""
-    await charge(world.relay, asked("k-1"), world.charge_of(1))
+    await charge(world.relay, asked(world.relay, "k-1"), world.charge_of(1))
     world.clock.passed_ms += FINAL_AFTER_MS + HOUR_MS
     assert await audit.keep_anchors(world.relay) == 1
     world.clock.passed_ms -= FINAL_AFTER_MS + HOUR_MS
-    await charge(world.relay, asked("k-2"), world.charge_of(2))
+    await charge(world.relay, asked(world.relay, "k-2"), world.charge_of(2))
     world.clock.passed_ms += FINAL_AFTER_MS + HOUR_MS
 
 
@@ -90,7 +90,7 @@ async def test_what_comes_later_needs_an_explanation_of_its_own(world: World) ->
     await went_back(world)
     await explained(world)
     world.clock.passed_ms -= FINAL_AFTER_MS + HOUR_MS
-    await charge(world.relay, asked("k-3"), world.charge_of(3))
+    await charge(world.relay, asked(world.relay, "k-3"), world.charge_of(3))
 
     assert await findings(world) == [(1, None)]
     await explained(world)
@@ -129,11 +129,11 @@ async def test_removed_entries_are_never_explained(world: World) -> None:
 
 async def test_a_removed_operation_hides_among_added_entries(world: World) -> None:
     """The limit of an explanation, which the docs tell: where more came than went, only the numbers show it."""
-    await charge(world.relay, asked("k-0"), world.charge_of(9))
+    await charge(world.relay, asked(world.relay, "k-0"), world.charge_of(9))
     await went_back(world)
     for number in (5, 6):
         world.clock.passed_ms -= FINAL_AFTER_MS + HOUR_MS
-        await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
+        await charge(world.relay, asked(world.relay, f"k-{number}"), world.charge_of(number))
         world.clock.passed_ms += FINAL_AFTER_MS + HOUR_MS
     first = "(SELECT min(id) FROM operations)"
     await change(world, "DROP TRIGGER history_is_not_removed")

@@ -21,7 +21,7 @@ async def world_with_operations(world: World) -> World:
     """Gives a world with orders A-0 to A-5, one of each of the outcomes above."""
     for number, kind in enumerate(OUTCOMES):
         world.account.script.append(outcome_of(kind))
-        await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
+        await charge(world.relay, asked(world.relay, f"k-{number}"), world.charge_of(number))
     return world
 
 
@@ -102,6 +102,6 @@ async def test_many_open_operations_are_read_page_by_page(world: World) -> None:
     """One order's open operation is found behind hundreds of others."""
     for number in range(205):
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-        await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
+        await charge(world.relay, asked(world.relay, f"k-{number}"), world.charge_of(number))
 
     assert orders(await list_for_operator(world.relay, ReviewFilter(order_id="A-203"))) == {State.UNKNOWN: ["A-203"]}

@@ -51,13 +51,13 @@ class WaitingClient:
 
     def ask(self, key: str = "k-1") -> "asyncio.Task[Answer]":
         """Begins a charge whose answer is held."""
-        request = asked(key)
+        request = asked(self.relay, key)
         story = partial(charge, self.relay, request, CHARGE)
         return asyncio.create_task(answer_when_known(self.relay, request, self.wait_preference(), story))
 
     def show(self, operation_id: str, principal: str = "shop") -> "asyncio.Task[Answer]":
         """Begins to read an operation."""
-        request = asked(principal=principal)
+        request = asked(self.relay, principal=principal)
         return asyncio.create_task(show_when_final(self.relay, request, operation_id, self.wait_preference()))
 
 
@@ -70,7 +70,7 @@ async def client(world: World) -> WaitingClient:
 async def open_charge(world: World) -> str:
     """Makes a charge whose outcome is open; gives its id."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     return (await world.operation()).id
 
 
@@ -79,7 +79,7 @@ async def running(world: World, kind: OutcomeKind = OutcomeKind.SUCCEEDED) -> tu
     gate = Gate()
     world.steps.put("effect", gate)
     world.account.script.append(outcome_of(kind))
-    first = asyncio.create_task(charge(world.relay, asked(), CHARGE))
+    first = asyncio.create_task(charge(world.relay, asked(world.relay), CHARGE))
     await gate.reached.wait()
     return gate, first
 
@@ -207,7 +207,7 @@ async def test_a_client_that_leaves_ends_the_wait_only(world: World, client: Wai
     client.gone.set()
     assert (await task).http_status == 202
     await world.resolve(OutcomeKind.SUCCEEDED)
-    assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+    assert (await charge(world.relay, asked(world.relay), CHARGE)).http_status == 200
 
 
 async def test_a_stop_ends_the_wait(world: World, client: WaitingClient) -> None:

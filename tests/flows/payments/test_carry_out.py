@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from copy import copy
 
 import msgspec
 import pytest
@@ -40,13 +41,13 @@ DOWN = Raising(StoreUnavailable("the disk is full"))
 async def refused(world: World, key: str | None = "k-1", **members: object) -> Refusal:
     """Gives the refusal that a charge gets."""
     with pytest.raises(Refusal) as caught:
-        await charge(world.relay, asked(key, **members), CHARGE)
+        await charge(world.relay, asked(world.relay, key, **members), CHARGE)
     return caught.value
 
 
 async def waiting_charge(world: World, key: str = "k-1") -> "asyncio.Task[object]":
     """Begins a charge that finds no room in the budget, and comes back when it waits."""
-    task: asyncio.Task[object] = asyncio.ensure_future(charge(world.relay, asked(key), CHARGE))
+    task: asyncio.Task[object] = asyncio.ensure_future(charge(world.relay, asked(world.relay, key), CHARGE))
     await world.account.timer.is_set.wait()
     return task
 
@@ -58,7 +59,7 @@ class TestVerdicts:
     async def test_the_row_and_the_answer_agree(self, world: World, kind: OutcomeKind) -> None:
         """The client gets 202 exactly while the row is open, and a header with the operation's address."""
         world.account.script.append(outcome_of(kind))
-        answer = await charge(world.relay, asked(), CHARGE)
+        answer = await charge(world.relay, asked(world.relay), CHARGE)
         row = await world.operation()
         assert row.state is TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[kind]]
         assert (answer.http_status == 202) is (row.state in OPEN_STATES)
@@ -69,7 +70,7 @@ class TestVerdicts:
     async def test_the_answer_is_stored_exactly_where_it_is_final(self, world: World, kind: OutcomeKind) -> None:
         """A repeat gets it byte for byte; an open operation, or one that was not sent, has no answer to store."""
         world.account.script.append(outcome_of(kind))
-        answer = await charge(world.relay, asked(), CHARGE)
+        answer = await charge(world.relay, asked(world.relay), CHARGE)
         row = await world.operation()
         kept = await world.journal.answer_of(row.id)
         assert kept == (answer if row.state in FROZEN else None)
@@ -78,8 +79,8 @@ class TestVerdicts:
     async def test_a_repeat_gets_the_finished_answer_again(self, world: World, kind: OutcomeKind) -> None:
         """Byte for byte, marked, without a second call and without waiting for the disk."""
         world.account.script.append(outcome_of(kind))
-        first = await charge(world.relay, asked(), CHARGE)
-        again = await charge(world.relay, asked(), CHARGE)
+        first = await charge(world.relay, asked(world.relay), CHARGE)
+        again = await charge(world.relay, asked(world.relay), CHARGE)
         assert (again.body, again.http_status) == (first.body, first.http_status)
         assert dict(again.headers)["Idempotent-Replayed"] == "true"
         assert len(world.account.sent) == 1
@@ -89,8 +90,8 @@ class TestVerdicts:
     async def test_a_repeat_of_an_open_operation_gets_its_state(self, world: World, kind: OutcomeKind) -> None:
         """A repeat gets 202, and never causes a second call; while an operator is needed, Retry-After is an hour."""
         world.account.script.append(outcome_of(kind))
-        await charge(world.relay, asked(), CHARGE)
-        again = await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
+        again = await charge(world.relay, asked(world.relay), CHARGE)
         assert again.http_status == 202
         codes = {OutcomeKind.PENDING: Code.PENDING, OutcomeKind.DIFFERED: Code.NEEDS_ATTENTION}
         assert again.code is codes.get(kind, Code.OUTCOME_UNKNOWN)
@@ -102,15 +103,15 @@ class TestVerdicts:
     async def test_what_took_no_effect_is_sent_by_its_repeat(self, world: World, kind: OutcomeKind) -> None:
         """``retry: same_key`` means what it says."""
         world.account.script.append(outcome_of(kind))
-        await charge(world.relay, asked(), CHARGE)
-        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        await charge(world.relay, asked(world.relay), CHARGE)
+        assert (await charge(world.relay, asked(world.relay), CHARGE)).http_status == 200
         assert world.account.ledger == [CHARGE]
 
     async def test_an_adapter_that_raises_leaves_the_outcome_unknown(self, world: World) -> None:
         """The adapter may have sent; its fault must not become a false answer, nor cost a permit."""
         world.limit_to(RateLimit(1, 10.0))
         world.account.script.append(RuntimeError("a bug"))
-        answer = await charge(world.relay, asked(), CHARGE)
+        answer = await charge(world.relay, asked(world.relay), CHARGE)
         assert (answer.code, (await world.operation()).state) == (Code.OUTCOME_UNKNOWN, State.UNKNOWN)
         world.clock.passed_ms += 10_000
         assert world.account.rate_limiter.snapshot().used == 0
@@ -122,21 +123,21 @@ class TestRepeats:
 
     async def test_another_request_under_the_key_is_refused(self, world: World) -> None:
         """It must get neither the first one's answer nor a charge of its own."""
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
         with pytest.raises(Refusal) as caught:
-            await charge(world.relay, asked(), OTHER_CHARGE)
+            await charge(world.relay, asked(world.relay), OTHER_CHARGE)
         assert caught.value.code is Code.IDEMPOTENCY_MISMATCH
 
     async def test_keys_of_different_principals_have_nothing_to_do_with_each_other(self, world: World) -> None:
         """Two shops number their requests alike."""
-        await charge(world.relay, asked(), CHARGE)
-        await charge(world.relay, asked(principal="other"), world.charge_of(2))
+        await charge(world.relay, asked(world.relay), CHARGE)
+        await charge(world.relay, asked(world.relay, principal="other"), world.charge_of(2))
         assert len(world.account.ledger) == 2
 
     async def test_without_a_key_the_same_request_is_a_repeat(self, world: World) -> None:
         """Clients of the interface know no key, and phones repeat."""
-        await charge(world.relay, asked(None), CHARGE)
-        again = await charge(world.relay, asked(None), CHARGE)
+        await charge(world.relay, asked(world.relay, None), CHARGE)
+        again = await charge(world.relay, asked(world.relay, None), CHARGE)
         assert dict(again.headers)["Idempotent-Replayed"] == "true"
         assert world.account.ledger == [CHARGE]
 
@@ -145,18 +146,18 @@ class TestRepeats:
         self, world: World, key: str | None, kept_ms: int
     ) -> None:
         """To the millisecond, whether or not somebody has pruned."""
-        await charge(world.relay, asked(key), CHARGE)
+        await charge(world.relay, asked(world.relay, key), CHARGE)
         world.clock.passed_ms = kept_ms - 1
-        await charge(world.relay, asked(key), CHARGE)
+        await charge(world.relay, asked(world.relay, key), CHARGE)
         world.clock.passed_ms = kept_ms
-        await charge(world.relay, asked(key), CHARGE)
+        await charge(world.relay, asked(world.relay, key), CHARGE)
         assert len(world.account.ledger) == 2
 
     async def test_with_the_window_off_only_the_guard_holds_a_repeat(self, world: World) -> None:
         """Who turns it off wants equal charges without keys."""
         world.limit_to(None, unkeyed_ms=0)
-        await charge(world.relay, asked(None), CHARGE)
-        await charge(world.relay, asked(None), CHARGE)
+        await charge(world.relay, asked(world.relay, None), CHARGE)
+        await charge(world.relay, asked(world.relay, None), CHARGE)
         assert len(world.account.ledger) == 2
 
     @pytest.mark.parametrize("key", ["k-1", None])
@@ -164,7 +165,7 @@ class TestRepeats:
         """Which of the two the client hears of first is chance; there is one charge."""
         gate = Gate()
         world.steps.put("effect", gate)
-        first = asyncio.ensure_future(charge(world.relay, asked(key), CHARGE))
+        first = asyncio.ensure_future(charge(world.relay, asked(world.relay, key), CHARGE))
         await gate.reached.wait()
         refusal = await refused(world, key)
         gate.opened.set()
@@ -174,7 +175,7 @@ class TestRepeats:
     async def test_of_many_at_once_one_is_sent(self, world: World) -> None:
         """They all pass the search for a claim together; the store decides."""
         answers = await asyncio.gather(
-            *(charge(world.relay, asked(), CHARGE) for _ in range(20)), return_exceptions=True
+            *(charge(world.relay, asked(world.relay), CHARGE) for _ in range(20)), return_exceptions=True
         )
         assert world.account.ledger == [CHARGE]
         assert {answer.code for answer in answers if isinstance(answer, Refusal)} == {Code.IN_PROGRESS}
@@ -188,7 +189,7 @@ class TestRepeats:
         So is the moment of the next look at the gateway.
         """
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-        await charge(world.relay, asked("k-1"), CHARGE)
+        await charge(world.relay, asked(world.relay, "k-1"), CHARGE)
         refusal = await refused(world, "k-2", principal=principal)
         operation_id = (await world.operation()).id
         assert refusal.code is Code.IN_PROGRESS
@@ -198,16 +199,17 @@ class TestRepeats:
 
     async def test_another_name_for_the_same_merchant_is_no_way_around_the_guard(self, world: World) -> None:
         """The guard is about the account at the gateway, however often it is configured."""
-        world.accounts["second"] = world.accounts["gateway"]
+        second = copy(world.account)
+        second.name = "second"
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-        await charge(world.relay, asked("k-1"), CHARGE)
+        await charge(world.relay, asked(world.relay, "k-1"), CHARGE)
         with pytest.raises(Refusal, match="is not final yet"):
-            await charge(world.relay, msgspec.structs.replace(asked("k-2"), account="second"), CHARGE)
+            await charge(world.relay, msgspec.structs.replace(asked(world.relay, "k-2"), gateway=second), CHARGE)
 
     async def test_an_account_that_is_not_configured_is_not_found(self, world: World) -> None:
-        """Nothing is stored for it."""
+        """No request can be made on it, so nothing is stored for it."""
         with pytest.raises(Refusal) as caught:
-            await charge(world.relay, msgspec.structs.replace(asked(), account="nowhere"), CHARGE)
+            world.relay.account("nowhere")
         assert caught.value.code is Code.NOT_FOUND
         assert await world.operations() == []
 
@@ -217,13 +219,13 @@ class TestIntent:
 
     async def test_the_row_says_sending_when_the_call_goes_out(self, world: World) -> None:
         """A crash in that moment leaves a row that says what may have happened."""
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
         assert world.account.states_when_sent == [State.SENDING]
         assert await world.states() == [State.SENDING, State.SUCCEEDED]
 
     async def test_nothing_is_sent_after_the_time_in_the_row(self, world: World) -> None:
         """The resolution counts from there; a late sender would send what was declared lost."""
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
         assert (await world.operation()).send_by_ms == START_MS + SEND_WITHIN_S * 1000
         assert world.account.sent[0].send_by_s == SEND_WITHIN_S
 
@@ -232,7 +234,7 @@ class TestIntent:
         world.limit_to(RateLimit(1, 10.0))
         world.steps.put("accept", DOWN)
         with pytest.raises(StoreUnavailable):
-            await charge(world.relay, asked(), CHARGE)
+            await charge(world.relay, asked(world.relay), CHARGE)
         assert (world.account.sent, await world.operations()) == ([], [])
         assert world.account.rate_limiter.snapshot().used == 0
 
@@ -240,10 +242,10 @@ class TestIntent:
         """The connection was lost at the commit: the row is stored, and would call unknown what was never sent."""
         world.steps.put("accepted", DOWN)
         with pytest.raises(StoreUnavailable):
-            await charge(world.relay, asked(), CHARGE)
+            await charge(world.relay, asked(world.relay), CHARGE)
         await world.relay.background.finish(5)
         assert await world.states() == [State.SENDING, State.NOT_SENT]
-        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert (await charge(world.relay, asked(world.relay), CHARGE)).http_status == 200
         assert (world.log_events, world.relay.under_way.withdrawals) == (["outcome_stored_late"], set())
 
     async def test_what_may_be_there_is_withdrawn_before_anybody_hears_that_nothing_was_done(
@@ -252,7 +254,7 @@ class TestIntent:
         """If the process died now, the resolution would send a capture that its client believes was not made."""
         world.steps.put("accepted", Raising(StoreDoubtful("the connection was lost at the commit")))
         with pytest.raises(StoreUnavailable):
-            await charge(world.relay, asked(), CHARGE)
+            await charge(world.relay, asked(world.relay), CHARGE)
         assert await world.states() == [State.SENDING, State.NOT_SENT]
         assert world.account.sent == []
 
@@ -260,26 +262,26 @@ class TestIntent:
         """Nothing was sent, but nobody can say yet that nothing will be."""
         world.steps.put("accepted", Raising(StoreDoubtful("the connection was lost at the commit")))
         world.steps.put("get", DOWN)
-        answer = await charge(world.relay, asked(), CHARGE)
+        answer = await charge(world.relay, asked(world.relay), CHARGE)
         assert (answer.http_status, answer.code) == (202, Code.OUTCOME_UNKNOWN)
         await world.relay.background.finish(5)
         assert await world.states() == [State.SENDING, State.NOT_SENT]
-        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert (await charge(world.relay, asked(world.relay), CHARGE)).http_status == 200
 
     async def test_withdrawals_do_not_pile_up_while_the_store_is_gone(self, world: World) -> None:
         """Of thousands of requests in an outage only those at its beginning can have left a row."""
         world.relay.under_way.withdrawals.update(f"op_{number}" for number in range(WITHDRAWALS_MAX))
         world.steps.put("accepted", DOWN)
         with pytest.raises(StoreUnavailable):
-            await charge(world.relay, asked(), CHARGE)
+            await charge(world.relay, asked(world.relay), CHARGE)
         await world.relay.background.finish(5)
         assert await world.states() == [State.SENDING]
 
     async def test_a_repeat_uses_no_permit(self, world: World) -> None:
         """A repeat sends nothing, and the next request needs the permit."""
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
         world.limit_to(RateLimit(1, 10.0))
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
         assert world.account.rate_limiter.snapshot().used == 0
 
 
@@ -310,7 +312,7 @@ class TestBudget:
         assert (refusal.code, await world.operations()) == (Code.GATEWAY_BUSY, [])
         assert permit is not None
         permit.release_unused()
-        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert (await charge(world.relay, asked(world.relay), CHARGE)).http_status == 200
 
     async def test_equal_requests_that_wait_are_sent_once(self, world: World) -> None:
         """Neither finds a claim of the other before it waits; the second one's permit goes back."""
@@ -327,7 +329,7 @@ class TestBudget:
     async def test_what_is_blocked_does_not_wait(self, world: World) -> None:
         """The order has an open operation: the client is told so at once, and does not wait for a permit first."""
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
         world.limit_to(RateLimit(1, 10.0))
         await world.account.rate_limiter.take_now()
         assert (await refused(world, "k-2")).code is Code.IN_PROGRESS
@@ -354,9 +356,9 @@ class TestBudget:
 
     async def test_a_repeat_gets_its_answer_while_the_gateway_fails(self, world: World) -> None:
         """It needs no call."""
-        first = await charge(world.relay, asked(), CHARGE)
+        first = await charge(world.relay, asked(world.relay), CHARGE)
         await circuit_open(world)
-        assert (await charge(world.relay, asked(), CHARGE)).body == first.body
+        assert (await charge(world.relay, asked(world.relay), CHARGE)).body == first.body
 
     async def test_what_waits_when_the_gateway_is_found_failing_is_refused(self, world: World) -> None:
         """Nothing is on disk yet, and its key is free."""
@@ -379,7 +381,7 @@ class TestBudget:
             RateLimit(1, 10.0), world.clock, timer=world.account.timer, budget=budget
         )
         with pytest.raises(StoreUnavailable):
-            await charge(world.relay, asked(), CHARGE)
+            await charge(world.relay, asked(world.relay), CHARGE)
         assert await world.operations() == []
 
 
@@ -411,7 +413,7 @@ class TestResending:
     async def test_the_retry_is_journaled_first(self, world: World) -> None:
         """The history has both sendings, and the version went up before the second one."""
         world.account.has_dead_token = True
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
         row = await world.operation()
         events = [entry.event for entry in await world.journal.history(row.id)]
         assert (events, world.account.resendings) == ([None, Event.RESENT, Event.SUCCEEDED], [True])
@@ -421,7 +423,7 @@ class TestResending:
         """Then nothing was executed, and the client's answer says so."""
         world.account.has_dead_token = True
         world.steps.put("record", Raising(error), times=1 if isinstance(error, StoreUnavailable) else ATTEMPTS_MAX)
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
         assert (world.account.resendings, world.account.ledger) == ([False], [])
         assert (await world.operation()).state is State.NOT_SENT
 
@@ -430,7 +432,7 @@ class TestResending:
         world.account.has_dead_token = True
         gate = Gate()
         world.steps.put("effect", gate)
-        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        task = asyncio.ensure_future(charge(world.relay, asked(world.relay), CHARGE))
         await gate.reached.wait()
         await recover(world.relay, is_sole_owner=True)
         gate.opened.set()
@@ -455,10 +457,10 @@ class TestConclusion:
     ) -> None:
         """The client gets an unknown outcome; its repeat, a moment later, gets the answer."""
         world.steps.put(step, Raising(error), times=times)
-        answer = await charge(world.relay, asked(), CHARGE)
+        answer = await charge(world.relay, asked(world.relay), CHARGE)
         assert (answer.http_status, json.loads(answer.body)["data"]) == (202, None)
         await world.relay.background.finish(5)
-        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert (await charge(world.relay, asked(world.relay), CHARGE)).http_status == 200
         assert await world.states() == [State.SENDING, State.SUCCEEDED]
         assert (world.log_events, world.account.ledger) == (["outcome_not_stored", "outcome_stored_late"], [CHARGE])
 
@@ -468,7 +470,7 @@ class TestConclusion:
         The log calls the reply's outcome so, as the metrics do: ``kind`` is the operation's in every other record.
         """
         world.steps.put("record", DOWN, times=len(STORE_AGAIN_AFTER_S) + 1)
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
         await world.relay.background.finish(5)
         assert world.pauses == list(STORE_AGAIN_AFTER_S)
         assert world.log_events[-1] == "outcome_given_up"
@@ -482,7 +484,7 @@ class TestConclusion:
         world.account.script.append(outcome_of(kind))
         gate = Gate()
         world.steps.put("executed", gate)
-        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        task = asyncio.ensure_future(charge(world.relay, asked(world.relay), CHARGE))
         await gate.reached.wait()
         await recover(world.relay, is_sole_owner=True)
         gate.opened.set()
@@ -499,7 +501,7 @@ class TestConclusion:
         """The stored answer is given where the two agree; where they differ, an operator must look, and 202 is true."""
         gate = Gate()
         world.steps.put("executed", gate)
-        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        task = asyncio.ensure_future(charge(world.relay, asked(world.relay), CHARGE))
         await gate.reached.wait()
         await world.resolve(resolved_as)
         gate.opened.set()
@@ -518,7 +520,7 @@ class TestConclusion:
         world.account.script.append(outcome_of(kind))
         gate = Gate()
         world.steps.put("executed", gate)
-        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        task = asyncio.ensure_future(charge(world.relay, asked(world.relay), CHARGE))
         await gate.reached.wait()
         await recover(world.relay, is_sole_owner=True)
         await world.journal_resending()
@@ -530,7 +532,7 @@ class TestConclusion:
         """A machine slept, and its row was given up and decided: no second charge until an operator has looked."""
         gate = Gate()
         world.steps.put("executed", gate)
-        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        task = asyncio.ensure_future(charge(world.relay, asked(world.relay), CHARGE))
         await gate.reached.wait()
         await recover(world.relay, is_sole_owner=True)
         await decide(world.relay, decision_on(await world.operation(), State.FAILED))
@@ -539,13 +541,13 @@ class TestConclusion:
         row = await world.operation()
         assert (row.state, row.guard) == (State.NEEDS_ATTENTION, row.subject)
         with pytest.raises(Refusal, match="same order"):
-            await charge(world.relay, asked("k-2"), CHARGE)
+            await charge(world.relay, asked(world.relay, "k-2"), CHARGE)
 
     async def test_after_a_late_reply_and_a_second_decision_no_inquiry_is_made(self, world: World) -> None:
         """An operator has seen the reply: to find it again would alert somebody every day for a month."""
         gate = Gate()
         world.steps.put("executed", gate)
-        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        task = asyncio.ensure_future(charge(world.relay, asked(world.relay), CHARGE))
         await gate.reached.wait()
         await recover(world.relay, is_sole_owner=True)
         await decide(world.relay, decision_on(await world.operation(), State.FAILED))
@@ -558,12 +560,12 @@ class TestConclusion:
         """Its reply shows, and an operator decides it, after the other charge has looked at what the order has."""
         first, second = Gate(), Gate()
         world.steps.put("executed", first)
-        late = asyncio.ensure_future(charge(world.relay, asked("k-1"), CHARGE))
+        late = asyncio.ensure_future(charge(world.relay, asked(world.relay, "k-1"), CHARGE))
         await first.reached.wait()
         await recover(world.relay, is_sole_owner=True)
         failed = (await decide(world.relay, decision_on(await world.operation(), State.FAILED))).operation
         world.steps.put("effect", second, first=world.steps.passed.count("effect") + 1)
-        other = asyncio.ensure_future(charge(world.relay, asked("k-2"), CHARGE))
+        other = asyncio.ensure_future(charge(world.relay, asked(world.relay, "k-2"), CHARGE))
         await second.reached.wait()
         first.opened.set()
         await late
@@ -580,7 +582,7 @@ class TestConclusion:
         """Where an older database was restored, it doesn't say what happened."""
         world.steps.put("record", Raising(Outdated("gone")))
         world.steps.put("get", world.forget)
-        answer = await charge(world.relay, asked(), CHARGE)
+        answer = await charge(world.relay, asked(world.relay), CHARGE)
         assert answer.http_status == 202
         assert "reply_after_resolution" in world.log_events
 
@@ -593,21 +595,21 @@ class TestCancellation:
         """From the intent on, at every step, it is carried to its end and stored."""
         gate = Gate()
         world.steps.put(step, gate)
-        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        task = asyncio.ensure_future(charge(world.relay, asked(world.relay), CHARGE))
         await gate.reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         gate.opened.set()
         assert await world.relay.background.finish(5) == 0
-        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert (await charge(world.relay, asked(world.relay), CHARGE)).http_status == 200
         assert world.account.ledger == [CHARGE]
 
     async def test_a_client_that_goes_away_before_the_intent_leaves_nothing(self, world: World) -> None:
         """Nothing was promised yet."""
         gate = Gate()
         world.steps.put("find", gate)
-        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        task = asyncio.ensure_future(charge(world.relay, asked(world.relay), CHARGE))
         await gate.reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

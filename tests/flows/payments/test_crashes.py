@@ -43,7 +43,7 @@ async def attempt(world: World, way: str, kind: OutcomeKind) -> int | None:
     world.account.script.append(outcome_of(kind))
     world.account.has_dead_token = way == "resent"
     permit = await world.account.rate_limiter.take_now() if way == "waiting" else None
-    task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+    task = asyncio.ensure_future(charge(world.relay, asked(world.relay), CHARGE))
     waiting = asyncio.ensure_future(world.account.timer.is_set.wait())
     await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
@@ -77,14 +77,14 @@ async def repeats_do_no_harm(world: World) -> None:
     """The client repeats, with the same key and then with another: the money moves at most once."""
     ledger_before = list(world.account.ledger)
     try:
-        heard = (await charge(world.relay, asked(), CHARGE)).http_status
+        heard = (await charge(world.relay, asked(world.relay), CHARGE)).http_status
     except Refusal:
         heard = 409
     assert len(world.account.ledger) <= 1, "charged twice"
     assert heard != 200 or world.account.ledger == [CHARGE]
     if ledger_before and (await world.operation()).state is not State.SUCCEEDED:
         with pytest.raises(Refusal, match="is not final yet"):
-            await charge(world.relay, asked("k-2"), CHARGE)
+            await charge(world.relay, asked(world.relay, "k-2"), CHARGE)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -2,9 +2,12 @@ import json
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import pytest
-from tests.flows.world import CHARGE, World, asked, outcome_of
+from tests.flows.world import CHARGE, CREDENTIAL, World, asked, outcome_of
+from tests.gateways.still_gateway import StillGateway
 
+from payrelay.clock import Clock
 from payrelay.core.access.credential import DEFAULT_SCOPES, Scope
 from payrelay.core.answers import Answer
 from payrelay.core.outcomes import OutcomeKind
@@ -14,9 +17,20 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.find_operations import list_operations, show_operation, show_operation_by_key
 from payrelay.flows.relay import Request
+from payrelay.gateways.gateway import Gateway
 
 ALL_SCOPES = DEFAULT_SCOPES | {Scope.OPERATIONS_READ_ALL}
-OWNER, OTHER, AUDITOR = asked(), asked(principal="other"), asked(principal="auditor", scopes=ALL_SCOPES)
+FIRST, SECOND = StillGateway(Clock()), StillGateway(Clock())
+SECOND.name = "second"
+
+
+def asked_by(principal: str, *, gateway: Gateway = FIRST, **members: Any) -> Request:  # noqa: ANN401, of a credential
+    """Gives a request of a principal."""
+    credential = msgspec.structs.replace(CREDENTIAL, principal=principal, **members)
+    return Request(gateway=gateway, credential=credential, request_id="req_1", idempotency_key="k-1")
+
+
+OWNER, OTHER, AUDITOR = asked_by("shop"), asked_by("other"), asked_by("auditor", scopes=ALL_SCOPES)
 
 
 def data_of(answer: Answer) -> Any:  # noqa: ANN401, JSON
@@ -28,7 +42,7 @@ async def charge_five(world: World) -> list[str]:
     """Makes five operations, a millisecond apart; gives their ids, newest first."""
     for number in range(5):
         world.clock.passed_ms += 1
-        await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
+        await charge(world.relay, asked(world.relay, f"k-{number}"), world.charge_of(number))
     return [operation.id for operation in await world.operations()]
 
 
@@ -41,20 +55,20 @@ async def listed(world: World, request: Request, **fields: Any) -> list[str]:  #
 @pytest.mark.parametrize(("request_", "count"), [(OWNER, 1), (OTHER, 0), (AUDITOR, 1)])
 async def test_a_principal_sees_its_own_and_an_auditor_sees_all(world: World, request_: Request, count: int) -> None:
     """A shop must not learn what another shop does."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     assert len(await listed(world, request_)) == count
 
 
 async def test_a_filter_for_another_principal_shows_nothing_of_it(world: World) -> None:
     """The filter narrows what may be seen and never widens it."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     assert len(await listed(world, OTHER, principal="shop")) == 0
 
 
-@pytest.mark.parametrize("request_", [OTHER, asked(principal="other", scopes=frozenset())])
+@pytest.mark.parametrize("request_", [OTHER, asked_by("other", scopes=frozenset())])
 async def test_an_operation_of_another_principal_is_not_found(world: World, request_: Request) -> None:
     """Not forbidden: that it exists is already too much. Neither by its id nor by its key."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     with pytest.raises(Refusal, match="no such operation"):
         await show_operation(world.relay, request_, (await world.operation()).id)
     with pytest.raises(Refusal, match="no such operation") as caught:
@@ -64,9 +78,9 @@ async def test_an_operation_of_another_principal_is_not_found(world: World, requ
 
 async def test_an_operation_of_another_account_is_not_found_under_this_one(world: World) -> None:
     """The path says which account is meant, and a credential may be bound to it."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     row = await world.operation()
-    elsewhere = Request(account="second", credential=AUDITOR.credential, request_id="r")
+    elsewhere = msgspec.structs.replace(AUDITOR, gateway=SECOND)
     assert await listed(world, elsewhere) == []
     with pytest.raises(Refusal, match="no such operation"):
         await show_operation(world.relay, elsewhere, row.id)
@@ -82,7 +96,7 @@ async def test_what_does_not_exist_is_not_found(world: World) -> None:
 
 async def test_a_view_has_sentences_and_exact_numbers(world: World) -> None:
     """It can be read out to a customer; the amount keeps its decimals, the times name their zone."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     row = await world.operation()
     answer = await show_operation(world.relay, OWNER, row.id)
     data = data_of(answer)
@@ -94,7 +108,7 @@ async def test_a_view_has_sentences_and_exact_numbers(world: World) -> None:
 async def test_the_history_tells_each_step(world: World) -> None:
     """Each journal entry is shown with its evidence and its time."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     data = data_of(await show_operation(world.relay, OWNER, (await world.operation()).id))
     assert [(entry["state"], entry["text"]) for entry in data["history"]] == [
         ("sending", FIRST_ENTRY),
@@ -105,14 +119,14 @@ async def test_the_history_tells_each_step(world: World) -> None:
 
 async def test_an_app_that_was_killed_finds_its_answer_by_its_key(world: World) -> None:
     """The app gets the answer that it did not live to read."""
-    answer = await charge(world.relay, asked(), CHARGE)
+    answer = await charge(world.relay, asked(world.relay), CHARGE)
     data = data_of(await show_operation_by_key(world.relay, OWNER, "k-1"))
     assert data["answer"] == {"http_status": 200, "body": json.loads(answer.body)}
 
 
 async def test_an_auditor_does_not_see_the_answer(world: World) -> None:
     """An answer may have a token in it; an auditor needs only the state and the history."""
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     data = data_of(await show_operation_by_key(world.relay, AUDITOR, "k-1"))
     assert (data["answer"], data["state"]) == (None, "succeeded")
 
@@ -120,7 +134,7 @@ async def test_an_auditor_does_not_see_the_answer(world: World) -> None:
 async def test_no_token_is_shown_anywhere(world: World) -> None:
     """A view shows neither the customer's token nor an authorization token."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token"))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     row = await world.operation()
     shown = (await show_operation(world.relay, OWNER, row.id)).body
     assert not [secret for secret in (b"cust-token", b"hold-token") if secret in shown]

@@ -63,7 +63,7 @@ async def refusal_of_charge(world: World, relay: Relay, **members: object) -> Re
     """Charges the order of the tea; None where that goes out."""
     sent = len(world.account.ledger)
     try:
-        answer = await charge(relay, asked("k-9", **members), CHARGE)
+        answer = await charge(relay, asked(relay, "k-9", **members), CHARGE)
     except Refusal as refusal:
         assert len(world.account.ledger) == sent
         return refusal
@@ -75,7 +75,7 @@ async def refusal_of_charge(world: World, relay: Relay, **members: object) -> Re
 async def refusal_of_page(_: World, relay: Relay, key: str = "k-8", name: str = "payment") -> Refusal | None:
     """Opens a page of the order of the tea; None where it is open."""
     try:
-        await open_checkout(relay, asked(key), KINDS[name])
+        await open_checkout(relay, asked(relay, key), KINDS[name])
     except Refusal as refusal:
         return refusal
     return None
@@ -104,7 +104,7 @@ async def test_a_charge_waits_for_a_page_that_may_be_paid(world: World, kind: st
 async def test_a_page_waits_for_a_charge_without_an_outcome(world: World, outcome: OutcomeKind, kind: str) -> None:
     """Else the customer, who sees an error, pays on the page what was charged already."""
     world.account.script.append(outcome_of(outcome))
-    await charge(world.relay, asked("k-1"), CHARGE)
+    await charge(world.relay, asked(world.relay, "k-1"), CHARGE)
     operation = await world.operation()
     refusal = await refusal_of_page(world, hosting(world), name=kind)
 
@@ -158,7 +158,7 @@ async def test_each_refusal_says_when_the_gateway_is_looked_at_next(world: World
 
     await ended(relay, page.id, CheckoutEvent.CANCELLED)
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(relay, asked("k-1"), CHARGE)
+    await charge(relay, asked(relay, "k-1"), CHARGE)
     operation = await world.operation()
     refusal = await refusal_of_page(world, relay)
     assert refusal is not None
@@ -174,16 +174,16 @@ async def test_nobody_learns_of_anothers_page_or_charge(world: World) -> None:
     refusal = await refusal_of_charge(world, relay, principal="kiosk")
     assert refusal is not None
     with pytest.raises(Refusal, match=r"wait until it has ended$") as beside:
-        await open_checkout(relay, asked("k-3", principal="kiosk"), new())
+        await open_checkout(relay, asked(relay, "k-3", principal="kiosk"), new())
     for each in (refusal, beside.value):
         assert (each.code, each.checkout_id) == (Code.IN_PROGRESS, None)
         assert page.id not in each.msg
 
     await ended(relay, page.id, CheckoutEvent.CANCELLED)
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(relay, asked("k-1"), CHARGE)
+    await charge(relay, asked(relay, "k-1"), CHARGE)
     with pytest.raises(Refusal, match="is not final yet") as caught:
-        await open_checkout(relay, asked("k-3", principal="kiosk"), new())
+        await open_checkout(relay, asked(relay, "k-3", principal="kiosk"), new())
     assert (caught.value.code, caught.value.operation_id) == (Code.IN_PROGRESS, None)
     assert (await world.operation()).id not in caught.value.msg
 
@@ -211,7 +211,7 @@ def charges(world: World) -> Deed:
 
     async def deed() -> None:
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-        await charge(world.relay, asked("k-1"), CHARGE)
+        await charge(world.relay, asked(world.relay, "k-1"), CHARGE)
 
     return deed
 
@@ -245,7 +245,7 @@ async def test_a_charge_that_came_and_succeeded_meanwhile_takes_the_page_back_to
     """It was begun beside the page, although its guard is free again. The page may be asked for once more."""
 
     async def deed() -> None:
-        assert (await charge(world.relay, asked("k-1"), CHARGE)).http_status == 200
+        assert (await charge(world.relay, asked(world.relay, "k-1"), CHARGE)).http_status == 200
 
     relay = meeting(world, hosting(world), after_1=deed)
     refusal = await refusal_of_page(world, relay)
@@ -283,7 +283,7 @@ async def test_a_page_whose_opening_ended_in_a_crash_is_looked_at_when_it_is_ask
 
 async def charged_beside(world: World) -> Operation:
     """Stores an open charge of the order beside its page, as two processes do that see neither of the two."""
-    await charge(world.relay, asked("k-0"), world.charge_of(2))
+    await charge(world.relay, asked(world.relay, "k-0"), world.charge_of(2))
     other = await world.operation()
     call = await world.journal.call_of(other.id)
     stored = msgspec.structs.replace(

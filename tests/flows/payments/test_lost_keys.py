@@ -62,9 +62,9 @@ def calls(world: World) -> int:
 async def test_the_same_request_without_its_key_is_a_repeat(world: World, name: str, kind: OutcomeKind) -> None:
     """It replays a success, tells what isn't known yet, and begins anew where nothing happened."""
     world.account.script.append(outcome_of(kind))
-    first = await EFFECTS[name](world.relay, asked("k-1"))
+    first = await EFFECTS[name](world.relay, asked(world.relay, "k-1"))
     began = calls(world)
-    second = await EFFECTS[name](world.relay, asked(None))
+    second = await EFFECTS[name](world.relay, asked(world.relay, None))
 
     assert (calls(world) > began) is AGAIN[kind]
     if kind is OutcomeKind.SUCCEEDED:
@@ -77,15 +77,15 @@ async def test_the_same_request_without_its_key_is_a_repeat(world: World, name: 
 @pytest.mark.parametrize("name", EFFECTS)
 async def test_after_the_repeat_window_it_is_a_new_request(world: World, name: str) -> None:
     """The relay no longer answers for the first. What can be done once is refused, however long ago it was done."""
-    await EFFECTS[name](world.relay, asked("k-1"))
+    await EFFECTS[name](world.relay, asked(world.relay, "k-1"))
     began = calls(world)
     world.clock.passed_ms += UNKEYED_MS + 1
     if name in {"capture", "void", "refund"}:
         with pytest.raises(Refusal, match="is already") as refused:
-            await EFFECTS[name](world.relay, asked(None))
+            await EFFECTS[name](world.relay, asked(world.relay, None))
         assert (refused.value.code, calls(world)) == (Code.CONFLICT, began)
         return
-    second = await EFFECTS[name](world.relay, asked(None))
+    second = await EFFECTS[name](world.relay, asked(world.relay, None))
     assert calls(world) == began + 1
     assert REPLAYED not in second.headers
 
@@ -93,20 +93,20 @@ async def test_after_the_repeat_window_it_is_a_new_request(world: World, name: s
 @pytest.mark.parametrize("name", ["charge", "part"])
 async def test_a_request_that_says_a_new_key_is_a_new_request(world: World, name: str) -> None:
     """A key after none, and another key: whoever names one means it."""
-    await EFFECTS[name](world.relay, asked(None))
+    await EFFECTS[name](world.relay, asked(world.relay, None))
     for key in ("k-1", "k-2"):
-        await EFFECTS[name](world.relay, asked(key))
+        await EFFECTS[name](world.relay, asked(world.relay, key))
     assert calls(world) == 3
 
-    await EFFECTS[name](world.relay, asked(None))
+    await EFFECTS[name](world.relay, asked(world.relay, None))
     assert calls(world) == 3
 
 
 async def test_the_newest_counts_and_the_key_stays_its_own(world: World) -> None:
     """Its success is replayed under its own id; the request without a key takes nothing over."""
-    await EFFECTS["part"](world.relay, asked("k-1"))
-    newest = await EFFECTS["part"](world.relay, asked("k-2"))
-    assert (await EFFECTS["part"](world.relay, asked(None))).body == newest.body
+    await EFFECTS["part"](world.relay, asked(world.relay, "k-1"))
+    newest = await EFFECTS["part"](world.relay, asked(world.relay, "k-2"))
+    assert (await EFFECTS["part"](world.relay, asked(world.relay, None))).body == newest.body
     assert [each.idempotency_key for each in await world.operations()] == ["k-2", "k-1"]
     assert calls(world) == 2
 
@@ -114,16 +114,16 @@ async def test_the_newest_counts_and_the_key_stays_its_own(world: World) -> None
 async def test_another_principals_request_is_no_repeat(world: World) -> None:
     """Each answers for its own; who shares a group shares its payments, and not its requests."""
     await world.relay.access.principals.put_into_group("till", ["shop", "kiosk"], now_ms=world.clock.now_ms())
-    await EFFECTS["part"](world.relay, asked("k-1"))
-    await EFFECTS["part"](world.relay, asked(None, principal="kiosk"))
+    await EFFECTS["part"](world.relay, asked(world.relay, "k-1"))
+    await EFFECTS["part"](world.relay, asked(world.relay, None, principal="kiosk"))
     assert calls(world) == 2
 
 
 async def test_no_repeat_window_no_repeat(world: World) -> None:
     """Where the setting is 0, a request without a key is always a new one."""
     world.limit_to(None, unkeyed_ms=0)
-    await EFFECTS["part"](world.relay, asked("k-1"))
-    await EFFECTS["part"](world.relay, asked(None))
+    await EFFECTS["part"](world.relay, asked(world.relay, "k-1"))
+    await EFFECTS["part"](world.relay, asked(world.relay, None))
     assert calls(world) == 2
 
 
@@ -131,9 +131,9 @@ async def test_a_charge_that_succeeded_between_look_and_intent_is_the_answer(wor
     """The keyed one held the guard until it had succeeded, right before this one took it."""
 
     async def deed() -> None:
-        await charge(world.relay, asked("k-1"), CHARGE)
+        await charge(world.relay, asked(world.relay, "k-1"), CHARGE)
 
-    answer = await charge(meeting(world, after_1=deed), asked(None), CHARGE)
+    answer = await charge(meeting(world, after_1=deed), asked(world.relay, None), CHARGE)
 
     assert len(world.account.ledger) == 1
     assert REPLAYED in answer.headers
@@ -144,11 +144,11 @@ async def test_a_request_that_gave_way_hides_no_success(world: World) -> None:
     """What was withdrawn is newer than what it gave way to, and says nothing of it: a third request charges nobody."""
 
     async def deed() -> None:
-        await charge(world.relay, asked("k-1"), CHARGE)
+        await charge(world.relay, asked(world.relay, "k-1"), CHARGE)
 
-    first = await charge(meeting(world, after_1=deed), asked(None), CHARGE)
+    first = await charge(meeting(world, after_1=deed), asked(world.relay, None), CHARGE)
     world.clock.passed_ms += 1
-    third = await charge(world.relay, asked(None), CHARGE)
+    third = await charge(world.relay, asked(world.relay, None), CHARGE)
 
     assert len(world.account.ledger) == 1
     assert third.body == first.body
@@ -159,8 +159,8 @@ async def test_a_charge_that_is_under_way_is_waited_for(world: World) -> None:
 
     async def deed() -> None:
         with pytest.raises(StillRunning):
-            await charge(world.relay, asked(None), CHARGE)
+            await charge(world.relay, asked(world.relay, None), CHARGE)
 
     world.steps.put("effect", deed)
-    await charge(world.relay, asked("k-1"), CHARGE)
+    await charge(world.relay, asked(world.relay, "k-1"), CHARGE)
     assert len(world.account.ledger) == 1

@@ -41,7 +41,7 @@ async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
 
 async def by_support(world: InboxWorld, call: Capture | Void, key: str | None) -> Answer:
     """Makes a request of support's."""
-    request = asked(key, principal="support")
+    request = asked(world.relay, key, principal="support")
     if isinstance(call, Capture):
         return await capture(world.relay, request, call)
     return await refund(world.relay, request, call)

@@ -46,7 +46,7 @@ async def ask(world: World, customer: Customer) -> int | None:
         await asyncio.sleep(0)
     call = msgspec.structs.replace(CHARGE, order_id=customer.order_id)
     try:
-        return (await charge(world.relay, asked(customer.key), call)).http_status
+        return (await charge(world.relay, asked(world.relay, customer.key), call)).http_status
     except (Refusal, StoreUnavailable, Crash):
         return None
 

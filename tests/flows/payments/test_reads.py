@@ -19,11 +19,13 @@ ONE = OneSubscription(subscription_id=7)
 MISSING = Reading(code=Code.NOT_FOUND, msg="No payments found", raw_msg=b'"No payments found"')
 FAILED = Reading(code=Code.GATEWAY_BAD_REPLY, msg="unreadable")
 READS: list[Callable[[World], Awaitable[Answer]]] = [
-    lambda world: retrieve_payments(world.relay, asked(), PaymentsOfOrder(order_id="A-1")),
-    lambda world: list_subscriptions(world.relay, asked(), AllSubscriptions()),
-    lambda world: list_subscription_payments(world.relay, asked(), PaymentsOfSubscription(subscription_id=7)),
-    lambda world: retrieve_subscription(world.relay, asked(), ONE, with_payments=False),
-    lambda world: retrieve_subscription(world.relay, asked(), ONE, with_payments=True),
+    lambda world: retrieve_payments(world.relay, asked(world.relay), PaymentsOfOrder(order_id="A-1")),
+    lambda world: list_subscriptions(world.relay, asked(world.relay), AllSubscriptions()),
+    lambda world: list_subscription_payments(
+        world.relay, asked(world.relay), PaymentsOfSubscription(subscription_id=7)
+    ),
+    lambda world: retrieve_subscription(world.relay, asked(world.relay), ONE, with_payments=False),
+    lambda world: retrieve_subscription(world.relay, asked(world.relay), ONE, with_payments=True),
 ]
 
 

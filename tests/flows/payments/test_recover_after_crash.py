@@ -18,7 +18,7 @@ async def crash_at(world: World, step: str) -> None:
     """Leaves the row that a process leaves which dies at this step."""
     world.steps.put(step, Raising(Crash()))
     with pytest.raises(Crash):
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
 
 
 async def test_an_operation_that_may_have_been_sent_is_unknown(world: World) -> None:
@@ -54,7 +54,7 @@ async def test_recovering_twice_finds_nothing_more(world: World) -> None:
 async def test_an_operation_with_an_outcome_is_left_alone(world: World, kind: OutcomeKind) -> None:
     """Only operations without a living process are recovered."""
     world.account.script.append(outcome_of(kind))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     before = await world.operation()
     assert await recover(world.relay, is_sole_owner=True) == 0
     assert await world.operation() == before
@@ -103,7 +103,7 @@ async def test_more_operations_than_the_journal_returns_at_once_are_all_recovere
     """A row that was forgotten at the start would hold its order until the next one."""
     world.journal.stranded_max = 2
     world.steps.put("effect", Raising(Crash()), times=5)
-    charges = [charge(world.relay, asked(f"k-{number}"), world.charge_of(number)) for number in range(5)]
+    charges = [charge(world.relay, asked(world.relay, f"k-{number}"), world.charge_of(number)) for number in range(5)]
     await asyncio.gather(*charges, return_exceptions=True)
     assert await recover(world.relay, is_sole_owner=True) == 5
     assert world.journal.stranded_max < STRANDED_MAX

@@ -77,7 +77,7 @@ def part(amount_minor: int | None) -> Refund:
 async def charged(world: World) -> str:
     """Charges an order with payment P; gives the merchant."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id=P))
-    await charge(world.relay, asked("charge"), CHARGE)
+    await charge(world.relay, asked(world.relay, "charge"), CHARGE)
     return world.account.merchant
 
 
@@ -96,7 +96,7 @@ def refunds(world: World) -> list[Refund]:
 async def refused(world: World, key: str, call: Refund, person: RefundByPerson | None = None) -> Refusal:
     """Asks for a refund that is refused."""
     with pytest.raises(Refusal) as caught:
-        await refund(world.relay, asked(key), call, person=person)
+        await refund(world.relay, asked(world.relay, key), call, person=person)
     return caught.value
 
 
@@ -105,7 +105,7 @@ async def test_a_refund_in_the_midst_of_a_look_is_known_as_ours(world: World) ->
     merchant = await charged(world)
     asked_ms = world.clock.now_ms()
     world.clock.passed_ms += 1
-    await refund(world.relay, asked("k-1"), WHOLE)
+    await refund(world.relay, asked(world.relay, "k-1"), WHOLE)
     world.clock.passed_ms += 1
     shown = (payment_of(payment_id=P, status=PaymentStatus.REFUNDED),)
     await world.relay.read_cache.note_payments(merchant, shown, seen_at_ms=asked_ms)
@@ -118,7 +118,7 @@ async def test_a_refund_counts_whatever_currency_its_payment_turns_out_to_have(w
     merchant = await charged(world)
     shown = (payment_of(payment_id=P, status=PaymentStatus.RECEIVED, currency="USD"),)
     await world.relay.read_cache.note_payments(merchant, shown, seen_at_ms=world.clock.now_ms())
-    await refund(world.relay, asked("k-1"), WHOLE)
+    await refund(world.relay, asked(world.relay, "k-1"), WHOLE)
 
     assert (await world.operation()).currency is None
     assert (await refused(world, "k-2", part(325))).code is Code.CONFLICT
@@ -131,8 +131,8 @@ async def test_a_refund_counts_whatever_currency_its_payment_turns_out_to_have(w
 async def test_all_that_is_left_is_sent_with_its_amount(world: World) -> None:
     """No gateway documents what it gives back without an amount once a part went back: it might be the whole again."""
     await charged(world)
-    await refund(world.relay, asked("k-1"), part(40_000))
-    await refund(world.relay, asked("k-2"), WHOLE)
+    await refund(world.relay, asked(world.relay, "k-1"), part(40_000))
+    await refund(world.relay, asked(world.relay, "k-2"), WHOLE)
     operation = await world.operation()
 
     assert refunds(world) == [part(40_000), part(60_000)]
@@ -148,7 +148,7 @@ async def test_a_refund_that_came_between_the_look_and_the_storing_counts(
     await charged(world)
 
     async def other() -> None:
-        await refund(world.relay, asked("between"), between)
+        await refund(world.relay, asked(world.relay, "between"), between)
 
     world.steps.put("accept", other, first=world.steps.passed.count("accept") + 1)
     error = await refused(world, "first", first)
@@ -157,7 +157,7 @@ async def test_a_refund_that_came_between_the_look_and_the_storing_counts(
     assert error.code is (Code.IN_PROGRESS if (first, between) == (WHOLE, part(50_000)) else Code.CONFLICT)
     assert [each.kind for each in await world.operations()] == [Kind.REFUND, Kind.CHARGE]
     if error.code is Code.IN_PROGRESS:  # the same request again is of what is left by now
-        await refund(world.relay, asked("first"), first)
+        await refund(world.relay, asked(world.relay, "first"), first)
         assert refunds(world) == [between, part(50_000)]
 
 
@@ -180,7 +180,7 @@ async def test_refunds_of_the_rest_at_once_give_it_back_once(world: World) -> No
 
     async def one(number: int) -> Code | None:
         try:
-            await refund(world.relay, asked(f"k-{number}"), part([None, PAID, 60_000][number % 3]))
+            await refund(world.relay, asked(world.relay, f"k-{number}"), part([None, PAID, 60_000][number % 3]))
         except Refusal as error:
             return error.code
         return None
@@ -194,9 +194,9 @@ async def test_refunds_of_the_rest_at_once_give_it_back_once(world: World) -> No
 async def test_a_repeat_is_answered_whatever_became_of_the_payment(world: World, key: str | None) -> None:
     """Byte for byte: the client asks what became of its refund, and not whether another one is possible."""
     await charged(world)
-    first = await refund(world.relay, asked(key), WHOLE)
+    first = await refund(world.relay, asked(world.relay, key), WHOLE)
     await shows(world, PaymentStatus.CHARGED_BACK)
-    again = await refund(world.relay, asked(key), WHOLE)
+    again = await refund(world.relay, asked(world.relay, key), WHOLE)
     assert (again.body, refunds(world)) == (first.body, [WHOLE])
 
 
@@ -204,27 +204,27 @@ async def test_an_open_refund_is_in_the_way_as_before(world: World) -> None:
     """Nobody knows yet whether it gave anything back: the guard answers, and no figure does."""
     await charged(world)
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await refund(world.relay, asked("k-1"), part(50_000))
+    await refund(world.relay, asked(world.relay, "k-1"), part(50_000))
     assert (await refused(world, "k-2", part(60_000))).code is Code.IN_PROGRESS
 
 
 async def test_a_person_sees_the_figures_and_insists_against_these_alone(world: World) -> None:
     """What they were shown must still be so when the intent is stored."""
     merchant = await charged(world)
-    await refund(world.relay, asked("k-1"), WHOLE)
+    await refund(world.relay, asked(world.relay, "k-1"), WHOLE)
     seen = standing_of((await read_money(world.relay, merchant, P)).payment)
     by = RefundByPerson(seen=seen)
     assert "already refunded" in (await refused(world, "k-2", WHOLE, by)).msg
     insisting = RefundByPerson(seen=seen, insists="they say they got nothing; the gateway's record shows no refund")
 
     async def other() -> None:
-        await refund(world.relay, asked("between"), part(1), person=insisting)
+        await refund(world.relay, asked(world.relay, "between"), part(1), person=insisting)
 
     world.steps.put("accept", other, first=world.steps.passed.count("accept") + 1)
     assert "no more as it was shown" in (await refused(world, "k-3", WHOLE, insisting)).msg
     assert "no more as it was shown" in (await refused(world, "k-4", WHOLE, insisting)).msg
     now = standing_of((await read_money(world.relay, merchant, P)).payment)
-    await refund(world.relay, asked("k-5"), WHOLE, person=msgspec.structs.replace(insisting, seen=now))
+    await refund(world.relay, asked(world.relay, "k-5"), WHOLE, person=msgspec.structs.replace(insisting, seen=now))
 
     assert refunds(world) == [WHOLE, part(1), WHOLE]
     [first, *_] = await world.journal.history((await world.operation()).id)
@@ -244,7 +244,7 @@ async def test_what_was_refunded_elsewhere_is_not_refunded_by_a_key(world: World
         assert (error.code, "a refund that the service didn't make" in error.msg) == (Code.CONFLICT, True)
     seen = standing_of((await read_money(world.relay, merchant, P)).payment)
     insisting = RefundByPerson(seen=seen, insists="the portal's refund was of a part; the record shows no parts")
-    await refund(world.relay, asked("k-3"), part(1_000), person=insisting)
+    await refund(world.relay, asked(world.relay, "k-3"), part(1_000), person=insisting)
     await shows(world, PaymentStatus.REFUNDED)
     money = (await read_money(world.relay, merchant, P)).payment
 
@@ -258,9 +258,9 @@ async def test_what_was_refunded_elsewhere_is_not_refunded_by_a_key(world: World
 async def test_a_part_made_here_leaves_the_rest(world: World) -> None:
     """While the record shows no refund, nothing but that part has gone, and the rest is the customer's."""
     await charged(world)
-    await refund(world.relay, asked("k-1"), part(1_000))
+    await refund(world.relay, asked(world.relay, "k-1"), part(1_000))
     await shows(world, PaymentStatus.RECEIVED)
-    await refund(world.relay, asked("k-2"), WHOLE)
+    await refund(world.relay, asked(world.relay, "k-2"), WHOLE)
     assert refunds(world) == [part(1_000), part(99_000)]
 
 
@@ -270,14 +270,14 @@ async def test_the_rest_may_have_gone_back_in_the_portal_after_a_part_made_here(
 ) -> None:
     """The record looks the same by the part alone and by the whole: only a person who looked there knows."""
     merchant = await charged(world)
-    await refund(world.relay, asked("k-1"), part(1_000))
+    await refund(world.relay, asked(world.relay, "k-1"), part(1_000))
     await shows(world, status)
     for number, amount_minor in enumerate([None, 1, 99_000]):
         error = await refused(world, f"l-{number}", part(amount_minor))
         assert (error.code, "of more than the parts given back here" in error.msg) == (Code.CONFLICT, True)
     seen = standing_of((await read_money(world.relay, merchant, P)).payment)
     insisting = RefundByPerson(seen=seen, insists="the portal shows the part alone")
-    await refund(world.relay, asked("k-2"), part(99_000), person=insisting)
+    await refund(world.relay, asked(world.relay, "k-2"), part(99_000), person=insisting)
     assert refunds(world) == [part(1_000), part(99_000)]
     assert (await read_balance(world.relay, merchant, CHARGE.order_id)).is_certain
 
@@ -297,7 +297,7 @@ async def test_one_look_gives_nothing_free_again(world: World, before: PaymentSt
     await decide_held(world.relay, held_one, HeldDecision.REFUSE, operator="ann", reason="later")
     world.clock.passed_ms += SECOND_LOOK_MS
     await shows(world, PaymentStatus.RECEIVED)
-    await refund(world.relay, asked("k-3"), WHOLE)
+    await refund(world.relay, asked(world.relay, "k-3"), WHOLE)
 
     assert refunds(world) == [WHOLE]
     assert (await read_balance(world.relay, merchant, CHARGE.order_id)).is_certain
@@ -321,7 +321,7 @@ async def test_a_person_may_insist_where_a_look_says_nothing_yet(world: World) -
     await shows(world, PaymentStatus.RECEIVED)
     seen = standing_of((await read_money(world.relay, merchant, P)).payment)
     insisting = RefundByPerson(seen=seen, insists="the portal shows it as received")
-    await refund(world.relay, asked("k-1"), WHOLE, person=insisting)
+    await refund(world.relay, asked(world.relay, "k-1"), WHOLE, person=insisting)
     [first, *_] = await world.journal.history((await world.operation()).id)
     assert (refunds(world), first.evidence.seen, first.evidence.insisted) == ([WHOLE], None, insisting.insists)
 
@@ -333,15 +333,15 @@ async def test_a_refund_that_failed_is_made_again(world: World, first: str | Non
     The same request with the same key is a question about the first one, and gets its answer.
     """
     merchant = await charged(world)
-    told = await refund(world.relay, asked(first), WHOLE)
+    told = await refund(world.relay, asked(world.relay, first), WHOLE)
     await shows(world, PaymentStatus.REFUNDED)
     await shows(world, PaymentStatus.RECEIVED)
-    again = await refund(world.relay, asked(first), WHOLE)
+    again = await refund(world.relay, asked(world.relay, first), WHOLE)
     world.clock.passed_ms += SECOND_LOOK_MS
     await shows(world, PaymentStatus.RECEIVED)
     if first is not None:
-        assert (await refund(world.relay, asked(first), WHOLE)).body == told.body
-    anew = await refund(world.relay, asked(None), WHOLE)
+        assert (await refund(world.relay, asked(world.relay, first), WHOLE)).body == told.body
+    anew = await refund(world.relay, asked(world.relay, None), WHOLE)
     await shows(world, PaymentStatus.REFUNDED)
 
     assert (again.body, anew.headers == told.headers, refunds(world)) == (told.body, False, [WHOLE, WHOLE])
@@ -361,11 +361,11 @@ async def test_what_a_bank_may_have_taken_is_not_refunded_by_a_key(world: World)
     seen = standing_of((await read_money(world.relay, merchant, P)).payment)
     assert (await refused(world, "k-3", WHOLE, RefundByPerson(seen=seen))).code is Code.IN_PROGRESS
     insisting = RefundByPerson(seen=seen, insists="the bank withdrew it, says its letter")
-    await refund(world.relay, asked("k-4"), part(1_000), person=insisting)
+    await refund(world.relay, asked(world.relay, "k-4"), part(1_000), person=insisting)
     step = step_of(NotificationReason.CHARGEBACK_NOT_SHOWN)
     waited = advance(notification, step, at_ms=notification.gives_up_at_ms)
     await world.relay.inbox.record(waited)
-    await refund(world.relay, asked("k-5"), WHOLE)
+    await refund(world.relay, asked(world.relay, "k-5"), WHOLE)
 
     assert waited.state is NotificationState.NEEDS_ATTENTION
     assert refunds(world) == [part(1_000), part(99_000)]
@@ -381,7 +381,7 @@ def adds_up(world: World, rows_max: int) -> None:
 async def test_what_is_not_added_up_is_not_refunded_by_a_key(world: World) -> None:
     """A payment with hundreds of operations has limits as any other; a person is told so, and may insist."""
     merchant = await charged(world)
-    await refund(world.relay, asked("k-1"), part(1_000))
+    await refund(world.relay, asked(world.relay, "k-1"), part(1_000))
     adds_up(world, 1)
     for number, amount_minor in enumerate([None, 1, PAID]):
         error = await refused(world, f"l-{number}", part(amount_minor))
@@ -391,7 +391,7 @@ async def test_what_is_not_added_up_is_not_refunded_by_a_key(world: World) -> No
     person = RefundByPerson(seen=standing_of(money.payment))
     assert "nothing says what is left" in (await refused(world, "k-2", part(1), person)).msg
     insisting = msgspec.structs.replace(person, insists="added up by hand: 990.00 is left")
-    await refund(world.relay, asked("k-3"), part(1), person=insisting)
+    await refund(world.relay, asked(world.relay, "k-3"), part(1), person=insisting)
     assert refunds(world) == [part(1_000), part(1)]
 
 
@@ -399,11 +399,11 @@ async def test_what_is_not_added_up_any_more_is_not_refunded(world: World) -> No
     """Another refund came between, and is one too many. The one that is stored is not one too many itself."""
     await charged(world)
     adds_up(world, 1)
-    await refund(world.relay, asked("k-1"), part(1))
+    await refund(world.relay, asked(world.relay, "k-1"), part(1))
     adds_up(world, 2)
 
     async def other() -> None:
-        await refund(world.relay, asked("between"), part(2))
+        await refund(world.relay, asked(world.relay, "between"), part(2))
 
     world.steps.put("accept", other, first=world.steps.passed.count("accept") + 1)
     error = await refused(world, "k-2", part(3))
@@ -422,14 +422,14 @@ async def held(world: World, call: Refund) -> Operation:
         amount_minor=call.amount_minor,
         currency=CHARGE.currency,
     )
-    await hold(world.relay, asked("held"), intent, "f" * 64, "key/held")
+    await hold(world.relay, asked(world.relay, "held"), intent, "f" * 64, "key/held")
     return await world.operation()
 
 
 async def test_a_held_refund_is_sent_within_what_is_left(world: World) -> None:
     """A part went back before the loss: what is held without an amount is the rest."""
     await charged(world)
-    await refund(world.relay, asked("k-1"), part(40_000))
+    await refund(world.relay, asked(world.relay, "k-1"), part(40_000))
     sent = await decide_held(
         world.relay, await held(world, WHOLE), HeldDecision.SEND, operator="ann", reason="nothing of it was done"
     )
@@ -469,7 +469,7 @@ async def ask(world: World, asking: Asking) -> None:
     for _ in range(asking.begins_after):
         await asyncio.sleep(0)
     with contextlib.suppress(Refusal):
-        await refund(world.relay, asked(asking.key), part(asking.amount_minor))
+        await refund(world.relay, asked(world.relay, asking.key), part(asking.amount_minor))
 
 
 async def given_back(rounds: list[list[Asking]]) -> list[int]:

@@ -67,7 +67,7 @@ async def _syncs_of_charges(database: Database, path: Path) -> int:
     world = World(database, path)
     before = await _syncs(database)
     for number in range(CHARGES):
-        await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
+        await charge(world.relay, asked(world.relay, f"k-{number}"), world.charge_of(number))
     await world.relay.background.finish(0)
     assert len(world.account.ledger) == CHARGES
     return await _syncs(database) - before

@@ -73,7 +73,7 @@ async def paid_before(office: Office) -> None:
     """Makes a payment of another order on the day before, by which a control query can tell that searches work."""
     office.world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id="320025000000"))
     office.wait(-1)
-    await charge(office.relay, by_key("k-before"), msgspec.structs.replace(CHARGE, order_id="A-0"))
+    await charge(office.relay, by_key(office.relay, "k-before"), msgspec.structs.replace(CHARGE, order_id="A-0"))
     office.wait(1)
 
 
@@ -156,7 +156,9 @@ async def test_the_searches_end_where_none_works(office: Office) -> None:
     await paid_before(office)
     for number in range(5):
         office.world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id=f"32002500010{number}"))
-        await charge(office.relay, by_key(f"k-{number}"), msgspec.structs.replace(CHARGE, order_id=f"N-{number}"))
+        await charge(
+            office.relay, by_key(office.relay, f"k-{number}"), msgspec.structs.replace(CHARGE, order_id=f"N-{number}")
+        )
     office.wait(1)
     assert await asked(office) == AskedOrders(failed=3, is_ended_early=True)
 

@@ -41,7 +41,7 @@ async def test_a_file_that_was_read_after_the_last_comparison_is_not_lost(office
 async def test_an_outcome_that_became_known_after_the_last_comparison_is_not_lost(office: Office) -> None:
     """The day was compared while a charge had no outcome."""
     office.world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(office.relay, asked("k-1"), CHARGE)
+    await charge(office.relay, asked(office.relay, "k-1"), CHARGE)
     await office.feed(covers=True)
     await office.run()
     office.wait(1)
@@ -56,7 +56,7 @@ async def test_an_outcome_that_became_known_after_the_last_comparison_is_not_los
 async def test_what_changes_at_the_closing_waits_for_a_minute(office: Office) -> None:
     """Another process's clock may be behind: what it stores now may look older than the comparison."""
     office.world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(office.relay, asked("k-1"), CHARGE)
+    await charge(office.relay, asked(office.relay, "k-1"), CHARGE)
     await office.feed(covers=True)
     office.wait(1)
     await office.world.resolve(OutcomeKind.SUCCEEDED)
@@ -70,7 +70,7 @@ async def test_what_changes_at_the_closing_waits_for_a_minute(office: Office) ->
 async def test_a_change_that_another_clock_dated_before_the_closing_is_a_correction(office: Office) -> None:
     """Its process was half a minute behind, and stored it when the day was closed."""
     office.world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(office.relay, asked("k-1"), CHARGE)
+    await charge(office.relay, asked(office.relay, "k-1"), CHARGE)
     await office.feed(covers=True)
     await office.run()
     office.wait(1)

@@ -77,7 +77,7 @@ class Office:
         """Makes the charge, which succeeds as this payment; with None it is declined."""
         kind = OutcomeKind.DECLINED if payment_id is None else OutcomeKind.SUCCEEDED
         self.world.account.script.append(outcome_of(kind, payment_id=payment_id))
-        await charge(self.relay, asked(f"k-{payment_id}"), CHARGE)
+        await charge(self.relay, asked(self.relay, f"k-{payment_id}"), CHARGE)
 
     async def feed(self, *rows: str, covers: bool = True, name: str = "a.csv") -> ImportedFile:
         """Feeds a file, complete for the day unless told otherwise, which is said once the day is over."""
@@ -212,7 +212,7 @@ async def test_a_closed_day_stays_closed_and_what_comes_later_is_a_correction(of
 async def test_what_a_closed_day_had_open_is_a_correction_once_it_ends(office: Office) -> None:
     """The file was complete and lacks it: had the outcome been known then, it had been a difference of that day."""
     office.world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(office.relay, asked("k-1"), CHARGE)
+    await charge(office.relay, asked(office.relay, "k-1"), CHARGE)
     [unsettled] = await office.world.operations()
     await office.feed(covers=True)
     assert (await office.run()).count(BooksVerdict.OPEN) == 1
@@ -229,7 +229,7 @@ async def test_what_a_closed_day_had_open_is_a_correction_once_it_ends(office: O
 async def test_a_correction_is_told_once_though_both_sides_came_late(office: Office) -> None:
     """It is in the history of our books and in a new line, and the money moved once."""
     office.world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(office.relay, asked("k-1"), CHARGE)
+    await charge(office.relay, asked(office.relay, "k-1"), CHARGE)
     await office.run()
     office.wait(1)
     await close_day(office.relay, office.scope, DAY, ANN, "month end")
@@ -286,13 +286,13 @@ async def test_a_payout_that_the_bank_shows_late_is_a_correction(office: Office)
 async def test_what_changed_is_read_in_pages_past_what_is_not_asked_for(office: Office) -> None:
     """A page of history in which nothing belongs to the closed days is not the end."""
     office.world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(office.relay, asked("k-1"), CHARGE)
+    await charge(office.relay, asked(office.relay, "k-1"), CHARGE)
     [unsettled] = await office.world.operations()
     closed_ms = office.world.clock.now_ms()
     office.wait(1)
     made_before_ms = office.world.clock.now_ms()
     for number in (2, 3):
-        await charge(office.relay, asked(f"k-{number}"), World.charge_of(number))
+        await charge(office.relay, asked(office.relay, f"k-{number}"), World.charge_of(number))
     await office.world.resolve(OutcomeKind.SUCCEEDED, unsettled)
     books = Books(office.world.database, digests_of(office.world.database), page=1)
     changed = [each async for page in books.changed(office.scope.merchant, made_before_ms, closed_ms) for each in page]
@@ -303,8 +303,8 @@ async def test_a_refund_that_failed_later_is_told_then_and_counts_as_failed(offi
     """The statement of its day may have it as done. A later one takes it back, which must not be a riddle."""
     world, merchant = office.world, office.scope.merchant
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID))
-    await charge(office.relay, asked("k-1"), CHARGE)
-    await refund(office.relay, asked("k-2"), Refund(payment_id=PAYMENT_ID, description="late"))
+    await charge(office.relay, asked(office.relay, "k-1"), CHARGE)
+    await refund(office.relay, asked(office.relay, "k-2"), Refund(payment_id=PAYMENT_ID, description="late"))
     office.wait(1)
     closed_ms = world.clock.now_ms()
     for status in (PaymentStatus.REFUNDED, PaymentStatus.RECEIVED, PaymentStatus.RECEIVED):
@@ -365,7 +365,11 @@ async def test_what_was_declined_on_both_sides_is_booked_with_nothing(office: Of
 async def declined_with_a_number(office: Office) -> None:
     """Makes a charge that the gateway declines as the payment of FOREIGN."""
     office.world.account.script.append(outcome_of(OutcomeKind.DECLINED, payment_id="320025000002"))
-    await charge(office.relay, asked("k-declined"), msgspec.structs.replace(CHARGE, order_id="B-1", amount_minor=700))
+    await charge(
+        office.relay,
+        asked(office.relay, "k-declined"),
+        msgspec.structs.replace(CHARGE, order_id="B-1", amount_minor=700),
+    )
 
 
 @pytest.mark.parametrize("word", ["SETTLED", ""])

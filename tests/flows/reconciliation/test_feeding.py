@@ -56,7 +56,7 @@ class Desk(Office):
             if each.ours_minor is not None:
                 self.world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id=payment_id))
                 call = msgspec.structs.replace(CHARGE, order_id=f"N-{number}", amount_minor=each.ours_minor)
-                await charge(self.relay, asked(f"k-{number}"), call)
+                await charge(self.relay, asked(self.relay, f"k-{number}"), call)
             if each.theirs_minor is not None:
                 amount = f"{each.theirs_minor // 100}.{each.theirs_minor % 100:02}"
                 rows.append(f"{payment_id},N-{number},{amount},LKR,{each.status},2023-11-15 03:43:30")

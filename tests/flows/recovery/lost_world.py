@@ -170,7 +170,7 @@ class LostWorld:
 
     async def make(self, call: Effect, key: str | None = "k-1", **credential: object) -> Answer:
         """Makes a request, with what is named of its credential."""
-        from_client = asked(key, **credential)
+        from_client = asked(self.world.relay, key, **credential)
         if isinstance(call, Charge):
             return await charge(self.world.relay, from_client, call)
         if isinstance(call, RetrySubscription):

@@ -42,10 +42,10 @@ def told(answer: Answer) -> dict[str, object]:
 async def test_a_principal_reads_what_was_lost_and_acknowledges_it(world: World) -> None:
     """By the incarnation that it read; a repeat changes nothing, not even the time."""
     await recovering(world)
-    shown = told(await show_recovery(world.relay, asked()))
-    acknowledged = told(await acknowledge_recovery(world.relay, asked(), 2))
+    shown = told(await show_recovery(world.relay, asked(world.relay)))
+    acknowledged = told(await acknowledge_recovery(world.relay, asked(world.relay), 2))
     world.clock.passed_ms = 5_000
-    again = told(await acknowledge_recovery(world.relay, asked(), 2))
+    again = told(await acknowledge_recovery(world.relay, asked(world.relay), 2))
 
     assert (shown["incarnation"], shown["is_recovering"], shown["acknowledged_at"]) == (2, True, None)
     assert (shown["lost_since"], shown["lost_until"]) == ("2023-11-14T21:13:20.000Z", "2023-11-14T22:13:20.000Z")
@@ -74,7 +74,7 @@ async def test_nothing_is_acknowledged_where_nothing_was_lost(world: World) -> N
     with pytest.raises(Refusal):
         await end_recovery(world.relay)
 
-    shown = told(await show_recovery(world.relay, asked()))
+    shown = told(await show_recovery(world.relay, asked(world.relay)))
     assert shown == {
         "incarnation": 1,
         "is_recovering": False,

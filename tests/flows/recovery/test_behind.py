@@ -39,11 +39,11 @@ def fall_behind(world: World) -> None:
 
 async def test_a_new_charge_is_refused_and_a_known_one_is_told_as_before(world: World) -> None:
     """The repeat of a charge that the database lost looks just like a new one."""
-    first = await charge(world.relay, asked(), CHARGE)
+    first = await charge(world.relay, asked(world.relay), CHARGE)
     fall_behind(world)
-    repeat = await charge(world.relay, asked(), CHARGE)
+    repeat = await charge(world.relay, asked(world.relay), CHARGE)
     with pytest.raises(Refusal, match=BEHIND_SENTENCE) as refused:
-        await charge(world.relay, asked("k-2"), world.charge_of(2))
+        await charge(world.relay, asked(world.relay, "k-2"), world.charge_of(2))
 
     assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
     assert (refused.value.code, len(world.account.ledger)) == (Code.UNAVAILABLE, 1)
@@ -57,8 +57,8 @@ async def test_no_checkout_is_opened_and_no_page_leads_on(world: World) -> None:
     secret = await secret_of(relay, checkout)
     fall_behind(world)
     with pytest.raises(Refusal, match=BEHIND_SENTENCE):
-        await open_checkout(relay, asked("k-2"), new(order_id="A-2"))
-    repeat = data_of(await open_checkout(relay, asked("k-1"), new()))
+        await open_checkout(relay, asked(relay, "k-2"), new(order_id="A-2"))
+    repeat = data_of(await open_checkout(relay, asked(relay, "k-1"), new()))
     visit = await visit_checkout(relay, "gateway", checkout.id, secret)
 
     assert (repeat["id"], repeat["form"]) == (checkout.id, None)
@@ -82,7 +82,7 @@ async def test_no_checkout_gets_an_outcome(world: World, kind: CheckoutKind) -> 
 async def test_nothing_is_resolved(world: World) -> None:
     """The payment of a lost charge would otherwise prove an older one of the same order."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     world.account.observations.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
     world.clock.passed_ms += 10_000
     fall_behind(world)

@@ -68,10 +68,10 @@ def outlived(world: World) -> Outlived:
 async def test_a_repeat_gets_the_answer_that_was_lost(outlived: Outlived) -> None:
     """Without it the request waits for the gateway's lag, and an authorization or a void for a person."""
     world = outlived.world
-    first = await charge(world.relay, asked(), CHARGE)
+    first = await charge(world.relay, asked(world.relay), CHARGE)
     outlived.lose()
     await outlived.work()
-    repeat = await charge(world.relay, asked(), CHARGE)
+    repeat = await charge(world.relay, asked(world.relay), CHARGE)
 
     assert (repeat.body, REPLAYED in repeat.headers) == (first.body, True)
     assert len(world.account.ledger) == 1
@@ -85,19 +85,19 @@ async def test_nothing_is_begun_while_another_process_may_bring_its_first_try_ba
     world = outlived.world
     outlived.lose()
     with pytest.raises(Refusal, match=RETURNING_SENTENCE) as refused:
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
     assert (refused.value.code, world.relay.database.lost_commits.must_wait) == (Code.UNAVAILABLE, True)
     world.clock.passed_ms += RETURN_MS
 
     assert not world.relay.database.lost_commits.must_wait
     with pytest.raises(Refusal, match="may not show yet"):
-        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(world.relay), CHARGE)
 
 
 async def test_nothing_is_anchored_before_all_has_come_back(outlived: Outlived) -> None:
     """Entries that come back have the times that they had: the audit would call the anchor's span forged."""
     world = outlived.world
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     world.clock.passed_ms += OVERDUE_AFTER_MS
     await world.relay.database.lost_commits.refresh()
     outlived.begin_recovery()
@@ -110,7 +110,7 @@ async def test_nothing_is_anchored_before_all_has_come_back(outlived: Outlived) 
 async def test_what_is_remembered_comes_back_only_at_the_beginning(outlived: Outlived) -> None:
     """Afterwards the same request may have been decided about: a person's word isn't to be overtaken."""
     world = outlived.world
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     outlived.lose()
     world.clock.passed_ms += RETURN_MS
     await outlived.work()

@@ -288,9 +288,9 @@ async def test_what_was_done_in_the_lost_window_is_not_refused(lost: LostWorld, 
     refusal = outcome_of(OutcomeKind.REFUSED)
     lost.account.script.append(msgspec.structs.replace(refusal, evidence=Evidence(cause=cause)))
     if cause is EffectCause.ALREADY_CAPTURED:
-        answer = await capture(lost.world.relay, asked("k-1"), CAPTURE)
+        answer = await capture(lost.world.relay, asked(lost.world.relay, "k-1"), CAPTURE)
     else:
-        answer = await cancel_subscription(lost.world.relay, asked("k-1"), CANCEL)
+        answer = await cancel_subscription(lost.world.relay, asked(lost.world.relay, "k-1"), CANCEL)
 
     assert (answer.http_status, (await lost.world.operation()).state) == (202, State.UNKNOWN)
 
@@ -300,7 +300,7 @@ async def test_outside_of_a_recovery_it_is_refused(lost: LostWorld) -> None:
     refusal = outcome_of(OutcomeKind.REFUSED)
     cause = Evidence(cause=EffectCause.ALREADY_CAPTURED)
     lost.account.script.append(msgspec.structs.replace(refusal, evidence=cause))
-    await capture(lost.world.relay, asked("k-1"), CAPTURE)
+    await capture(lost.world.relay, asked(lost.world.relay, "k-1"), CAPTURE)
 
     assert (await lost.world.operation()).state is State.REFUSED
 
@@ -382,15 +382,15 @@ async def test_a_payment_of_the_window_is_shown_to_nobody_whose_it_may_not_be(lo
     paid, relay = payment_of(CHARGE, "320027150500", MOST_MS), lost.world.relay
     await relay.access.credentials.add(CREDENTIAL)
     lost.lose()
-    await require_owned(relay, asked(), CHARGE.order_id, lambda: (paid,))
+    await require_owned(relay, asked(relay), CHARGE.order_id, lambda: (paid,))
     await relay.access.credentials.add(STRANGER)
     with pytest.raises(Refusal) as caught:
-        await require_owned(relay, asked(), CHARGE.order_id, lambda: (paid,))
+        await require_owned(relay, asked(relay), CHARGE.order_id, lambda: (paid,))
     assert caught.value.code is Code.UNAVAILABLE
-    await require_owned(relay, asked(), CHARGE.order_id, lambda: (msgspec.structs.replace(paid, at_ms=1),))
+    await require_owned(relay, asked(relay), CHARGE.order_id, lambda: (msgspec.structs.replace(paid, at_ms=1),))
     lost.recovery.incarnations = (FIRST, msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=LOOKED_MS))
     lost.world.clock.passed_ms += IDENTITY_KEPT_MS
-    await require_owned(relay, asked(), CHARGE.order_id, _unasked)
+    await require_owned(relay, asked(relay), CHARGE.order_id, _unasked)
 
 
 def _unasked() -> NoReturn:
@@ -405,10 +405,10 @@ async def test_no_payment_without_an_owner_is_shown_while_the_database_is_behind
         await relay.access.credentials.add(credential)
     relay.database.lost_commits.fall_behind(1, "operation op_1 is missing")
     with pytest.raises(Refusal) as caught:
-        await require_owned(relay, asked(), CHARGE.order_id, lambda: (paid,))
+        await require_owned(relay, asked(relay), CHARGE.order_id, lambda: (paid,))
     assert caught.value.code is Code.UNAVAILABLE
     shown = (lost.account.shown[0][0], msgspec.structs.replace(paid, order_id=KNOWN_ORDER))
-    await require_owned(relay, asked(), KNOWN_ORDER, lambda: shown)
+    await require_owned(relay, asked(relay), KNOWN_ORDER, lambda: shown)
 
 
 @pytest.mark.parametrize(
@@ -513,8 +513,8 @@ async def test_a_look_costs_one_search_and_all_share_a_control_query(lost: LostW
 async def test_captures_and_cancellations_go_on(lost: LostWorld) -> None:
     """The gateway does them once, so that a second try changes nothing."""
     lost.lose(now_ms=LOST.until_ms)
-    await capture(lost.world.relay, asked("k-1"), CAPTURE)
-    await cancel_subscription(lost.world.relay, asked("k-2"), CANCEL)
+    await capture(lost.world.relay, asked(lost.world.relay, "k-1"), CAPTURE)
+    await cancel_subscription(lost.world.relay, asked(lost.world.relay, "k-2"), CANCEL)
     assert lost.account.effects == [CAPTURE, CANCEL]
 
 
@@ -522,7 +522,7 @@ async def test_captures_and_cancellations_go_on(lost: LostWorld) -> None:
 async def test_what_no_record_shows_is_for_a_person_at_once(lost: LostWorld, call: Effect) -> None:
     """Waiting would show nothing either."""
     lost.lose(now_ms=LOST.until_ms)
-    await (lost.make(call) if call is AUTHORIZATION else refund(lost.world.relay, asked(), call))  # type: ignore[arg-type]
+    await (lost.make(call) if call is AUTHORIZATION else refund(lost.world.relay, asked(lost.world.relay), call))  # type: ignore[arg-type]
     assert ((await lost.world.operation()).state, lost.account.effects) == (State.HELD, [])
 
 

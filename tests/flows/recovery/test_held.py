@@ -71,7 +71,7 @@ async def books(url: str, tmp_path: Path) -> AsyncIterator[World]:
 
 async def held(world: World, intent: Intent = INTENT, request: Request | None = None) -> Answer:
     """Holds a request as a recovery does."""
-    request = request or asked()
+    request = request or asked(world.relay)
     fingerprint = fingerprint_of(request.account, intent.call)
     claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=True)
     return await hold(world.relay, request, intent, fingerprint, claim)
@@ -106,10 +106,10 @@ async def test_thousands_of_held_requests_are_one_alert_an_hour(books: World) ->
     alerts = Alerts(books.database, AlertSubject.OPERATION)
     for number in range(3):
         intent = msgspec.structs.replace(INTENT, subject=f"order/{number}", call=books.charge_of(number))
-        await held(books, intent, asked(f"k-{number}"))
+        await held(books, intent, asked(books.relay, f"k-{number}"))
     due = await alerts.lease_due(books.clock.now_ms(), leased_until_ms=books.clock.now_ms() + 1, limit=9)
     books.clock.passed_ms = 3_600_001
-    await held(books, REFUND_INTENT, asked("k-9"))
+    await held(books, REFUND_INTENT, asked(books.relay, "k-9"))
     later = await alerts.lease_due(books.clock.now_ms(), leased_until_ms=books.clock.now_ms() + 1, limit=9)
 
     assert len(due) == 1
@@ -122,15 +122,15 @@ async def test_thousands_of_held_requests_are_one_alert_an_hour(books: World) ->
 async def test_a_repeat_of_a_held_request_gets_the_same_answer(books: World) -> None:
     """With its key; and another request on the order is blocked."""
     first = await held(books)
-    again = await charge(books.relay, asked(), AUTHORIZATION)
+    again = await charge(books.relay, asked(books.relay), AUTHORIZATION)
 
     assert (again.http_status, again.body) == (202, first.body)
     with pytest.raises(Refusal) as blocked:
-        await charge(books.relay, asked("k-2"), AUTHORIZATION)
+        await charge(books.relay, asked(books.relay, "k-2"), AUTHORIZATION)
     assert blocked.value.code is Code.IN_PROGRESS
     assert (await held(books)).http_status == 202
     with pytest.raises(Refusal):
-        await held(books, request=asked("k-3"))
+        await held(books, request=asked(books.relay, "k-3"))
     assert len(await books.operations()) == 1
     assert books.account.sent == []
 
@@ -162,7 +162,7 @@ async def test_done_answers_as_the_gateway_would_have(books: World) -> None:
     """With the payment that the operator found, and without sending; the guard is free."""
     await held(books)
     operation = await decided(books, HeldDecision.DONE, payment_id="320027150501")
-    repeat = await charge(books.relay, asked(), AUTHORIZATION)
+    repeat = await charge(books.relay, asked(books.relay), AUTHORIZATION)
 
     assert (operation.state, operation.payment_id, operation.guard) == (State.SUCCEEDED, "320027150501", None)
     assert (repeat.http_status, books.account.sent) == (200, [])
@@ -197,7 +197,7 @@ async def test_refuse_sends_nothing_and_gives_the_key_back(books: World) -> None
 
     assert (operation.state, operation.guard, operation.claim) == (State.NOT_SENT, None, None)
     assert books.account.sent == []
-    assert (await charge(books.relay, asked(), AUTHORIZATION)).http_status == 200
+    assert (await charge(books.relay, asked(books.relay), AUTHORIZATION)).http_status == 200
 
 
 @pytest.mark.parametrize("decision", HeldDecision)
@@ -248,9 +248,9 @@ async def test_what_is_held_is_not_sent_beside_an_open_page(world: World) -> Non
 
 async def test_what_was_held_without_its_key_is_not_sent_where_the_one_with_it_succeeded(world: World) -> None:
     """The request with the key got its answer in the same recovery, right before its repeat was held."""
-    await charge(world.relay, asked("k-1"), AUTHORIZATION)
+    await charge(world.relay, asked(world.relay, "k-1"), AUTHORIZATION)
     sent = len(world.account.sent)
-    await held(world, request=asked(None))
+    await held(world, request=asked(world.relay, None))
     with pytest.raises(Refusal, match="an equal request with a key was carried out as op_") as refused:
         await decided(world, HeldDecision.SEND)
 
@@ -309,7 +309,7 @@ async def test_a_crash_of_the_command_loses_nothing_and_sends_nothing_twice(worl
     assert operation.state is (State.SUCCEEDED if (step, time) == ("recorded", 2) else expected)
     sent_before = len(world.account.ledger)
     assert sent_before == (0 if (step, time) in CRASHES[:3] else 1)
-    await charge(world.relay, asked(), AUTHORIZATION)
+    await charge(world.relay, asked(world.relay), AUTHORIZATION)
     if operation.state is not State.HELD:
         with pytest.raises(UndecidedError):
             await decided(world, HeldDecision.SEND)

@@ -24,7 +24,7 @@ ACKNOWLEDGED = msgspec.structs.replace(RECOVERING, acknowledged={"shop": LOST.un
 async def _refused(lost: LostWorld, **members: object) -> Refusal:
     relay = hosting(lost.world)
     with pytest.raises(Refusal) as refused:
-        await open_checkout(relay, asked(), new(**members))
+        await open_checkout(relay, asked(relay), new(**members))
     assert await relay.checkouts.holder_of(MERCHANT, ASKED.order_id) is None
     return refused.value
 
@@ -67,12 +67,12 @@ async def test_an_order_with_a_page_of_another_from_after_the_loss_is_not_denied
     await opened(relay)
     for key in ("k-1", None):
         with pytest.raises(Refusal) as refused:
-            await open_checkout(relay, asked(key, principal="another shop"), new())
+            await open_checkout(relay, asked(relay, key, principal="another shop"), new())
         assert refused.value.code is Code.UNAVAILABLE
     lost.recovery.incarnations = (FIRST, msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=LOOKED_MS))
     lost.world.clock.passed_ms += IDENTITY_KEPT_MS
     with pytest.raises(Refusal) as refused:
-        await open_checkout(relay, asked(None, principal="another shop"), new())
+        await open_checkout(relay, asked(relay, None, principal="another shop"), new())
     assert refused.value.code is Code.CONFLICT
 
 
@@ -83,12 +83,12 @@ async def test_an_authorization_of_a_page_from_before_the_loss_is_not_denied_for
     void = Void(authorization_token=checkout.id, description="not wanted")
     lost.lose()
     with pytest.raises(Refusal) as refused:
-        await refund(relay, asked(), void)
+        await refund(relay, asked(relay), void)
     assert (refused.value.code, refused.value.retry_after_s is not None) == (Code.UNAVAILABLE, True)
     lost.recovery.incarnations = (FIRST, msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=LOOKED_MS))
     lost.world.clock.passed_ms += IDENTITY_KEPT_MS
     with pytest.raises(Refusal) as refused:
-        await refund(relay, asked(), void)
+        await refund(relay, asked(relay), void)
     assert refused.value.code is Code.INVALID_REQUEST
 
 

@@ -19,7 +19,7 @@ FIRST_OF_SECOND = 10**13 + 1
 async def _charge(losing: Losing, key: str) -> str:
     """Charges, publishes the event, and gives the operation's subject."""
     world = losing.world
-    await charge(world.relay, asked(key), _call(key))
+    await charge(world.relay, asked(world.relay, key), _call(key))
     world.relay.dispatch.incarnation = world.relay.database.lost_commits.incarnation
     await publish_events(world.relay.dispatch)
     return f"operation:{(await world.operation()).id}"
@@ -31,7 +31,7 @@ def _call(key: str) -> Charge:
 
 
 async def _positions(losing: Losing, after: int) -> list[int]:
-    answer = await list_events(losing.world.relay, asked(), EventFilter(after=after, limit=10), None)
+    answer = await list_events(losing.world.relay, asked(losing.world.relay), EventFilter(after=after, limit=10), None)
     return [event["position"] for event in json.loads(answer.body)["data"]["events"]]
 
 
@@ -39,7 +39,7 @@ async def _code(losing: Losing, after: int, subject: str) -> tuple[Code, Code]:
     with pytest.raises(Refusal) as listed:
         await _positions(losing, after)
     with pytest.raises(Refusal) as followed:
-        await follow_events(losing.world.relay, asked(), subject, after=after)
+        await follow_events(losing.world.relay, asked(losing.world.relay), subject, after=after)
     return listed.value.code, followed.value.code
 
 
@@ -64,5 +64,5 @@ async def test_a_position_of_lost_events_is_lost_for_good_and_one_from_before_go
     assert await _code(losing, FIRST_OF_SECOND + 1, subject) == (Code.POSITION_LOST, Code.POSITION_LOST)
     losing.end()
     assert await _code(losing, 2, subject) == (Code.POSITION_LOST, Code.POSITION_LOST)
-    stream = await follow_events(losing.world.relay, asked(), subject, after=1)
+    stream = await follow_events(losing.world.relay, asked(losing.world.relay), subject, after=1)
     stream.close()

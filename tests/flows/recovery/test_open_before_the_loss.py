@@ -87,9 +87,9 @@ async def test_what_was_open_before_the_loss_is_not_sent_again(lost: LostWorld, 
     lost.world.clock.passed_ms = LONG_BEFORE_MS - START_MS
     lost.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     if call is CAPTURE:
-        await capture(lost.world.relay, asked("k-1"), CAPTURE)
+        await capture(lost.world.relay, asked(lost.world.relay, "k-1"), CAPTURE)
     else:
-        await cancel_subscription(lost.world.relay, asked("k-1"), CANCEL)
+        await cancel_subscription(lost.world.relay, asked(lost.world.relay, "k-1"), CANCEL)
     sent = list(lost.account.effects)
     lost.lose()
     await resolve_one(lost.world.relay, await lost.world.operation())
@@ -107,7 +107,7 @@ async def test_an_authorization_that_is_undone_does_not_disprove_an_older_captur
     """It may have been captured, and its payment refunded, and both rows lost."""
     lost.world.clock.passed_ms = LONG_BEFORE_MS - START_MS
     lost.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await capture(lost.world.relay, asked("k-1"), CAPTURE)
+    await capture(lost.world.relay, asked(lost.world.relay, "k-1"), CAPTURE)
     if is_lost:
         lost.lose()
     else:

@@ -50,7 +50,7 @@ async def _relay_and_page(lost: LostWorld, **members: object) -> tuple[Relay, Ch
 
 
 async def _repeated(relay: Relay) -> dict[str, object]:
-    return data_of(await open_checkout(relay, asked("k-page"), WANTED))
+    return data_of(await open_checkout(relay, asked(relay, "k-page"), WANTED))
 
 
 async def _let_charge(relay: Relay) -> None:
@@ -66,7 +66,7 @@ async def test_no_form_goes_out_before_the_gateway_can_show_the_lost_time(lost: 
     assert (page.shown, page.link_to_gateway, page.is_awaited) == (Shown.PAUSED, None, True)
     assert (repeated["form"], repeated["state"], repeated["explanation"]) == (None, "open", DOUBT_SENTENCE)
     assert repeated["url"] is not None
-    assert data_of(await show_checkout(relay, asked(), checkout.id))["explanation"] == DOUBT_SENTENCE
+    assert data_of(await show_checkout(relay, asked(relay), checkout.id))["explanation"] == DOUBT_SENTENCE
     assert lost.account.searched == []
 
 
@@ -75,7 +75,7 @@ async def test_no_page_is_closed_before_the_gateway_can_show_the_lost_time(lost:
     relay, checkout = await _relay_and_page(lost)
     lost.lose(now_ms=LOOKED_MS - 1)
     with pytest.raises(Refusal) as refused:
-        await close_checkout(relay, asked(), checkout.id)
+        await close_checkout(relay, asked(relay), checkout.id)
 
     assert (refused.value.code, refused.value.msg) == (Code.UNAVAILABLE, DOUBT_SENTENCE)
     assert (await current(relay, checkout.id)).state is CheckoutState.OPEN
@@ -89,9 +89,9 @@ async def test_a_page_is_closed_once_the_gateway_can_show_the_lost_time(lost: Lo
     if is_paid:
         lost.account.shown.append((PAID, 0))
         with pytest.raises(Refusal, match="is completed already"):
-            await close_checkout(relay, asked(), checkout.id)
+            await close_checkout(relay, asked(relay), checkout.id)
     else:
-        assert data_of(await close_checkout(relay, asked(), checkout.id))["reason"] == "closed"
+        assert data_of(await close_checkout(relay, asked(relay), checkout.id))["reason"] == "closed"
 
 
 async def test_a_page_that_was_paid_in_the_lost_time_says_so(lost: LostWorld) -> None:
@@ -254,7 +254,7 @@ async def test_an_operator_says_that_the_customer_did_not_pay_on_the_page(lost: 
     decided = await decide_checkout(relay, checkout, PageDecision.UNPAID, operator="dana", reason="a charge")
     assert decided.state is CheckoutState.EXPIRED
     with pytest.raises(Exception, match="an operator must"):
-        await open_checkout(relay, asked(), WANTED)
+        await open_checkout(relay, asked(relay), WANTED)
 
 
 async def test_nothing_else_is_decided(lost: LostWorld) -> None:

@@ -46,21 +46,21 @@ async def _visit(relay: Relay, at_ms: int) -> object:
 Ask = Callable[[Relay, int], Awaitable[object]]
 Leave = Callable[[Relay, Request, str], Awaitable[object]]
 ASK: Final[dict[str, Ask]] = {
-    "a checkout": lambda relay, at_ms: show_checkout(relay, asked(), _id("chk", at_ms)),
+    "a checkout": lambda relay, at_ms: show_checkout(relay, asked(relay), _id("chk", at_ms)),
     "the page of a checkout": _visit,
-    "an operation": lambda relay, at_ms: show_operation(relay, asked(), _id("op", at_ms)),
+    "an operation": lambda relay, at_ms: show_operation(relay, asked(relay), _id("op", at_ms)),
     "the events of an operation": lambda relay, at_ms: follow_events(
-        relay, asked(), f"operation:{_id('op', at_ms)}", after=0
+        relay, asked(relay), f"operation:{_id('op', at_ms)}", after=0
     ),
-    "a customer": lambda relay, at_ms: show_customer(relay, asked(), _id("cus", at_ms)),
-    "an erasure": lambda relay, at_ms: erase_customer(relay, asked(), _id("cus", at_ms)),
+    "a customer": lambda relay, at_ms: show_customer(relay, asked(relay), _id("cus", at_ms)),
+    "an erasure": lambda relay, at_ms: erase_customer(relay, asked(relay), _id("cus", at_ms)),
     "a token for a customer": lambda relay, at_ms: issue_client_token(
-        relay, asked(), ClientTokenRequest(customer_id=_id("cus", at_ms))
+        relay, asked(relay), ClientTokenRequest(customer_id=_id("cus", at_ms))
     ),
 }
 TIMELESS: Final[dict[str, Callable[[Relay], Awaitable[object]]]] = {
-    "an operation by its key": lambda relay: show_operation_by_key(relay, asked(), "k-lost"),
-    "a subscription": lambda relay: show_subscription_state(relay, asked(), "420075044317"),
+    "an operation by its key": lambda relay: show_operation_by_key(relay, asked(relay), "k-lost"),
+    "a subscription": lambda relay: show_subscription_state(relay, asked(relay), "420075044317"),
 }
 
 
@@ -100,15 +100,18 @@ async def test_what_tells_no_time_is_not_known_here_either(
 async def test_while_the_database_is_behind_no_id_is_denied(losing: Losing) -> None:
     """The operator hasn't begun the recovery yet, and nobody knows what is lost."""
     losing.world.relay.database.lost_commits.fall_behind(1, "operation op_1 is missing")
-    assert await _code(show_operation(losing.world.relay, asked(), _id("op", 1))) is Code.UNAVAILABLE
+    assert await _code(show_operation(losing.world.relay, asked(losing.world.relay), _id("op", 1))) is Code.UNAVAILABLE
 
 
 async def test_a_charge_by_a_handle_that_may_be_lost_is_no_final_refusal_and_calls_an_operator(losing: Losing) -> None:
     """The customer approved, and the token is gone: the operator must hear of it, and the shop must not drop them."""
     world = losing.world
     losing.lose()
-    assert await _code(charge(world.relay, asked(), charge_by(_id("cus", START_MS)))) is Code.UNAVAILABLE
-    assert await _code(charge(world.relay, asked("k-2"), charge_by(_id("cus", START_MS + 1)))) is Code.UNAVAILABLE
+    assert await _code(charge(world.relay, asked(world.relay), charge_by(_id("cus", START_MS)))) is Code.UNAVAILABLE
+    assert (
+        await _code(charge(world.relay, asked(world.relay, "k-2"), charge_by(_id("cus", START_MS + 1))))
+        is Code.UNAVAILABLE
+    )
     assert world.log_events.count("customer_may_be_lost") == 2
     [alert] = await Alerts(world.database, AlertSubject.ROW).lease_due(FAR_MS, leased_until_ms=FAR_MS, limit=9)
     message = json.loads(await MESSAGES[AlertSubject.ROW](world.relay, alert) or b"")
@@ -119,7 +122,7 @@ async def test_a_charge_by_a_handle_that_may_be_lost_is_no_final_refusal_and_cal
     )
     assert await world.operations() == []
     losing.end()
-    assert await _code(charge(world.relay, asked(), charge_by(_id("cus", START_MS)))) is Code.INVALID_REQUEST
+    assert await _code(charge(world.relay, asked(world.relay), charge_by(_id("cus", START_MS)))) is Code.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("leave", [remove_customer, erase_customer])
@@ -131,10 +134,10 @@ async def test_a_charge_of_a_customer_who_left_is_not_denied_while_its_first_try
     relay = losing.world.relay
     customer = await approved_in(losing.world)
     losing.lose()
-    await leave(relay, asked(), customer.id)
-    assert await _code(charge(relay, asked("k-1"), charge_by(customer.id))) is Code.UNAVAILABLE
+    await leave(relay, asked(relay), customer.id)
+    assert await _code(charge(relay, asked(relay, "k-1"), charge_by(customer.id))) is Code.UNAVAILABLE
     settle(losing)
-    assert await _code(charge(relay, asked("k-1"), charge_by(customer.id))) is Code.INVALID_REQUEST
+    assert await _code(charge(relay, asked(relay, "k-1"), charge_by(customer.id))) is Code.INVALID_REQUEST
     assert losing.world.account.sent == []
 
 
@@ -142,18 +145,18 @@ async def test_a_charge_of_a_customer_who_left_before_anything_was_lost_is_refus
     """No try of the lost window can have charged it, so the shop is told at once and for good."""
     relay = losing.world.relay
     customer = await approved_in(losing.world)
-    await remove_customer(relay, asked(), customer.id)
+    await remove_customer(relay, asked(relay), customer.id)
     losing.lose(START_MS + 60 * MINUTE_MS, START_MS + 61 * MINUTE_MS)
-    assert await _code(charge(relay, asked(), charge_by(customer.id))) is Code.INVALID_REQUEST
+    assert await _code(charge(relay, asked(relay), charge_by(customer.id))) is Code.INVALID_REQUEST
 
 
 async def test_while_the_database_is_behind_no_charge_of_a_customer_who_left_is_denied(losing: Losing) -> None:
     """Nobody knows yet since when commits are lost, so any charge may have been carried out."""
     relay = losing.world.relay
     customer = await approved_in(losing.world)
-    await remove_customer(relay, asked(), customer.id)
+    await remove_customer(relay, asked(relay), customer.id)
     relay.database.lost_commits.fall_behind(1, "operation op_1 is missing")
-    assert await _code(charge(relay, asked(), charge_by(customer.id))) is Code.UNAVAILABLE
+    assert await _code(charge(relay, asked(relay), charge_by(customer.id))) is Code.UNAVAILABLE
 
 
 async def test_a_customer_who_leaves_during_the_look_for_the_first_try_is_not_denied_either(losing: Losing) -> None:
@@ -162,7 +165,7 @@ async def test_a_customer_who_leaves_during_the_look_for_the_first_try_is_not_de
     customer = await approved_in(world)
     call = charge_by(customer.id)
     intent = Intent(kind=Kind.CHARGE, call=call, subject="order/A-1")
-    prepared = await with_token(world.relay, asked(), call, intent, lost_since_ms=START_MS)
-    await remove_customer(world.relay, asked(), customer.id)
+    prepared = await with_token(world.relay, asked(world.relay), call, intent, lost_since_ms=START_MS)
+    await remove_customer(world.relay, asked(world.relay), customer.id)
     assert prepared.condition is not None
     assert await _code(world.database.read(prepared.condition("op_1"))) is Code.UNAVAILABLE

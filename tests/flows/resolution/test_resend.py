@@ -32,16 +32,16 @@ ALREADY = Outcome(
 async def captured_without_reply(world: World) -> None:
     """Authorizes an amount, captures it, and loses the reply."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
-    await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
+    await charge(world.relay, asked(world.relay, "k-0"), msgspec.structs.replace(CHARGE, authorize=True))
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await capture(world.relay, asked(), CAPTURE)
+    await capture(world.relay, asked(world.relay), CAPTURE)
     world.clock.passed_ms += 31_000
 
 
 async def cancelled_without_reply(world: World) -> None:
     """Cancels a subscription, and loses the reply."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await cancel_subscription(world.relay, asked(), CANCEL)
+    await cancel_subscription(world.relay, asked(world.relay), CANCEL)
     world.clock.passed_ms += 31_000
 
 
@@ -66,7 +66,7 @@ async def test_the_payment_of_a_capture_may_have_the_number_of_its_authorization
     await resolve_due(world.relay)
     resolved = await world.operation()
     assert (resolved.state, resolved.payment_id) == (State.SUCCEEDED, "320")
-    assert (await capture(world.relay, asked(), CAPTURE)).http_status == 200
+    assert (await capture(world.relay, asked(world.relay), CAPTURE)).http_status == 200
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def payment_of(call: Charge) -> Payment:
 async def failed_charge(world: World) -> None:
     """Loses the reply to a charge that is then disproved."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     gateway, row = world.relay.accounts["gateway"], await world.operation()
     case = await open_case(world.relay, gateway, row, is_urgent=False, until_s=0)
     await case.disprove(Evidence())
@@ -75,7 +75,7 @@ class Going(SteppingJournal):
 async def test_an_operation_that_goes_with_its_server_is_left_alone(world: World) -> None:
     """The loss itself is told once. A fault of the program's own for each open operation would hide it."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     world.clock.passed_ms += DAY_MS
     due = await world.relay.resolution.lease_due(world.clock.now_ms(), leased_until_ms=world.clock.now_ms(), limit=1)
     going = Going(world.database, world.steps)
@@ -109,7 +109,7 @@ async def test_a_cancellation_that_is_rejected_for_weeks_needs_an_operator(world
     world.account.script.extend(
         [outcome_of(OutcomeKind.UNKNOWN), *[outcome_of(OutcomeKind.NOT_EXECUTED)] * SENDINGS_MAX]
     )
-    await cancel_subscription(world.relay, asked(), CANCEL)
+    await cancel_subscription(world.relay, asked(world.relay), CANCEL)
     for _ in range(SENDINGS_MAX + 1):
         world.clock.passed_ms += DAY_MS
         await resolve_due(world.relay)
@@ -159,7 +159,7 @@ async def test_a_payment_that_may_be_of_a_form_proves_no_lost_charge(world: Worl
     for number, (name, (members, signed_minor, _)) in enumerate(FORMS.items()):
         call = msgspec.structs.replace(CHARGE, order_id=f"B-{number}")
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-        await charge(world.relay, asked(key and f"{key}-{number}"), call)
+        await charge(world.relay, asked(world.relay, key and f"{key}-{number}"), call)
         ended = {"id": f"chk_{number}", "order_id": call.order_id, "state": CheckoutState.EXPIRED, "guard": None}
         page = msgspec.structs.replace(CHECKOUT, **ended | members)
         await world.relay.checkouts.add(page, Details(secret="s", asked=ASKED))
@@ -182,7 +182,7 @@ async def test_a_guard_that_another_charge_holds_by_then_stays_there(world: Worl
     await failed_charge(world)
     first = await world.operation()
     world.account.script.append(outcome_of(OutcomeKind.DIFFERED))
-    await charge(world.relay, asked("k-2"), CHARGE)
+    await charge(world.relay, asked(world.relay, "k-2"), CHARGE)
     world.clock.passed_ms += DAY_MS
     case = await open_case(world.relay, world.relay.accounts["gateway"], first, is_urgent=False, until_s=0)
     await case.apply(Report(event=Event.REAPPEARED))
@@ -192,7 +192,7 @@ async def test_a_guard_that_another_charge_holds_by_then_stays_there(world: Worl
 async def test_an_operation_whose_inquiries_fail_for_a_week_needs_an_operator(world: World) -> None:
     """A record that can't be read, credentials that are refused: nobody would ever be told."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     for _ in range(8):
         world.clock.passed_ms += DAY_MS
         world.account.observations.append(NoObservation(code=Code.GATEWAY_BAD_REPLY, evidence=Evidence()))
@@ -203,7 +203,7 @@ async def test_an_operation_whose_inquiries_fail_for_a_week_needs_an_operator(wo
 async def test_an_operation_without_its_account_for_a_week_needs_an_operator(world: World) -> None:
     """No inquiry can be made without the account."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked(), CHARGE)
+    await charge(world.relay, asked(world.relay), CHARGE)
     world.accounts.clear()
     world.clock.passed_ms += DAY_MS
     await resolve_due(world.relay)
@@ -216,15 +216,15 @@ async def test_an_operation_without_its_account_for_a_week_needs_an_operator(wor
 async def test_no_inquiry_follows_a_decided_failure_of_a_part_refund(world: World) -> None:
     """Nothing at the gateway shows a part refund, so that each inquiry would be a call for nothing."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await refund(world.relay, asked(), PART)
+    await refund(world.relay, asked(world.relay), PART)
     await decide(world.relay, decision_on(await world.operation(), State.FAILED))
     assert (await world.operation()).inquire_at_ms is None
 
 
 async def test_a_zero_in_front_hides_no_other_refund_of_a_payment(world: World) -> None:
     """A refund that shows would else be taken for one of which the answer was lost."""
-    await refund(world.relay, asked("k-1"), PART)
-    await refund(world.relay, asked("k-2"), Refund(payment_id="0" + PART.payment_id, description="late"))
+    await refund(world.relay, asked(world.relay, "k-1"), PART)
+    await refund(world.relay, asked(world.relay, "k-2"), Refund(payment_id="0" + PART.payment_id, description="late"))
     row = await world.operation()
     assert row.payment_id == PART.payment_id
     assert await world.relay.resolution.has_other_refund(row.merchant, PART.payment_id, row.id)
@@ -235,7 +235,7 @@ async def test_the_payment_of_a_charge_that_was_called_failed_too_early_proves_n
     await failed_charge(world)
     world.clock.passed_ms += 60_000
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await charge(world.relay, asked("k-2"), CHARGE)
+    await charge(world.relay, asked(world.relay, "k-2"), CHARGE)
     world.clock.passed_ms += 2_000
     world.account.observations.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
     await resolve_due(world.relay)
@@ -244,10 +244,10 @@ async def test_the_payment_of_a_charge_that_was_called_failed_too_early_proves_n
 
 async def retried_after_a_success(world: World, *, pause_ms: int) -> State:
     """Retries, and after a pause once more with a lost reply; then a payment shows, dated as the second sending."""
-    await retry_subscription(world.relay, asked("k-1"), RETRY)
+    await retry_subscription(world.relay, asked(world.relay, "k-1"), RETRY)
     world.clock.passed_ms += pause_ms
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await retry_subscription(world.relay, asked("k-2"), RETRY)
+    await retry_subscription(world.relay, asked(world.relay, "k-2"), RETRY)
     shown = msgspec.structs.replace(payment_of(CHARGE), at_ms=world.clock.now_ms())
     world.clock.passed_ms += 2_000
     world.account.observations.append(PaymentsSeen(payments=(shown,), evidence=Evidence()))
@@ -270,7 +270,7 @@ async def test_a_payment_of_another_order_than_the_plans_proves_no_retry(world: 
     earlier = msgspec.structs.replace(payment_of(CHARGE), payment_id="1")
     world.account.observations.append(PaymentsSeen(payments=(earlier,), evidence=Evidence()))
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
-    await retry_subscription(world.relay, asked(), RETRY)
+    await retry_subscription(world.relay, asked(world.relay), RETRY)
     moved = [
         msgspec.structs.replace(each, order_id="B-1", at_ms=world.clock.now_ms())
         for each in (earlier, payment_of(CHARGE))

@@ -30,7 +30,7 @@ async def aged(world: World) -> World:
     """Gives a world with one charge that is a day old and anchored, and short periods of retention."""
     world.relay = replace(world.relay, settings=replace(world.relay.settings, retention=TAKEN))
     world.relay.clearing.periods = SHORT
-    await charge(world.relay, asked("k-1"), world.charge_of(1))
+    await charge(world.relay, asked(world.relay, "k-1"), world.charge_of(1))
     world.clock.passed_ms += DAY_MS
     while await anchor(world.journal.trail, world.clock.now_ms() - FINAL_AFTER_MS):
         pass
@@ -54,7 +54,7 @@ async def test_a_repeat_after_the_clearing_charges_nobody(aged: World) -> None:
     sent = len(aged.account.ledger)
 
     with pytest.raises(Refusal, match="no longer kept") as refused:
-        await charge(aged.relay, asked("k-1"), aged.charge_of(1))
+        await charge(aged.relay, asked(aged.relay, "k-1"), aged.charge_of(1))
     assert refused.value.code is Code.CONFLICT
     assert refused.value.operation_id == (await aged.operation()).id
     assert len(aged.account.ledger) == sent
@@ -63,7 +63,7 @@ async def test_a_repeat_after_the_clearing_charges_nobody(aged: World) -> None:
 
 async def test_a_repeat_before_the_clearing_is_answered_as_ever(aged: World) -> None:
     """The key stays taken, and its answer is replayed for as long as it is kept."""
-    answer = await charge(aged.relay, asked("k-1"), aged.charge_of(1))
+    answer = await charge(aged.relay, asked(aged.relay, "k-1"), aged.charge_of(1))
 
     assert answer.http_status == 200
     assert len(aged.account.ledger) == 1
@@ -134,7 +134,7 @@ async def test_a_copy_of_a_cleared_database_is_whole(aged: World, tmp_path: Path
     assert [finding async for finding in audit.findings()] == []
     assert audit.summary.histories_cleared == 1
     with pytest.raises(Refusal, match="no longer kept"):
-        await charge(relay, asked("k-1"), msgspec.structs.replace(aged.charge_of(1)))
+        await charge(relay, asked(relay, "k-1"), msgspec.structs.replace(aged.charge_of(1)))
     await copy.close()
 
 

@@ -18,7 +18,7 @@ from payrelay.flows.access.issue_key import KeyRequest, issue_key, revoke_key
 from payrelay.flows.access.revoke_client_token import revoke_client_token, revoke_client_tokens
 from payrelay.flows.customers.erase_customer import erase_customer, remove_customer
 from payrelay.flows.operators.pause_account import pause_account, resume_account
-from payrelay.flows.relay import Request
+from payrelay.flows.relay import Relay, Request
 from payrelay.flows.revocations.reapply import (
     PAUSE_REASON,
     begin_reapplying,
@@ -35,14 +35,14 @@ async def _new_key(losing: Losing) -> str:
 
 
 async def _new_token(losing: Losing, customer_id: str, key_id: str) -> str:
-    request = _asked_by(key_id)
+    request = _asked_by(losing.world.relay, key_id)
     await issue_client_token(losing.world.relay, request, ClientTokenRequest(customer_id=customer_id))
     page = await losing.world.relay.access.client_tokens.list("shop", "gateway", customer_id=None, before=None, limit=1)
     return page[0].token.id
 
 
-def _asked_by(key_id: str) -> Request:
-    request = asked()
+def _asked_by(relay: Relay, key_id: str) -> Request:
+    request = asked(relay)
     return msgspec.structs.replace(request, credential=msgspec.structs.replace(request.credential, id=key_id))
 
 
@@ -60,10 +60,10 @@ async def test_whatever_is_taken_back_is_listed_outside_by_its_ids_alone(losing:
     relay, clock = losing.world.relay, losing.world.clock
     key_id, customer = await _new_key(losing), await approved_in(losing.world)
     token_id = await _new_token(losing, customer.id, key_id)
-    await revoke_client_token(relay, _asked_by(key_id), token_id)
-    await revoke_client_tokens(relay, _asked_by(key_id), customer_id=customer.id, credential_id=None)
-    await remove_customer(relay, asked(), customer.id)
-    await erase_customer(relay, asked(), customer.id)
+    await revoke_client_token(relay, _asked_by(relay, key_id), token_id)
+    await revoke_client_tokens(relay, _asked_by(relay, key_id), customer_id=customer.id, credential_id=None)
+    await remove_customer(relay, asked(relay), customer.id)
+    await erase_customer(relay, asked(relay), customer.id)
     await revoke_key(relay.access.credentials, relay.database.revocations, clock, key_id)
     await pause_account(relay.pauses, relay.database.revocations, PAUSE)
     await resume_account(relay.pauses, relay.database.revocations, "gateway", clock.now_ms())
@@ -109,7 +109,7 @@ async def test_tokens_that_were_issued_after_a_revocation_of_many_stay_valid(los
     """At every start the list is done again: an app that signed in since must not be signed out by it."""
     relay = losing.world.relay
     key_id, customer = await _new_key(losing), await approved_in(losing.world)
-    await revoke_client_tokens(relay, _asked_by(key_id), customer_id=None, credential_id=None)
+    await revoke_client_tokens(relay, _asked_by(relay, key_id), customer_id=None, credential_id=None)
     losing.world.clock.passed_ms += 1_000
     token_id = await _new_token(losing, customer.id, key_id)
     assert await reapply_revocations(relay) == 0

@@ -9,8 +9,8 @@ CANCEL = CancelSubscription(subscription_id=420075032251)
 
 async def test_a_cancellation_is_asked_once(world: World) -> None:
     """A repeat gets the first answer and not the gateway's "already cancelled"."""
-    first = await cancel_subscription(world.relay, asked(None), CANCEL)
-    again = await cancel_subscription(world.relay, asked(None), CANCEL)
+    first = await cancel_subscription(world.relay, asked(world.relay, None), CANCEL)
+    again = await cancel_subscription(world.relay, asked(world.relay, None), CANCEL)
     row = await world.operation()
     assert (first.body, world.account.ledger) == (again.body, [CANCEL])
     assert (row.kind, row.subscription_id, row.amount_minor) == (Kind.CANCEL, "420075032251", None)

@@ -67,7 +67,7 @@ class Process:
 
 async def stored(world: World, number: int = 1) -> Operation:
     """Gives an operation that is in the database."""
-    await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
+    await charge(world.relay, asked(world.relay, f"k-{number}"), world.charge_of(number))
     return await world.operation()
 
 

@@ -11,13 +11,14 @@ from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential
 from payrelay.core.payments.idempotency import parse_key
 from payrelay.flows.relay import Request
+from payrelay.gateways.gateway import Gateway
 
 
 class AddressedRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The address of a request: its route, the name of the account, and the variable segment."""
+    """The address of a request: its route, the account, and the variable segment."""
 
     route: Route
-    account: str
+    gateway: Gateway
     segment: str
 
 
@@ -38,7 +39,7 @@ class RequestReader:
         route, headers = addressed.route, visit.headers
         return ParsedRequest(
             request=Request(
-                account=addressed.account,
+                gateway=addressed.gateway,
                 credential=credential,
                 request_id=visit.log_record.request_id,
                 idempotency_key=_idempotency_key(headers) if route.is_effect or route.takes_key else None,

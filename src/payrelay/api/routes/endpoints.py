@@ -144,9 +144,9 @@ def _ms(name: str, text: str) -> int:
     raise wrong_fields([FieldError(name, "must be a moment such as 2026-11-21T10:00:00Z")])
 
 
-def _owner(relay: Relay, parsed: ParsedRequest) -> Owner:
+def _owner(parsed: ParsedRequest) -> Owner:
     request = parsed.request
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     return Owner(account=request.account, merchant=merchant, principal=request.principal)
 
 
@@ -155,19 +155,19 @@ async def _found(data: Awaitable[object]) -> Answer:
 
 
 async def _remove(relay: Relay, parsed: ParsedRequest) -> Answer:
-    await endpoints.remove_endpoint(relay.dispatch, _owner(relay, parsed), parsed.id)
+    await endpoints.remove_endpoint(relay.dispatch, _owner(parsed), parsed.id)
     return found(None)
 
 
 async def _send_test_event(relay: Relay, parsed: ParsedRequest) -> Answer:
-    event_id = await endpoints.send_test_event(relay.dispatch, _owner(relay, parsed), parsed.id)
+    event_id = await endpoints.send_test_event(relay.dispatch, _owner(parsed), parsed.id)
     return found({"event_id": event_id})
 
 
 async def _replay(relay: Relay, parsed: ParsedRequest) -> Answer:
     events = parsed.body_as(ReplayBody).call()
     after = int(parsed.query.get("after", "0"))
-    owner = _owner(relay, parsed)
+    owner = _owner(parsed)
     return found(await endpoints.replay_events(relay.dispatch, owner, parsed.id, events, after=after))
 
 
@@ -176,7 +176,7 @@ async def _list_deliveries(relay: Relay, parsed: ParsedRequest) -> Answer:
     size, state = int(query.get("limit", DELIVERIES_USUAL)), query.get("state")
     deliveries = await endpoints.list_deliveries(
         relay.dispatch,
-        _owner(relay, parsed),
+        _owner(parsed),
         parsed.id,
         state=None if state is None else DeliveryState(state),
         before=int(query["cursor"]) if "cursor" in query else None,
@@ -203,7 +203,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/endpoints",
         sentence="Register an endpoint, to which events are sent",
         handler=lambda relay, parsed: _found(
-            endpoints.create_endpoint(relay.dispatch, _owner(relay, parsed), parsed.body_as(NewEndpointBody).call())
+            endpoints.create_endpoint(relay.dispatch, _owner(parsed), parsed.body_as(NewEndpointBody).call())
         ),
         answer="issued endpoint",
         body=NewEndpointBody,
@@ -213,14 +213,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         name="listEndpoints",
         path="/endpoints",
         sentence="List the endpoints",
-        handler=lambda relay, parsed: _found(endpoints.list_endpoints(relay.dispatch, _owner(relay, parsed))),
+        handler=lambda relay, parsed: _found(endpoints.list_endpoints(relay.dispatch, _owner(parsed))),
         answer="endpoints",
     ),
     _endpoint_route(
         name="showEndpoint",
         path="/endpoints/{id}",
         sentence="Show an endpoint",
-        handler=lambda relay, parsed: _found(endpoints.show_endpoint(relay.dispatch, _owner(relay, parsed), parsed.id)),
+        handler=lambda relay, parsed: _found(endpoints.show_endpoint(relay.dispatch, _owner(parsed), parsed.id)),
         answer="endpoint",
     ),
     _endpoint_route(
@@ -230,7 +230,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         sentence="Change, pause, stop or start an endpoint",
         handler=lambda relay, parsed: _found(
             endpoints.change_endpoint(
-                relay.dispatch, _owner(relay, parsed), parsed.id, parsed.body_as(ChangeEndpointBody).call()
+                relay.dispatch, _owner(parsed), parsed.id, parsed.body_as(ChangeEndpointBody).call()
             )
         ),
         answer="endpoint",
@@ -250,9 +250,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         method="POST",
         path="/endpoints/{id}/rotate",
         sentence="Give an endpoint a new secret; the old one stays valid for a day",
-        handler=lambda relay, parsed: _found(
-            endpoints.rotate_endpoint(relay.dispatch, _owner(relay, parsed), parsed.id)
-        ),
+        handler=lambda relay, parsed: _found(endpoints.rotate_endpoint(relay.dispatch, _owner(parsed), parsed.id)),
         answer="issued endpoint",
         body=EmptyBody,
     ),

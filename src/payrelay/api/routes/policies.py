@@ -74,7 +74,7 @@ async def own_checkout(relay: Relay, parsed: ParsedRequest, bound: Bound) -> Par
 
 async def own_subscription(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:
     """Allows a subscription that, as far as Payrelay knows, was begun by a checkout of the credential's own."""
-    account = relay.account(parsed.request.account)
+    account = parsed.request.gateway
     stored = await relay.subscriptions.summary(account.merchant, parsed.id)
     if stored is None or not await _began(relay, parsed, bound, stored.subscription):
         raise Refusal(Code.NOT_FOUND, "there is no such subscription")

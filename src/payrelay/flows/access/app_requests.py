@@ -21,7 +21,7 @@ async def resolved(relay: Relay, request: Request) -> Request:
         customer = await relay.customers.get(bound.customer_id)
     elif bound.reference is not None:
         customer_filter = CustomerFilter(
-            merchant=relay.account(request.account).merchant,
+            merchant=request.gateway.merchant,
             principal=request.principal,
             reference=bound.reference,
             state=CustomerState.ACTIVE,

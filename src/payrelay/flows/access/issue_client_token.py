@@ -54,7 +54,7 @@ async def issue_client_token(relay: Relay, request: Request, token_request: Clie
     scopes = _scopes(parent, token_request)
     _require_consistent(token_request, scopes)
     allowance = _allowance(token_request, scopes)
-    _require_payable(relay, request, allowance, scopes)
+    _require_payable(request, allowance, scopes)
     await _require_customer(relay, request, token_request.customer_id)
     _require_affordable(parent, allowance)
     # The claims have whole seconds; rounding down, a token never outlives its key.
@@ -105,7 +105,7 @@ async def _require_customer(relay: Relay, request: Request, customer_id: str | N
     if customer_id is None:
         return
     customer = await relay.customers.get(customer_id)
-    if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
+    if customer is None or not owns_customer(request.credential, request.gateway.merchant, customer):
         await relay.database.lost_commits.require_known(customer_id, "customer")
         raise Refusal(Code.NOT_FOUND, "customer_id names no customer of yours on this account")
     if not customer.can_be_charged:
@@ -185,7 +185,7 @@ def _plan(asked: ClientTokenRequest, kind: PaymentKind) -> PlanTerms | None:
     return PlanTerms(recurrence=asked.recurrence, duration=asked.duration, startup_fee_minor=asked.startup_fee_minor)
 
 
-def _require_payable(relay: Relay, request: Request, allowance: Allowance | None, scopes: frozenset[Scope]) -> None:
+def _require_payable(request: Request, allowance: Allowance | None, scopes: frozenset[Scope]) -> None:
     """Raises Refusal (invalid_request) for a currency in which the token could pay nothing.
 
     That is one that the gateway's page doesn't take, where the token pays by pages alone: by its scopes or its type.
@@ -193,7 +193,7 @@ def _require_payable(relay: Relay, request: Request, allowance: Allowance | None
     if allowance is None:
         return
     may_charge = Scope.PAYMENTS_CHARGE in scopes and allowance.kind in {"payment", "authorization"}
-    words = relay.account(request.account).capabilities.page_currency_error(allowance.currency)
+    words = request.gateway.capabilities.page_currency_error(allowance.currency)
     if words is not None and not may_charge:
         raise wrong_field("currency", words)
 

@@ -68,7 +68,7 @@ async def is_reserved(relay: Relay, request: Request) -> bool:
     since_ms = await lost_since_ms(relay)
     if acts_for_any(request.credential) or (since_ms is None and not relay.database.lost_commits.must_wait):
         return False
-    return bool(await _other_makers(relay, relay.account(request.account).merchant, request.principal, since_ms))
+    return bool(await _other_makers(relay, request.gateway.merchant, request.principal, since_ms))
 
 
 async def may_be_anothers_order(relay: Relay, checkout: Checkout) -> bool:
@@ -119,7 +119,7 @@ async def require_owned(
     lost = current.lost if current.is_recovering else None
     if lost is None and not relay.database.lost_commits.must_wait:
         return
-    account = relay.account(request.account)
+    account = request.gateway
     known = await relay.access.owners.payments_of_order(account.merchant, order_id)
     unknown = [each for each in payments() if not known.get(str(each.payment_id))]
     if lost is not None:

@@ -64,7 +64,7 @@ async def require_own(relay: Relay, request: Request, subject: str, *, but_for: 
     known owner may be another's, as in ``flows.access.lost_owners``; StoreError.
     """
     noun, _, id_ = subject.partition("/")
-    merchant, owners = relay.account(request.account).merchant, relay.access.owners
+    merchant, owners = request.gateway.merchant, relay.access.owners
     if noun == "order":
         of_order = await owners.of_order(merchant, id_, but_for=but_for)
         if await is_foreign(relay, request, of_order.settled):
@@ -91,7 +91,7 @@ async def require_free_order(relay: Relay, request: Request, order_id: str) -> O
     Returns its owners. Where there are none, another principal may take it at the same moment. Also raises Refusal as
     ``require_own`` does; StoreError.
     """
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     owners = await relay.access.owners.of_order(merchant, order_id)
     if await is_foreign(relay, request, owners.all):
         await refuse_taken(relay, merchant, order_id)
@@ -123,7 +123,7 @@ async def contenders_of(relay: Relay, checkout: Checkout, others: Iterable[Check
 
 async def is_foreign_order(relay: Relay, request: Request, order_id: str) -> bool:
     """Tells whether an order is foreign to the caller. Raises Refusal as ``require_own`` does; StoreError."""
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     return await is_foreign_by_its_owners(
         relay, request, order_id, await relay.access.owners.of_order(merchant, order_id)
     )
@@ -133,13 +133,13 @@ async def is_foreign_by_its_owners(relay: Relay, request: Request, order_id: str
     """Tells whether an order with these owners is foreign to the caller. Raises as ``is_foreign_order``."""
     if not await is_foreign(relay, request, owners.all):
         return False
-    await require_certain_owner(relay, relay.account(request.account).merchant, order_id)
+    await require_certain_owner(relay, request.gateway.merchant, order_id)
     return True
 
 
 async def plan_owners(relay: Relay, request: Request, subscription_id: str) -> frozenset[str]:
     """Returns the owners of a subscription, as far as commits that are lost leave them certain. Raises StoreError."""
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     return await relay.access.owners.of_plan(merchant, subscription_id, before_ms=await lost_since_ms(relay))
 
 
@@ -155,7 +155,7 @@ async def answer_as_unknown(
 
     Reads of the same thing at the same time share the call, as they do for an unknown one.
     """
-    with _asked_instead(relay, relay.account(request.account).merchant, call) as asked:
+    with _asked_instead(relay, request.gateway.merchant, call) as asked:
         cached = await relay.read(request, asked)
     if cached.reading.code is None:  # a gateway that has a record for every number
         missing = Reading(code=Code.NOT_FOUND, msg="nothing was found", evidence=cached.reading.evidence)

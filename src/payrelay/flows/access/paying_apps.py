@@ -89,7 +89,7 @@ def _required(relay: Relay, request: Request, order_id: str, asked: AskedPayment
         payments_max = allowed_max if payments_max is None else min(payments_max, allowed_max)
     if payments_max is None:
         return None
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     limit = PaymentLimit(merchant=merchant, order_id=order_id, payments_max=payments_max)
     return partial(require_room, limit, relay.checkouts.rows.key)
 

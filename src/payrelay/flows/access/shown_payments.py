@@ -34,7 +34,7 @@ async def taken_beside(
     is_needed = shown is not None and not owned.keys() <= shown
     if not is_needed and (bound is None or not is_personal(bound)):
         return ()
-    return await relay.money.known_payments.taken_of_order(relay.account(request.account).merchant, order_id)
+    return await relay.money.known_payments.taken_of_order(request.gateway.merchant, order_id)
 
 
 async def hidden_payments(
@@ -63,7 +63,7 @@ async def _of_other_customers(relay: Relay, request: Request, order_id: str, bou
     """Returns the payments of an order that operations or checkouts of other customers have made, and these makers."""
     on_order = OperationFilter(account=request.account, order_id=order_id)
     made: list[Operation | Checkout] = [*await relay.journal.list(on_order, before=None, limit=ATTEMPTS_MAX)]
-    made += await relay.checkouts.of_order(relay.account(request.account).merchant, order_id)
+    made += await relay.checkouts.of_order(request.gateway.merchant, order_id)
     of_others = [each for each in made if is_of_other_customer(relay, each, bound)]
     payment_ids = {each.payment_id for each in of_others if each.payment_id is not None}
     return frozenset(payment_ids | {each.id for each in of_others})
@@ -96,7 +96,7 @@ async def with_missing(
     raw_data = b"[]" if reading.code is Code.NOT_FOUND else reading.raw_data or b"[]"
     missing = await missing_from(relay, request, raw_data, taken, hidden=hidden)
     payment_ids = missing_ids(missing)
-    is_nothing_shown = relay.account(request.account).payment_ids_in(raw_data) == frozenset()
+    is_nothing_shown = request.gateway.payment_ids_in(raw_data) == frozenset()
     if missing and is_nothing_shown:
         retry_after_s = look_again_s(missing, relay.clock.now_ms())
         yet = not_shown_yet(missing_sentence(payment_ids), trace, retry_after_s=retry_after_s)
@@ -116,7 +116,7 @@ async def missing_from(
 
     A payment of nobody's is left out where it may be another principal's whose rows are lost. Raises StoreError.
     """
-    shown = relay.account(request.account).payment_ids_in(raw_data)
+    shown = request.gateway.payment_ids_in(raw_data)
     if shown is None:
         return []
     missing = [each for each in taken if each.key not in hidden | shown]

@@ -42,7 +42,7 @@ async def require_no_charge(relay: Relay, request: Request, payment: HostedPayme
     """Raises Refusal (in_progress) for a page that asks for money while a charge of its order is open; StoreError."""
     if not asks_for_money(payment.kind, payment.amount_minor):
         return
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     charging = await relay.journal.find_guard(merchant, f"order/{payment.order_id}")
     if charging is not None:
         raise charge_in_the_way(relay, charging, request)
@@ -55,7 +55,7 @@ async def require_still_free(relay: Relay, request: Request, payment: HostedPaym
     charge came. That one may have ended since, and was begun beside the page all the same. A charge that is stored from
     here on finds the page (``flows.payments.free_order``). Raises StoreError.
     """
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     owners = await relay.access.owners.of_order(merchant, payment.order_id)
     if not before.all and await is_foreign(relay, request, owners.all - {request.principal}):
         await refuse_taken(relay, merchant, payment.order_id)

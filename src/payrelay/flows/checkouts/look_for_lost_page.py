@@ -45,7 +45,7 @@ async def require_no_lost_page(relay: Relay, request: Request, order_id: str) ->
     which it showed such a payment before: the recovery's end explains none. Raises StoreError.
     """
     incarnation = await relay.database.lost_commits.require_effects_allowed()
-    name = f"{ORDER_ROW}{relay.account(request.account).merchant}/{order_id}"
+    name = f"{ORDER_ROW}{request.gateway.merchant}/{order_id}"
     if incarnation is None:
         since_ms = (await relay.database.lost_commits.identity()).first_lost_ms
         if since_ms is not None and await relay.journal.trail.has_reported(name):
@@ -57,7 +57,7 @@ async def require_no_lost_page(relay: Relay, request: Request, order_id: str) ->
     if wait_ms > 0:
         raise Refusal(Code.UNAVAILABLE, TOO_EARLY_SENTENCE, retry_after_s=-(-wait_ms // 1000))
     await _require_explained(relay, request, order_id, incarnation.lost.since_ms)
-    control = await _control(relay, request, relay.account(request.account), order_id)
+    control = await _control(relay, request, request.gateway, order_id)
     if control is Control.NOT_FOUND:
         raise Refusal(Code.UNAVAILABLE, UNSEEN_SENTENCE, retry_after_s=UNSEEN_RETRY_AFTER_S)
     if control is Control.NONE_KNOWN and request.principal not in incarnation.acknowledged:
@@ -66,7 +66,7 @@ async def require_no_lost_page(relay: Relay, request: Request, order_id: str) ->
 
 async def _require_explained(relay: Relay, request: Request, order_id: str, since_ms: int) -> None:
     """Raises Refusal where the gateway shows a payment since a time that is of nothing here, and calls an operator."""
-    account = relay.account(request.account)
+    account = request.gateway
     observation = await inquire(relay, request, PaymentsOfOrder(order_id=order_id))
     if isinstance(observation, NoObservation):
         raise Refusal(Code.UNAVAILABLE, UNSEEN_SENTENCE, retry_after_s=UNSEEN_RETRY_AFTER_S)

@@ -41,7 +41,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     the account is paused, where the database is behind, and where commits were lost and the gateway can't show yet
     whether the order was paid.
     """
-    account = relay.account(request.account)
+    account = request.gateway
     new = allowed(relay, request, account, new)
     for _ in range(ATTEMPTS_MAX):
         earlier = await _earlier(relay, request, account.merchant, new)

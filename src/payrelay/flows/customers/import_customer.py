@@ -21,7 +21,7 @@ async def import_customer(relay: Relay, request: Request, existing: ExistingAppr
         existing,
         Approval,
         account=request.account,
-        merchant=relay.account(request.account).merchant,
+        merchant=request.gateway.merchant,
         principal=request.principal,
         order_id=None,
     )

@@ -22,7 +22,7 @@ async def list_customers(
         return found([])
     narrowed = msgspec.structs.replace(
         customer_filter,
-        merchant=relay.account(request.account).merchant,
+        merchant=request.gateway.merchant,
         principal=request.principal,
         account=None,
         id=None if bound is None else bound.customer_id,

@@ -54,7 +54,7 @@ async def erasable_customer(relay: Relay, request: Request, customer_id: str) ->
 
 
 async def _require_own(relay: Relay, request: Request, customer_id: str, customer: Customer | None) -> Customer:
-    if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
+    if customer is None or not owns_customer(request.credential, request.gateway.merchant, customer):
         await relay.database.lost_commits.require_known(customer_id, "customer")
         raise Refusal(Code.NOT_FOUND, "there is no such customer")
     return customer

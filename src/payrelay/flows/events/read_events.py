@@ -56,7 +56,7 @@ async def list_events(
     if request.credential.bound is not None:
         raise Refusal(Code.FORBIDDEN, "this credential may follow what it is bound to, and not read the feed")
     dispatch = relay.dispatch
-    reader = Reader(relay.account(request.account).merchant, request.principal)
+    reader = Reader(request.gateway.merchant, request.principal)
     after = event_filter.after
     await require_kept(relay, after)
     page = await _read(dispatch, reader, event_filter)
@@ -146,7 +146,7 @@ async def follow_events(
     noun, _, id_ = subject.partition(":")
     await (show_checkout if noun == "checkout" else show_operation)(relay, request, id_)
     await require_kept(relay, after)
-    reader = Reader(relay.account(request.account).merchant, request.principal)
+    reader = Reader(request.gateway.merchant, request.principal)
     follower = await dispatch.followers.slot(reader, subject, holder=_holder(request))
     if follower is None:
         raise Refusal(Code.UNAVAILABLE, "too many follow events now, or the program is about to end")

@@ -80,7 +80,7 @@ async def find_equal(
     now_ms = relay.clock.now_ms() if asked_at_ms is None else asked_at_ms
     since_ms = now_ms - relay.settings.retention.unkeyed_ms + 1
     if intent.kind is Kind.CAPTURE:  # one for each authorization, whose guard it keeps
-        merchant = relay.account(request.account).merchant
+        merchant = request.gateway.merchant
         guarded = await relay.journal.find_guard(merchant, captured_guard(intent.subject))
         if (
             guarded is None

@@ -60,7 +60,7 @@ def new_operation(
     return Operation(
         id=relay.new_id("op", now_ms),
         account=request.account,
-        merchant=relay.account(request.account).merchant,
+        merchant=request.gateway.merchant,
         principal=request.principal,
         kind=intent.kind,
         state=state,
@@ -85,16 +85,19 @@ def new_operation(
     )
 
 
-async def store_new(relay: Relay, operation: Operation, intent: Intent, evidence: Evidence) -> Acceptance:
+async def store_new(
+    relay: Relay, request: Request, operation: Operation, intent: Intent, evidence: Evidence
+) -> Acceptance:
     """Stores the claim, the guard, the call and the first journal entry of a new operation in one transaction.
 
-    With them goes what the gateway signs once it gets the call. The entry names the current trace, which a later
-    resolution continues. Raises what the intent's condition raises; StoreError.
+    With them goes what the gateway signs once it gets the call. The entry names the operator who acts, and the current
+    trace, which a later resolution continues. Raises what the intent's condition raises; StoreError.
     """
+    evidence = request.signed(evidence)
     if relay.hooks.spans is not None:
         evidence = msgspec.structs.replace(evidence, traceparent=relay.hooks.spans.traceparent())
     entry = JournalEntry(version=1, at_ms=operation.created_at_ms, event=None, state=operation.state, evidence=evidence)
-    signed_texts = relay.account(operation.account).signed_texts(intent.call)
+    signed_texts = request.gateway.signed_texts(intent.call)
     relay.hooks.reached(OperationPoint.ACCEPTING, operation.id)
     acceptance = await relay.journal.accept(
         operation,

@@ -27,7 +27,7 @@ async def show_order(relay: Relay, request: Request, order_id: str) -> Answer:
     Raises Refusal: not_found for an order of which nothing is known, and for a foreign one; unavailable where it, or
     payments of it, may be among lost commits. Raises StoreError.
     """
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     owners, owned = await relay.access.owners.of_order_and_payments(merchant, order_id)
     facts = await relay.money.orders.facts_of_order(merchant, order_id)
     if not facts.is_known or await is_foreign_by_its_owners(relay, request, order_id, owners):

@@ -113,7 +113,7 @@ class Attempt:
         self._relay = relay
         self._request = request
         self._intent = intent
-        self._account: Gateway = relay.account(request.account)
+        self._account: Gateway = request.gateway
         self._has_begun = False
         self._held_id: str | None = None
         self._order_has_more = True
@@ -251,7 +251,7 @@ class Attempt:
         if self._relay.background.is_leaving:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         self._has_begun = True
-        return await store_new(self._relay, self.operation, self._intent, self._request.signed(self._intent.evidence))
+        return await store_new(self._relay, self._request, self.operation, self._intent, self._intent.evidence)
 
     async def _look_again(self, permit: Permit, fingerprint: str) -> ClaimedOperation | None:
         """Looks for what came between the first look and the storing of the intent, whose guard keeps it out from here.

@@ -59,7 +59,7 @@ async def named_authorization(relay: Relay, request: Request, call: CallT) -> Na
     or the checkout yielded no authorization; unavailable where the checkout, or the report of its authorization, may
     be lost; as ``answer_repeat`` does. Raises StoreError.
     """
-    merchant, checkout = relay.account(request.account).merchant, None
+    merchant, checkout = request.gateway.merchant, None
     if call.authorization_token.startswith(_HANDLE):
         found = await _of_checkout(relay, request, call)
         if isinstance(found, Answer):
@@ -81,7 +81,7 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
     checkout = await relay.checkouts.get(handle)
     if checkout is None:
         await relay.database.lost_commits.require_known(handle, "checkout")
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     if checkout is None or checkout.merchant != merchant or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, _NO_SUCH)
     earlier = await _earlier_of_key(relay, request, checkout)

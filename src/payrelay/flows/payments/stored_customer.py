@@ -30,8 +30,8 @@ async def with_token(
     a customer that was removed since then, the refusal is no final one: the earlier try may have charged it before.
     """
     customer = await relay.customers.get(call.customer_token)
-    if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
-        await _tell_lost(relay, relay.account(request.account).merchant, call.customer_token)
+    if customer is None or not owns_customer(request.credential, request.gateway.merchant, customer):
+        await _tell_lost(relay, request.gateway.merchant, call.customer_token)
         raise wrong_field("customer_token", "names no customer of yours on this account")
     token = await relay.customers.token_of(customer.id)
     if token is None:

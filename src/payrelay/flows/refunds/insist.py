@@ -47,7 +47,7 @@ async def look_before_insisting(relay: Relay, request: Request, call: Refund, or
     """
     if order_id is None:
         raise Refusal(Code.CONFLICT, NO_ORDER_SENTENCE)
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     record = await read_record(relay, request.account, order_id, request_id=request.request_id)
     if record.payments is None:
         raise Refusal(Code.UNAVAILABLE, f"{UNSEEN_SENTENCE}: {(record.failure or '').rstrip('.')}")

@@ -58,7 +58,7 @@ async def within_limits(
     Raises Refusal: conflict where more is asked for than is left, or where the person saw other figures; in_progress
     where a later look at the gateway's record decides what is left; StoreError.
     """
-    merchant, payment_id = relay.account(request.account).merchant, intent.payment_id or ""
+    merchant, payment_id = request.gateway.merchant, intent.payment_id or ""
     insists = None if person is None else person.insists
 
     def planned(money: RefundableMoney) -> RefundPlan:
@@ -101,7 +101,7 @@ async def held_within_limits(relay: Relay, request: Request, intent: Intent, cal
 
     Raises Refusal as ``within_limits`` does; StoreError.
     """
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     money = await read_money(relay, merchant, intent.payment_id or "", but_for=held_id)
     plan = plan_refund(money.payment, call.amount_minor)
     if plan.obstacle is not None:

@@ -25,7 +25,7 @@ async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscr
     )
     answer = await carry_out(relay, request, intent)
     if answer.http_status == HTTPStatus.OK:
-        owner = SubscriptionOwner(account=request.account, merchant=relay.account(request.account).merchant)
+        owner = SubscriptionOwner(account=request.account, merchant=request.gateway.merchant)
         now_ms, log = relay.clock.now_ms(), relay.log
         await note_cancelled(relay.subscriptions, owner, str(call.subscription_id), now_ms=now_ms, log=log)
     return answer

@@ -75,7 +75,7 @@ async def retrieve_subscription(
 
 
 async def _taken(relay: Relay, request: Request, subscription_id: int) -> tuple[TakenPayment, ...]:
-    return await relay.money.known_payments.taken_of_plan(relay.account(request.account).merchant, str(subscription_id))
+    return await relay.money.known_payments.taken_of_plan(request.gateway.merchant, str(subscription_id))
 
 
 async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: Reading) -> bool:
@@ -87,7 +87,7 @@ async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: 
         return False
     if await is_foreign_plan(relay, request, call.subscription_id):
         return True
-    account, raw_data = relay.account(request.account), reading.raw_data or b""
+    account, raw_data = request.gateway, reading.raw_data or b""
     if isinstance(call, OneSubscription):
         orders = {fact.order_id for fact in account.subscriptions_in(raw_data, seen_at_ms=relay.clock.now_ms())}
     else:
@@ -107,7 +107,7 @@ async def _shows_foreign(relay: Relay, request: Request, call: _OfOne, reading: 
 
 async def _without_foreign(relay: Relay, request: Request, reading: Reading) -> Reading:
     """Returns a reading of all subscriptions without the foreign ones."""
-    account, raw_data = relay.account(request.account), reading.raw_data or b"[]"
+    account, raw_data = request.gateway, reading.raw_data or b"[]"
     orders = {
         fact.subscription_id: fact.order_id
         for fact in account.subscriptions_in(raw_data, seen_at_ms=relay.clock.now_ms())

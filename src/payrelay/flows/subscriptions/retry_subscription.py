@@ -40,7 +40,7 @@ async def retry_subscription(relay: Relay, request: Request, call: RetrySubscrip
 
 async def payments_before(relay: Relay, request: Request, call: RetrySubscription) -> tuple[Payment, ...]:
     """Returns the subscription's payments; raises Refusal where they can't be read."""
-    account = relay.account(request.account)
+    account = request.gateway
     until_s = relay.clock.boot_s() + account.queue_s
     asked = PaymentsOfSubscription(subscription_id=call.subscription_id)
     observation = await account.inquire(

@@ -53,7 +53,7 @@ class SubscriptionStateView(msgspec.Struct, frozen=True, kw_only=True):
 
 async def show_subscription_state(relay: Relay, request: Request, subscription_id: str) -> Answer:
     """Answers with one subscription; raises Refusal (not_found) where no state of it is stored, or it is foreign."""
-    merchant = relay.account(request.account).merchant
+    merchant = request.gateway.merchant
     summary = await relay.subscriptions.summary(merchant, subscription_id)
     if summary is None or await is_foreign_plan(relay, request, int(subscription_id)):
         await relay.database.lost_commits.require_known(None, "subscription")
@@ -81,7 +81,7 @@ async def list_subscription_states(relay: Relay, request: Request, *, after: str
 
 async def _visible(relay: Relay, request: Request, after: str, limit: int) -> list[SubscriptionSummary]:
     """Reads the next subscriptions that aren't foreign; the owner of some is found by their order only."""
-    merchant, principals = relay.account(request.account).merchant, await visible_principals(relay, request)
+    merchant, principals = request.gateway.merchant, await visible_principals(relay, request)
     visible: list[SubscriptionSummary] = []
     are_reserved = await is_reserved(relay, request)
     while len(visible) < limit:

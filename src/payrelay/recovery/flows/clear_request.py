@@ -45,7 +45,7 @@ async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str
     earlier try did; as ``answer_blocked`` where another operation holds the guard; StoreError.
     """
     incarnation = await relay.database.lost_commits.require_effects_allowed()
-    account = relay.account(request.account)
+    account = request.gateway
     shown_after_ms = sending_ms(account.timeout_s) + relay.settings.recovery_lag_s * 1000
     clearance = clearance_of(
         intent.kind,

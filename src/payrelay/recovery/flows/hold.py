@@ -37,7 +37,7 @@ async def hold(
     shown = evidence or Evidence()
     because = shown if shown.cause else msgspec.structs.replace(shown, cause="commits_lost")
     try:
-        acceptance = await store_new(relay, operation, intent, request.signed(because))
+        acceptance = await store_new(relay, request, operation, intent, because)
     except StoreDoubtful:
         # The row may be stored, and an operator may have it sent later: nobody may read that nothing comes of it.
         return answer_of_state(operation, request.request_id, state=State.HELD)

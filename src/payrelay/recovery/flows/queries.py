@@ -28,7 +28,7 @@ async def control_beside(relay: Relay, tried: LostTry, match: Match) -> Control 
 
 async def inquire(relay: Relay, request: Request, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:
     """Asks the gateway, out of the caller's share of the budget."""
-    account = relay.account(request.account)
+    account = request.gateway
     until_s = relay.clock.boot_s() + account.queue_s
     requester = request.credential.requester
     return await account.inquire(call, until_s=until_s, priority=Priority.READ, requester=requester)

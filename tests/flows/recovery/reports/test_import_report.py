@@ -68,7 +68,7 @@ class Books:
             amount_minor=call.amount_minor,
             currency=call.currency,
         )
-        request = asked(key)
+        request = asked(self.relay, key)
         fingerprint = fingerprint_of(request.account, call)
         await hold(self.relay, request, intent, fingerprint, claim_of(key, fingerprint, is_unkeyed_claimed=True))
         return (await self.world.operations())[-1]
@@ -112,7 +112,7 @@ async def test_a_held_charge_gets_the_payment_that_fits_it(books: Books) -> None
     """The client is answered with it, nothing is sent, and the history names the operator and the file."""
     held = await books.hold()
     imported = await books.feed(line())
-    told = await charge(books.relay, asked(), CHARGE)
+    told = await charge(books.relay, asked(books.relay), CHARGE)
     stored = await books.world.operation()
 
     assert (verdicts(imported), imported.unproved) == ([ReportVerdict.ADOPTED], {})

@@ -40,14 +40,14 @@ class _AuthorizationAnswer(msgspec.Struct, frozen=True):
 
 async def carry_out_effect(relay: Relay, act: ConfirmedAct) -> ActResult:
     """Carries out an effect, at most once for one confirmation. Raises Refusal, StoreError."""
-    answer = await EFFECTS[act.confirmation.act_name](relay, _request_of(act), act)
+    answer = await EFFECTS[act.confirmation.act_name](relay, _request_of(relay, act), act)
     return ActResult(said="", operation_id=dict(answer.headers).get(OPERATION_HEADER))
 
 
-def _request_of(act: ConfirmedAct) -> Request:
+def _request_of(relay: Relay, act: ConfirmedAct) -> Request:
     """Makes a request as the owner would make it; what the operator may do was examined before."""
     confirmation = act.confirmation
-    request = request_for(confirmation.account, confirmation.principal, act.operator, act.request_id)
+    request = request_for(relay.account(confirmation.account), confirmation.principal, act.operator, act.request_id)
     return msgspec.structs.replace(request, idempotency_key=confirmation.idempotency_key, reason=act.reason)
 
 

@@ -16,10 +16,13 @@ from payrelay.flows.resolution.authorization_of_capture import expected_reply
 from payrelay.flows.subscriptions.retry_subscription import payments_before
 
 
-def request_of_held(held: Operation) -> Request:
-    """Makes the request again, in the name of its principal; what its credential had to allow was examined before."""
+def request_of_held(relay: Relay, held: Operation) -> Request:
+    """Makes the request again, in the name of its principal; what its credential had to allow was examined before.
+
+    Raises Refusal (not_found) where its account isn't configured any more.
+    """
     return Request(
-        account=held.account,
+        gateway=relay.account(held.account),
         credential=stand_in(held.principal, created_at_ms=held.created_at_ms),
         request_id=held.request_id,
         idempotency_key=held.idempotency_key,

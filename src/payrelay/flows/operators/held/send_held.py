@@ -24,8 +24,8 @@ async def send_held(relay: Relay, held: Operation, *, operator: str, reason: str
     permit came in time. It is conflict for a request without a key, an equal one of which succeeded under a key. Raises
     Outdated or OverruledError where the operation is held no more, and StoreError. Nothing was sent then.
     """
-    request = request_of_held(held)
-    if relay.account(held.account).merchant != held.merchant:
+    request = request_of_held(relay, held)
+    if request.gateway.merchant != held.merchant:
         raise Refusal(Code.CONFLICT, OTHER_MERCHANT_SENTENCE)
     await relay.database.lost_commits.require_effects_allowed()
     await relay.paused.require_open(held.account)

@@ -64,7 +64,8 @@ async def prepare_refund(relay: Relay, target: ActTarget, asked: AskedByCommand)
     principal = target.principal or (target.clients[0] if len(target.clients) == 1 else "")
     if not principal:
         raise Refusal(Code.CONFLICT, NO_OWNER_SENTENCE)
-    request = request_for(target.account, principal, asked.operator, relay.new_id("req", relay.clock.now_ms()))
+    gateway = relay.account(target.account)
+    request = request_for(gateway, principal, asked.operator, relay.new_id("req", relay.clock.now_ms()))
     request = msgspec.structs.replace(request, reason=asked.reason)
     words = asked.description or f"Refund of order {target.order_id or target.payment_id}"
     call = msgspec.structs.replace(call_of(target, {"description": words}), amount_minor=asked.amount_minor)
@@ -72,8 +73,7 @@ async def prepare_refund(relay: Relay, target: ActTarget, asked: AskedByCommand)
     if asked.is_insisting:
         found = await look_before_insisting(relay, request, call, target.order_id)
         record, insists = found.record, None if found.refusal is None else found.evidence
-    merchant = relay.account(target.account).merchant
-    money = await read_money(relay, merchant, call.payment_id)
+    money = await read_money(relay, gateway.merchant, call.payment_id)
     target = msgspec.structs.replace(target, money=money)
     if insists is None:
         require_refundable(target, call, request)

@@ -16,6 +16,7 @@ from payrelay.flows.operators.parts import Actor, OperatorParts
 from payrelay.flows.refunds.insist import look_before_insisting
 from payrelay.flows.refunds.refundable_money import read_money, refusal_of
 from payrelay.flows.relay import Relay, Request
+from payrelay.gateways.gateway import Gateway
 
 INSISTS: Final = "insists"
 """The field of a confirmation with the refusal against which the operator insists."""
@@ -57,10 +58,10 @@ async def insisting(
     return fields if found.refusal is None else {**fields, INSISTS: found.refusal, RECORD: found.record}
 
 
-def request_for(account: str, principal: str, operator: str, request_id: str) -> Request:
+def request_for(gateway: Gateway, principal: str, operator: str, request_id: str) -> Request:
     """Makes a request as whoever owns the payment would make it, of an operator."""
     credential = stand_in(principal, created_at_ms=0)
-    return Request(account=account, credential=credential, request_id=request_id, operator=operator)
+    return Request(gateway=gateway, credential=credential, request_id=request_id, operator=operator)
 
 
 def call_of(target: ActTarget, fields: dict[str, str]) -> Refund:

@@ -33,7 +33,7 @@ async def fitting_payment(
         for each in reported
     )
     intent = Intent(kind=held.kind, call=call, subject=held.subject, order_id=held.order_id)
-    tried = LostTry(request=request_of_held(held), intent=intent, operation=held, lost=lost)
+    tried = LostTry(request=request_of_held(relay, held), intent=intent, operation=held, lost=lost)
     match = await match_for_lost_try(relay, tried, PaymentsSeen(payments=payments, evidence=Evidence()))
     if match.seen is not MatchResult.ONE_FITS or match.payment is None:
         return None
