@@ -33,6 +33,7 @@ from payrelay.flows.database.in_place import require_in_place
 from payrelay.flows.operators.acts.of_relay import OF_RELAY
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay, RelaySettings
+from payrelay.flows.requests.recovery_gate import Recovery
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
 from payrelay.flows.stores import access_stores, money_stores
 from payrelay.flows.subscription_notes import ReadingNotes
@@ -229,13 +230,17 @@ def jobs() -> tuple[worker.Job, ...]:
 
 
 def found_of(store: OpenedStore, settings: Settings) -> dict[type[object], object]:
-    """Makes what the parts of the product work with in a process, by its type; and what operators act on."""
+    """Makes what the parts of the product work with in a process, by its type; and what operators act on.
+
+    A database that lost commits is recovered from by a part; without it nothing is sent from one.
+    """
     opened = [part.opened(store, settings) for part in parts() if part.opened is not None]
     actables = OF_RELAY
     for part in parts():
         if part.actables is not None:
             actables = actables.with_those_of(part.actables())
-    return {type(each): each for each in (*opened, actables)}
+    recoveries = [part.recovery() for part in parts() if part.recovery is not None]
+    return {type(each): each for each in (*opened, actables)} | {Recovery: next(iter(recoveries), Recovery())}
 
 
 def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from payrelay.api.metrics.gauges import StoreGauges
     from payrelay.flows.operators.acts.actables import Actables
     from payrelay.flows.relay import Relay
+    from payrelay.flows.requests.recovery_gate import Recovery
     from payrelay.settings import Settings
     from payrelay.store.opened_store import OpenedStore
     from payrelay.worker import Job
@@ -45,6 +46,7 @@ class Part:
             type (``Relay.find``).
         actables: what operators act on.
         gauges: gauges on ``/metrics``.
+        recovery: what the relay asks of a recovery from lost commits; one part brings it.
         jobs: what the worker does beside the relay's own.
         site: makes the pages of a service under ``/console``, whose calls end with the stack; None where the settings
             have them off. One part has it.
@@ -55,6 +57,7 @@ class Part:
     opened: Callable[[OpenedStore, Settings], object] | None = None
     actables: Callable[[], Actables] | None = None
     gauges: Callable[[Relay], StoreGauges[Any]] | None = None
+    recovery: Callable[[], Recovery] | None = None
     jobs: Callable[[], tuple[Job, ...]] | None = None
     site: Callable[[AsyncExitStack, Settings, OpenedStore, Relay, FilteringBoundLogger], ConsolePages | None] | None = (
         None

@@ -16,8 +16,8 @@ from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Kind, Operation
 from payrelay.core.payments.proof import MatchResult
 from payrelay.flows.apply_change import apply
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.charge import charge
+from payrelay.flows.requests.intent import Intent
 from payrelay.recovery.flows.hold import hold
 
 

@@ -13,8 +13,8 @@ from payrelay.cli.session import session
 from payrelay.core.calls import Charge
 from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.core.payments.operation import Kind, claim_of_key
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.relay import Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.recovery.flows.hold import hold
 from payrelay.settings import read_settings
 

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Final
 from payrelay.parts import Part
 
 if TYPE_CHECKING:
+    from payrelay.flows.requests.recovery_gate import Recovery
     from payrelay.worker import Job
+
+
+def _recovery() -> "Recovery":
+    from payrelay.recovery.gates import RecoveryGates
+
+    return RecoveryGates()
 
 
 def _jobs() -> "tuple[Job, ...]":
@@ -16,4 +23,4 @@ def _jobs() -> "tuple[Job, ...]":
     return Job(1, begin_bringing_back), Job(120, end_recovery_when_over)
 
 
-PART: Final = Part(commands={"recover": "payrelay.recovery.commands.recover"}, jobs=_jobs)
+PART: Final = Part(commands={"recover": "payrelay.recovery.commands.recover"}, recovery=_recovery, jobs=_jobs)

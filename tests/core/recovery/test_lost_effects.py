@@ -12,12 +12,10 @@ from payrelay.core.calls import Charge
 from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.core.payments.proof import TOLERANCE_MS, Control, Match, MatchResult
+from payrelay.core.payments.proof import TOLERANCE_MS, Control, Match, MatchResult, doubted, is_within
 from payrelay.recovery.rules.lost_effects import (
     LookResult,
     began_before_loss,
-    doubted,
-    is_within,
     match_for_lost_charge,
     match_for_lost_retry,
     may_have_charged,

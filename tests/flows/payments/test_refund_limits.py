@@ -36,13 +36,13 @@ from payrelay.core.outcomes import OutcomeKind, Reading
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.errors import Code, Refusal
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.operators.held.decide_held import decide_held
 from payrelay.flows.order_balance import read_balance
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.refunds.limits import RefundByPerson
 from payrelay.flows.refunds.refundable_money import all_of, read_money
+from payrelay.flows.requests.intent import Intent
 from payrelay.recovery.flows.hold import hold
 from payrelay.store import open_database
 from payrelay.store.orders.facts import Orders

@@ -39,9 +39,9 @@ from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.gateways.gateway import EffectCause
-from payrelay.recovery.flows.clear_request import BEGUN_SENTENCE, TOO_EARLY_SENTENCE, UNSEEN_SENTENCE
+from payrelay.recovery.flows.clear_request import TOO_EARLY_SENTENCE, UNSEEN_SENTENCE
 from payrelay.recovery.flows.unchanged import CHANGED_SENTENCE
-from payrelay.runtime.database.lost_commits import IDENTITY_KEPT_MS
+from payrelay.runtime.database.lost_commits import BEGUN_SENTENCE, IDENTITY_KEPT_MS
 from payrelay.runtime.health.control_queries import BAD_FOR_S, GOOD_FOR_S
 
 DEARER: Final = msgspec.structs.replace(CHARGE, amount_minor=CHARGE.amount_minor + 1)

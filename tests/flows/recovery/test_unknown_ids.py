@@ -21,11 +21,11 @@ from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.flows.customers.erase_customer import erase_customer, remove_customer
 from payrelay.flows.customers.show_customer import show_customer
 from payrelay.flows.events.read_events import follow_events
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.find_operations import show_operation, show_operation_by_key
 from payrelay.flows.payments.stored_customer import with_token
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.flows.subscriptions.show_subscription_states import show_subscription_state
 from payrelay.store.alerts import Alerts, AlertSubject
 

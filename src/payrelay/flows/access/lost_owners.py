@@ -20,10 +20,11 @@ from payrelay.core.access.ownership import acts_for_any
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.payment import Payment
+from payrelay.core.payments.proof import is_within
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
-from payrelay.recovery.rules.lost_effects import is_within, may_have_made, sendings_of
+from payrelay.recovery.rules.lost_effects import may_have_made, sendings_of
 
 OWNER_SENTENCE: Final = (
     "the database lost commits, and whose this order is can't be told until its recovery has ended; this request was"

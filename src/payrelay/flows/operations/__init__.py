@@ -1,1 +1,1 @@
-"""What becomes of a request at once: its intent, and the answer to a repeat."""
+"""What becomes of a request at once: the answer to a repeat, and an outcome that is not known."""

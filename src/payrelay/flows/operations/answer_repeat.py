@@ -22,8 +22,8 @@ from payrelay.core.payments.operation import (
 )
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StillRunning
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.store.payments.journal import ClaimedOperation, EqualRequest, GuardedOperation
 

@@ -4,10 +4,10 @@ from payrelay.core.access.credential import require_amount
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture
 from payrelay.core.payments.operation import Kind, captured_guard
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.named_authorization import named_authorization
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.gateways.gateway import ExpectedReply
 
 

@@ -9,7 +9,7 @@ Rules, each with a test that tries to break it:
 4. An outcome that can't be stored is not reported. The client gets a 202 with an unknown outcome, and the storing is
    repeated.
 5. While requests may come again whose operations the database has lost, nothing goes out that may have gone out before
-   (``flows.recovery.clear_request``).
+   (``flows.requests.recovery_gate``).
 6. Every change of the operation goes through ``apply`` as a first-hand report: where another writer changed the row
    meanwhile, the report is decided anew on the current row.
 
@@ -41,13 +41,13 @@ from payrelay.flows.operations.answer_repeat import (
     find_equal,
     with_operation_headers,
 )
-from payrelay.flows.operations.intent import Intent, new_operation, store_new
 from payrelay.flows.operations.unknown_outcome import UNKNOWN_BY_OUR_FAULT, as_in_recovery
 from payrelay.flows.payments.free_order import require_free, require_no_page
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent, new_operation, store_new
+from payrelay.flows.requests.recovery_gate import Recovery
 from payrelay.gateways.gateway import Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Permit, priority_of
-from payrelay.recovery.flows.clear_request import clear, require_same_recovery
 from payrelay.runtime.hooks import OperationPoint
 from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation
 
@@ -91,7 +91,7 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
         intent = await prepare(intent)
         # The preparation may last longer than the second in which a pause takes effect.
         await relay.paused.require_open(request.account)
-    cleared = await clear(relay, request, intent, fingerprint, claim)
+    cleared = await relay.find(Recovery).clear(relay, request, intent, fingerprint, claim)
     if isinstance(cleared, Answer):
         return cleared
     attempt = Attempt(relay, request, cleared)
@@ -214,7 +214,7 @@ class Attempt:
     async def _require_cleared(self, permit: Permit) -> None:
         """Raises Refusal where the request needs to be cleared anew; the wait for the permit may have been long."""
         try:
-            await require_same_recovery(self._relay, self._intent.recovery)
+            await self._relay.database.lost_commits.require_same(self._intent.recovery)
         except BaseException:  # as in run: the permit must not be lost
             permit.release_unused()
             raise

@@ -10,10 +10,10 @@ from payrelay.core.calls import Charge
 from payrelay.core.customers.customer import is_handle
 from payrelay.core.payments.operation import Kind
 from payrelay.flows.access.paying_apps import refusing_one_too_many, require_charge_allowed
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.stored_customer import with_token
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 
 
 async def charge(relay: Relay, request: Request, call: Charge) -> Answer:

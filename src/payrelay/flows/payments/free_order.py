@@ -22,9 +22,9 @@ from payrelay.flows.operations.answer_repeat import (
     RETRY_AFTER_S_MAX,
     seconds_until,
 )
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.order_balance import read_balance
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 
 PAID_SENTENCE: Final = (
     "this order was paid with an equal amount shortly before its payments were imported;"

@@ -9,11 +9,11 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.payments.payment import PaymentStatus, plain_number
 from payrelay.core.payments.proof import MatchResult
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.named_authorization import NamedAuthorization, named_authorization
 from payrelay.flows.refunds.limits import RefundByPerson, within_limits
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 
 
 async def refund(

@@ -9,8 +9,8 @@ from payrelay.core.access.bounds import owns_customer
 from payrelay.core.calls import Charge
 from payrelay.core.customers.customer import CustomerState
 from payrelay.errors import Code, Refusal, wrong_field
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.store.alerts import LOST_CUSTOMERS_ROW
 from payrelay.store.customers import state_of
 from payrelay.store.engine.database import Unit

@@ -27,9 +27,9 @@ from payrelay.core.orders.refunding import (
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import State
 from payrelay.errors import Code, Refusal
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.refunds.refundable_money import RefundableMoney, all_of, read_money, refusal_of
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.store.engine.database import Unit
 
 OTHER_REFUND_SENTENCE: Final = "another refund of this payment came between; this request was not sent"

@@ -5,9 +5,9 @@ from http import HTTPStatus
 from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.payments.operation import Kind
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.store.subscriptions import SubscriptionOwner
 

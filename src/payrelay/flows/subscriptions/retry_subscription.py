@@ -9,9 +9,9 @@ from payrelay.core.payments.operation import Kind
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen
 from payrelay.core.payments.proof import with_plan
 from payrelay.errors import Code, Refusal
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.gateways.pacing.rate_limiter import Priority
 
 

@@ -10,8 +10,8 @@ from payrelay.core.payments.operation import Event, JournalEntry
 from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.flows.access.ownership import require_own
 from payrelay.flows.operations.answer_repeat import answer_blocked, with_operation_headers
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.recovery.flows.look_first import Look
 from payrelay.runtime.hooks import OperationPoint
 from payrelay.store.payments.journal import AcceptedOperation

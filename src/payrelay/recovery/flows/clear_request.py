@@ -16,8 +16,8 @@ from payrelay.core.answers import Answer
 from payrelay.core.payments.operation import State, sending_ms
 from payrelay.errors import Code, Refusal
 from payrelay.flows.operations.answer_repeat import answer_blocked
-from payrelay.flows.operations.intent import Intent, new_operation
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent, new_operation
 from payrelay.recovery.flows.adopt import adopt
 from payrelay.recovery.flows.hold import hold
 from payrelay.recovery.flows.look_first import Look, look
@@ -33,7 +33,6 @@ UNSEEN_SENTENCE: Final = (
     "the database lost its newest operations, and the gateway does not show now whether an earlier try of this request"
     " was carried out; this request was not sent"
 )
-BEGUN_SENTENCE: Final = "a recovery of the database has just begun; this request was not sent"
 UNSEEN_RETRY_AFTER_S: Final = 30
 
 
@@ -45,6 +44,8 @@ async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str
     earlier try did; as ``answer_blocked`` where another operation holds the guard; StoreError.
     """
     incarnation = await relay.database.lost_commits.require_effects_allowed()
+    if incarnation is None:
+        return intent
     account = request.gateway
     shown_after_ms = sending_ms(account.timeout_s) + relay.settings.recovery_lag_s * 1000
     clearance = clearance_of(
@@ -59,8 +60,8 @@ async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str
         raise Refusal(Code.UNAVAILABLE, TOO_EARLY_SENTENCE, retry_after_s=-(-clearance.wait_ms // 1000))
     if clearance.step is Step.HOLD:
         return await hold(relay, request, intent, fingerprint, claim)
-    if incarnation is None or incarnation.lost is None or clearance.step is Step.GO:
-        return intent if incarnation is None else msgspec.structs.replace(intent, recovery=incarnation.number)
+    if incarnation.lost is None or clearance.step is Step.GO:
+        return msgspec.structs.replace(intent, recovery=incarnation.number)
     guarded = await relay.journal.find_guard(account.merchant, intent.subject)
     if guarded is not None:  # before the gateway's budget is used
         return answer_blocked(relay, guarded, request, fingerprint)
@@ -77,17 +78,6 @@ async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str
     await relay.paused.require_open(request.account)  # the look may last longer than a pause takes to be known
     intent = msgspec.structs.replace(intent, recovery=incarnation.number, evidence=seen.evidence)
     return await _follow(relay, request, intent, seen)
-
-
-async def require_same_recovery(relay: Relay, recovery: int | None) -> None:
-    """Raises Refusal (unavailable) where a recovery has begun since a request was cleared, or the database is behind.
-
-    ``recovery`` is the number of the incarnation whose recovery the request was cleared in; None for none. Raises
-    StoreError.
-    """
-    current = await relay.database.lost_commits.require_effects_allowed()
-    if current is not None and current.number != recovery:
-        raise Refusal(Code.UNAVAILABLE, BEGUN_SENTENCE)
 
 
 async def _follow(relay: Relay, request: Request, intent: Intent, seen: Look) -> Intent | Answer:

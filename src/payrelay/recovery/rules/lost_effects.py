@@ -31,6 +31,7 @@ from payrelay.core.payments.proof import (
     Match,
     MatchResult,
     SendingWindow,
+    is_within,
     match_for_charge,
 )
 
@@ -65,12 +66,6 @@ def sendings_of(lost: LostWindow, sending_ms: int) -> SendingWindow:
     ``sending_ms`` is the longest time from the commit of an intent to the end of its call, in milliseconds.
     """
     return SendingWindow(began_ms=lost.since_ms, ended_ms=lost.until_ms + sending_ms)
-
-
-def is_within(payment: Payment, window: SendingWindow) -> bool:
-    """Tells whether a payment may have been made in a window; one without a readable date may."""
-    at_ms = payment.at_ms
-    return at_ms is None or window.began_ms - TOLERANCE_MS <= at_ms <= window.ended_ms + TOLERANCE_MS
 
 
 def _is_after(payment: Payment, window: SendingWindow) -> bool:
@@ -170,11 +165,3 @@ def began_before_loss(operation: Operation, incarnations: Iterable[Incarnation])
     if operation.state is State.FAILED:
         return []
     return [each.lost for each in incarnations if each.lost is not None and operation.created_at_ms < each.began_at_ms]
-
-
-def doubted(match: Match, windows: Iterable[SendingWindow]) -> Match:
-    """Takes the certainty from a match whose payment may be of an operation that was lost in one of these windows."""
-    payment = match.payment
-    if match.seen is MatchResult.ONE_FITS and payment and any(is_within(payment, window) for window in windows):
-        return msgspec.structs.replace(match, seen=MatchResult.MAY_BE_ANOTHERS)
-    return match

@@ -38,6 +38,7 @@ RETURNING_SENTENCE: Final = (
 RETURN_MS: Final = 5_000
 """How long after the beginning of a recovery processes store again what they remember: each knows of it within
 IDENTITY_KEPT_MS, and begins with its next round of jobs."""
+BEGUN_SENTENCE: Final = "a recovery of the database has just begun; this request was not sent"
 COPIED_SENTENCE: Final = "another database took the place of this one; this request was not sent"
 
 
@@ -150,6 +151,16 @@ class LostCommits:
         if self._returned_at_s is not None and self.is_returning:
             raise Refusal(Code.UNAVAILABLE, RETURNING_SENTENCE, retry_after_s=RETURN_MS // 1000)
         return current if current.is_recovering else None
+
+    async def require_same(self, recovery: int | None) -> None:
+        """Raises Refusal (unavailable) where a recovery has begun since a request was cleared.
+
+        ``recovery`` is the number of the incarnation in whose recovery it was cleared; None for none. Raises as
+        ``require_effects_allowed``, too.
+        """
+        current = await self.require_effects_allowed()
+        if current is not None and current.number != recovery:
+            raise Refusal(Code.UNAVAILABLE, BEGUN_SENTENCE)
 
     async def require_known(self, id_: str | None, noun: str) -> None:
         """Raises Refusal (unavailable) where an id that is unknown here may have been given out in lost commits.

@@ -19,8 +19,8 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.proof import Control
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.charge import charge
+from payrelay.flows.requests.intent import Intent
 from payrelay.flows.resolution.control_query import control_query
 from payrelay.recovery.flows.hold import hold
 from payrelay.recovery.flows.reports.import_report import NoRecoveryError, ReportImport, import_report

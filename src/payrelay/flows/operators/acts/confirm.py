@@ -90,7 +90,7 @@ async def prepare(
     principal = target.principal or client_of(target, given)
     amount_minor = target.amount_minor
     if act is Act.REFUND:
-        request = request_for(relay.account(target.account), principal, actor.name, request_id)
+        request = request_for(relay, target.account, principal, actor.name, request_id)
         if given.get("insist"):
             fields = await insisting(parts, relay, actor, target, fields=fields, request=request)
             target = await existing_target(relay, actor, given["noun"], given["id"])

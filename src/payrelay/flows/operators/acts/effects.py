@@ -47,7 +47,7 @@ async def carry_out_effect(relay: Relay, act: ConfirmedAct) -> ActResult:
 def _request_of(relay: Relay, act: ConfirmedAct) -> Request:
     """Makes a request as the owner would make it; what the operator may do was examined before."""
     confirmation = act.confirmation
-    request = request_for(relay.account(confirmation.account), confirmation.principal, act.operator, act.request_id)
+    request = request_for(relay, confirmation.account, confirmation.principal, act.operator, act.request_id)
     return msgspec.structs.replace(request, idempotency_key=confirmation.idempotency_key, reason=act.reason)
 
 

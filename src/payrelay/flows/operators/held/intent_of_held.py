@@ -7,11 +7,11 @@ from payrelay.core.calls import Capture, Charge, Effect, Refund, RetrySubscripti
 from payrelay.core.customers.customer import is_handle
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.proof import with_plan
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.payments.refund import with_payment
 from payrelay.flows.payments.stored_customer import with_token
 from payrelay.flows.refunds.limits import held_within_limits
 from payrelay.flows.relay import Relay, Request
+from payrelay.flows.requests.intent import Intent
 from payrelay.flows.resolution.authorization_of_capture import expected_reply
 from payrelay.flows.subscriptions.retry_subscription import payments_before
 

@@ -64,8 +64,8 @@ async def prepare_refund(relay: Relay, target: ActTarget, asked: AskedByCommand)
     principal = target.principal or (target.clients[0] if len(target.clients) == 1 else "")
     if not principal:
         raise Refusal(Code.CONFLICT, NO_OWNER_SENTENCE)
-    gateway = relay.account(target.account)
-    request = request_for(gateway, principal, asked.operator, relay.new_id("req", relay.clock.now_ms()))
+    request_id = relay.new_id("req", relay.clock.now_ms())
+    request = request_for(relay, target.account, principal, asked.operator, request_id)
     request = msgspec.structs.replace(request, reason=asked.reason)
     words = asked.description or f"Refund of order {target.order_id or target.payment_id}"
     call = msgspec.structs.replace(call_of(target, {"description": words}), amount_minor=asked.amount_minor)
@@ -73,7 +73,7 @@ async def prepare_refund(relay: Relay, target: ActTarget, asked: AskedByCommand)
     if asked.is_insisting:
         found = await look_before_insisting(relay, request, call, target.order_id)
         record, insists = found.record, None if found.refusal is None else found.evidence
-    money = await read_money(relay, gateway.merchant, call.payment_id)
+    money = await read_money(relay, request.gateway.merchant, call.payment_id)
     target = msgspec.structs.replace(target, money=money)
     if insists is None:
         require_refundable(target, call, request)

@@ -16,7 +16,6 @@ from payrelay.flows.operators.parts import Actor, OperatorParts
 from payrelay.flows.refunds.insist import look_before_insisting
 from payrelay.flows.refunds.refundable_money import read_money, refusal_of
 from payrelay.flows.relay import Relay, Request
-from payrelay.gateways.gateway import Gateway
 
 INSISTS: Final = "insists"
 """The field of a confirmation with the refusal against which the operator insists."""
@@ -58,10 +57,13 @@ async def insisting(
     return fields if found.refusal is None else {**fields, INSISTS: found.refusal, RECORD: found.record}
 
 
-def request_for(gateway: Gateway, principal: str, operator: str, request_id: str) -> Request:
-    """Makes a request as whoever owns the payment would make it, of an operator."""
+def request_for(relay: Relay, account: str, principal: str, operator: str, request_id: str) -> Request:
+    """Makes a request as whoever owns the payment would make it, of an operator.
+
+    Raises Refusal (not_found) where the account isn't configured any more.
+    """
     credential = stand_in(principal, created_at_ms=0)
-    return Request(gateway=gateway, credential=credential, request_id=request_id, operator=operator)
+    return Request(gateway=relay.account(account), credential=credential, request_id=request_id, operator=operator)
 
 
 def call_of(target: ActTarget, fields: dict[str, str]) -> Refund:

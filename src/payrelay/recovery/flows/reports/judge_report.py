@@ -10,9 +10,9 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind, Operation
 from payrelay.core.payments.payment import Payment, PaymentsSeen
 from payrelay.core.payments.proof import MatchResult
-from payrelay.flows.operations.intent import Intent
 from payrelay.flows.operators.held.intent_of_held import request_of_held
 from payrelay.flows.relay import Relay
+from payrelay.flows.requests.intent import Intent
 from payrelay.recovery.flows.lost_matches import LostTry, match_for_lost_try
 from payrelay.recovery.rules.gateway_reports import ReportedPayment, ReportVerdict
 

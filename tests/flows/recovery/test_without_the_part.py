@@ -1,0 +1,67 @@
+"""What the relay does about lost commits where the part that recovers from them isn't installed: nothing."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+import pytest
+from tests.flows.recovery.lost_world import FIRST, RECOVERING, LostWorld
+from tests.flows.recovery.test_behind import fall_behind
+from tests.flows.recovery.test_open_before_the_loss import LONG_BEFORE_MS, unknown_since
+from tests.flows.world import CHARGE
+
+from payrelay.core.payments.operation import State
+from payrelay.errors import Code, Refusal
+from payrelay.flows.requests.recovery_gate import Recovery
+from payrelay.flows.resolution.resolve import resolve_one
+from payrelay.recovery.gates import RecoveryGates
+
+ENDED: Final = msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=RECOVERING.began_at_ms + 1)
+LOSSES: Final[dict[str, tuple[Callable[[LostWorld], None], bool]]] = {
+    "nothing was lost": (lambda _: None, True),
+    "the database is behind": (lambda lost: fall_behind(lost.world), False),
+    "a recovery is under way": (lambda lost: lost.lose(), False),
+    "a recovery has ended": (lambda lost: lost.lose(incarnation=ENDED), True),
+}
+"""What became of the database, and whether a charge may be sent then."""
+
+
+@pytest.fixture
+def alone(lost: LostWorld) -> LostWorld:
+    """Gives a world that has no part for a recovery."""
+    lost.world.relay = replace(lost.world.relay, found={**lost.world.relay.found, Recovery: Recovery()})
+    return lost
+
+
+def test_with_the_part_its_gates_are_asked(lost: LostWorld) -> None:
+    """Else every test of a recovery would show what happens without one."""
+    assert isinstance(lost.world.relay.find(Recovery), RecoveryGates)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+async def test_nothing_is_sent_from_a_database_that_lost_commits(alone: LostWorld, loss: str) -> None:
+    """An earlier try of the request may be among them, and nobody here can look for it."""
+    lose, is_sent = LOSSES[loss]
+    lose(alone)
+    if is_sent:
+        assert (await alone.make(CHARGE)).http_status == 200
+    else:
+        with pytest.raises(Refusal) as refused:
+            await alone.make(CHARGE)
+        assert refused.value.code is Code.UNAVAILABLE
+    assert alone.account.effects == ([CHARGE] if is_sent else [])
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_no_payment_proves_an_operation_where_commits_were_lost(
+    alone: LostWorld,
+    is_lost: bool,  # noqa: FBT001
+) -> None:
+    """It may be of an operation that is lost; only the part knows when those can have been sent."""
+    await unknown_since(alone, CHARGE, LONG_BEFORE_MS)
+    alone.account.execute(CHARGE, at_ms=LONG_BEFORE_MS + 1_000)
+    alone.lose(incarnation=ENDED if is_lost else FIRST)
+    await resolve_one(alone.world.relay, await alone.world.operation())
+
+    assert (await alone.world.operation()).state is (State.UNKNOWN if is_lost else State.SUCCEEDED)
