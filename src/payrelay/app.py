@@ -31,9 +31,12 @@ from payrelay.flows.access.stored_identity import stored_identity
 from payrelay.flows.alerts.alert import tell_behind
 from payrelay.flows.database.in_place import require_in_place
 from payrelay.flows.operators.acts.of_relay import OF_RELAY
+from payrelay.flows.orders.pages_in_the_way import require_none, require_over
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay, RelaySettings
+from payrelay.flows.requests.other_flows import Inquiries, OrderPages
 from payrelay.flows.requests.recovery_gate import Recovery
+from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
 from payrelay.flows.stores import access_stores, money_stores
 from payrelay.flows.subscription_notes import ReadingNotes
@@ -230,7 +233,7 @@ def jobs() -> tuple[worker.Job, ...]:
 
 
 def found_of(store: OpenedStore, settings: Settings) -> dict[type[object], object]:
-    """Makes what the parts of the product work with in a process, by its type; and what operators act on.
+    """Makes what the parts of the product work with in a process, by its type; and what the flows ask of each other.
 
     A database that lost commits is recovered from by a part; without it nothing is sent from one.
     """
@@ -240,7 +243,9 @@ def found_of(store: OpenedStore, settings: Settings) -> dict[type[object], objec
         if part.actables is not None:
             actables = actables.with_those_of(part.actables())
     recoveries = [part.recovery() for part in parts() if part.recovery is not None]
-    return {type(each): each for each in (*opened, actables)} | {Recovery: next(iter(recoveries), Recovery())}
+    pages = OrderPages(require_over=require_over, require_none=require_none)
+    made = (*opened, actables, pages, Inquiries(begin=inquire_now))
+    return {type(each): each for each in made} | {Recovery: next(iter(recoveries), Recovery())}
 
 
 def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:

@@ -24,7 +24,7 @@ from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StillRunning
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent
-from payrelay.flows.resolution.resolve import inquire_now
+from payrelay.flows.requests.other_flows import Inquiries
 from payrelay.store.payments.journal import ClaimedOperation, EqualRequest, GuardedOperation
 
 CODES_OF_OPEN: Final = {
@@ -109,7 +109,7 @@ def _is_equal(holder: GuardedOperation, request: Request, fingerprint: str) -> b
 
 def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
     """Answers a repeat, and begins a status inquiry where the outcome is open; raises as ``stored_answer`` does."""
-    inquire_now(relay, earlier.operation)
+    relay.find(Inquiries).begin(relay, earlier.operation)
     return stored_answer(earlier, request, fingerprint)
 
 
