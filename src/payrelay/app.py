@@ -35,7 +35,7 @@ from payrelay.flows.orders.pages_in_the_way import require_none, require_over
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay, RelaySettings
 from payrelay.flows.requests.other_flows import Inquiries, OrderPages
-from payrelay.flows.requests.recovery_gate import Recovery
+from payrelay.flows.requests.recovery_gate import WITHOUT_RECOVERY
 from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
 from payrelay.flows.stores import access_stores, money_stores
@@ -244,8 +244,8 @@ def found_of(store: OpenedStore, settings: Settings) -> dict[type[object], objec
             actables = actables.with_those_of(part.actables())
     recoveries = [part.recovery() for part in parts() if part.recovery is not None]
     pages = OrderPages(require_over=require_over, require_none=require_none)
-    made = (*opened, actables, pages, Inquiries(begin=inquire_now))
-    return {type(each): each for each in made} | {Recovery: next(iter(recoveries), Recovery())}
+    recovery = next(iter(recoveries), WITHOUT_RECOVERY)
+    return {type(each): each for each in (*opened, actables, recovery, pages, Inquiries(begin=inquire_now))}
 
 
 def _heartbeat_of(database: Database, relay: Relay) -> StoreHeartbeat:

@@ -21,8 +21,8 @@ from tests.resolution.table import (
 
 from payrelay.core.answers import Answer
 from payrelay.core.payments.operation import State
+from payrelay.core.payments.operation_answers import BY_PROOF
 from payrelay.core.payments.proof import INQUIRIES_MIN, Control
-from payrelay.core.payments.resolved_answers import BY_PROOF
 from payrelay.errors import Code
 
 pytestmark = pytest.mark.deep

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def _recovery() -> "Recovery":
-    from payrelay.recovery.gates import RecoveryGates
+    from payrelay.recovery.gates import GATES
 
-    return RecoveryGates()
+    return GATES
 
 
 def _jobs() -> "tuple[Job, ...]":

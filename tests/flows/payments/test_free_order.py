@@ -17,11 +17,11 @@ from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.core.payments.operation import OPEN_STATES, Operation, State
+from payrelay.core.payments.operation_answers import RETRY_AFTER_S_MAX
 from payrelay.core.payments.proof import AUTHORIZATION_LAPSES_MS
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.finish_checkout import withdraw
 from payrelay.flows.checkouts.open_checkout import open_checkout
-from payrelay.flows.operations.answer_repeat import RETRY_AFTER_S_MAX
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
 

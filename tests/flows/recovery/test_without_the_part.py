@@ -13,9 +13,9 @@ from tests.flows.world import CHARGE
 
 from payrelay.core.payments.operation import State
 from payrelay.errors import Code, Refusal
-from payrelay.flows.requests.recovery_gate import Recovery
+from payrelay.flows.requests.recovery_gate import WITHOUT_RECOVERY, Recovery
 from payrelay.flows.resolution.resolve import resolve_one
-from payrelay.recovery.gates import RecoveryGates
+from payrelay.recovery.gates import GATES
 
 ENDED: Final = msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=RECOVERING.began_at_ms + 1)
 LOSSES: Final[dict[str, tuple[Callable[[LostWorld], None], bool]]] = {
@@ -30,13 +30,13 @@ LOSSES: Final[dict[str, tuple[Callable[[LostWorld], None], bool]]] = {
 @pytest.fixture
 def alone(lost: LostWorld) -> LostWorld:
     """Gives a world that has no part for a recovery."""
-    lost.world.relay = replace(lost.world.relay, found={**lost.world.relay.found, Recovery: Recovery()})
+    lost.world.relay = replace(lost.world.relay, found={**lost.world.relay.found, Recovery: WITHOUT_RECOVERY})
     return lost
 
 
 def test_with_the_part_its_gates_are_asked(lost: LostWorld) -> None:
     """Else every test of a recovery would show what happens without one."""
-    assert isinstance(lost.world.relay.find(Recovery), RecoveryGates)
+    assert lost.world.relay.find(Recovery) is GATES
 
 
 @pytest.mark.parametrize("loss", LOSSES)

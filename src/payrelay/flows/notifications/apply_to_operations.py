@@ -10,8 +10,8 @@ from payrelay.core.orders.paid_again import made_by
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import AWAITS_OPERATOR, INQUIRED, Event, Kind, Operation, State
+from payrelay.core.payments.operation_answers import BY_PROOF, resolved_answer
 from payrelay.core.payments.proof import TOLERANCE_MS, MatchResult
-from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.core.secret import secret_hash
 from payrelay.flows.notifications.context import NotificationContext
 from payrelay.flows.notifications.signature import doubt_of_authorization

@@ -1,38 +1,26 @@
 """Answers a request from a stored operation: a repeat, or a request whose outcome is not known yet."""
 
-from http import HTTPStatus
 from typing import Final
 
-import msgspec
-
 from payrelay.core.access.bounds import has_operation
-from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Effect
 from payrelay.core.money import money_text
-from payrelay.core.payments.idempotency import Repeat, decide_repeat
+from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import (
     AWAITS_OPERATOR,
-    CLEARABLE,
-    INQUIRED,
     OPEN_STATES,
     WITHOUT_EFFECT,
     Kind,
-    Operation,
-    State,
     captured_guard,
 )
-from payrelay.core.payments.sentences import STATE_SENTENCES
-from payrelay.errors import Code, Refusal, StillRunning
+from payrelay.core.payments.operation_answers import retry_after_s, stored_answer
+from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent
 from payrelay.flows.requests.other_flows import Inquiries
 from payrelay.store.payments.journal import ClaimedOperation, EqualRequest, GuardedOperation
 
-CODES_OF_OPEN: Final = {
-    State.PENDING: Code.PENDING,
-    State.NEEDS_ATTENTION: Code.NEEDS_ATTENTION,
-    State.HELD: Code.NEEDS_ATTENTION,
-}
-"""The code of an operation that has no outcome yet, beside the unknown one."""
 _NAMED_BY: Final = {
     Kind.CHARGE: "order_id",
     Kind.AUTHORIZATION: "order_id",
@@ -41,15 +29,17 @@ _NAMED_BY: Final = {
     Kind.CANCEL: "subscription_id",
 }
 """What an operation acts on, and is found by."""
-RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600, State.HELD: 3_600}
-"""Retry-After for a repeat of an open operation, and for another request that its guard blocks. While the operation is
-under way it is the usual second."""
 OTHER_ORDER_SENTENCE: Final = "another order id is another order, and then nothing keeps the customer from paying twice"
-RETRY_AFTER_S_MAX: Final = 3_600
-"""However late the next look at the gateway is: a notification or a person may be earlier."""
 FOREIGN_RETRY_AFTER_S: Final = 10
 """Retry-After for a request that is blocked by the guard of another caller's operation, whatever its state: the caller
 learns nothing of it."""
+
+
+def identified_by(relay: Relay, request: Request, call: Effect) -> tuple[str, str | None]:
+    """Gives a request's fingerprint, and the claim that its operation takes; None for no claim."""
+    fingerprint = fingerprint_of(request.account, call)
+    is_unkeyed_claimed = relay.settings.retention.unkeyed_ms > 0
+    return fingerprint, claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=is_unkeyed_claimed)
 
 
 async def find_earlier(relay: Relay, request: Request, claim: str | None) -> ClaimedOperation | None:
@@ -57,6 +47,13 @@ async def find_earlier(relay: Relay, request: Request, claim: str | None) -> Cla
     if claim is None:
         return None
     return await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
+
+
+async def find_repeated(
+    relay: Relay, request: Request, intent: Intent, fingerprint: str, claim: str | None
+) -> ClaimedOperation | None:
+    """Finds the operation that a request repeats, by its claim or as ``find_equal``; raises as that does."""
+    return await find_earlier(relay, request, claim) or await find_equal(relay, request, intent, fingerprint)
 
 
 async def find_equal(
@@ -110,7 +107,7 @@ def _is_equal(holder: GuardedOperation, request: Request, fingerprint: str) -> b
 def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
     """Answers a repeat, and begins a status inquiry where the outcome is open; raises as ``stored_answer`` does."""
     relay.find(Inquiries).begin(relay, earlier.operation)
-    return stored_answer(earlier, request, fingerprint)
+    return stored_answer(earlier.operation, earlier.answer, fingerprint, request.request_id)
 
 
 def answer_blocked(
@@ -120,14 +117,15 @@ def answer_blocked(
 
     Raises Refusal where the guard is held, and as ``stored_answer`` does where the claim is.
     """
+    other = holder.operation
+    if isinstance(holder, GuardedOperation):
+        is_unkeyed = request.idempotency_key is None and relay.settings.retention.unkeyed_ms > 0
+        if is_unkeyed and other.state in OPEN_STATES and _is_equal(holder, request, fingerprint):
+            holder = ClaimedOperation(other, None)
     if isinstance(holder, ClaimedOperation):
         return answer_repeat(relay, holder, request, fingerprint)
-    other = holder.operation
     is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
     operation_id = other.id if is_own else None
-    is_unkeyed = request.idempotency_key is None and relay.settings.retention.unkeyed_ms > 0
-    if is_unkeyed and other.state in OPEN_STATES and _is_equal(holder, request, fingerprint):
-        return answer_repeat(relay, ClaimedOperation(other, None), request, fingerprint)
     if other.state not in OPEN_STATES:
         done = "voided" if other.kind is Kind.VOID else "captured"
         amount = money_text(other.amount_minor, other.currency) if is_own and other.kind is Kind.CAPTURE else ""
@@ -159,53 +157,3 @@ def charge_in_the_way(relay: Relay, holder: GuardedOperation, request: Request) 
         retry_after_s=retry_after_s(other, relay.clock.now_ms()),
         operation_id=other.id,
     )
-
-
-def retry_after_s(operation: Operation, now_ms: int) -> int | None:
-    """Gives when to come again for what an open operation blocks: after the next look at the gateway, where one is due.
-
-    None for the usual second of an operation that is under way.
-    """
-    if operation.inquire_at_ms is not None and operation.state in INQUIRED:
-        return seconds_until(operation.inquire_at_ms, now_ms)
-    return RETRY_AFTER_S.get(operation.state)
-
-
-def seconds_until(at_ms: int, now_ms: int) -> int:
-    """Gives a Retry-After that ends at a time, of 1 to RETRY_AFTER_S_MAX seconds."""
-    return min(max(-(-(at_ms - now_ms) // 1000), 1), RETRY_AFTER_S_MAX)
-
-
-def stored_answer(earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
-    """Answers a repeat with the stored answer (a replay), or with the operation's present state.
-
-    Raises StillRunning while the first request is under way. Raises Refusal where the key came with another request,
-    and where the answer is no longer kept: what the repeat asks for is not done again.
-    """
-    operation = earlier.operation
-    repeat = decide_repeat(operation, fingerprint)
-    if repeat is Repeat.IN_PROGRESS:
-        raise StillRunning(operation.id)
-    if earlier.answer is None and operation.state in CLEARABLE:
-        sentence = STATE_SENTENCES[operation.state]
-        msg = f"this request was made before, and its answer is no longer kept. {sentence}"
-        raise Refusal(Code.CONFLICT, msg, operation_id=operation.id)
-    if repeat is Repeat.STATE or earlier.answer is None:
-        return answer_of_state(operation, request.request_id, state=operation.state)
-    return msgspec.structs.replace(earlier.answer, headers=((OPERATION_HEADER, operation.id), REPLAYED))
-
-
-def answer_of_state(operation: Operation, request_id: str, *, state: State) -> Answer:
-    """Answers 202 with what is known of an operation whose outcome is open."""
-    code = CODES_OF_OPEN.get(state, Code.OUTCOME_UNKNOWN)
-    trace = Trace(request_id=request_id, operation_id=operation.id)
-    answer = failed(code, STATE_SENTENCES[state], trace, retry_after_s=RETRY_AFTER_S.get(state))
-    return with_operation_headers(answer, operation)
-
-
-def with_operation_headers(answer: Answer, operation: Operation) -> Answer:
-    """Adds the header that names the operation; to a 202 also a Location, where a client can follow it."""
-    headers: tuple[tuple[str, str], ...] = ((OPERATION_HEADER, operation.id),)
-    if answer.http_status == HTTPStatus.ACCEPTED:
-        headers = (*headers, ("Location", f"/{operation.account}/api/operations/{operation.id}"))
-    return msgspec.structs.replace(answer, headers=headers)

@@ -14,8 +14,8 @@ from payrelay.core.moments import span_text
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import PAYMENT_KINDS, Event, JournalEntry, Kind, Operation, State
+from payrelay.core.payments.operation_answers import BY_DECISION, failed_answer, resolved_answer
 from payrelay.core.payments.proof import CONTESTED, CONTRADICTORY
-from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, resolved_answer
 from payrelay.errors import Outdated, UndecidedError
 from payrelay.flows.apply_change import apply
 from payrelay.flows.operators.decidable import (

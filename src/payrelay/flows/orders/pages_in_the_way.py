@@ -3,14 +3,10 @@
 from payrelay.core.access.ownership import OrderOwners
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, is_within
 from payrelay.core.orders.figures import Figure
+from payrelay.core.payments.operation_answers import RETRY_AFTER_S_MAX, seconds_until
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.finish_checkout import end_hold, end_overdue
-from payrelay.flows.operations.answer_repeat import (
-    FOREIGN_RETRY_AFTER_S,
-    OTHER_ORDER_SENTENCE,
-    RETRY_AFTER_S_MAX,
-    seconds_until,
-)
+from payrelay.flows.operations.answer_repeat import FOREIGN_RETRY_AFTER_S, OTHER_ORDER_SENTENCE
 from payrelay.flows.order_balance import read_balance
 from payrelay.flows.relay import Relay, Request
 

@@ -17,14 +17,13 @@ import msgspec
 
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed
 from payrelay.core.payments.operation import Operation, State
+from payrelay.core.payments.operation_answers import stored_answer
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, StillRunning, StoreError
-from payrelay.flows.operations.answer_repeat import stored_answer
 from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.runtime.held_responses import HELD_STATES, HeldResponse
-from payrelay.store.payments.journal import ClaimedOperation
 
 WAIT_S_MAX: Final = 60
 """The longest that a response is held. Proxies on the way may close a connection that is silent for longer."""
@@ -147,7 +146,7 @@ async def _current_answer(
         return None
     if operation.state is State.NOT_SENT:
         return _not_sent(operation, request)
-    current = stored_answer(ClaimedOperation(operation, answer), request, operation.fingerprint)
+    current = stored_answer(operation, answer, operation.fingerprint, request.request_id)
     if since_ms is not None and operation.request_id == request.request_id and operation.created_at_ms >= since_ms:
         first_headers = tuple(header for header in current.headers if header != REPLAYED)
         current = msgspec.structs.replace(current, headers=first_headers)

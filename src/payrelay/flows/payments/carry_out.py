@@ -21,25 +21,23 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
-from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import EVENT_OF_OUTCOME, SEND_WITHIN_S, Event, Operation, State
+from payrelay.core.payments.operation_answers import answer_of_state, with_operation_headers
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.access.ownership import require_own
 from payrelay.flows.apply_change import OverruledError, apply
 from payrelay.flows.operations.answer_repeat import (
     answer_blocked,
-    answer_of_state,
-    answer_repeat,
-    find_earlier,
     find_equal,
-    with_operation_headers,
+    find_repeated,
+    identified_by,
 )
 from payrelay.flows.operations.unknown_outcome import UNKNOWN_BY_OUR_FAULT, as_in_recovery
 from payrelay.flows.payments.free_order import require_free, require_no_page
@@ -69,6 +67,9 @@ Preparation = Callable[[Intent], Awaitable[Intent]]
 """Reads from the gateway or the store before anything is stored, and returns the completed intent; raises Refusal.
 A repeat needs none."""
 
+_Done: TypeAlias = Answer | ClaimedOperation | GuardedOperation
+"""What an attempt comes to: its answer, or the operation that was there already."""
+
 
 async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: Preparation | None = None) -> Answer:
     """Carries out an intent, unless the request is a repeat: at most one effect at the gateway for one claim.
@@ -80,22 +81,30 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
     condition raises.
     Nothing was sent then.
     """
-    fingerprint = fingerprint_of(request.account, intent.call)
-    claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.settings.retention.unkeyed_ms > 0)
-    earlier = await find_earlier(relay, request, claim) or await find_equal(relay, request, intent, fingerprint)
-    if earlier is not None:
-        return answer_repeat(relay, earlier, request, fingerprint)
+    fingerprint, claim = identified_by(relay, request, intent.call)
+    done: _Done | None = await find_repeated(relay, request, intent, fingerprint, claim)
+    if done is None:
+        intent = await _prepared(relay, request, intent, prepare)
+        cleared = await relay.find(Recovery).clear(relay, request, intent, fingerprint, claim)
+        done = cleared if isinstance(cleared, Answer) else await _attempted(relay, request, cleared, fingerprint, claim)
+    return done if isinstance(done, Answer) else answer_blocked(relay, done, request, fingerprint)
+
+
+async def _prepared(relay: Relay, request: Request, intent: Intent, prepare: Preparation | None) -> Intent:
+    """Returns the intent of a request that is no repeat, once nothing that is stored is in its way; raises Refusal."""
     await relay.paused.require_open(request.account)
     await require_free(relay, request, intent, await require_own(relay, request, intent.subject))
-    if prepare is not None:
-        intent = await prepare(intent)
-        # The preparation may last longer than the second in which a pause takes effect.
-        await relay.paused.require_open(request.account)
-    cleared = await relay.find(Recovery).clear(relay, request, intent, fingerprint, claim)
-    if isinstance(cleared, Answer):
-        return cleared
-    attempt = Attempt(relay, request, cleared)
-    # The work is a task of its own, held by the relay: a client that disconnects ends only this wait.
+    if prepare is None:
+        return intent
+    intent = await prepare(intent)
+    # The preparation may last longer than the second in which a pause takes effect.
+    await relay.paused.require_open(request.account)
+    return intent
+
+
+async def _attempted(relay: Relay, request: Request, intent: Intent, fingerprint: str, claim: str | None) -> _Done:
+    """Makes the attempt. It is a task of its own, held by the relay: a client that disconnects ends only this wait."""
+    attempt = Attempt(relay, request, intent)
     running, spans = attempt.run(fingerprint, claim), relay.hooks.spans
     work = relay.background.start(running if spans is None else spans.around(f"operation {intent.kind}", running))
     try:
@@ -124,12 +133,15 @@ class Attempt:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
 
-    async def run(self, fingerprint: str, claim: str | None) -> Answer:
+    async def run(self, fingerprint: str, claim: str | None) -> _Done:
         """Gets a permit, stores the intent, sends the call and stores the outcome, in this order.
 
-        Raises Refusal where no permit came in time, or the account was paused meanwhile: nothing was stored then.
+        Returns the operation that has the claim or the guard where that is another one; nothing was sent then. Raises
+        Refusal where no permit came in time, or the account was paused meanwhile: nothing was stored then.
         """
-        permit = await self._permit(fingerprint)
+        permit = await self._permit()
+        if not isinstance(permit, Permit):
+            return permit
         await self._require_cleared(permit)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
@@ -143,12 +155,9 @@ class Attempt:
             raise
         if not isinstance(acceptance, AcceptedOperation):
             permit.release_unused()
-            return answer_blocked(self._relay, acceptance, self._request, fingerprint)
+            return acceptance
         self.operation = acceptance.operation
-        earlier = await self._look_again(permit, fingerprint)
-        if earlier is not None:
-            return answer_repeat(self._relay, earlier, self._request, fingerprint)
-        return await self._send_and_conclude(permit, send_by_s)
+        return await self._look_again(permit) or await self._send_and_conclude(permit, send_by_s)
 
     async def run_held(self, held: Operation, evidence: Evidence) -> Answer:
         """Sends a held operation that an operator, whom ``evidence`` names, decided to send; else as ``run``.
@@ -158,7 +167,9 @@ class Attempt:
         ``sending`` all the same: it is not withdrawn, because another operator may have had it sent meanwhile.
         """
         self.operation, self._held_id = held, held.id
-        permit = await self._permit(held.fingerprint)
+        permit = await self._permit()
+        if not isinstance(permit, Permit):
+            return answer_blocked(self._relay, permit, self._request, held.fingerprint)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         send_by_ms = self._relay.clock.now_ms() + SEND_WITHIN_S * 1000
         try:
@@ -182,10 +193,10 @@ class Attempt:
         )
         return await self._conclude(await self._send(sending))
 
-    async def _permit(self, fingerprint: str) -> Permit:
-        """Gives a permit; waits for one as long as configured.
+    async def _permit(self) -> Permit | GuardedOperation:
+        """Gives a permit; waits for one as long as configured, unless another operation has the guard: returns that.
 
-        Raises Refusal where none came, and at once where another operation has the guard; StoreUnavailable.
+        Raises Refusal where none came; StoreUnavailable.
         """
         rate_limiter, priority = self._account.rate_limiter, priority_of(self._intent.call)
         requester = self._request.credential.requester
@@ -195,7 +206,7 @@ class Attempt:
         if rate_limiter.open_circuit(priority) is None:
             guarded = await self._relay.journal.find_guard(self._account.merchant, self._intent.subject)
             if guarded is not None and guarded.operation.id != self._held_id:
-                answer_blocked(self._relay, guarded, self._request, fingerprint)
+                return guarded
             until_s = self._relay.clock.boot_s() + self._account.queue_s
             permit = await rate_limiter.take(until_s, priority=priority, requester=requester)
         if permit is None:
@@ -253,7 +264,7 @@ class Attempt:
         self._has_begun = True
         return await store_new(self._relay, self._request, self.operation, self._intent, self._intent.evidence)
 
-    async def _look_again(self, permit: Permit, fingerprint: str) -> ClaimedOperation | None:
+    async def _look_again(self, permit: Permit) -> ClaimedOperation | None:
         """Looks for what came between the first look and the storing of the intent, whose guard keeps it out from here.
 
         Another principal may have charged the order, or a page of it was opened: raises Refusal. Or an equal request
@@ -266,7 +277,9 @@ class Attempt:
                 owners = await require_own(self._relay, self._request, self._intent.subject, but_for=own_id)
                 await require_no_page(self._relay, self._request, owners)
                 self._order_has_more = owners.has_more
-            earlier = await find_equal(self._relay, self._request, self._intent, fingerprint, but_for=self.operation.id)
+            earlier = await find_equal(
+                self._relay, self._request, self._intent, self.operation.fingerprint, but_for=self.operation.id
+            )
         except BaseException as error:  # as in run: the permit must not be lost
             permit.release_unused()
             if isinstance(error, Refusal | StoreError):

@@ -18,12 +18,11 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture, Effect, Void
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.notifications.notification import NotificationKind
-from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import Kind, Operation, OperationFilter, claim_of_key
 from payrelay.core.secret import secret_hash
 from payrelay.errors import CallCleared, wrong_field
 from payrelay.flows.access.ownership import is_foreign
-from payrelay.flows.operations.answer_repeat import answer_repeat, find_earlier
+from payrelay.flows.operations.answer_repeat import answer_repeat, find_earlier, identified_by
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.payments.journal import ClaimedOperation
 
@@ -107,8 +106,7 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
 
 async def _is_repeat(relay: Relay, request: Request, call: Capture | Void) -> bool:
     """Tells whether the caller has made an equal request before: with its key, or with none in the repeat window."""
-    fingerprint = fingerprint_of(request.account, call)
-    claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.settings.retention.unkeyed_ms > 0)
+    fingerprint, claim = identified_by(relay, request, call)
     if claim is None:
         return False
     earlier = await find_earlier(relay, request, claim)

@@ -4,7 +4,8 @@ Whether the database is behind says ``runtime.database.lost_commits``. What else
 recovers from it; without that part nothing is sent, or proved, from a database that lost commits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from payrelay.core.answers import Answer
@@ -21,37 +22,36 @@ UNRECOVERED_SENTENCE: Final = (
 )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Recovery:
-    """The recovery as it is without the part; ``Relay.find`` gives the part's where that is there."""
+    """The recovery from lost commits; ``Relay.find`` gives it.
 
-    async def clear(
-        self,
-        relay: Relay,
-        request: Request,  # noqa: ARG002, the part asks whose it is
-        intent: Intent,
-        fingerprint: str,  # noqa: ARG002, by these the part stores an operation
-        claim: str | None,  # noqa: ARG002
-    ) -> Intent | Answer:
-        """Returns the intent where its effect may begin, with what must hold when it is stored; else the answer.
+    Attributes:
+        clear: returns the intent where its effect may begin, with what must hold when it is stored; else the request's
+            answer. Is given the request's fingerprint and claim. Raises Refusal (unavailable) where that can't be told
+            now, and as ``answer_blocked`` where another operation has the guard; nothing was sent then. Raises
+            StoreError.
+        lost_sendings: gives when operations that are lost can have been sent after an operation began; none where
+            nothing was lost. Is given the longest time from the commit of an intent to the end of its call, in ms.
+            Raises StoreError.
+    """
 
-        Raises Refusal (unavailable) where that can't be told now, and as ``answer_blocked`` where another operation
-        holds the guard; nothing was sent then. Raises StoreError.
-        """
-        if await relay.database.lost_commits.require_effects_allowed() is not None:
-            raise Refusal(Code.UNAVAILABLE, UNRECOVERED_SENTENCE, retry_after_s=RETRY_AFTER_S)
-        return intent
+    clear: Callable[[Relay, Request, Intent, str, str | None], Awaitable[Intent | Answer]]
+    lost_sendings: Callable[[Relay, Operation, int], Awaitable[Sequence[SendingWindow]]]
 
-    async def lost_sendings(
-        self,
-        relay: Relay,
-        operation: Operation,  # noqa: ARG002, the part asks when it began
-        *,
-        sending_ms: int,  # noqa: ARG002
-    ) -> Sequence[SendingWindow]:
-        """Gives when operations that are lost can have been sent after this one began; none where nothing was lost.
 
-        ``sending_ms`` is the longest time from the commit of an intent to the end of its call, in milliseconds. Raises
-        StoreError.
-        """
-        incarnations = (await relay.database.lost_commits.identity()).incarnations
-        return [SendingWindow(began_ms=0, ended_ms=NEVER_MS) for each in incarnations if each.lost is not None]
+async def _refuse_recovery(
+    relay: Relay, _request: Request, intent: Intent, _fingerprint: str, _claim: str | None
+) -> Intent | Answer:
+    if await relay.database.lost_commits.require_effects_allowed() is not None:
+        raise Refusal(Code.UNAVAILABLE, UNRECOVERED_SENTENCE, retry_after_s=RETRY_AFTER_S)
+    return intent
+
+
+async def _any_time(relay: Relay, _operation: Operation, _sending_ms: int) -> Sequence[SendingWindow]:
+    incarnations = (await relay.database.lost_commits.identity()).incarnations
+    return [SendingWindow(began_ms=0, ended_ms=NEVER_MS) for each in incarnations if each.lost is not None]
+
+
+WITHOUT_RECOVERY: Final = Recovery(clear=_refuse_recovery, lost_sendings=_any_time)
+"""What there is without the part: nothing is sent while commits may be lost, and no payment proves anything later."""

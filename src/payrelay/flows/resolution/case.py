@@ -8,9 +8,9 @@ from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Change, Report
 from payrelay.core.payments.operation import INQUIRED, Event, JournalEntry, Operation, State
+from payrelay.core.payments.operation_answers import BY_PROOF, failed_answer, resolved_answer
 from payrelay.core.payments.payment import NoObservation, Observation, Payment, PaymentsSeen
 from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Match, MatchResult, SendingWindow, open_since_ms
-from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, resolved_answer
 from payrelay.core.payments.schedules import next_inquiry_ms, next_search_ms, next_try_ms
 from payrelay.flows.apply_change import apply
 from payrelay.flows.relay import Relay

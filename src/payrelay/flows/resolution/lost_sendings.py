@@ -13,8 +13,8 @@ async def lost_sendings(case: Case) -> Sequence[SendingWindow]:
 
     Raises StoreError.
     """
-    recovery, longest_ms = case.relay.find(Recovery), sending_ms(case.account.timeout_s)
-    return await recovery.lost_sendings(case.relay, case.operation, sending_ms=longest_ms)
+    longest_ms = sending_ms(case.account.timeout_s)
+    return await case.relay.find(Recovery).lost_sendings(case.relay, case.operation, longest_ms)
 
 
 async def doubted_by_loss(case: Case, match: Match) -> Match:

@@ -3,8 +3,8 @@
 from payrelay.core.outcomes import Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, State
+from payrelay.core.payments.operation_answers import BY_PROOF, resolved_answer
 from payrelay.core.payments.proof import Match, MatchResult, evidence_of
-from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.flows.resolution.case import Case
 from payrelay.flows.resolution.resend import conclude, resend, resending_until_ms
 from payrelay.flows.subscription_notes import note_cancelled

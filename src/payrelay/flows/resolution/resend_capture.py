@@ -6,6 +6,7 @@ from payrelay.core.calls import Capture, PaymentsOfOrder
 from payrelay.core.outcomes import Facts, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import INQUIRED, Event
+from payrelay.core.payments.operation_answers import BY_PROOF, resolved_answer
 from payrelay.core.payments.proof import (
     AUTHORIZATION_LAPSES_MS,
     TOLERANCE_MS,
@@ -14,7 +15,6 @@ from payrelay.core.payments.proof import (
     evidence_of,
     match_for_capture,
 )
-from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.flows.resolution.authorization_of_capture import (
     authorization_of_capture,
     charge_of_authorization,

@@ -7,9 +7,9 @@ from payrelay.core.answers import Answer
 from payrelay.core.outcomes import Facts
 from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import Event, JournalEntry
-from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
+from payrelay.core.payments.operation_answers import BY_PROOF, resolved_answer, with_operation_headers
 from payrelay.flows.access.ownership import require_own
-from payrelay.flows.operations.answer_repeat import answer_blocked, with_operation_headers
+from payrelay.flows.operations.answer_repeat import answer_blocked
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent
 from payrelay.recovery.flows.look_first import Look

@@ -9,8 +9,9 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import State
+from payrelay.core.payments.operation_answers import answer_of_state
 from payrelay.errors import StoreDoubtful
-from payrelay.flows.operations.answer_repeat import answer_blocked, answer_of_state
+from payrelay.flows.operations.answer_repeat import answer_blocked
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent, new_operation, store_new
 from payrelay.store.payments.journal import AcceptedOperation

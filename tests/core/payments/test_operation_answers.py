@@ -7,7 +7,7 @@ from tests.core.payments.test_proof import CALL, OPERATION, PAYMENT
 
 from payrelay.core.calls import CancelSubscription, Capture, Effect, Refund, RetrySubscription, Void
 from payrelay.core.payments.operation import Kind
-from payrelay.core.payments.resolved_answers import (
+from payrelay.core.payments.operation_answers import (
     BY_DECISION,
     BY_PROOF,
     FAILED_SENTENCE,
