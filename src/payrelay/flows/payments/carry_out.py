@@ -191,7 +191,8 @@ class Attempt:
             journal_resend=self._journal_resend,
             notify_url=self._relay.notify_url(self._request.account),
         )
-        return await self._conclude(await self._send(sending))
+        outcome = await self._send(sending)
+        return await self._conclude(outcome)
 
     async def _permit(self) -> Permit | GuardedOperation:
         """Gives a permit; waits for one as long as configured, unless another operation has the guard: returns that.
