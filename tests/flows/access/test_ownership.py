@@ -19,7 +19,7 @@ from payrelay.core.payments.operation import OPEN_STATES, State
 from payrelay.errors import Code, Refusal, StoreUnavailable
 from payrelay.flows.access.ownership import answer_as_unknown
 from payrelay.flows.checkouts.open_checkout import open_checkout
-from payrelay.flows.operations.answer_repeat import answer_blocked
+from payrelay.flows.operations.answer_repeat import answer_known
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
 from payrelay.flows.relay import Relay
@@ -171,7 +171,7 @@ async def test_a_guard_of_another_caller_tells_nothing_of_its_state(world: World
     """Whether it is under way, unknown, or an operator's: a caller learns only that it should try again."""
     guarded = GuardedOperation(operation=msgspec.structs.replace(OPERATION, state=state))
     with pytest.raises(Refusal) as refused:
-        answer_blocked(world.relay, guarded, asked(world.relay, principal="kiosk"), "f")
+        answer_known(world.relay, guarded, asked(world.relay, principal="kiosk"), "f")
 
     assert (refused.value.code, refused.value.retry_after_s) == (Code.IN_PROGRESS, 10)
     assert refused.value.operation_id is None

@@ -37,7 +37,7 @@ learns nothing of it."""
 
 def identified_by(relay: Relay, request: Request, call: Effect) -> tuple[str, str | None]:
     """Gives a request's fingerprint, and the claim that its operation takes; None for no claim."""
-    fingerprint = fingerprint_of(request.account, call)
+    fingerprint = fingerprint_of(request.gateway.name, call)
     is_unkeyed_claimed = relay.settings.retention.unkeyed_ms > 0
     return fingerprint, claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=is_unkeyed_claimed)
 
@@ -53,7 +53,11 @@ async def find_repeated(
     relay: Relay, request: Request, intent: Intent, fingerprint: str, claim: str | None
 ) -> ClaimedOperation | None:
     """Finds the operation that a request repeats, by its claim or as ``find_equal``; raises as that does."""
-    return await find_earlier(relay, request, claim) or await find_equal(relay, request, intent, fingerprint)
+    if claim is not None:
+        earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
+        if earlier is not None:
+            return earlier
+    return await find_equal(relay, request, intent, fingerprint)
 
 
 async def find_equal(
@@ -104,18 +108,13 @@ def _is_equal(holder: GuardedOperation, request: Request, fingerprint: str) -> b
     return (holder.operation.principal, holder.operation.fingerprint) == (request.principal, fingerprint)
 
 
-def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
-    """Answers a repeat, and begins a status inquiry where the outcome is open; raises as ``stored_answer`` does."""
-    relay.find(Inquiries).begin(relay, earlier.operation)
-    return stored_answer(earlier.operation, earlier.answer, fingerprint, request.request_id)
-
-
-def answer_blocked(
+def answer_known(
     relay: Relay, holder: ClaimedOperation | GuardedOperation, request: Request, fingerprint: str
 ) -> Answer:
-    """Answers a request whose claim or guard another operation holds.
+    """Answers a request that repeats an operation, or whose guard another one holds.
 
-    Raises Refusal where the guard is held, and as ``stored_answer`` does where the claim is.
+    For a repeat a status inquiry is begun where the outcome is open, and what is raised is as ``stored_answer`` says.
+    Raises Refusal where the guard is held.
     """
     other = holder.operation
     if isinstance(holder, GuardedOperation):
@@ -123,7 +122,8 @@ def answer_blocked(
         if is_unkeyed and other.state in OPEN_STATES and _is_equal(holder, request, fingerprint):
             holder = ClaimedOperation(other, None)
     if isinstance(holder, ClaimedOperation):
-        return answer_repeat(relay, holder, request, fingerprint)
+        relay.find(Inquiries).begin(relay, other)
+        return stored_answer(other, holder.answer, fingerprint, request.request_id)
     is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
     operation_id = other.id if is_own else None
     if other.state not in OPEN_STATES:

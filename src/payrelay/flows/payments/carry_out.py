@@ -34,7 +34,7 @@ from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.access.ownership import require_own
 from payrelay.flows.apply_change import OverruledError, apply
 from payrelay.flows.operations.answer_repeat import (
-    answer_blocked,
+    answer_known,
     find_equal,
     find_repeated,
     identified_by,
@@ -43,7 +43,7 @@ from payrelay.flows.operations.unknown_outcome import UNKNOWN_BY_OUR_FAULT, as_i
 from payrelay.flows.payments.free_order import require_free, require_no_page
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent, new_operation, store_new
-from payrelay.flows.requests.recovery_gate import Recovery
+from payrelay.flows.requests.recovery_gate import clear
 from payrelay.gateways.gateway import Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Permit, priority_of
 from payrelay.runtime.hooks import OperationPoint
@@ -85,9 +85,9 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
     done: _Done | None = await find_repeated(relay, request, intent, fingerprint, claim)
     if done is None:
         intent = await _prepared(relay, request, intent, prepare)
-        cleared = await relay.find(Recovery).clear(relay, request, intent, fingerprint, claim)
+        cleared = await clear(relay, request, intent, fingerprint, claim)
         done = cleared if isinstance(cleared, Answer) else await _attempted(relay, request, cleared, fingerprint, claim)
-    return done if isinstance(done, Answer) else answer_blocked(relay, done, request, fingerprint)
+    return done if isinstance(done, Answer) else answer_known(relay, done, request, fingerprint)
 
 
 async def _prepared(relay: Relay, request: Request, intent: Intent, prepare: Preparation | None) -> Intent:
@@ -169,7 +169,7 @@ class Attempt:
         self.operation, self._held_id = held, held.id
         permit = await self._permit()
         if not isinstance(permit, Permit):
-            return answer_blocked(self._relay, permit, self._request, held.fingerprint)
+            return answer_known(self._relay, permit, self._request, held.fingerprint)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         send_by_ms = self._relay.clock.now_ms() + SEND_WITHIN_S * 1000
         try:

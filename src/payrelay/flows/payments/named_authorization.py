@@ -22,7 +22,7 @@ from payrelay.core.payments.operation import Kind, Operation, OperationFilter, c
 from payrelay.core.secret import secret_hash
 from payrelay.errors import CallCleared, wrong_field
 from payrelay.flows.access.ownership import is_foreign
-from payrelay.flows.operations.answer_repeat import answer_repeat, find_earlier, identified_by
+from payrelay.flows.operations.answer_repeat import answer_known, find_earlier, identified_by
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.payments.journal import ClaimedOperation
 
@@ -56,7 +56,7 @@ async def named_authorization(relay: Relay, request: Request, call: CallT) -> Na
     Returns the answer of a repeat whose first request's token is kept nowhere.
     Raises Refusal (invalid_request, at ``authorization_token``) where the caller has no such checkout on this account,
     or the checkout yielded no authorization; unavailable where the checkout, or the report of its authorization, may
-    be lost; as ``answer_repeat`` does. Raises StoreError.
+    be lost; as ``answer_known`` does. Raises StoreError.
     """
     merchant, checkout = request.gateway.merchant, None
     if call.authorization_token.startswith(_HANDLE):
@@ -92,7 +92,7 @@ async def _of_checkout(relay: Relay, request: Request, call: Capture | Void) -> 
         if await _is_repeat(relay, request, msgspec.structs.replace(call, authorization_token=token)):
             return checkout, token
     if earlier is not None and kept is None and _may_be_equal(earlier.operation, request, call):
-        return answer_repeat(relay, earlier, request, earlier.operation.fingerprint)
+        return answer_known(relay, earlier, request, earlier.operation.fingerprint)
     if await is_foreign(relay, request, frozenset({checkout.principal})):
         raise wrong_field(_FIELD, _NO_SUCH)
     # Otherwise what it held is over: its token answers repeats, and no new request acts on it.

@@ -27,10 +27,10 @@ class Recovery:
     """The recovery from lost commits; ``Relay.find`` gives it.
 
     Attributes:
-        clear: returns the intent where its effect may begin, with what must hold when it is stored; else the request's
-            answer. Is given the request's fingerprint and claim. Raises Refusal (unavailable) where that can't be told
-            now, and as ``answer_blocked`` where another operation has the guard; nothing was sent then. Raises
-            StoreError.
+        clear: returns the intent where its effect may begin in a recovery, with what must hold when it is stored; else
+            the request's answer. Is given the request's fingerprint and claim. Raises Refusal (unavailable) where that
+            can't be told now, and as ``answer_known`` where another operation has the guard; nothing was sent then.
+            Raises StoreError.
         lost_sendings: gives when operations that are lost can have been sent after an operation began; none where
             nothing was lost. Is given the longest time from the commit of an intent to the end of its call, in ms.
             Raises StoreError.
@@ -40,12 +40,20 @@ class Recovery:
     lost_sendings: Callable[[Relay, Operation, int], Awaitable[Sequence[SendingWindow]]]
 
 
-async def _refuse_recovery(
-    relay: Relay, _request: Request, intent: Intent, _fingerprint: str, _claim: str | None
+async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str, claim: str | None) -> Intent | Answer:
+    """Returns the intent where its effect may begin; else as ``Recovery.clear``, which a recovery alone asks for.
+
+    Raises Refusal (unavailable) while the database is behind.
+    """
+    if await relay.database.lost_commits.require_effects_allowed() is None:
+        return intent
+    return await relay.find(Recovery).clear(relay, request, intent, fingerprint, claim)
+
+
+async def _refuse(
+    _relay: Relay, _request: Request, _intent: Intent, _fingerprint: str, _claim: str | None
 ) -> Intent | Answer:
-    if await relay.database.lost_commits.require_effects_allowed() is not None:
-        raise Refusal(Code.UNAVAILABLE, UNRECOVERED_SENTENCE, retry_after_s=RETRY_AFTER_S)
-    return intent
+    raise Refusal(Code.UNAVAILABLE, UNRECOVERED_SENTENCE, retry_after_s=RETRY_AFTER_S)
 
 
 async def _any_time(relay: Relay, _operation: Operation, _sending_ms: int) -> Sequence[SendingWindow]:
@@ -53,5 +61,5 @@ async def _any_time(relay: Relay, _operation: Operation, _sending_ms: int) -> Se
     return [SendingWindow(began_ms=0, ended_ms=NEVER_MS) for each in incarnations if each.lost is not None]
 
 
-WITHOUT_RECOVERY: Final = Recovery(clear=_refuse_recovery, lost_sendings=_any_time)
-"""What there is without the part: nothing is sent while commits may be lost, and no payment proves anything later."""
+WITHOUT_RECOVERY: Final = Recovery(clear=_refuse, lost_sendings=_any_time)
+"""What there is without the part: nothing is sent in a recovery, and no payment proves anything later."""

@@ -9,7 +9,7 @@ from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import Event, JournalEntry
 from payrelay.core.payments.operation_answers import BY_PROOF, resolved_answer, with_operation_headers
 from payrelay.flows.access.ownership import require_own
-from payrelay.flows.operations.answer_repeat import answer_blocked
+from payrelay.flows.operations.answer_repeat import answer_known
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent
 from payrelay.recovery.flows.look_first import Look
@@ -43,7 +43,7 @@ async def adopt(relay: Relay, request: Request, intent: Intent, seen: Look) -> A
         condition=seen.unchanged(intent.condition),
     )
     if not isinstance(acceptance, AcceptedOperation):
-        return answer_blocked(relay, acceptance, request, operation.fingerprint)
+        return answer_known(relay, acceptance, request, operation.fingerprint)
     relay.hooks.reached(OperationPoint.RECORDED, operation.id)
     relay.hooks.operation_changed(acceptance.operation)
     relay.log.warning("operation_adopted", operation_id=operation.id, kind=operation.kind)

@@ -15,7 +15,7 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.payments.operation import State, sending_ms
 from payrelay.errors import Code, Refusal
-from payrelay.flows.operations.answer_repeat import answer_blocked
+from payrelay.flows.operations.answer_repeat import answer_known
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent, new_operation
 from payrelay.recovery.flows.adopt import adopt
@@ -41,7 +41,7 @@ async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str
 
     Such an answer is that of an earlier try, found at the gateway, or says that a person decides. Raises Refusal
     (unavailable) while the database is behind, and where the gateway can't show yet, or doesn't show now, what an
-    earlier try did; as ``answer_blocked`` where another operation holds the guard; StoreError.
+    earlier try did; as ``answer_known`` where another operation holds the guard; StoreError.
     """
     incarnation = await relay.database.lost_commits.require_effects_allowed()
     if incarnation is None:
@@ -64,7 +64,7 @@ async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str
         return msgspec.structs.replace(intent, recovery=incarnation.number)
     guarded = await relay.journal.find_guard(account.merchant, intent.subject)
     if guarded is not None:  # before the gateway's budget is used
-        return answer_blocked(relay, guarded, request, fingerprint)
+        return answer_known(relay, guarded, request, fingerprint)
     identified_by = fingerprint, claim
     tried = LostTry(
         request=request,

@@ -11,7 +11,7 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.operation_answers import answer_of_state
 from payrelay.errors import StoreDoubtful
-from payrelay.flows.operations.answer_repeat import answer_blocked
+from payrelay.flows.operations.answer_repeat import answer_known
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent, new_operation, store_new
 from payrelay.store.payments.journal import AcceptedOperation
@@ -43,7 +43,7 @@ async def hold(
         # The row may be stored, and an operator may have it sent later: nobody may read that nothing comes of it.
         return answer_of_state(operation, request.request_id, state=State.HELD)
     if not isinstance(acceptance, AcceptedOperation):
-        return answer_blocked(relay, acceptance, request, fingerprint)
+        return answer_known(relay, acceptance, request, fingerprint)
     relay.hooks.operation_changed(acceptance.operation)
     relay.log.warning("operation_held", operation_id=operation.id, kind=operation.kind)
     return answer_of_state(acceptance.operation, request.request_id, state=State.HELD)
