@@ -5,15 +5,22 @@ import msgspec
 import pytest
 from tests.core.payments.test_proof import CALL, OPERATION, PAYMENT
 
+from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription, Capture, Effect, Refund, RetrySubscription, Void
-from payrelay.core.payments.operation import Kind
+from payrelay.core.payments.operation import CLEARABLE, FROZEN, INQUIRED, Kind, State
 from payrelay.core.payments.operation_answers import (
     BY_DECISION,
     BY_PROOF,
     FAILED_SENTENCE,
+    RETRY_AFTER_S,
+    RETRY_AFTER_S_MAX,
     failed_answer,
     resolved_answer,
+    retry_after_s,
+    seconds_until,
+    stored_answer,
 )
+from payrelay.errors import Code, Refusal, StillRunning
 
 NOTED: Final = msgspec.structs.replace(CALL, custom_1="x", custom_2="y")
 CAPTURE: Final = Capture(authorization_token="token", amount_minor=50_000, description="half")
@@ -78,3 +85,46 @@ def test_what_did_not_happen_is_answered_as_such(kind: Kind) -> None:
     ids = {"request_id": "req_1", "operation_id": "op_1"}
     document = {"status": -1, "msg": FAILED_SENTENCE, "data": None, "error": error | ids}
     assert (answer.http_status, json.loads(answer.body)) == (402 if takes_money else 409, document)
+
+
+STORED: Final = Answer(http_status=200, body=b"{}")
+UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
+
+
+def _told(state: State, stored: Answer | None, fingerprint: str = OPERATION.fingerprint) -> str:
+    """Tells how a repeat of an operation in a state is answered."""
+    operation = msgspec.structs.replace(OPERATION, state=state)
+    try:
+        answer = stored_answer(operation, stored, fingerprint, "req_2")
+    except StillRunning:
+        return "is still running"
+    except Refusal as refusal:
+        return f"refused: {refusal.code}"
+    assert dict(answer.headers)["Payrelay-Operation"] == OPERATION.id
+    if answer.http_status == 202:
+        assert dict(answer.headers)["Location"].endswith(f"/operations/{OPERATION.id}")
+        return "what is known"
+    return "replayed" if answer.body == STORED.body else "another answer"
+
+
+@pytest.mark.parametrize("state", State, ids=str)
+def test_a_repeat_gets_what_is_stored_or_what_is_known(state: State) -> None:
+    """Whatever became of the first request, the repeat of it is never done again, and never told another's answer."""
+    known = "is still running" if state in UNDER_WAY else "what is known"
+    assert _told(state, STORED) == ("replayed" if state in FROZEN else known)
+    assert _told(state, None) == (f"refused: {Code.CONFLICT}" if state in CLEARABLE else known)
+    assert _told(state, STORED, "another") == f"refused: {Code.IDEMPOTENCY_MISMATCH}"
+
+
+@pytest.mark.parametrize("state", State, ids=str)
+def test_who_is_blocked_comes_again_after_the_next_look(state: State) -> None:
+    """To come earlier is of no use. Without a look that is due, it is as long as the state usually lasts."""
+    operation = msgspec.structs.replace(OPERATION, state=state, inquire_at_ms=90_001)
+    assert retry_after_s(operation, 0) == (91 if state in INQUIRED else RETRY_AFTER_S.get(state))
+    assert retry_after_s(msgspec.structs.replace(operation, inquire_at_ms=None), 0) == RETRY_AFTER_S.get(state)
+
+
+@pytest.mark.parametrize(("at_ms", "seconds"), [(-5, 1), (0, 1), (1_000, 1), (1_001, 2), (10**9, RETRY_AFTER_S_MAX)])
+def test_a_wait_is_of_whole_seconds_and_has_bounds(at_ms: int, seconds: int) -> None:
+    """Rounded up, for the look comes no earlier; a notification or a person may be earlier than a late one."""
+    assert seconds_until(at_ms, 0) == seconds
