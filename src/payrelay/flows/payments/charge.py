@@ -36,10 +36,10 @@ async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
         currency=call.currency,
     )
     is_limited = request.credential.bound is not None or request.credential.payments_max is not None
-    needs_more = is_limited or is_handle(call.customer_token)
-    prepare = partial(_prepared, relay, request, call) if needs_more else None
+    if not is_limited and not is_handle(call.customer_token):
+        return await carry_out(relay, request, intent)
     async with refusing_one_too_many(relay, request):
-        return await carry_out(relay, request, intent, prepare=prepare)
+        return await carry_out(relay, request, intent, prepare=partial(_prepared, relay, request, call))
 
 
 async def _prepared(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
