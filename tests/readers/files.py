@@ -17,10 +17,7 @@ from tests.readers.reader import Reader, Shape
 from payrelay.cli.imports.import_existing import KEY_FILE_BYTES_MAX
 from payrelay.cli.reconciliation.files import LINE_LENGTH_MAX, file_to_import
 from payrelay.cli.reconciliation.options import profile_of
-from payrelay.core.imports.items import SourceRow
-from payrelay.core.imports.laravel_rows import items_of_laravel
-from payrelay.core.imports.laravel_secrets import KEYS_MAX, VALUE_LENGTH_MAX, AppKeys, app_keys_in
-from payrelay.core.imports.mysql_dump import dump_rows
+from payrelay.core.imports.items import ImportUnreadableError, SourceRow
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.reconciliation.entries import Zone
 from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile
@@ -28,8 +25,12 @@ from payrelay.core.reconciliation.files.statement_files import read_statement
 from payrelay.core.recovery.gateway_reports import read_report
 from payrelay.core.recovery.marks import MARK_PURPOSE, read_mark
 from payrelay.core.secret import Secret
-from payrelay.flows.imports.sources import ImportSource
+from payrelay.flows.imports.sources import csv_source
 from payrelay.runtime.recovery.mark_files import FILE_BYTES_MAX
+from payrelay_tools.laravel.mysql_dump import dump_rows
+from payrelay_tools.laravel.rows import items_of_laravel
+from payrelay_tools.laravel.secrets import KEYS_MAX, VALUE_LENGTH_MAX, AppKeys, app_keys_in
+from payrelay_tools.laravel.source import laravel_source
 
 ROWS_BYTES: Final = 8_192
 """Of files that are read row by row, whose own limit, if they have one, would take minutes to count."""
@@ -71,7 +72,10 @@ def imported(path: Path) -> int:
     """Reads the items of a shop's file."""
 
     async def count() -> int:
-        source = ImportSource(place=str(path), keys=_APP_KEYS, is_merchant=lambda _: None)
+        try:
+            source = csv_source(path, lambda _: None)
+        except ImportUnreadableError:
+            source = laravel_source(str(path), _APP_KEYS, lambda _: None)
         return sum([1 async for _ in source.items()])
 
     return asyncio.run(count())

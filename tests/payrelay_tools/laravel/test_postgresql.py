@@ -8,7 +8,7 @@ from tests.draws import drawn_uuid
 from tests.laravel_shop import payment, postgresql_statements, subscription
 
 from payrelay.core.imports.items import ImportUnreadableError
-from payrelay.store.imports.laravel_postgresql import postgresql_rows
+from payrelay_tools.laravel.postgresql import postgresql_rows
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
