@@ -14,24 +14,44 @@ if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
 
 
+async def made(server: "PostgresqlServer", *statements: str) -> str:
+    """Makes a database by statements; gives its address."""
+    name = f"shop_{drawn_uuid().hex}"
+    server.run("createdb", "-h", str(server.folder), "-U", "payrelay", name)
+    url = f"postgresql://payrelay@/{name}?host={server.folder}"
+    connection = await asyncpg.connect(url)
+    for statement in statements:
+        await connection.execute(statement)
+    await connection.close()
+    return url
+
+
 @pytest.mark.postgresql
 @pytest.mark.process
 async def test_the_rows_are_those_of_the_tables(postgresql_server: "PostgresqlServer") -> None:
     """As texts, the payments first; another table of the shop's is left alone."""
-    name = f"shop_{drawn_uuid().hex}"
-    postgresql_server.run("createdb", "-h", str(postgresql_server.folder), "-U", "payrelay", name)
-    url = f"postgresql://payrelay@/{name}?host={postgresql_server.folder}"
-    connection = await asyncpg.connect(url)
-    for statement in postgresql_statements([payment(2), payment(1, refunded=1)], [subscription(1)]):
-        await connection.execute(statement)
-    await connection.execute("CREATE TABLE users (id bigint, order_id text, status text)")
-    await connection.close()
+    url = await made(
+        postgresql_server,
+        *postgresql_statements([payment(2), payment(1, refunded=1)], [subscription(1)]),
+        "CREATE TABLE users (id bigint, order_id text, status text)",
+    )
 
     rows = [row async for row in postgresql_rows(url)]
 
     assert [row.place for row in rows] == ["payhere_payments 1", "payhere_payments 2", "payhere_subscriptions 1"]
     assert rows[0].values["refunded"] == "true"
     assert rows[1].values["payhere_amount"] == "1250.5"
+
+
+@pytest.mark.postgresql
+@pytest.mark.process
+async def test_a_table_that_cannot_be_read_is_unreadable(postgresql_server: "PostgresqlServer") -> None:
+    """With the server's own sentence; what came before it stays imported."""
+    columns = "1 AS order_id, 1/0 AS payhere_amount, 1 AS payhere_currency, 2 AS status_code"
+    url = await made(postgresql_server, f"CREATE VIEW payments AS SELECT {columns}")
+
+    with pytest.raises(ImportUnreadableError, match="can't be read: division by zero"):
+        [row async for row in postgresql_rows(url)]
 
 
 async def test_a_database_that_cannot_be_opened_is_unreadable() -> None:

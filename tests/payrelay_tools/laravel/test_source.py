@@ -11,7 +11,7 @@ from payrelay.core.imports.items import ImportUnreadableError
 from payrelay.core.secret import Secret
 from payrelay_tools.laravel.secrets import AppKeys
 from payrelay_tools.laravel.source import laravel_source
-from payrelay_tools.laravel.sqlite import ROW_BYTES_MAX
+from payrelay_tools.laravel.sqlite import ROW_BYTES_MAX, sqlite_rows
 
 ROWS = [payment(1), payment(2, customer_token="59AFEE022CC69CA39D325E1B59130862")]
 PLANS = [subscription(1, payhere_subscription_id="420075000001")]
@@ -50,6 +50,22 @@ async def test_a_row_of_an_sqlite_file_does_not_fill_the_memory(tmp_path: Path) 
 
     with pytest.raises(ImportUnreadableError, match="too big"):
         await kinds_in(path, APP_KEY_TEXT)
+
+
+async def test_a_text_that_an_sqlite_file_keeps_as_bytes_is_that_text(tmp_path: Path) -> None:
+    """Such a file keeps whatever was written, and the payment of a column of bytes is a payment too."""
+    path = tmp_path / "shop.sqlite"
+    write_sqlite(path, ROWS[:1])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE payhere_payments SET order_id = CAST(order_id AS blob)")
+
+    assert await kinds_in(path) == ["PaymentItem"]
+
+
+def test_an_sqlite_file_that_is_gone_is_unreadable(tmp_path: Path) -> None:
+    """It was there when the import looked at its beginning."""
+    with pytest.raises(ImportUnreadableError, match="unable to open"):
+        next(sqlite_rows(tmp_path / "gone"))
 
 
 @pytest.mark.parametrize(
