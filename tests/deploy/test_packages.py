@@ -117,7 +117,7 @@ def test_the_packages_go_with_each_other() -> None:
 
 def test_one_lock_has_what_all_of_them_need() -> None:
     """Our own wheels are installed beside what is locked, and nothing else is asked for."""
-    locked = {canonicalize_name(name): version for name, version in LOCKED.findall(_text_of("service.lock"))}
+    locked = {str(canonicalize_name(name)): version for name, version in LOCKED.findall(_text_of("service.lock"))}
     needed = {name: each for package in FOLDERS for name, each in needs(package).items() if name not in FOLDERS}
 
     assert [name for name, each in needed.items() if not each.specifier.contains(locked.get(name, "0"))] == []

@@ -55,7 +55,7 @@ async def import_all(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A CSV file; with payrelay-tools, a shop's SQLite file, MySQL dump, or postgresql:// address.",
+            help="A CSV file. With payrelay-tools, laravel-payhere's tables: SQLite file, MySQL dump, postgresql://….",
         ),
     ],
     *,
@@ -208,7 +208,7 @@ def _opened(place: str, app_key_file: Path | None, is_merchant: "IsMerchant") ->
         from payrelay_tools.laravel.source import laravel_source
     except ModuleNotFoundError as error:
         needed = f"for a shop's tables {missing_package(error)}"
-        raise CommandError(": ".join(filter(None, (_named(place), why, needed)))) from None
+        raise CommandError(f"{_named(place)}: {'; '.join(filter(None, (why, needed)))}") from None
     with _unreadable(place):
         return laravel_source(place, _keys_from(app_key_file), is_merchant)
 
