@@ -34,7 +34,7 @@ from clearing import CALL
 from growing_books import DAY_MS, FIRST_PAYMENT, Books, changed_by, entry_of, finished, opened
 from payrelay.core.events.event import of_operation
 from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey
-from payrelay.flows.operators.audit import ANCHOR_EVERY_MS, FINAL_AFTER_MS
+from payrelay.flows.audit.audit import ANCHOR_EVERY_MS, FINAL_AFTER_MS
 from payrelay.store.digests.rows import EVENTS, RowKey
 from payrelay.store.engine.database import Value
 from payrelay.store.events import outbox

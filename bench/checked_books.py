@@ -20,7 +20,7 @@ import bulk_books
 from clearing import ANSWER
 from growing_books import DAY_MS, FIRST_PAYMENT, Books, accepted, finished, opened, recorded
 from payrelay.core.payments.operation import Event
-from payrelay.flows.operators.audit import Audit
+from payrelay.flows.audit.audit import Audit
 
 SEALED: Final = ("sealed_call", "sealed_answer")
 """Equal texts are sealed differently each time; the audit opens them."""

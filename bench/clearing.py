@@ -31,7 +31,7 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Event, JournalEntry, Retention, State, advance
 from payrelay.core.retention import Kept
-from payrelay.flows.operators.audit import anchor
+from payrelay.flows.audit.audit import anchor
 from payrelay.flows.retention.clear import clear_round
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database

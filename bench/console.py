@@ -28,10 +28,10 @@ from tests.store.million.filling import fill_sqlite
 
 import section
 from payrelay.clock import Clock
-from payrelay.core.console.roles import Role
+from payrelay.core.operators.roles import Role
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event
-from payrelay.flows.console.acts.cases import QUEUE_MAX
+from payrelay.flows.operators.acts.cases import QUEUE_MAX
 from payrelay.store import open_database
 
 PAGES: Final = 60

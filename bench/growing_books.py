@@ -17,7 +17,7 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation, Retention, State, advance
-from payrelay.flows.operators.audit import anchor
+from payrelay.flows.audit.audit import anchor
 from payrelay.flows.relay import Relay
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database

@@ -44,7 +44,7 @@ from clearing import KINDS, size_of
 from console import asked
 from growing_books import DAY_MS, FIRST_PAYMENT, Books
 from payrelay import worker
-from payrelay.core.console.roles import Role
+from payrelay.core.operators.roles import Role
 from payrelay.core.payments.operation import Event, Operation, OperationFilter, State
 from payrelay.core.retention import Kept, Periods
 from payrelay.flows.retention.clear import clear_round

@@ -33,18 +33,18 @@ from tests.samples import OPERATION
 
 import section
 from payrelay.clock import Clock
+from payrelay.console.flows.parts import Actor
 from payrelay.core.money import decimal_text
 from payrelay.core.payments.operation import Kind, Operation, Retention, State
-from payrelay.core.reconciliation.entries import Zone, days_between
-from payrelay.core.reconciliation.files.profiles import BUILT_IN
-from payrelay.core.reconciliation.journal import BooksJournal
-from payrelay.core.reconciliation.verdicts import BooksVerdict
-from payrelay.flows.console.parts import Actor
-from payrelay.flows.reconciliation.export import journal_days
-from payrelay.flows.reconciliation.import_statement import Completeness, FileToImport, import_file, say_complete
-from payrelay.flows.reconciliation.run_day import run_day
-from payrelay.flows.reconciliation.scope import BooksScope
 from payrelay.flows.relay import Relay
+from payrelay.reconciliation.flows.export import journal_days
+from payrelay.reconciliation.flows.import_statement import Completeness, FileToImport, import_file, say_complete
+from payrelay.reconciliation.flows.run_day import run_day
+from payrelay.reconciliation.flows.scope import BooksScope
+from payrelay.reconciliation.rules.entries import Zone, days_between
+from payrelay.reconciliation.rules.files.profiles import BUILT_IN
+from payrelay.reconciliation.rules.journal import BooksJournal
+from payrelay.reconciliation.rules.verdicts import BooksVerdict
 from payrelay.store import open_database
 from payrelay.store.digests.rows import OPERATIONS, RowKey
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS

@@ -15,6 +15,7 @@ from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Inc
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
+from payrelay.reconciliation.store.stores import reconciliation_stores
 from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
@@ -52,7 +53,6 @@ from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.reconciliation.stores import reconciliation_stores
 from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.recovery.marked_rows import MarkedRows
 from payrelay.store.retention.clearing import Clearing

@@ -50,8 +50,8 @@ class Source:
 
     @property
     def room(self) -> str:
-        """The first part of its path below the package."""
-        return self.name.split("/")[1].removesuffix(".py")
+        """The layer that it belongs to: the first part of its path below the package, or what its part says."""
+        return layer_of(self.name.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
 
     def at(self, node: ast.stmt | ast.expr | ast.excepthandler, message: str) -> str:
         """Writes what was found, with its place."""
@@ -65,6 +65,38 @@ class Source:
 def sources(*folders: str) -> list[Source]:
     """Gives every Python file below the folders."""
     return [Source(path) for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+PARTS: Final = ("backups", "console", "demo", "imports", "reconciliation")
+"""What stands on the relay and can be deleted; each has rooms of all layers."""
+LAYER_OF_ROOMS: Final = {
+    "rules": "core",
+    "store": "store",
+    "runtime": "runtime",
+    "flows": "flows",
+    "acts": "flows",
+    "commands": "cli",
+}
+"""The layer of a room in a part, and ``api`` where it isn't named here: pages, and what they share."""
+
+
+def part_of(module: str) -> str | None:
+    """Gives the part that a module belongs to; None for the relay."""
+    name = module.split(".")[1] if "." in module else ""
+    return name if name in PARTS else None
+
+
+def layer_of(module: str) -> str:
+    """Gives the layer of a module: the first name below the package; in a part, that of its room."""
+    names = module.split(".")
+    part = part_of(module)
+    if len(names) == 1:
+        return "__init__"
+    if part is None or len(names) == 2:
+        return names[1] if part is None else "__init__"
+    if part == "demo":
+        return "cli"
+    return "app_commands" if module == "payrelay.backups.opening" else LAYER_OF_ROOMS.get(names[2], "api")
 
 
 OURS: Final = sources("src/payrelay")

@@ -25,13 +25,13 @@ MEMBERS: Final = NotificationContent.__struct_fields__
 HOLDERS: Final = frozenset({"content", "notification"})
 """The names of the values that have these members: the content of a notification, and its stored row."""
 ONLY_KEEP_OR_SHOW: Final = {
-    "payrelay/core/console/timeline.py": "shows them to support",
-    "payrelay/flows/console/cases/hits.py": "shows them to support",
+    "payrelay/console/rules/timeline.py": "shows them to support",
+    "payrelay/console/flows/cases/hits.py": "shows them to support",
     "payrelay/flows/notifications/ingest.py": "stores them",
     "payrelay/flows/notifications/work_inbox.py": "finds the search of the order, and logs",
-    "payrelay/flows/console/acts/cases.py": "shows them to an operator",
-    "payrelay/flows/console/acts/targets.py": "shows them to an operator",
-    "payrelay/flows/operators/alert_messages.py": "shows them to an operator",
+    "payrelay/flows/operators/acts/cases.py": "shows them to an operator",
+    "payrelay/flows/operators/acts/targets.py": "shows them to an operator",
+    "payrelay/flows/alerts/alert_messages.py": "shows them to an operator",
     "payrelay/store/inbox.py": "stores them",
 }
 """Modules that read the fields, and decide nothing by them."""

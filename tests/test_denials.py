@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 import pytest
-from tests.sources import ROOT
+from tests.sources import PARTS, ROOT
 
 from payrelay.core.outcomes import CODES_OF_KIND, OutcomeKind
 from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
@@ -20,7 +20,7 @@ from payrelay.flows.access.lost_owners import OWNER_SENTENCE
 from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE, RETURNING_SENTENCE, SETTLING_SENTENCE
 
 SOURCES: Final = ROOT / "src" / "payrelay"
-ELSEWHERE: Final = ("api/public/", "store/")
+ELSEWHERE: Final = ("api/public/", "store/", *(f"{part}/store/" for part in PARTS))
 """Customers' pages have a test of their own; what the store says is for the tests of its digests."""
 DENIES: Final = re.compile(
     r"\bnothing (?:was|is|has)\b|\b(?:was|were|is|are) not (?:sent|charged|done|stored)\b|\bnot executed\b"

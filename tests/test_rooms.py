@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from tests.sources import OURS, ROOT, SIMULATOR, TESTS, TOOLS, Source, found, module_name
+from tests.sources import OURS, PARTS, ROOT, SIMULATOR, TESTS, TOOLS, Source, found, layer_of, module_name, part_of
 
 RANKS: Final = {
     "core": 0,
@@ -22,10 +22,8 @@ RANKS: Final = {
     "settings": 2,
     "flows": 3,
     "api": 4,
-    "console": 4,
     "worker": 4,
     "app": 5,
-    "app_backups": 6,
     "app_commands": 6,
     "server": 6,
     "partitions": 7,
@@ -33,6 +31,14 @@ RANKS: Final = {
     "__main__": 9,
 }
 """A layer imports from itself and from layers of a smaller rank; layers of equal rank don't know each other."""
+MAY_KNOW: Final = {
+    "backups": set[str](),
+    "console": {"reconciliation"},
+    "demo": {"backups", "console", "reconciliation"},
+    "imports": set[str](),
+    "reconciliation": {"console"},
+}
+"""The parts of the product, which stand on the layers and can be deleted, and which others each may know."""
 PACKAGE: Final = ""
 """The package itself, which is no room: it holds the version."""
 EVERYBODYS: Final = {"errors", "clock", "__init__"}
@@ -48,7 +54,7 @@ FAN_OUT_MAX: Final = 12
 """Modules of ours that one module names: beyond that it does more than one thing."""
 COMPOSERS: Final = {
     "payrelay.app",
-    "payrelay.app_backups",
+    "payrelay.backups.opening",
     "payrelay.app_commands",
     "payrelay.flows.stores",
     "payrelay.worker",
@@ -68,7 +74,7 @@ FAN_OUT_MAX_OF: Final = {
 
 REGISTRY: Final = "payrelay.gateways.registry"
 ADAPTERS: Final = ("payrelay.gateways.payhere",)
-DOORS: Final = {"api", "cli", "console"}
+DOORS: Final = {"api", "cli"}
 SQL: Final = re.compile(
     r"^\s*(SELECT|INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|WITH\s+\w+\s+AS)\b"
 )
@@ -109,13 +115,46 @@ def test_imports_point_one_way() -> None:
 
     def wrong_way(source: Source) -> Iterator[str]:
         for node, module in known(source):
-            layer = module.split(".")[1]
+            layer = layer_of(module)
             if layer in EVERYBODYS or source.room == layer:
                 continue
             if source.room in EVERYBODYS or RANKS[layer] >= RANKS[source.room]:
                 yield source.at(node, f"{source.room} must not know {layer}; pass what it needs down as an argument")
 
     assert found(wrong_way, OURS) == ""
+
+
+STILL_KNOWN: Final = {
+    ("api", "reconciliation"),
+    ("app", "reconciliation"),
+    ("app_commands", "console"),
+    ("backups", "console"),
+    ("cli", "backups"),
+    ("cli", "demo"),
+    ("flows", "console"),
+    ("flows", "reconciliation"),
+    ("imports", "console"),
+    ("imports", "reconciliation"),
+    ("store", "console"),
+    ("store", "imports"),
+}
+"""What doesn't stand on its own yet."""
+
+
+def test_the_relay_knows_no_part() -> None:
+    """A part is deleted with its folder; whoever reads the relay reads none."""
+
+    def knows_part(source: Source) -> Iterator[str]:
+        own = part_of(module_name(source))
+        for node, module in known(source):
+            part = part_of(module)
+            if part in {None, own} or (own is not None and part in MAY_KNOW[own]):
+                continue
+            if (own or source.room, part) not in STILL_KNOWN:
+                yield source.at(node, f"{own or source.room} must not know {part}")
+
+    assert found(knows_part, OURS) == ""
+    assert MAY_KNOW.keys() == set(PARTS)
 
 
 def test_every_layer_has_its_rank() -> None:
@@ -164,7 +203,7 @@ def test_rooms_stand_in_no_circle() -> None:
         if module_name(source) == REGISTRY:  # names the adapters below it, as app names everything
             continue
         room = room_of(module_name(source))
-        graph[room] |= {room_of(module) for _, module in known(source)} - {room, PACKAGE}
+        graph[room] |= {room_of(module) for _, module in known(source) if part_of(module) is None} - {room, PACKAGE}
 
     assert circles(graph) == set()
 
@@ -201,7 +240,7 @@ def test_doors_read_no_store() -> None:
 
     def reads_store(source: Source) -> Iterator[str]:
         for node, module in known(source):
-            if source.room in DOORS and module.startswith("payrelay.store"):
+            if source.room in DOORS and layer_of(module) == "store":
                 yield source.at(node, "call a flow; it reads the store")
 
     assert found(reads_store, OURS) == ""

@@ -30,8 +30,8 @@ from payrelay.core.recovery.lost_effects import MAKING
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import DatabaseMissing, DatabaseNotReady, SettingsError
 from payrelay.flows.access.stored_identity import stored_identity
-from payrelay.flows.backups.in_place import require_in_place
-from payrelay.flows.operators.alert import tell_behind
+from payrelay.flows.alerts.alert import tell_behind
+from payrelay.flows.in_place import require_in_place
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.revocations.reapply import compare_revocations, reapply_in_new_incarnation
@@ -40,6 +40,7 @@ from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS
+from payrelay.reconciliation.store.stores import reconciliation_stores
 from payrelay.runtime.alert_channels import AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
@@ -99,7 +100,6 @@ from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.remembered import COMMITS_MAX, RememberedCommits
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.reconciliation.stores import reconciliation_stores
 from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.recovery.last_server import LastServer
 from payrelay.store.recovery.marked_rows import MarkedRows

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from payrelay.app import clearing_of, configured_seal, opened_database, opened_resources, trail_of
 from payrelay.clock import Clock
+from payrelay.console.flows.opening import console_parts
+from payrelay.console.flows.parts import ConsoleParts
 from payrelay.core.database.schema_changes import AS_IT_IS, MAKE
 from payrelay.errors import SettingsError, StoreUnusable
-from payrelay.flows.console.audit_of_acts import check_of_acts
-from payrelay.flows.console.opening import console_parts
-from payrelay.flows.console.parts import ConsoleParts
-from payrelay.flows.operators.audit import Audit, Progress
+from payrelay.flows.audit.audit import Audit, Progress
+from payrelay.flows.audit.audit_of_acts import check_of_acts
 from payrelay.runtime.recovery.revocation_list import RevocationList
 from payrelay.settings import Settings
 from payrelay.store.access.credentials import Credentials

@@ -11,11 +11,11 @@ from typing import Final, NamedTuple
 
 from payrelay.errors import StoreError
 from payrelay.flows.access.revoke_client_token import forget_client_tokens
+from payrelay.flows.alerts.alert import begin_alerts, tell_behind
+from payrelay.flows.audit.audit import keep_anchors
 from payrelay.flows.checkouts.finish_checkout import end_checkouts, forget_checkouts
 from payrelay.flows.customers.erase_customer import clear_residues
 from payrelay.flows.notifications.work_inbox import begin_inbox, forget_notifications
-from payrelay.flows.operators.alert import begin_alerts, tell_behind
-from payrelay.flows.operators.audit import keep_anchors
 from payrelay.flows.order_search import forget_searches
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.recovery.bring_back import begin_bringing_back

@@ -18,11 +18,11 @@ from payrelay.api.app import Api
 from payrelay.api.connections.limits import UNREAD_MAX_S, ConnectionLimits
 from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.console_door import ConsoleDoor
+from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.api.context import ApiContext
 from payrelay.api.http.incoming_request import Networks
 from payrelay.api.http.sampled_lines import LINES_OF_A_KIND
 from payrelay.api.http.streams import StreamedAnswer
-from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.core.events.event import Plain
 from payrelay.flows.events.event_views import EventView
 from payrelay.flows.events.read_events import EventStream

@@ -22,7 +22,7 @@ from payrelay.core.database.schema_changes import ANY
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import JournalEntry, Kind, State
 from payrelay.core.secret import Secret
-from payrelay.flows.operators.audit import Phase
+from payrelay.flows.audit.audit import Phase
 from payrelay.flows.recovery.begin_recovery import begin_recovery
 from payrelay.settings import Settings
 from payrelay.store.payments.journal import Journal

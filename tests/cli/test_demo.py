@@ -10,7 +10,7 @@ from tests.cli.commands import ended, program, read_until
 
 from payrelay.api.requests.router import Router
 from payrelay.api.routes.table import ROUTES
-from payrelay.cli.demo.introduction import samples
+from payrelay.demo.introduction import samples
 from payrelay_simulator import Simulator, demo_world
 
 

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from payrelay.cli.demo.reach import code_of, is_this_machines_usual, reached_at
+from payrelay.demo.reach import code_of, is_this_machines_usual, reached_at
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "192.168.1.5", "localhost", "::1", "shop.test"])

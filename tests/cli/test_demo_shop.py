@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 from tests.sources import ROOT
 
-from payrelay.cli.demo.parts import DemoAddresses
-from payrelay.cli.demo.shop import command_of, drawn_for, variables_of
+from payrelay.demo.parts import DemoAddresses
+from payrelay.demo.shop import command_of, drawn_for, variables_of
 
 EXAMPLE: Final = ROOT / "examples" / "shop"
 

@@ -9,19 +9,19 @@ import structlog
 
 import payrelay_simulator
 from payrelay.app import running
-from payrelay.cli.demo import yesterday as demo
-from payrelay.cli.demo.parts import CONFIG, FOLDER, DemoAddresses, settings_of, write_config
-from payrelay.cli.reconciliation.files import file_to_import
-from payrelay.cli.reconciliation.options import profile_of
 from payrelay.clock import Clock
-from payrelay.core.reconciliation.days import DayReport
-from payrelay.core.reconciliation.entries import Movement
-from payrelay.core.reconciliation.verdicts import Aspect, BooksVerdict
+from payrelay.console.flows.parts import Actor
+from payrelay.demo import yesterday as demo
+from payrelay.demo.parts import CONFIG, FOLDER, DemoAddresses, settings_of, write_config
 from payrelay.errors import SettingsError
-from payrelay.flows.console.parts import Actor
-from payrelay.flows.reconciliation.import_statement import Completeness, import_file, say_complete
-from payrelay.flows.reconciliation.run_day import run_day
-from payrelay.flows.reconciliation.scope import scope_of
+from payrelay.reconciliation.commands.files import file_to_import
+from payrelay.reconciliation.commands.options import profile_of
+from payrelay.reconciliation.flows.import_statement import Completeness, import_file, say_complete
+from payrelay.reconciliation.flows.run_day import run_day
+from payrelay.reconciliation.flows.scope import scope_of
+from payrelay.reconciliation.rules.days import DayReport
+from payrelay.reconciliation.rules.entries import Movement
+from payrelay.reconciliation.rules.verdicts import Aspect, BooksVerdict
 from payrelay.settings import Settings, read_settings
 
 LOG = structlog.wrap_logger(None, processors=[], wrapper_class=structlog.make_filtering_bound_logger("critical"))

@@ -13,7 +13,7 @@ from tests.cli.commands import GATEWAY, Ran, Run
 from payrelay.cli.session import session
 from payrelay.core.calls import Refund
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Details
-from payrelay.core.console.operator import OperatorAct
+from payrelay.core.operators.operator import OperatorAct
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import JournalEntry, Kind, State
 from payrelay.core.secret import Secret

@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 import typer
 from tests.cli.commands import GATEWAY, Ran, Run
+from tests.sources import OURS, module_name
 
-from payrelay.cli import main
 from payrelay.cli.main import FILES
 from payrelay.cli.terminal.messages import missing_package
 
@@ -145,15 +145,10 @@ def test_a_command_loads_no_other_groups_file() -> None:
 
 def test_every_command_that_a_file_declares_is_named() -> None:
     """One that `main` forgot could not be typed; one that no file declares would end in a traceback."""
-    folder = Path(main.__file__).parent
-    declaring = {
-        ".".join(path.relative_to(folder).with_suffix("").parts)
-        for path in folder.rglob("*.py")
-        if re.search(r"^app = group\(", path.read_text(), re.MULTILINE)
-    }
+    declaring = {module_name(source) for source in OURS if re.search(r"^app = group\(", source.text, re.MULTILINE)}
     declared: dict[str | None, str] = {}
     for name in declaring:
-        group = typer.main.get_group(import_module(f"payrelay.cli.{name}").app)
+        group = typer.main.get_group(import_module(name).app)
         declared |= dict.fromkeys([group.name] if group.name else group.commands, name)
 
     assert declared == dict(FILES)

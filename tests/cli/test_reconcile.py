@@ -9,8 +9,8 @@ from beancount.scripts.check import main as bean_check
 from click.testing import CliRunner
 from tests.cli.commands import GATEWAY, Ran, Run
 
-from payrelay.cli.reconciliation.options import amount_of, days_of
 from payrelay.cli.terminal.messages import CommandError
+from payrelay.reconciliation.commands.options import amount_of, days_of
 
 DAY = "2020-01-02"
 STATEMENT = f"""payment_id,order_id,amount,currency,status,date

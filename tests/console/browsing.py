@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 import structlog
 from tests.flows.console.desk import MINUTE_MS, PASSWORD, Desk
 
+from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.console.dispatch import Console
 from payrelay.console.web.asked import Site
 from payrelay.console.web.cookies import Cookies
-from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
-from payrelay.core.console.roles import Role
+from payrelay.core.operators.roles import Role
 from payrelay.core.secret import Secret
 from payrelay.flows.relay import Relay
 

@@ -9,8 +9,8 @@ from tests.console.browsing import Window, console_on, signed_in
 from tests.flows.console.desk import Desk, StandingClock
 from tests.flows.world import CHARGE, HandClock, World, asked, opened, outcome_of
 
-from payrelay.core.console.confirmations import Confirmation
-from payrelay.core.console.roles import Act, Role
+from payrelay.core.operators.confirmations import Confirmation
+from payrelay.core.operators.roles import Act, Role
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Kind, Operation

@@ -25,17 +25,17 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions, Charge
 from payrelay.core.checkouts.checkout import Details
 from payrelay.core.checkouts.hosted_payment import Buyer, PostalAddress
-from payrelay.core.console.roles import Act, Role
 from payrelay.core.customers.customer import approved
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.notifications.notification import NotificationKind, NotificationState
+from payrelay.core.operators.roles import Act, Role
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.core.payments.operation import Event, JournalEntry, advance
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.core.secret import Secret
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
-from payrelay.flows.reconciliation.close import close_day
+from payrelay.reconciliation.flows.close import close_day
 from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.store.data_keys.keys import key_context
 from payrelay.store.engine.database import Database, Row, Statement, all_rows

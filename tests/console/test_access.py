@@ -11,9 +11,9 @@ from tests.flows.console.desk import MINUTE_MS, PASSWORD, Desk
 
 from payrelay.console.dispatch import Console
 from payrelay.console.routes import ROUTES, ConsoleRoute, Entry
-from payrelay.core.console.roles import MAY, Role
-from payrelay.runtime.console.passwords import PLACES_MAX
-from payrelay.store.console.acts import OperatorActs
+from payrelay.console.runtime.passwords import PLACES_MAX
+from payrelay.core.operators.roles import MAY, Role
+from payrelay.store.operators.acts import OperatorActs
 
 ADA, BOB, EVE = "ada@shop.example", "bob@shop.example", "eve@shop.example"
 

@@ -11,15 +11,15 @@ from tests.flows.console.desk import ROOT
 from tests.flows.world import Crash, Raising, outcome_of
 
 from payrelay.core.calls import Refund
-from payrelay.core.console.confirmations import (
+from payrelay.core.gateways.pauses import Pause
+from payrelay.core.operators.confirmations import (
     PROPOSED_MS,
     SHOWN_MS,
     STUCK_MS,
     ConfirmationState,
     next_of_confirmation,
 )
-from payrelay.core.console.roles import MAY, TO_CONFIRM, Act, Role
-from payrelay.core.gateways.pauses import Pause
+from payrelay.core.operators.roles import MAY, TO_CONFIRM, Act, Role
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Kind, State
 

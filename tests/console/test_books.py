@@ -16,17 +16,17 @@ from tests.console.test_case_pages import HOSTILE, Shape
 from tests.flows.reconciliation.test_day import DAY, FOREIGN, PAID, Office
 from tests.flows.world import CHARGE, asked, outcome_of
 
+from payrelay.console.flows.parts import Actor
 from payrelay.core.calls import Refund
-from payrelay.core.console.confirmations import STUCK_MS, ConfirmationState, next_of_confirmation
-from payrelay.core.console.roles import MAY, Act, Role
+from payrelay.core.operators.confirmations import STUCK_MS, ConfirmationState, next_of_confirmation
+from payrelay.core.operators.roles import MAY, Act, Role
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.reconciliation.files.profiles import BUILT_IN
-from payrelay.core.reconciliation.verdicts import BooksFinding
-from payrelay.flows.console.parts import Actor
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
-from payrelay.flows.reconciliation.close import close_day
-from payrelay.flows.reconciliation.import_statement import FileToImport, import_file
+from payrelay.reconciliation.flows.close import close_day
+from payrelay.reconciliation.flows.import_statement import FileToImport, import_file
+from payrelay.reconciliation.rules.files.profiles import BUILT_IN
+from payrelay.reconciliation.rules.verdicts import BooksFinding
 
 ADA: Final = Actor("Ada <admin@shop.example>")
 WHY: Final = "explained by the bank"

@@ -11,10 +11,10 @@ from tests.console.counter import confirmation_in, seen_in
 from tests.console.test_books import ADA, DAY_THING, MONTH, WHY, Bureau, bureau_in
 from tests.flows.reconciliation.test_day import DAY, FOREIGN, PAID
 
-from payrelay.core.console.roles import Act, Role
-from payrelay.core.reconciliation.entries import days_between
-from payrelay.flows.console.parts import Actor
-from payrelay.flows.reconciliation.close import close_day, close_difference
+from payrelay.console.flows.parts import Actor
+from payrelay.core.operators.roles import Act, Role
+from payrelay.reconciliation.flows.close import close_day, close_difference
+from payrelay.reconciliation.rules.entries import days_between
 
 FIRST: Final = date(2023, 11, 1)
 LAST: Final = date(2023, 11, 30)

@@ -15,7 +15,7 @@ from tests.flows.console.desk import START_MS, Desk
 
 from payrelay.clock import Clock
 from payrelay.console.dispatch import Console
-from payrelay.core.console.roles import Role
+from payrelay.core.operators.roles import Role
 from payrelay.core.outcomes import Reading
 from payrelay.store import open_database
 

@@ -11,9 +11,9 @@ from tests.flows.console.books import ended, everything, operation
 from tests.flows.console.desk import MINUTE_MS, START_MS, Desk
 
 from payrelay.console.dispatch import Console
+from payrelay.console.rules.live import ALIVE, FULL, OVER
 from payrelay.console.web.live_streams import OF_OPERATOR_MAX, STREAMS_MAX, LiveStreams
-from payrelay.core.console.live import ALIVE, FULL, OVER
-from payrelay.core.console.roles import Role
+from payrelay.core.operators.roles import Role
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event
 

@@ -20,14 +20,14 @@ from tests.samples import ASKED, CHECKOUT
 
 from payrelay.console.dispatch import Console
 from payrelay.core.checkouts.checkout import CheckoutState, Details
-from payrelay.core.console.roles import Role
 from payrelay.core.events.event import OutgoingEvent
-from payrelay.core.imports.items import ImportVerdict
+from payrelay.core.operators.roles import Role
 from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.core.payments.operation import Event, Kind, Operation
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.flows.orders.order_money import read_order_money
+from payrelay.imports.rules.items import ImportVerdict
 from payrelay.store.chargebacks import Chargeback
 from payrelay.store.engine.database import T, Unit
 from payrelay.store.imports.payments import ImportedPayment, ImportedPayments

@@ -10,14 +10,14 @@ from tests.flows.console.desk import MINUTE_MS, START_MS, Desk
 from tests.flows.console.test_find import hired
 
 from payrelay.console.dispatch import Console
+from payrelay.console.flows.cases.overview import Overview, read_overview
+from payrelay.console.rules.trends import LOOKED_MAX, PACES, Bars, BudgetPart, TrendSpan
 from payrelay.console.web.charts import HEIGHT, chart_of_bars, chart_of_budget, chart_of_steps, scale_of
-from payrelay.core.console.roles import Role
-from payrelay.core.console.trends import LOOKED_MAX, PACES, Bars, BudgetPart, TrendSpan
 from payrelay.core.gateways.pauses import Pause
+from payrelay.core.operators.roles import Role
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, State
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.flows.console.cases.overview import Overview, read_overview
 from payrelay.runtime.recovery.lost_commits import LostCommits
 from payrelay.store.engine.database import Statement, all_rows
 from payrelay.store.engine.queries import query

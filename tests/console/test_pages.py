@@ -5,8 +5,8 @@ from tests.console.browsing import Window, console_on, signed_in
 from tests.flows.console.desk import PASSWORD, Desk
 
 from payrelay.console.dispatch import Console
-from payrelay.core.console.roles import Role
-from payrelay.flows.console.sign_in import visitor_of
+from payrelay.console.flows.sign_in import visitor_of
+from payrelay.core.operators.roles import Role
 
 ADA, BOB = "ada@shop.example", "bob@shop.example"
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}'

@@ -9,7 +9,7 @@ from tests.console.device import Device, Lie
 from tests.flows.console.desk import MINUTE_MS, PASSWORD, Desk
 
 from payrelay.console.dispatch import Console
-from payrelay.core.console.operator import FRESH_MS
+from payrelay.core.operators.operator import FRESH_MS
 
 ADA = "ada@shop.example"
 SET_UP = "/console/account/second-factor"

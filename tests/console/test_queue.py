@@ -11,12 +11,12 @@ from tests.flows.world import asked
 
 from payrelay.console.routes import ROUTES
 from payrelay.core.calls import Refund
-from payrelay.core.console.roles import HAVE_OWN_LINE, TO_CONFIRM, Act, Role
+from payrelay.core.operators.roles import HAVE_OWN_LINE, TO_CONFIRM, Act, Role
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Event, State
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
-from payrelay.flows.console.acts.fields import EVENT_ID_LENGTH_MAX
 from payrelay.flows.events.manage_endpoints import REPLAYED_IDS_MAX, NewEndpoint, Owner, create_endpoint
+from payrelay.flows.operators.acts.fields import EVENT_ID_LENGTH_MAX
 from payrelay.flows.payments.refund import refund
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}'

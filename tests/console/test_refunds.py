@@ -11,7 +11,7 @@ from tests.flows.inbox_world import payment_of
 from tests.flows.world import asked, outcome_of
 
 from payrelay.core.calls import Refund
-from payrelay.core.console.roles import Act
+from payrelay.core.operators.roles import Act
 from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import OutcomeKind, Reading
 from payrelay.core.payments.payment import PaymentStatus

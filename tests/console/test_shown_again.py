@@ -16,8 +16,8 @@ from tests.console.test_passkeys import asked_on, with_passkey
 from tests.flows.console.desk import MINUTE_MS, PASSWORD
 from tests.store.console.samples import CONFIRMATION
 
-from payrelay.core.console.operator import FRESH_MS, SESSION_MS
-from payrelay.core.console.roles import TO_CONFIRM, Act, Role
+from payrelay.core.operators.operator import FRESH_MS, SESSION_MS
+from payrelay.core.operators.roles import TO_CONFIRM, Act, Role
 
 ADA, BOB = "ada@shop.example", "bob@shop.example"
 WHY = 'the "customer" <sent> it back'

@@ -30,10 +30,10 @@ from tests.flows.reconciliation.test_day import DAY, PAID
 from tests.store.test_row_digests import schema
 
 from payrelay.console.routes import ROUTES
-from payrelay.core.console.roles import MAY, Act, Role
+from payrelay.core.operators.roles import MAY, Act, Role
 from payrelay.core.outcomes import Reading
-from payrelay.flows.console.acts.targets import READERS
-from payrelay.flows.console.acts.targets import SEEN_BY as NEEDED_BY_NOUN
+from payrelay.flows.operators.acts.targets import READERS
+from payrelay.flows.operators.acts.targets import SEEN_BY as NEEDED_BY_NOUN
 
 NOBODY: Final[frozenset[Role]] = frozenset()
 ADMIN: Final = frozenset({Role.ADMIN})

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sources import OURS
 
-from payrelay.core.csv_text import csv_text, plain
+from payrelay.core.text.csv_text import csv_text, plain
 
 DELIMITERS: Final = ",;\t|"
 SHAPELESS: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})

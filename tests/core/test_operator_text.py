@@ -1,6 +1,6 @@
 import pytest
 
-from payrelay.core.operator_text import (
+from payrelay.core.text.operator_text import (
     DESCRIPTION_LENGTH_MAX,
     NAME_LENGTH_MAX,
     REASON_LENGTH_MAX,

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.flows.world import World, opened
 
-from payrelay.flows.operators.audit import Audit
+from payrelay.flows.audit.audit import Audit
 
 
 @pytest.fixture

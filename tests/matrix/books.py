@@ -13,7 +13,7 @@ from payrelay.core.database.schema_changes import ANY
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import TRANSITIONS, JournalEntry, Operation, OperationFilter, State
-from payrelay.flows.operators.audit import Audit
+from payrelay.flows.audit.audit import Audit
 from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings
 from payrelay.store.payments.audit import Trail

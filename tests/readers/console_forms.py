@@ -10,40 +10,40 @@ from fido2.webauthn import CollectedClientData
 from structlog.testing import LogCapture
 from tests.readers.reader import Reader, Shape
 
+from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.api.http.incoming_request import BODY_BYTES_MAX
 from payrelay.api.serving import HEADERS_BYTES_MAX
 from payrelay.console.dispatch import Console
+from payrelay.console.flows.parts import ConsoleParts
 from payrelay.console.live import stream
 from payrelay.console.pages.find import path_of, search_of
-from payrelay.console.web.asked import Asked, Site, fields_of
-from payrelay.console.web.cookies import BrowserCookies, Cookies, form_token
-from payrelay.core.console.act_texts import text_of
-from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
-from payrelay.core.console.live import parts_of
-from payrelay.core.console.operator import (
-    Operator,
-    OperatorState,
-    email_of,
-    operator_name_of,
-    require_password,
-)
-from payrelay.core.console.roles import Act, Role
-from payrelay.core.console.sign_in.passkeys import (
+from payrelay.console.rules.live import parts_of
+from payrelay.console.rules.sign_in.passkeys import (
     ANSWER_LENGTH_MAX,
     RelyingParty,
     made_passkey,
     passkey_name_of,
     shown_passkey,
 )
-from payrelay.core.console.sign_in.second_factor import step_of_code
-from payrelay.core.csv_text import csv_text
-from payrelay.core.operator_text import reason_of
+from payrelay.console.rules.sign_in.second_factor import step_of_code
+from payrelay.console.web.asked import Asked, Site, fields_of
+from payrelay.console.web.cookies import BrowserCookies, Cookies, form_token
+from payrelay.core.operators.act_texts import text_of
+from payrelay.core.operators.operator import (
+    Operator,
+    OperatorState,
+    email_of,
+    operator_name_of,
+    require_password,
+)
+from payrelay.core.operators.roles import Act, Role
 from payrelay.core.secret import Secret
-from payrelay.flows.console.acting import ActTarget
-from payrelay.flows.console.acts.cases import Queue, QueuedCase
-from payrelay.flows.console.acts.fields import fields_of as fields_of_act
-from payrelay.flows.console.acts.stale import line_of
-from payrelay.flows.console.parts import ConsoleParts
+from payrelay.core.text.csv_text import csv_text
+from payrelay.core.text.operator_text import reason_of
+from payrelay.flows.operators.acting import ActTarget
+from payrelay.flows.operators.acts.cases import Queue, QueuedCase
+from payrelay.flows.operators.acts.fields import fields_of as fields_of_act
+from payrelay.flows.operators.acts.stale import line_of
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 from tests.readers.reader import Reader, Shape
 
+from payrelay.console.rules.sign_in.provider import ProviderRules, metadata_of, person_of
 from payrelay.core.access.signatures import IDENTITY_TOKEN_LENGTH_MAX, identity_keys
-from payrelay.core.console.sign_in.provider import ProviderRules, metadata_of, person_of
 from payrelay.runtime.identity_provider_keys import ANSWER_BYTES_MAX
 
 ISSUER: Final = "https://login.example"

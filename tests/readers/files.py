@@ -14,18 +14,18 @@ from typing import Final
 
 from tests.readers.reader import Reader, Shape
 
-from payrelay.cli.imports.import_existing import KEY_FILE_BYTES_MAX
-from payrelay.cli.reconciliation.files import LINE_LENGTH_MAX, file_to_import
-from payrelay.cli.reconciliation.options import profile_of
-from payrelay.core.imports.items import ImportUnreadableError, SourceRow
 from payrelay.core.keyed_digest import DigestKey
-from payrelay.core.reconciliation.entries import Zone
-from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile
-from payrelay.core.reconciliation.files.statement_files import read_statement
 from payrelay.core.recovery.gateway_reports import read_report
 from payrelay.core.recovery.marks import MARK_PURPOSE, read_mark
 from payrelay.core.secret import Secret
-from payrelay.flows.imports.sources import csv_source
+from payrelay.imports.commands.import_existing import KEY_FILE_BYTES_MAX
+from payrelay.imports.flows.sources import csv_source
+from payrelay.imports.rules.items import ImportUnreadableError, SourceRow
+from payrelay.reconciliation.commands.files import LINE_LENGTH_MAX, file_to_import
+from payrelay.reconciliation.commands.options import profile_of
+from payrelay.reconciliation.rules.entries import Zone
+from payrelay.reconciliation.rules.files.profiles import BUILT_IN, Profile
+from payrelay.reconciliation.rules.files.statement_files import read_statement
 from payrelay.runtime.recovery.mark_files import FILE_BYTES_MAX
 from payrelay_tools.laravel.mysql_dump import dump_rows
 from payrelay_tools.laravel.rows import items_of_laravel

@@ -25,7 +25,7 @@ import payrelay_tools
 LENGTH: Final = 4_096
 """Enough that the square of it shows beside what else a text costs; some of these texts have a smaller limit."""
 OF_OUR_OWN: Final = {
-    "payrelay.core.console.live": "reads pages that we have rendered; in them, foreign text has no tags",
+    "payrelay.console.rules.live": "reads pages that we have rendered; in them, foreign text has no tags",
     "payrelay.store.engine.queries": "reads our own SQL, once a statement",
 }
 """Modules whose patterns read no foreign text."""

@@ -3,8 +3,8 @@
 import asyncio
 
 from payrelay.clock import Clock
+from payrelay.console.runtime.budget_samples import KEPT, BudgetSamples
 from payrelay.core.gateways.permit_grants import BudgetSnapshot
-from payrelay.runtime.console.budget_samples import KEPT, BudgetSamples
 
 SEEN = BudgetSnapshot(limit_calls=30, used=3, waiting=1, is_open=False, blocked_s=0)
 

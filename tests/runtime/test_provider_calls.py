@@ -12,15 +12,15 @@ from structlog.testing import LogCapture
 from tests.flows.world import HandClock
 from tests.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider
 
-from payrelay.core.console.sign_in.provider import ProviderRules, TryKeys, authorization_address
-from payrelay.core.secret import Secret
-from payrelay.runtime.console.provider_calls import (
+from payrelay.console.rules.sign_in.provider import ProviderRules, TryKeys, authorization_address
+from payrelay.console.runtime.provider_calls import (
     ASKED_AGAIN_S,
     METADATA_KEPT_S,
     ProviderDown,
     ProviderRefused,
     SignInProvider,
 )
+from payrelay.core.secret import Secret
 from payrelay.runtime.identity_provider_keys import ANSWER_BYTES_MAX
 from payrelay.runtime.identity_provider_keys import ASKED_AGAIN_S as KEYS_ASKED_AGAIN_S
 

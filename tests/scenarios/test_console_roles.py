@@ -13,7 +13,7 @@ from tests.scenarios.test_console import opened_browser
 from tests.scenarios.test_console_acts import signed_in
 
 from payrelay.console.routes import ROUTES, ConsoleRoute, Entry
-from payrelay.core.console.roles import MAY, Role
+from payrelay.core.operators.roles import MAY, Role
 
 INNER = [route for route in ROUTES if route.entry is Entry.OPEN]
 NAMES = {

@@ -17,8 +17,8 @@ from tests.scenarios.program import PAYRELAY, Program, surroundings
 from tests.scenarios.stories import Scene, charge_body, fresh
 from tests.scenarios.test_backup import DATABASE, SEALING_KEY, serving
 
+from payrelay.backups.store.restored_sqlite import changed
 from payrelay.core.seal_keys import parse_keys
-from payrelay.store.backup.restored_sqlite import changed
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.recovery.identity import IdentityStore
 

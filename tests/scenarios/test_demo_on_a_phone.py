@@ -8,7 +8,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 from tests.scenarios.shops import Shop, news, phone_at, running_shop, said_at
 
-from payrelay.cli.demo.reach import code_of
+from payrelay.demo.reach import code_of
 
 HOST = "127.0.0.2"
 

@@ -4,7 +4,7 @@ from tests.simulation.books import Book
 from tests.simulation.process import START_MS
 
 from payrelay.core.payments.operation import FINAL, State
-from payrelay.flows.operators.audit import Audit
+from payrelay.flows.audit.audit import Audit
 from payrelay.flows.operators.decidable import Decision
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.relay import Relay

@@ -39,7 +39,7 @@ from payrelay.core.retention import Periods
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.errors import StoreError
-from payrelay.flows.operators.alert import tell_behind
+from payrelay.flows.alerts.alert import tell_behind
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.revocations.reapply import reapply_in_new_incarnation

@@ -36,15 +36,15 @@ from tests.simulation.process import ACCOUNT, Parts
 from tests.simulation.template import Template
 from tests.simulation.universe import Universe
 
+from payrelay.console.flows.parts import Actor
 from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, OperationFilter, State
-from payrelay.core.reconciliation.entries import LineState, Movement, days_between
-from payrelay.core.reconciliation.files.profiles import Columns, Profile
-from payrelay.core.reconciliation.verdicts import Aspect, BooksFinding, BooksVerdict
-from payrelay.flows.console.parts import Actor
-from payrelay.flows.reconciliation.import_statement import Completeness, FileToImport, import_file, say_complete
-from payrelay.flows.reconciliation.run_day import run_day
-from payrelay.flows.reconciliation.scope import BooksScope, scope_of
 from payrelay.flows.relay import Relay
+from payrelay.reconciliation.flows.import_statement import Completeness, FileToImport, import_file, say_complete
+from payrelay.reconciliation.flows.run_day import run_day
+from payrelay.reconciliation.flows.scope import BooksScope, scope_of
+from payrelay.reconciliation.rules.entries import LineState, Movement, days_between
+from payrelay.reconciliation.rules.files.profiles import Columns, Profile
+from payrelay.reconciliation.rules.verdicts import Aspect, BooksFinding, BooksVerdict
 from payrelay_simulator.clock import GATEWAY_ZONE
 from payrelay_simulator.ledger import LedgerEntry
 

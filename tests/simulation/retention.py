@@ -11,7 +11,7 @@ from tests.simulation.loop import wait_seconds
 from payrelay.core.payments.operation import CLEARABLE
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.retention import DEFAULT_PERIODS
-from payrelay.flows.operators.audit import anchor
+from payrelay.flows.audit.audit import anchor
 from payrelay.flows.relay import Relay
 from payrelay.flows.retention.clear import clear_all
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS

@@ -12,10 +12,10 @@ from tests.draws import drawing
 from tests.store.test_checkouts import CHECKOUT, DETAILS, LOOKUPS
 
 from payrelay.clock import Clock
+from payrelay.console.store.searches import Searches
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState
 from payrelay.store import open_database
 from payrelay.store.checkouts import Checkouts, CheckoutsOfCustomer, reference_owner
-from payrelay.store.console.searches import Searches
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.rows import blob_of

@@ -22,7 +22,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import Event
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.flows.operators.audit import Audit
+from payrelay.flows.audit.audit import Audit
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers

@@ -7,10 +7,10 @@ bounds, and knows the client behind trusted proxies.
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.api.http.incoming_request import BodyTimeout, read_body
 from payrelay.api.http.outgoing import PlainAnswer, StreamedPage
 from payrelay.api.http.visit import Visit
-from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.errors import MEANINGS, Refusal
 
 ConsolePages = Callable[[ConsoleRequest], Awaitable[ConsoleAnswer]]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from payrelay.core.payments.audit_chain import AnchorExplanation
     from payrelay.core.recovery.incarnations import Incarnation, LostWindow
-    from payrelay.flows.operators.audit import Audit, AuditFinding, Phase, Summary
+    from payrelay.flows.audit.audit import Audit, AuditFinding, Phase, Summary
     from payrelay.settings import Settings
 
 _NOTED: Final = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
@@ -95,7 +95,7 @@ async def explain(
     It adds a signed line for each anchor, and changes nothing. It refuses where the audit finds anything else.
     """
     from payrelay.app_commands import opened_trail
-    from payrelay.flows.operators.audit import find_explainable
+    from payrelay.flows.audit.audit import find_explainable
 
     settings, who, why = read_settings(), operator_from(by), reason_from(reason)
     from_ms, until_ms = _time(since, "--from"), _time(until, "--until")

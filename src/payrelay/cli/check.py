@@ -78,7 +78,7 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
     from payrelay.app import opened_accounts
     from payrelay.cli.checks.of_database import of_database, of_files, of_notifications, of_way
     from payrelay.cli.checks.of_settings import of_settings
-    from payrelay.flows.operators.check_signed_texts import check_signed_texts
+    from payrelay.flows.audit.check_signed_texts import check_signed_texts
     from payrelay.gateways.gateway import CheckResult
 
     try:

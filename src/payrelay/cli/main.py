@@ -33,42 +33,42 @@ from payrelay.errors import Refusal, SettingsError, StoreError
 
 FILES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "serve": "program",
-        "route": "program",
-        "demo": "program",
-        "simulate": "program",
-        "check": "check",
-        "health": "checks.health",
-        "resolve": "resolve",
-        "recover": "recovery.recover",
-        "pause": "accounts",
-        "resume": "accounts",
-        "operations": "operations",
-        "notifications": "notifications",
-        "orders": "lists.orders",
-        "payments": "lists.payments",
-        "checkouts": "lists.checkouts",
-        "subscriptions": "lists.subscriptions",
-        "customers": "customers",
-        "import": "imports.import_existing",
-        "endpoints": "endpoints",
-        "events": "endpoints",
-        "keys": "keys",
-        "principals": "principals",
-        "operators": "console.operators",
-        "client-tokens": "client_tokens",
-        "seal": "seal",
-        "audit": "audit",
-        "reconcile": "reconciliation.reconcile",
-        "retention": "storage.retention",
-        "backup": "backups.backup",
-        "restore": "backups.restore",
-        "db": "program",
-        "completion": "program",
-        "version": "program",
+        "serve": "payrelay.cli.program",
+        "route": "payrelay.cli.program",
+        "demo": "payrelay.cli.program",
+        "simulate": "payrelay.cli.program",
+        "check": "payrelay.cli.check",
+        "health": "payrelay.cli.checks.health",
+        "resolve": "payrelay.cli.resolve",
+        "recover": "payrelay.cli.recovery.recover",
+        "pause": "payrelay.cli.accounts",
+        "resume": "payrelay.cli.accounts",
+        "operations": "payrelay.cli.operations",
+        "notifications": "payrelay.cli.notifications",
+        "orders": "payrelay.cli.lists.orders",
+        "payments": "payrelay.cli.lists.payments",
+        "checkouts": "payrelay.cli.lists.checkouts",
+        "subscriptions": "payrelay.cli.lists.subscriptions",
+        "customers": "payrelay.cli.customers",
+        "import": "payrelay.imports.commands.import_existing",
+        "endpoints": "payrelay.cli.endpoints",
+        "events": "payrelay.cli.endpoints",
+        "keys": "payrelay.cli.keys",
+        "principals": "payrelay.cli.principals",
+        "operators": "payrelay.console.commands.operators",
+        "client-tokens": "payrelay.cli.client_tokens",
+        "seal": "payrelay.cli.seal",
+        "audit": "payrelay.cli.audit",
+        "reconcile": "payrelay.reconciliation.commands.reconcile",
+        "retention": "payrelay.cli.storage.retention",
+        "backup": "payrelay.backups.commands.backup",
+        "restore": "payrelay.backups.commands.restore",
+        "db": "payrelay.cli.program",
+        "completion": "payrelay.cli.program",
+        "version": "payrelay.cli.program",
     }
 )
-"""Commands and groups of commands, in the order of the list, with the file whose ``app`` declares each."""
+"""Commands and groups of commands, in the order of the list, with the module whose ``app`` declares each."""
 
 
 class LazyCommands(TyperGroup):
@@ -86,7 +86,7 @@ class LazyCommands(TyperGroup):
 
 
 def _loaded(name: str) -> TyperCommand | TyperGroup:
-    app: typer.Typer = import_module(f"payrelay.cli.{FILES[name]}").app
+    app: typer.Typer = import_module(FILES[name]).app
     declared = typer.main.get_group(app)
     found = declared if declared.name == name else declared.commands[name]
     if not isinstance(found, TyperCommand | TyperGroup):

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from payrelay.cli.copy_database import COPY_EXAMPLES, copy
+from payrelay.backups.commands.copy_database import COPY_EXAMPLES, copy
 from payrelay.cli.session import loading, read_settings
 from payrelay.cli.terminal.declaring import awaited, examples, group
 from payrelay.cli.terminal.messages import DONE, CommandError, say, show, show_version
@@ -128,7 +128,7 @@ async def demo(
 
     It prints the addresses, a key and calls to copy.
     """
-    from payrelay.cli.demo.run import run_demo
+    from payrelay.demo.run import run_demo
 
     if shop is not None and not shop.is_file():
         raise CommandError(f"{shop}: there is no such program")

@@ -19,11 +19,11 @@ from payrelay.cli.terminal.messages import (
     show,
 )
 from payrelay.core.money import AmountError, typed_minor
-from payrelay.core.operator_text import WordsError, description_of
+from payrelay.core.text.operator_text import WordsError, description_of
 
 if TYPE_CHECKING:
     from payrelay.core.answers import Answer
-    from payrelay.flows.console.acting import ActTarget
+    from payrelay.flows.operators.acting import ActTarget
     from payrelay.flows.relay import Relay
 
 UNDONE: Final = "nothing was refunded"
@@ -53,7 +53,7 @@ async def refund_payment(
     yes: Sure = False,
 ) -> int:
     """Refund a payment, or a part of it."""
-    from payrelay.flows.console.refunds.by_command import AskedByCommand, carry_out_refund, prepare_refund
+    from payrelay.flows.operators.refunds.by_command import AskedByCommand, carry_out_refund, prepare_refund
     from payrelay.settings import require_serving
 
     settings = read_settings()
@@ -75,7 +75,7 @@ async def refund_payment(
 
 async def _target(relay: "Relay", payment_id: str) -> "ActTarget":
     """Finds the payment on the one account that has it. Raises CommandError."""
-    from payrelay.flows.console.acts.targets import target_of
+    from payrelay.flows.operators.acts.targets import target_of
 
     names = [payment_id] if "~" in payment_id else [f"{name}~{payment_id}" for name in relay.accounts]
     found = [each for name in names if (each := await target_of(relay, "payment", name)) is not None]

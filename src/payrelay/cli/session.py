@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from payrelay.cli.terminal.messages import CommandError, complain, say
 from payrelay.clock import Clock
-from payrelay.core.operator_text import WordsError, name_of, reason_of
+from payrelay.core.text.operator_text import WordsError, name_of, reason_of
 
 if TYPE_CHECKING:
     from payrelay.flows.relay import Relay

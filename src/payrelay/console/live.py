@@ -14,13 +14,13 @@ from urllib.parse import unquote
 
 import msgspec
 
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.flows.sign_in import Visitor, visitor_of
 from payrelay.console.pages import orders, overview, queue
+from payrelay.console.rules.live import FULL, OVER, changed, parts_of
 from payrelay.console.web.asked import Asked, fields_of
 from payrelay.console.web.rendering import event_stream
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.live import FULL, OVER, changed, parts_of
 from payrelay.errors import Code, Refusal, StoreError
-from payrelay.flows.console.sign_in import Visitor, visitor_of
 
 CHECKED_EVERY_S: Final = 1.0
 """How long a stream goes on at most after the session or the program has ended."""

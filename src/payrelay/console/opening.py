@@ -7,13 +7,13 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.console.dispatch import Console
+from payrelay.console.flows.cases.parts import case_parts
+from payrelay.console.flows.opening import OpenedStore, console_parts
+from payrelay.console.rules.sign_in.provider import ProviderRules
+from payrelay.console.runtime.provider_calls import SignInProvider
 from payrelay.console.web.asked import Site
 from payrelay.console.web.cookies import Cookies
-from payrelay.core.console.sign_in.provider import ProviderRules
-from payrelay.flows.console.cases.parts import case_parts
-from payrelay.flows.console.opening import OpenedStore, console_parts
 from payrelay.flows.relay import Relay
-from payrelay.runtime.console.provider_calls import SignInProvider
 from payrelay.settings import ConsoleSettings, is_secure
 
 BACK_PATH: Final = "/console/sign-in/provider/back"

@@ -8,24 +8,14 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from payrelay.api.console_exchange import ConsoleAnswer
 from payrelay.console import live
-from payrelay.console.pages import (
-    account,
-    acts,
-    assets,
-    books,
-    books_saved,
-    find,
-    operators,
-    orders,
-    overview,
-    queue,
-)
+from payrelay.console.pages import account, acts, assets, find, operators, orders, overview, queue
 from payrelay.console.pages.sign_in import password, provider, second_factor
 from payrelay.console.pages.sign_in.again import Facts
 from payrelay.console.web.asked import Asked
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.roles import TO_CONFIRM, Act
+from payrelay.core.operators.roles import TO_CONFIRM, Act
+from payrelay.reconciliation.pages import books, books_saved
 
 
 async def nothing_known(_asked: Asked) -> Facts:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from payrelay.core.access.person_names import PersonNames
+from payrelay.reconciliation.store.stores import ReconciliationStores
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.owners import Owners
@@ -20,7 +21,6 @@ from payrelay.store.payments.known_payments import KnownPayments
 from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.payments.paid_again import PaidAgain
 from payrelay.store.payments.resolution import ResolutionStore
-from payrelay.store.reconciliation.stores import ReconciliationStores
 from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.retention.clearing import Clearing
 from payrelay.store.signed_texts import SignedTexts

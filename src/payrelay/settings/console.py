@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 
-from payrelay.core.console.roles import TO_CONFIRM, Act
 from payrelay.core.money import AmountError, is_currency, typed_minor
+from payrelay.core.operators.roles import TO_CONFIRM, Act
 from payrelay.core.secret import Secret, secret_of
 from payrelay.settings import parse
 

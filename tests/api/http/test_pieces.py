@@ -10,10 +10,10 @@ from payrelay.api.address import AddressBeside, ServedAddress
 from payrelay.api.connections.limits import ConnectionLimits
 from payrelay.api.connections.open_connections import OpenConnections
 from payrelay.api.console_door import ConsoleDoor
+from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.api.http.incoming_request import Message
 from payrelay.api.http.outgoing import send_pieces
 from payrelay.api.http.sampled_lines import RequestLines
-from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
 
 LOG = structlog.wrap_logger(None, processors=[], wrapper_class=structlog.make_filtering_bound_logger("critical"))
 

@@ -9,16 +9,16 @@ from tests.databases import sqlite_url
 from tests.digests import digests_of
 from tests.runtime.receivers import STARTED_MS, SetClock
 
-from payrelay.api.metrics.books_gauges import BooksGauges
 from payrelay.api.metrics.gauges import REUSED_S
 from payrelay.clock import Clock
-from payrelay.core.console.operator import NewAct
-from payrelay.core.console.roles import Act
-from payrelay.core.reconciliation.entries import EntryStanding
-from payrelay.core.reconciliation.judging import judge
+from payrelay.core.operators.operator import NewAct
+from payrelay.core.operators.roles import Act
+from payrelay.reconciliation.gauges import BooksGauges
+from payrelay.reconciliation.rules.entries import EntryStanding
+from payrelay.reconciliation.rules.judging import judge
+from payrelay.reconciliation.store.stores import reconciliation_stores
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database
-from payrelay.store.reconciliation.stores import reconciliation_stores
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from payrelay.core.console.finding import CHECKOUT, Hit, Search, SearchError, Thing
+from payrelay.console.rules.finding import CHECKOUT, Hit, Search, SearchError, Thing
 
 CHARGE = Hit(
     noun=Thing.OPERATION,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from payrelay.core.console.live import ALIVE, changed, parts_of
+from payrelay.console.rules.live import ALIVE, changed, parts_of
 
 texts = st.dictionaries(st.sampled_from(["live-now", "live-queue", "live-as-of"]), st.text())
 

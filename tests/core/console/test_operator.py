@@ -4,7 +4,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.store.console.samples import ADA, INVITATION, SESSION
 
-from payrelay.core.console.operator import (
+from payrelay.console.rules.sign_in.second_factor import enrolment_address, step_of_code
+from payrelay.console.rules.sign_in.tries import CODE, PASSWORD, Counted
+from payrelay.core.operators.operator import (
     IDLE_MS,
     Operator,
     OperatorState,
@@ -16,8 +18,6 @@ from payrelay.core.console.operator import (
     require_password,
     token_hash,
 )
-from payrelay.core.console.sign_in.second_factor import enrolment_address, step_of_code
-from payrelay.core.console.sign_in.tries import CODE, PASSWORD, Counted
 from payrelay.core.secret import Secret
 
 SECRET = Secret("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ")

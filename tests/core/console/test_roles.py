@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from payrelay.core.console.roles import MAY, SEES, TO_CONFIRM, Act, Field, Role, may, sees
+from payrelay.core.operators.roles import MAY, SEES, TO_CONFIRM, Act, Field, Role, may, sees
 
 DOCS = Path(__file__).parents[3] / "docs" / "console.md"
 OWN = (

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from tests.samples import CHECKOUT, NOTIFICATION
 
+from payrelay.console.rules.timeline import of_checkout, of_notification
 from payrelay.core.checkouts.checkout import CLOSED_SENTENCE, CheckoutEvent, CheckoutState, advance
-from payrelay.core.console.timeline import of_checkout, of_notification
 from payrelay.core.notifications.notification import (
     Authenticity,
     MessageType,

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.checkouts.checkout import CheckoutState
-from payrelay.core.console.trends import (
+from payrelay.console.rules.trends import (
     OF_CHECKOUTS,
     OF_DELIVERIES,
     OF_NOTIFICATIONS,
@@ -19,6 +18,7 @@ from payrelay.core.console.trends import (
     budget_parts,
     window_of,
 )
+from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.events.delivery import DeliveryState
 from payrelay.core.notifications.notification import NotificationState
 from payrelay.core.payments.operation import State

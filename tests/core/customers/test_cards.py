@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from payrelay.api.routes.customers import CardExpiry
 from payrelay.core.customers.customer import CARD_EXPIRY_PATTERN, masked, month_and_year
-from payrelay.core.imports.fields import Fields
-from payrelay.core.imports.items import ItemRefusedError
+from payrelay.imports.rules.fields import Fields
+from payrelay.imports.rules.items import ItemRefusedError
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.laravel_shop import sealed
 
-from payrelay.core.imports.fields import Fields
-from payrelay.core.imports.items import ItemRefusedError
+from payrelay.imports.rules.fields import Fields
+from payrelay.imports.rules.items import ItemRefusedError
 
 
 @pytest.mark.parametrize("empty", [None, "", "  ", "NULL", "null", "\\N"])

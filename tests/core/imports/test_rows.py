@@ -2,10 +2,10 @@
 
 import pytest
 
-from payrelay.core.imports.csv_rows import csv_rows
-from payrelay.core.imports.items import CardItem, ImportUnreadableError, Item, NoItem, PaymentItem, PlanItem, SourceRow
-from payrelay.core.imports.own_rows import item_of
 from payrelay.core.payments.payment import PaymentStatus
+from payrelay.imports.rules.csv_rows import csv_rows
+from payrelay.imports.rules.items import CardItem, ImportUnreadableError, Item, NoItem, PaymentItem, PlanItem, SourceRow
+from payrelay.imports.rules.own_rows import item_of
 
 TOKEN = "59AFEE022CC69CA39D325E1B59130862"
 

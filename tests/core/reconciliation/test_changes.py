@@ -6,12 +6,12 @@ import msgspec
 from hypothesis import given
 from tests.core.reconciliation.worlds import COMPLETE, DAY, NOTHING, ZONE, line, payment, planted, worlds
 
-from payrelay.core.reconciliation.changes import NAMED_MAX, changes_between
-from payrelay.core.reconciliation.days import DayReport, Tally, unseen
-from payrelay.core.reconciliation.entries import BooksEntry, StatementLine
-from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.sides import Known
-from payrelay.core.reconciliation.verdicts import BooksVerdict
+from payrelay.reconciliation.rules.changes import NAMED_MAX, changes_between
+from payrelay.reconciliation.rules.days import DayReport, Tally, unseen
+from payrelay.reconciliation.rules.entries import BooksEntry, StatementLine
+from payrelay.reconciliation.rules.judging import judge
+from payrelay.reconciliation.rules.sides import Known
+from payrelay.reconciliation.rules.verdicts import BooksVerdict
 
 
 def report_on(ours: Sequence[BooksEntry], theirs: Sequence[StatementLine], known: Known = COMPLETE) -> DayReport:

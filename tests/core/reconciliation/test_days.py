@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.reconciliation.worlds import COMPLETE, DAY, NOTHING, ZONE, line, payment, planted, worlds
 
-from payrelay.core.reconciliation.days import Closure, DayReport, Sum, Tally, added, booked_on, unseen
-from payrelay.core.reconciliation.entries import Movement, last_of_month
-from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.verdicts import DIFFERENCES, BooksFinding, BooksVerdict
+from payrelay.reconciliation.rules.days import Closure, DayReport, Sum, Tally, added, booked_on, unseen
+from payrelay.reconciliation.rules.entries import Movement, last_of_month
+from payrelay.reconciliation.rules.judging import judge
+from payrelay.reconciliation.rules.verdicts import DIFFERENCES, BooksFinding, BooksVerdict
 
 LAST = Closure(DAY, 1_000, 900)
 

@@ -12,14 +12,14 @@ import msgspec
 import pytest
 from tests.core.reconciliation.worlds import COMPLETE, NOON_MS, UNTIL_MS, ZONE, payment, refund
 
-from payrelay.core.reconciliation.days import Tally
-from payrelay.core.reconciliation.entries import BooksEntry, EntryStanding, LineState, Movement, Source, StatementLine
-from payrelay.core.reconciliation.files.profiles import read_profile
-from payrelay.core.reconciliation.files.statement_files import read_statement
-from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.payouts_compared import compare_payouts
-from payrelay.core.reconciliation.sides import Known
-from payrelay.core.reconciliation.verdicts import Aspect, BooksFinding, BooksVerdict, Concern
+from payrelay.reconciliation.rules.days import Tally
+from payrelay.reconciliation.rules.entries import BooksEntry, EntryStanding, LineState, Movement, Source, StatementLine
+from payrelay.reconciliation.rules.files.profiles import read_profile
+from payrelay.reconciliation.rules.files.statement_files import read_statement
+from payrelay.reconciliation.rules.judging import judge
+from payrelay.reconciliation.rules.payouts_compared import compare_payouts
+from payrelay.reconciliation.rules.sides import Known
+from payrelay.reconciliation.rules.verdicts import Aspect, BooksFinding, BooksVerdict, Concern
 
 PROFILE: Final = read_profile(
     b"""

@@ -10,11 +10,11 @@ from beancount.loader import load_string
 from hypothesis import given
 from tests.core.reconciliation.worlds import COMPLETE, DAY, PLANTS, ZONE, line, payment, planted, refund, worlds
 
-from payrelay.core.reconciliation.days import DayReport, Tally, Unseen
-from payrelay.core.reconciliation.entries import EntryStanding, LineState, Movement
-from payrelay.core.reconciliation.journal import COLUMNS, BooksJournal, JournalDay, table_rows
-from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.verdicts import Basis, BooksFinding, BooksVerdict
+from payrelay.reconciliation.rules.days import DayReport, Tally, Unseen
+from payrelay.reconciliation.rules.entries import EntryStanding, LineState, Movement
+from payrelay.reconciliation.rules.journal import COLUMNS, BooksJournal, JournalDay, table_rows
+from payrelay.reconciliation.rules.judging import judge
+from payrelay.reconciliation.rules.verdicts import Basis, BooksFinding, BooksVerdict
 
 NEXT = DAY + timedelta(days=1)
 

@@ -23,10 +23,10 @@ from tests.core.reconciliation.worlds import (
 )
 from tests.draws import examples
 
-from payrelay.core.reconciliation.entries import Coverage, EntryStanding, LineState, Movement, Source
-from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.sides import Known, is_told_by_line
-from payrelay.core.reconciliation.verdicts import Basis, BooksVerdict, Concern
+from payrelay.reconciliation.rules.entries import Coverage, EntryStanding, LineState, Movement, Source
+from payrelay.reconciliation.rules.judging import judge
+from payrelay.reconciliation.rules.sides import Known, is_told_by_line
+from payrelay.reconciliation.rules.verdicts import Basis, BooksVerdict, Concern
 
 
 @pytest.mark.parametrize("name", PLANTS)

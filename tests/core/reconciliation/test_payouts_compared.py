@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.reconciliation.worlds import COMPLETE, DAY, NOTHING, ZONE, line
 
-from payrelay.core.reconciliation.entries import Coverage, Movement, StatementLine
-from payrelay.core.reconciliation.payouts_compared import PayoutParts, compare_payouts
-from payrelay.core.reconciliation.sides import Known
-from payrelay.core.reconciliation.verdicts import Aspect, BooksVerdict
+from payrelay.reconciliation.rules.entries import Coverage, Movement, StatementLine
+from payrelay.reconciliation.rules.payouts_compared import PayoutParts, compare_payouts
+from payrelay.reconciliation.rules.sides import Known
+from payrelay.reconciliation.rules.verdicts import Aspect, BooksVerdict
 
 
 def payout(number: int, **members: object) -> StatementLine:

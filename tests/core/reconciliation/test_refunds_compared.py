@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from tests.core.reconciliation.worlds import COMPLETE, DAY, NOTHING, line, payment, refund, refund_line
 
-from payrelay.core.reconciliation.entries import EntryStanding, Movement
-from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.verdicts import BooksVerdict
+from payrelay.reconciliation.rules.entries import EntryStanding, Movement
+from payrelay.reconciliation.rules.judging import judge
+from payrelay.reconciliation.rules.verdicts import BooksVerdict
 
 
 def test_a_failed_refund_without_a_line_is_no_finding() -> None:

@@ -12,17 +12,17 @@ from tests.core.reconciliation.worlds import COMPLETE, DAY, UNTIL_MS, ZONE, paym
 from tests.draws import examples
 
 from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, decimal_text
-from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine
-from payrelay.core.reconciliation.files.amounts import AmountReader
-from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile, ProfileError, read_profile
-from payrelay.core.reconciliation.files.statement_files import (
+from payrelay.core.text.table_text import ROW_LINES_MAX
+from payrelay.reconciliation.rules.entries import LineState, Movement, StatementLine
+from payrelay.reconciliation.rules.files.amounts import AmountReader
+from payrelay.reconciliation.rules.files.profiles import BUILT_IN, Profile, ProfileError, read_profile
+from payrelay.reconciliation.rules.files.statement_files import (
     HEADER_WITHIN,
     StatementUnreadableError,
     read_statement,
 )
-from payrelay.core.reconciliation.files.summary import REFUSED_MAX, FileSummary, PassedOver, Read, RefusedLine
-from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.table_text import ROW_LINES_MAX
+from payrelay.reconciliation.rules.files.summary import REFUSED_MAX, FileSummary, PassedOver, Read, RefusedLine
+from payrelay.reconciliation.rules.judging import judge
 
 PAYMENTS = BUILT_IN["payments"]
 BANK = BUILT_IN["bank"]

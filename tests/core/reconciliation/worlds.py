@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from payrelay.core.reconciliation.entries import (
+from payrelay.reconciliation.rules.entries import (
     BooksEntry,
     Coverage,
     EntryStanding,
@@ -17,8 +17,8 @@ from payrelay.core.reconciliation.entries import (
     Zone,
     days_between,
 )
-from payrelay.core.reconciliation.sides import Known
-from payrelay.core.reconciliation.verdicts import Aspect, BooksVerdict
+from payrelay.reconciliation.rules.sides import Known
+from payrelay.reconciliation.rules.verdicts import Aspect, BooksVerdict
 
 ZONE: Final = Zone("Asia/Colombo")
 DAY: Final = date(2026, 11, 22)

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from tests.databases import sqlite_url
 
+from payrelay.backups.flows.copy_database import copied_identity
 from payrelay.clock import Clock
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import StoreUnusable
-from payrelay.flows.backups.copy_database import copied_identity
-from payrelay.flows.backups.in_place import require_in_place
+from payrelay.flows.in_place import require_in_place
 from payrelay.flows.recovery.begin_recovery import begin_recovery
 from payrelay.store import open_database
 from payrelay.store.engine.sealing import Seal

@@ -7,17 +7,17 @@ from typing import Final
 import msgspec
 import pytest
 
+from payrelay.backups.flows.back_up import BackupSource, back_up
+from payrelay.backups.flows.begin_in_draft import NO_MARKS
+from payrelay.backups.flows.noted_anchors import noted_in
+from payrelay.backups.flows.restore import Restored, RestoreOrder, RestorePlace, restore
+from payrelay.backups.store.manifest import MANIFEST, read_backup
 from payrelay.clock import Clock
 from payrelay.core.moments import moment_of, rfc3339
 from payrelay.core.recovery.marks import MarksShown, Missing
 from payrelay.errors import StoreUnusable
-from payrelay.flows.backups.begin_in_draft import NO_MARKS
-from payrelay.flows.backups.noted_anchors import noted_in
-from payrelay.flows.backups.restore import Restored, RestoreOrder, RestorePlace, restore
-from payrelay.flows.operators.audit import Phase
-from payrelay.flows.operators.back_up import BackupSource, back_up
+from payrelay.flows.audit.audit import Phase
 from payrelay.store import open_database
-from payrelay.store.backup.manifest import MANIFEST, read_backup
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.upgrades.begin import begin_store

@@ -34,10 +34,10 @@ from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.order_search import PAUSE_MS_MIN
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
+from payrelay.flows.alerts.alert import begin_alerts
 from payrelay.flows.checkouts.doubted_payments import call_to_unread_plan
 from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_checkout, inquire, note_abandoned
 from payrelay.flows.notifications.ingest import ingest_notification
-from payrelay.flows.operators.alert import begin_alerts
 from payrelay.gateways.gateway import NO_HEADERS
 from payrelay.gateways.pacing.rate_limiter import PAYRELAY, Requester
 from payrelay.runtime.alert_channels import AlertChannels

@@ -12,17 +12,9 @@ from tests.relays import relay_over
 from tests.store.console.samples import acts_of, confirmations_of, operators_of
 
 from payrelay.clock import Clock
-from payrelay.core.calls import Read
-from payrelay.core.console.operator import Operator, Stage
-from payrelay.core.console.roles import Role
-from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
-from payrelay.core.outcomes import Reading
-from payrelay.core.payments.operation import Retention
-from payrelay.core.secret import Secret
-from payrelay.flows.console.cases.parts import CaseParts
-from payrelay.flows.console.manage_operators import NewOperator, add_operator
-from payrelay.flows.console.parts import Actor, Browser, ConsoleParts
-from payrelay.flows.console.sign_in import (
+from payrelay.console.flows.cases.parts import CaseParts
+from payrelay.console.flows.parts import Actor, Browser, ConsoleParts
+from payrelay.console.flows.sign_in import (
     Failure,
     SignedIn,
     Visitor,
@@ -30,13 +22,21 @@ from payrelay.flows.console.sign_in import (
     confirm_code,
     secret_to_enrol,
 )
+from payrelay.console.runtime.budget_samples import BudgetSamples
+from payrelay.console.runtime.passwords import Passwords
+from payrelay.console.store.searches import Searches
+from payrelay.console.store.told import ToldEvents
+from payrelay.console.store.trends import Trends
+from payrelay.console.store.tries import Challenges, SignInTries
+from payrelay.core.calls import Read
+from payrelay.core.gateways.fair_shares import PAYRELAY, Requester
+from payrelay.core.operators.operator import Operator, Stage
+from payrelay.core.operators.roles import Role
+from payrelay.core.outcomes import Reading
+from payrelay.core.payments.operation import Retention
+from payrelay.core.secret import Secret
+from payrelay.flows.operators.manage_operators import NewOperator, add_operator
 from payrelay.gateways.pacing.rate_limiter import Priority
-from payrelay.runtime.console.budget_samples import BudgetSamples
-from payrelay.runtime.console.passwords import Passwords
-from payrelay.store.console.searches import Searches
-from payrelay.store.console.told import ToldEvents
-from payrelay.store.console.trends import Trends
-from payrelay.store.console.tries import Challenges, SignInTries
 from payrelay.store.engine.database import Database
 
 ROOT: Final = Actor("root")

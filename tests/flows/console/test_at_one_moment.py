@@ -10,24 +10,9 @@ from tests.console.device import Device
 from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, ROOT, Desk, quick_passwords
 
 from payrelay.clock import Clock
-from payrelay.core.console.operator import INVITATION_MS, SecondFactor, is_active_admin
-from payrelay.core.console.roles import Role
-from payrelay.core.console.sign_in.passkeys import RelyingParty
-from payrelay.errors import Code, Refusal
-from payrelay.flows.console.acting import ActTarget
-from payrelay.flows.console.acts.cases import add_note, assign
-from payrelay.flows.console.cases.ask_gateway import ask_gateway
-from payrelay.flows.console.manage_operators import (
-    NewOperator,
-    add_operator,
-    change_role,
-    disable_operator,
-    end_own_session,
-    end_sessions,
-    reset_password,
-)
-from payrelay.flows.console.parts import Actor, acting
-from payrelay.flows.console.passkeys import (
+from payrelay.console.flows.cases.ask_gateway import ask_gateway
+from payrelay.console.flows.parts import Actor, acting
+from payrelay.console.flows.passkeys import (
     PasskeyAnswer,
     add_passkey,
     ask_to_make,
@@ -37,7 +22,7 @@ from payrelay.flows.console.passkeys import (
     remove_passkey,
     remove_totp,
 )
-from payrelay.flows.console.sign_in import (
+from payrelay.console.flows.sign_in import (
     Failure,
     SignedIn,
     Visitor,
@@ -46,7 +31,22 @@ from payrelay.flows.console.sign_in import (
     sign_in,
     visitor_of,
 )
-from payrelay.runtime.console.passwords import Passwords
+from payrelay.console.rules.sign_in.passkeys import RelyingParty
+from payrelay.console.runtime.passwords import Passwords
+from payrelay.core.operators.operator import INVITATION_MS, SecondFactor, is_active_admin
+from payrelay.core.operators.roles import Role
+from payrelay.errors import Code, Refusal
+from payrelay.flows.operators.acting import ActTarget
+from payrelay.flows.operators.acts.cases import add_note, assign
+from payrelay.flows.operators.manage_operators import (
+    NewOperator,
+    add_operator,
+    change_role,
+    disable_operator,
+    end_own_session,
+    end_sessions,
+    reset_password,
+)
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database, T, Unit
 

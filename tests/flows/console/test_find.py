@@ -4,11 +4,11 @@ import pytest
 from tests.flows.console.books import PAYMENT, PLAN, everything, id_at, operation
 from tests.flows.console.desk import MINUTE_MS, START_MS, Desk
 
-from payrelay.core.console.finding import Found, Search, SearchError
-from payrelay.core.console.roles import Role
+from payrelay.console.flows.cases.find import PAGE, find
+from payrelay.console.flows.parts import Actor, acting
+from payrelay.console.rules.finding import Found, Search, SearchError
+from payrelay.core.operators.roles import Role
 from payrelay.core.payments.operation import Kind, State
-from payrelay.flows.console.cases.find import PAGE, find
-from payrelay.flows.console.parts import Actor, acting
 
 CHECKOUT = id_at("chk", START_MS)
 CUSTOMER = id_at("cus", START_MS)

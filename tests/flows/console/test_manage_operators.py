@@ -3,10 +3,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 from tests.flows.console.desk import FIREFOX, ROOT, Desk
 
-from payrelay.core.console.operator import OperatorState
-from payrelay.core.console.roles import Act, Role, may
+from payrelay.console.flows.parts import acting
+from payrelay.console.flows.sign_in import accept_invitation, visitor_of
+from payrelay.core.operators.operator import OperatorState
+from payrelay.core.operators.roles import Act, Role, may
 from payrelay.errors import Code, Refusal
-from payrelay.flows.console.manage_operators import (
+from payrelay.flows.operators.manage_operators import (
     NewOperator,
     add_operator,
     change_role,
@@ -16,8 +18,6 @@ from payrelay.flows.console.manage_operators import (
     list_operators,
     reset_password,
 )
-from payrelay.flows.console.parts import acting
-from payrelay.flows.console.sign_in import accept_invitation, visitor_of
 
 ADA, BOB = "ada@shop.example", "bob@shop.example"
 NEW = NewOperator(email="new@shop.example", name="New", role=Role.ADMIN)

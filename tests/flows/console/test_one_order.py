@@ -7,15 +7,15 @@ from tests.flows.console.books import MERCHANT, PAYMENT, PLAN, ended, everything
 from tests.flows.console.desk import MINUTE_MS, START_MS, Desk
 from tests.flows.console.test_find import hired
 
+from payrelay.console.flows.cases.ask_gateway import GatewayRecord, ask_gateway
+from payrelay.console.flows.cases.one_operation import show_operation
+from payrelay.console.flows.cases.one_order import OneOrder, show_order
+from payrelay.console.rules.timeline import Tone
 from payrelay.core.calls import PaymentsOfOrder
-from payrelay.core.console.roles import Act, Role
-from payrelay.core.console.timeline import Tone
+from payrelay.core.operators.roles import Act, Role
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.core.payments.operation import Event, Kind
 from payrelay.errors import Code, Refusal
-from payrelay.flows.console.cases.ask_gateway import GatewayRecord, ask_gateway
-from payrelay.flows.console.cases.one_operation import show_operation
-from payrelay.flows.console.cases.one_order import OneOrder, show_order
 from payrelay.store.engine.database import Statement, all_rows
 from payrelay.store.engine.queries import query
 

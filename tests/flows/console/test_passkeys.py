@@ -6,13 +6,8 @@ import pytest
 from tests.console.device import Device, Lie
 from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, Desk
 
-from payrelay.core.console.operator import FRESH_MS, OperatorTextError, SecondFactor, Stage
-from payrelay.core.console.sign_in.passkeys import PASSKEYS_MAX, RelyingParty
-from payrelay.core.console.sign_in.tries import PASSKEY
-from payrelay.errors import Refusal
-from payrelay.flows.console.manage_operators import disable_operator, reset_password
-from payrelay.flows.console.parts import Actor
-from payrelay.flows.console.passkeys import (
+from payrelay.console.flows.parts import Actor
+from payrelay.console.flows.passkeys import (
     PasskeyAnswer,
     add_passkey,
     ask_to_make,
@@ -22,7 +17,7 @@ from payrelay.flows.console.passkeys import (
     remove_passkey,
     remove_totp,
 )
-from payrelay.flows.console.sign_in import (
+from payrelay.console.flows.sign_in import (
     Failure,
     SignedIn,
     Visitor,
@@ -30,7 +25,12 @@ from payrelay.flows.console.sign_in import (
     sign_in,
     visitor_of,
 )
-from payrelay.store.console.passkeys import removal_of_all
+from payrelay.console.rules.sign_in.passkeys import PASSKEYS_MAX, RelyingParty
+from payrelay.console.rules.sign_in.tries import PASSKEY
+from payrelay.console.store.passkeys import removal_of_all
+from payrelay.core.operators.operator import FRESH_MS, OperatorTextError, SecondFactor, Stage
+from payrelay.errors import Refusal
+from payrelay.flows.operators.manage_operators import disable_operator, reset_password
 from payrelay.store.engine.database import Database, all_rows
 
 ADA = "ada@shop.example"

@@ -9,14 +9,14 @@ import pytest
 from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, QUIET, ROOT, Desk
 from tests.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider
 
-from payrelay.core.console.operator import OperatorState, Stage
-from payrelay.core.console.roles import Role
-from payrelay.core.console.sign_in.provider import ProviderRules
+from payrelay.console.flows.provider_sign_in import BroughtBack, LetIn, lead_to_provider, take_from_provider
+from payrelay.console.flows.sign_in import Failure, SignedIn, accept_invitation, confirm_code, sign_in, visitor_of
+from payrelay.console.rules.sign_in.provider import ProviderRules
+from payrelay.console.runtime.provider_calls import SignInProvider
+from payrelay.core.operators.operator import OperatorState, Stage
+from payrelay.core.operators.roles import Role
 from payrelay.core.secret import Secret
-from payrelay.flows.console.manage_operators import change_role, disable_operator, end_sessions, reset_password
-from payrelay.flows.console.provider_sign_in import BroughtBack, LetIn, lead_to_provider, take_from_provider
-from payrelay.flows.console.sign_in import Failure, SignedIn, accept_invitation, confirm_code, sign_in, visitor_of
-from payrelay.runtime.console.provider_calls import SignInProvider
+from payrelay.flows.operators.manage_operators import change_role, disable_operator, end_sessions, reset_password
 from payrelay.store.engine.database import Statement, all_rows
 from payrelay.store.engine.queries import query
 

@@ -6,13 +6,8 @@ import pytest
 from argon2 import PasswordHasher
 from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, Desk, quick_passwords
 
-from payrelay.core.console.operator import IDLE_MS, INVITATION_MS, SESSION_MS, OperatorTextError, Stage
-from payrelay.core.console.roles import Role
-from payrelay.core.console.sign_in.tries import ADDRESS, CODE, WINDOW_MS
-from payrelay.core.console.sign_in.tries import PASSWORD as PASSWORDS
-from payrelay.flows.console.manage_operators import disable_operator, end_sessions, reset_password
-from payrelay.flows.console.parts import Actor, Browser
-from payrelay.flows.console.sign_in import (
+from payrelay.console.flows.parts import Actor, Browser
+from payrelay.console.flows.sign_in import (
     Failure,
     SignedIn,
     accept_invitation,
@@ -22,7 +17,12 @@ from payrelay.flows.console.sign_in import (
     sign_out,
     visitor_of,
 )
-from payrelay.runtime.console.passwords import OF_A_NETWORK_MAX, PLACES_MAX, Passwords
+from payrelay.console.rules.sign_in.tries import ADDRESS, CODE, WINDOW_MS
+from payrelay.console.rules.sign_in.tries import PASSWORD as PASSWORDS
+from payrelay.console.runtime.passwords import OF_A_NETWORK_MAX, PLACES_MAX, Passwords
+from payrelay.core.operators.operator import IDLE_MS, INVITATION_MS, SESSION_MS, OperatorTextError, Stage
+from payrelay.core.operators.roles import Role
+from payrelay.flows.operators.manage_operators import disable_operator, end_sessions, reset_password
 from payrelay.store.engine.database import Database
 
 OFFICE = Browser("198.51.100.1", "")

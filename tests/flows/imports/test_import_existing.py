@@ -8,23 +8,17 @@ import pytest
 from tests.flows.world import CHARGE, START_MS, Crash, World, asked, outcome_of
 from tests.samples import PAYMENT
 
-from payrelay.core.imports.items import (
-    CardItem,
-    ImportVerdict,
-    Item,
-    NoItem,
-    PaymentItem,
-    PlanItem,
-)
+from payrelay.console.flows.parts import Actor
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentsSeen, PaymentStatus
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Code, Refusal
-from payrelay.flows.console.parts import Actor
 from payrelay.flows.customers.erase_customer import remove
-from payrelay.flows.imports.import_existing import (
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.resolution.resolve import resolve_due
+from payrelay.imports.flows.import_existing import (
     FOREIGN,
     FOREIGN_ORDER,
     REMOVED,
@@ -33,8 +27,14 @@ from payrelay.flows.imports.import_existing import (
     ImportScope,
     import_existing,
 )
-from payrelay.flows.payments.charge import charge
-from payrelay.flows.resolution.resolve import resolve_due
+from payrelay.imports.rules.items import (
+    CardItem,
+    ImportVerdict,
+    Item,
+    NoItem,
+    PaymentItem,
+    PlanItem,
+)
 from payrelay.store.imports.payments import CONTRADICTS, MAY_BE_OURS
 
 HOUR_MS = 3_600_000

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from payrelay.core.imports.items import ImportUnreadableError
-from payrelay.flows.imports.sources import csv_source
+from payrelay.imports.flows.sources import csv_source
+from payrelay.imports.rules.items import ImportUnreadableError
 
 
 async def read(path: Path) -> list[str]:

@@ -30,10 +30,10 @@ from payrelay.core.payments.proof import MatchResult
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
+from payrelay.flows.audit.audit import Audit
 from payrelay.flows.checkouts.finish_checkout import note_abandoned
 from payrelay.flows.customers.erase_customer import remove
 from payrelay.flows.notifications.replay_notification import replay
-from payrelay.flows.operators.audit import Audit
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.operators.review import study
 from payrelay.flows.payments.capture import capture

@@ -21,8 +21,8 @@ from payrelay.core.checkouts.hosted_payment import Plan
 from payrelay.core.notifications.notification import Notification, NotificationReason, NotificationState
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.flows.alerts.alert_messages import MESSAGES
 from payrelay.flows.notifications.replay_notification import replay
-from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.subscriptions import FAILED_MAX, SubscriptionOwner

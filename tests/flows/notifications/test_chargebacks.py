@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from tests.flows.inbox_world import MERCHANT, PAYMENT_ID, InboxWorld, body_of, inbox_world, payment_of
 
+from payrelay.console.flows.cases.told_moments import of_chargeback
 from payrelay.core.money import decimal_text, money_text
 from payrelay.core.notifications.notification import WAITS_FOR_MS, NotificationReason, NotificationState
 from payrelay.core.orders.figures import DoubtKind, PaymentBalance
 from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.payment import PaymentStatus
-from payrelay.flows.console.cases.told_moments import of_chargeback
 from payrelay.flows.order_balance import read_balance
 from payrelay.flows.payments.find_operations import chargebacks_of
 from payrelay.store.engine.database import Statement, all_rows

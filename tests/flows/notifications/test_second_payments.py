@@ -12,7 +12,7 @@ from tests.flows.world import asked
 from payrelay.core.calls import Refund
 from payrelay.core.notifications.notification import NotificationReason, NotificationState
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.flows.operators.alert_messages import MESSAGES
+from payrelay.flows.alerts.alert_messages import MESSAGES
 from payrelay.flows.operators.review import list_paid_again
 from payrelay.flows.payments.refund import refund
 from payrelay.store.alerts import Alerts, AlertSubject

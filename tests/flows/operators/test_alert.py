@@ -27,9 +27,9 @@ from payrelay.core.payments.operation import Event, Operation, advance
 from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
 from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import StoreUnavailable
+from payrelay.flows.alerts.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, LEASE_MS, begin_alerts
+from payrelay.flows.audit.audit import FINAL_AFTER_MS, anchor, keep_anchors
 from payrelay.flows.events.manage_endpoints import Changes, change_endpoint, remove_endpoint
-from payrelay.flows.operators.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, LEASE_MS, begin_alerts
-from payrelay.flows.operators.audit import FINAL_AFTER_MS, anchor, keep_anchors
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
 from payrelay.flows.retention.clear import begin_clearing

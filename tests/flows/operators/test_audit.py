@@ -7,8 +7,8 @@ import pytest
 from tests.flows.world import CHARGE, START_MS, World, asked, opened
 
 from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey
-from payrelay.flows.operators import audit
-from payrelay.flows.operators.audit import (
+from payrelay.flows.audit import audit
+from payrelay.flows.audit.audit import (
     ANCHOR_EVERY_MS,
     ANCHORS_MAX,
     ENTRIES_MAX,

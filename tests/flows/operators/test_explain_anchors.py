@@ -8,8 +8,8 @@ from tests.flows.world import World, asked, opened
 
 from payrelay.core.payments.audit_chain import AnchorExplanation
 from payrelay.errors import Refusal
-from payrelay.flows.operators import audit
-from payrelay.flows.operators.audit import FINAL_AFTER_MS, Audit, find_explainable
+from payrelay.flows.audit import audit
+from payrelay.flows.audit.audit import FINAL_AFTER_MS, Audit, find_explainable
 from payrelay.flows.payments.charge import charge
 from payrelay.store.engine.database import Statement, all_rows
 from payrelay.store.engine.queries import query

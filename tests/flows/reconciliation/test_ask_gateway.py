@@ -11,11 +11,11 @@ from tests.flows.world import asked as by_key
 
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.payment import NoObservation, NothingShown, Payment, PaymentsSeen, PaymentStatus
-from payrelay.core.reconciliation.verdicts import Basis, BooksVerdict
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.reconciliation.ask_gateway import STATES, AskedOrders, ask_gateway
+from payrelay.reconciliation.flows.ask_gateway import STATES, AskedOrders, ask_gateway
+from payrelay.reconciliation.rules.verdicts import Basis, BooksVerdict
 from payrelay.store.subscriptions import SubscriptionOwner
 
 __all__ = ["office"]

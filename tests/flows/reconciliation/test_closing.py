@@ -7,13 +7,13 @@ import pytest
 from tests.flows.reconciliation.test_day import ANN, DAY, FOREIGN, PAID, Office, office, told
 from tests.flows.world import CHARGE, asked, outcome_of
 
+from payrelay.console.flows.parts import Actor
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.reconciliation.days import DayReport
-from payrelay.core.reconciliation.verdicts import BooksVerdict
 from payrelay.errors import Refusal
-from payrelay.flows.console.parts import Actor
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.reconciliation.close import close_day, close_days, close_difference
+from payrelay.reconciliation.flows.close import close_day, close_days, close_difference
+from payrelay.reconciliation.rules.days import DayReport
+from payrelay.reconciliation.rules.verdicts import BooksVerdict
 
 __all__ = ["office"]
 NEXT = DAY + timedelta(days=1)

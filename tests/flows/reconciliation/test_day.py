@@ -12,32 +12,32 @@ from tests.flows.world import CHARGE, START_MS, World, asked, outcome_of
 from tests.relays import relay_over
 from tests.samples import IMPORTED
 
+from payrelay.console.flows.parts import Actor
 from payrelay.core.calls import Refund
-from payrelay.core.console.roles import Act
+from payrelay.core.operators.roles import Act
 from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.payment import PaymentStatus
-from payrelay.core.reconciliation.days import DayReport
-from payrelay.core.reconciliation.entries import EntryStanding, LineState, Movement
-from payrelay.core.reconciliation.files.profiles import BUILT_IN, Profile
-from payrelay.core.reconciliation.verdicts import BooksVerdict
 from payrelay.errors import Refusal
-from payrelay.flows.console.parts import Actor
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
-from payrelay.flows.reconciliation.close import close_day, close_difference
-from payrelay.flows.reconciliation.export import journal_days
-from payrelay.flows.reconciliation.import_statement import (
+from payrelay.reconciliation.flows.close import close_day, close_difference
+from payrelay.reconciliation.flows.export import journal_days
+from payrelay.reconciliation.flows.import_statement import (
     Completeness,
     FileToImport,
     ImportedFile,
     import_file,
     say_complete,
 )
-from payrelay.flows.reconciliation.read import open_differences, show_day
-from payrelay.flows.reconciliation.run_day import run_day
-from payrelay.flows.reconciliation.scope import BooksScope, scope_of
-from payrelay.store.reconciliation.books import Books
+from payrelay.reconciliation.flows.read import open_differences, show_day
+from payrelay.reconciliation.flows.run_day import run_day
+from payrelay.reconciliation.flows.scope import BooksScope, scope_of
+from payrelay.reconciliation.rules.days import DayReport
+from payrelay.reconciliation.rules.entries import EntryStanding, LineState, Movement
+from payrelay.reconciliation.rules.files.profiles import BUILT_IN, Profile
+from payrelay.reconciliation.rules.verdicts import BooksVerdict
+from payrelay.reconciliation.store.books import Books
 
 DAY_MS: Final = 86_400_000
 DAY: Final = date(2023, 11, 15)

@@ -16,12 +16,12 @@ from tests.flows.reconciliation.test_day import ANN, DAY, Office, file_of
 from tests.flows.world import CHARGE, World, asked, opened, outcome_of
 
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.reconciliation.changes import changes_between
-from payrelay.core.reconciliation.days import DayReport, Sum
 from payrelay.errors import Refusal
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.reconciliation.close import close_day
-from payrelay.flows.reconciliation.import_statement import Completeness, import_file
+from payrelay.reconciliation.flows.close import close_day
+from payrelay.reconciliation.flows.import_statement import Completeness, import_file
+from payrelay.reconciliation.rules.changes import changes_between
+from payrelay.reconciliation.rules.days import DayReport, Sum
 
 NEXT: Final = DAY + timedelta(days=1)
 

@@ -9,10 +9,10 @@ from tests.samples import ASKED, CHECKOUT
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Details
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
-from payrelay.core.reconciliation.verdicts import Aspect, BooksVerdict, Concern
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.errors import Refusal
-from payrelay.flows.reconciliation.close import close_day
+from payrelay.reconciliation.flows.close import close_day
+from payrelay.reconciliation.rules.verdicts import Aspect, BooksVerdict, Concern
 from payrelay.store.subscriptions import SubscriptionOwner
 
 __all__ = ["office"]

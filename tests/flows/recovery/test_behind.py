@@ -18,11 +18,11 @@ from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentsSeen
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import Code, Refusal
+from payrelay.flows.alerts.alert import tell_behind
 from payrelay.flows.checkouts.finish_checkout import end_overdue, inquire
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.flows.notifications.work_inbox import has_room
-from payrelay.flows.operators.alert import tell_behind
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import resolve_due, resolve_one
 from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE

@@ -11,7 +11,7 @@ from tests.flows.world import CHARGE, World, asked
 from payrelay.core.answers import REPLAYED
 from payrelay.core.recovery.incarnations import Beginning, Incarnation, LostWindow
 from payrelay.errors import Code, Refusal
-from payrelay.flows.operators.audit import OVERDUE_AFTER_MS, keep_anchors
+from payrelay.flows.audit.audit import OVERDUE_AFTER_MS, keep_anchors
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.recovery.bring_back import begin_bringing_back
 from payrelay.runtime.recovery.lost_commits import (

@@ -5,7 +5,7 @@ from tests.flows.vault import MERCHANT
 from tests.relays import SEAL
 
 from payrelay.core.gateways.fair_shares import OURS
-from payrelay.flows.operators.alert import tell_behind
+from payrelay.flows.alerts.alert import tell_behind
 from payrelay.flows.recovery.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
 from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.recovery.identity import IdentityStore

@@ -21,12 +21,12 @@ from payrelay.core.checkouts.shown import Shown
 from payrelay.core.outcomes import Reading
 from payrelay.core.recovery.held_decisions import PageDecision
 from payrelay.errors import Code, Refusal, UndecidedError
+from payrelay.flows.alerts.alert_messages import MESSAGES
 from payrelay.flows.checkouts.close_checkout import close_checkout
 from payrelay.flows.checkouts.decide_after_loss import decide_checkout
 from payrelay.flows.checkouts.finish_checkout import end_checkouts
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.show_checkout import DOUBT_SENTENCE, show_checkout
-from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.relay import Relay
 from payrelay.store.alerts import Alert, AlertSubject
 

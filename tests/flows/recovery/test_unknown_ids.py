@@ -15,13 +15,13 @@ from tests.flows.world import START_MS, asked
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
+from payrelay.flows.alerts.alert_messages import MESSAGES
 from payrelay.flows.checkouts.show_checkout import show_checkout
 from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.flows.customers.erase_customer import erase_customer, remove_customer
 from payrelay.flows.customers.show_customer import show_customer
 from payrelay.flows.events.read_events import follow_events
 from payrelay.flows.operations.intent import Intent
-from payrelay.flows.operators.alert_messages import MESSAGES
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.find_operations import show_operation, show_operation_by_key
 from payrelay.flows.payments.stored_customer import with_token

@@ -13,7 +13,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.recovery.incarnations import DatabaseIdentity
 from payrelay.core.retention import Kept, Periods
 from payrelay.errors import Code, Refusal
-from payrelay.flows.operators.audit import FINAL_AFTER_MS, Audit, anchor
+from payrelay.flows.audit.audit import FINAL_AFTER_MS, Audit, anchor
 from payrelay.flows.operators.review import study
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.retention.clear import IDLE_S, begin_clearing, clear_all, clearing_status

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.laravel_shop import APP_KEY_TEXT, sealed
 
-from payrelay.core.imports.items import ItemRefusedError
 from payrelay.core.secret import Secret
+from payrelay.imports.rules.items import ItemRefusedError
 from payrelay_tools.laravel.fields import LaravelFields
 from payrelay_tools.laravel.secrets import AppKeys
 

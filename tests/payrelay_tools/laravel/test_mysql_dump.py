@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.draws import examples
 from tests.laravel_shop import mysql_dump, payment, subscription
 
-from payrelay.core.imports.items import ImportUnreadableError, NoItem, SourceRow
+from payrelay.imports.rules.items import ImportUnreadableError, NoItem, SourceRow
 from payrelay_tools.laravel.mysql_dump import COLUMNS_MAX, TOKEN_MAX, dump_rows
 
 HEAD = (

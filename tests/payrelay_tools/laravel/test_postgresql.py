@@ -7,7 +7,7 @@ import pytest
 from tests.draws import drawn_uuid
 from tests.laravel_shop import payment, postgresql_statements, subscription
 
-from payrelay.core.imports.items import ImportUnreadableError
+from payrelay.imports.rules.items import ImportUnreadableError
 from payrelay_tools.laravel.postgresql import postgresql_rows
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 import pytest
 from tests.laravel_shop import APP_KEY_TEXT, encrypted, payment, subscription
 
-from payrelay.core.imports.items import CardItem, Item, NoItem, PaymentItem, PlanItem, SourceRow
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.imports.rules.items import CardItem, Item, NoItem, PaymentItem, PlanItem, SourceRow
 from payrelay_tools.laravel.rows import is_of_laravel, items_of_laravel
 from payrelay_tools.laravel.secrets import AppKeys
 

@@ -6,8 +6,8 @@ import json
 import pytest
 from tests.laravel_shop import APP_KEY, APP_KEY_TEXT, sealed
 
-from payrelay.core.imports.items import ItemRefusedError
 from payrelay.core.secret import Secret
+from payrelay.imports.rules.items import ItemRefusedError
 from payrelay_tools.laravel.secrets import KEYS_MAX, NO_KEY, WRONG_KEY, AppKeys, app_keys_in
 
 KEYS = AppKeys([Secret(APP_KEY_TEXT)])

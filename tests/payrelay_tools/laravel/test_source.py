@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.laravel_shop import APP_KEY_TEXT, encrypted, mysql_dump, payment, subscription, write_sqlite
 
-from payrelay.core.imports.items import ImportUnreadableError
 from payrelay.core.secret import Secret
+from payrelay.imports.rules.items import ImportUnreadableError
 from payrelay_tools.laravel.secrets import AppKeys
 from payrelay_tools.laravel.source import laravel_source
 from payrelay_tools.laravel.sqlite import ROW_BYTES_MAX, sqlite_rows

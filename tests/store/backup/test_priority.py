@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from payrelay.store.backup.priority import BACKUP_NICENESS, step_back
-from payrelay.store.backup.programs import output_of
+from payrelay.backups.store.priority import BACKUP_NICENESS, step_back
+from payrelay.backups.store.programs import output_of
 
 UNTIL_NICE: Final = 'for i in $(seq 500); do n=$(nice); [ "$n" -ge "$1" ] && break; done; echo "$n"'
 

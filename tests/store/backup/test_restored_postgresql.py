@@ -8,8 +8,8 @@ import pytest
 from tests.draws import drawn_uuid
 from tests.postgresql_server import PostgresqlServer
 
+from payrelay.backups.store.restored_postgresql import Place, place_of, remove_draft, take_place, url_within
 from payrelay.errors import StoreUnusable
-from payrelay.store.backup.restored_postgresql import Place, place_of, remove_draft, take_place, url_within
 
 pytestmark = pytest.mark.postgresql
 

@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 from tests.databases import sqlite_url
 
+from payrelay.backups.store.sqlite import STEP_PAGES, copy_sqlite
 from payrelay.errors import StoreUnusable
-from payrelay.store.backup.sqlite import STEP_PAGES, copy_sqlite
 
 VALUE_BYTES: Final = 4_000
 """About one page a row."""

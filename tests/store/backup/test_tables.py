@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 from tests.databases import sqlite_url
 
+from payrelay.backups.store.tables import MIGRATIONS, copy_tables, tables_of
 from payrelay.errors import StoreUnusable
-from payrelay.store.backup.tables import MIGRATIONS, copy_tables, tables_of
 
 pytestmark = pytest.mark.postgresql
 

@@ -4,8 +4,10 @@ from typing import Final
 
 from tests.digests import CHAIN_KEY, digests_of
 
-from payrelay.core.console.confirmations import Confirmation, ConfirmationState
-from payrelay.core.console.operator import (
+from payrelay.console.rules.sign_in.passkeys import Passkey
+from payrelay.console.store.passkeys import PasskeyChange
+from payrelay.core.operators.confirmations import Confirmation, ConfirmationState
+from payrelay.core.operators.operator import (
     ConsoleSession,
     Invitation,
     NewAct,
@@ -15,15 +17,13 @@ from payrelay.core.console.operator import (
     Stage,
     token_hash,
 )
-from payrelay.core.console.roles import Act, Role
-from payrelay.core.console.sign_in.passkeys import Passkey
+from payrelay.core.operators.roles import Act, Role
 from payrelay.core.secret import Secret
-from payrelay.store.console.acts import OperatorActs
-from payrelay.store.console.confirmations import Confirmations
-from payrelay.store.console.operators import OperatorChange, Operators
-from payrelay.store.console.passkeys import PasskeyChange
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.operators.acts import OperatorActs
+from payrelay.store.operators.confirmations import Confirmations
+from payrelay.store.operators.operators import OperatorChange, Operators
 
 SEAL: Final = Seal((b"k" * 32,))
 ADA: Final = Operator(

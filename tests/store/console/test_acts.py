@@ -4,9 +4,9 @@ import pytest
 from tests.store.conftest import Tamper
 from tests.store.console.samples import acts_of, did, operators_of, with_everything
 
-from payrelay.core.console.sign_in.tries import CODE, PASSWORD, WINDOW_MS, Counted, TryLimit
+from payrelay.console.rules.sign_in.tries import CODE, PASSWORD, WINDOW_MS, Counted, TryLimit
+from payrelay.console.store.tries import SignInTries
 from payrelay.errors import StoreError
-from payrelay.store.console.tries import SignInTries
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 

@@ -10,7 +10,8 @@ from tests.databases import sqlite_url
 from tests.store.console.samples import ADA, CONFIRMATION, SESSION, acts_of, confirmations_of, did, operators_of
 
 from payrelay.clock import Clock
-from payrelay.core.console.confirmations import (
+from payrelay.console.flows.parts import next_of
+from payrelay.core.operators.confirmations import (
     SHOWN_MS,
     Confirmation,
     ConfirmationState,
@@ -18,16 +19,15 @@ from payrelay.core.console.confirmations import (
     next_of_confirmation,
     without_factor,
 )
-from payrelay.core.console.operator import NotRecent
-from payrelay.core.console.roles import Act, Role
+from payrelay.core.operators.operator import NotRecent
+from payrelay.core.operators.roles import Act, Role
 from payrelay.errors import Refusal
-from payrelay.flows.console.parts import next_of
 from payrelay.store import open_database
-from payrelay.store.console.acts import SESSION_OVER
-from payrelay.store.console.confirmations import PROPOSER_LOST_ROLE
-from payrelay.store.console.operators import OperatorChange
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
+from payrelay.store.operators.acts import SESSION_OVER
+from payrelay.store.operators.confirmations import PROPOSER_LOST_ROLE
+from payrelay.store.operators.operators import OperatorChange
 
 SUBJECT = CONFIRMATION.subject
 SMALL = without_factor(CONFIRMATION)

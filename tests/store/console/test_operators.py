@@ -12,11 +12,11 @@ from tests.store.console.samples import (
     with_everything,
 )
 
-from payrelay.core.console.operator import OperatorState
+from payrelay.console.store.passkeys import PasskeyChange
+from payrelay.core.operators.operator import OperatorState
 from payrelay.errors import Outdated
-from payrelay.store.console.operators import OperatorChange
-from payrelay.store.console.passkeys import PasskeyChange
 from payrelay.store.engine.database import Database
+from payrelay.store.operators.operators import OperatorChange
 
 
 async def test_an_operator_is_found_by_each_name(database: Database) -> None:

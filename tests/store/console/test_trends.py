@@ -2,9 +2,9 @@
 
 from tests.store.conftest import Book
 
-from payrelay.core.console.trends import ENDPOINTS_MAX, LOOKED_MAX, PACES, TrendTally, TrendWindow
+from payrelay.console.rules.trends import ENDPOINTS_MAX, LOOKED_MAX, PACES, TrendTally, TrendWindow
+from payrelay.console.store.trends import Trends, TrendSum, share_of
 from payrelay.core.payments.operation import Event, State
-from payrelay.store.console.trends import Trends, TrendSum, share_of
 from payrelay.store.engine.database import Database
 
 WINDOW = TrendWindow(0, 4, 1_000)

@@ -9,9 +9,9 @@ from tests.digests import digests_of
 from tests.store.conftest import Tamper
 from tests.store.events.test_feed import SHOP, event, numbers, put
 
+from payrelay.console.store.told import ToldEvents
 from payrelay.core.events.delivery import pattern_of
 from payrelay.store.alerts import Alerts, AlertSubject
-from payrelay.store.console.told import ToldEvents
 from payrelay.store.digests.rows import EVENTS, OUTBOX
 from payrelay.store.engine.database import Database
 from payrelay.store.events.deliveries import Deliveries

@@ -6,11 +6,11 @@ from typing import Final
 
 import msgspec
 
+from payrelay.console.store.searches import LOOKED_MAX
 from payrelay.core.checkouts.checkout import CheckoutFilter
 from payrelay.core.customers.customer import CustomerFilter
 from payrelay.core.notifications.notification import NotificationFilter
 from payrelay.core.payments.operation import OperationFilter
-from payrelay.store.console.searches import LOOKED_MAX
 from payrelay.store.engine.database import Statement, Value
 from payrelay.store.payments.known_payments import PaymentFilter
 from payrelay.store.statements import checkouts, customers, inbox, subscriptions

@@ -23,7 +23,7 @@ from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import TRANSITIONS, Event, JournalEntry, Operation, Retention, State, advance
-from payrelay.flows.operators.audit import (
+from payrelay.flows.audit.audit import (
     ANCHOR_EVERY_MS,
     FINAL_AFTER_MS,
     OVERDUE_AFTER_MS,

@@ -9,17 +9,17 @@ import pytest
 from tests.core.reconciliation.worlds import COMPLETE, DAY, NOON_MS, line, payment, refund_line
 from tests.digests import digests_of
 
-from payrelay.core.console.operator import NewAct
-from payrelay.core.console.roles import Act
-from payrelay.core.reconciliation.days import Closure, SeenDay
-from payrelay.core.reconciliation.entries import LineState, Movement, StatementLine
-from payrelay.core.reconciliation.judging import judge
-from payrelay.core.reconciliation.payouts_compared import PayoutParts
+from payrelay.core.operators.operator import NewAct
+from payrelay.core.operators.roles import Act
 from payrelay.errors import Outdated, Refusal
+from payrelay.reconciliation.rules.days import Closure, SeenDay
+from payrelay.reconciliation.rules.entries import LineState, Movement, StatementLine
+from payrelay.reconciliation.rules.judging import judge
+from payrelay.reconciliation.rules.payouts_compared import PayoutParts
+from payrelay.reconciliation.store.differences import ReconciledDay
+from payrelay.reconciliation.store.lines import StatementFile
+from payrelay.reconciliation.store.stores import ReconciliationStores, reconciliation_stores
 from payrelay.store.engine.database import Database
-from payrelay.store.reconciliation.differences import ReconciledDay
-from payrelay.store.reconciliation.lines import StatementFile
-from payrelay.store.reconciliation.stores import ReconciliationStores, reconciliation_stores
 
 MERCHANT: Final = "0123456789abcdef"
 SECRET: Final = b"c" * 32

@@ -15,7 +15,7 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Event, Operation, Retention, advance
 from payrelay.core.retention import Kept
-from payrelay.flows.operators.audit import anchor
+from payrelay.flows.audit.audit import anchor
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.feed import Feed
 from payrelay.store.payments.audit import Trail

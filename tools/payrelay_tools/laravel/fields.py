@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
-from payrelay.core.imports.fields import Fields
-from payrelay.core.imports.items import ItemRefusedError
 from payrelay.core.money import AmountError, typed_minor
+from payrelay.imports.rules.fields import Fields
+from payrelay.imports.rules.items import ItemRefusedError
 from payrelay_tools.laravel.secrets import AppKeys
 
 _FRACTION: Final = re.compile(r"\d{1,15}\.\d{2,16}[1-9]", re.ASCII)

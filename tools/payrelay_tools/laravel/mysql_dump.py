@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sized
 from typing import Final
 
-from payrelay.core.imports.items import ImportUnreadableError, NoItem, SourceRow
+from payrelay.imports.rules.items import ImportUnreadableError, NoItem, SourceRow
 from payrelay_tools.laravel.rows import is_of_laravel
 
 TOKEN_MAX: Final = 1_000_000

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 
-from payrelay.core.imports.items import ImportUnreadableError, SourceRow
+from payrelay.imports.rules.items import ImportUnreadableError, SourceRow
 from payrelay_tools.laravel.rows import PAYMENTS, is_of_laravel
 
 _TABLES = """

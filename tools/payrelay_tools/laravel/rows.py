@@ -13,11 +13,11 @@ Rules:
 from collections.abc import Iterator
 from typing import Final
 
-from payrelay.core.imports.fields import IsMerchant
-from payrelay.core.imports.items import CardItem, Item, ItemRefusedError, NoItem, PaymentItem, PlanItem, SourceRow
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.imports.rules.fields import IsMerchant
+from payrelay.imports.rules.items import CardItem, Item, ItemRefusedError, NoItem, PaymentItem, PlanItem, SourceRow
 from payrelay_tools.laravel.fields import LaravelFields
 from payrelay_tools.laravel.secrets import AppKeys
 

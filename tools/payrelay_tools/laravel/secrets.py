@@ -19,9 +19,9 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
-from payrelay.core.imports.fields import ENCRYPTED
-from payrelay.core.imports.items import ItemRefusedError
 from payrelay.core.secret import Secret
+from payrelay.imports.rules.fields import ENCRYPTED
+from payrelay.imports.rules.items import ItemRefusedError
 
 KEY_BYTES: Final = frozenset({16, 32})
 KEYS_MAX: Final = 16

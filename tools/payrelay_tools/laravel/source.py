@@ -4,11 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
-from payrelay.core.imports.csv_rows import csv_rows
-from payrelay.core.imports.fields import IsMerchant
-from payrelay.core.imports.items import ImportUnreadableError, Item, NoItem, SourceRow
-from payrelay.core.imports.own_rows import kind_of
-from payrelay.flows.imports.sources import (
+from payrelay.imports.flows.sources import (
     HEAD_BYTES,
     TIMES_IN,
     ImportSource,
@@ -16,6 +12,10 @@ from payrelay.flows.imports.sources import (
     lines_of,
     require_text,
 )
+from payrelay.imports.rules.csv_rows import csv_rows
+from payrelay.imports.rules.fields import IsMerchant
+from payrelay.imports.rules.items import ImportUnreadableError, Item, NoItem, SourceRow
+from payrelay.imports.rules.own_rows import kind_of
 from payrelay_tools.laravel.mysql_dump import dump_rows
 from payrelay_tools.laravel.postgresql import postgresql_rows
 from payrelay_tools.laravel.rows import is_of_laravel, items_of_laravel

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from payrelay.core.imports.items import ImportUnreadableError, SourceRow
+from payrelay.imports.rules.items import ImportUnreadableError, SourceRow
 from payrelay_tools.laravel.rows import PAYMENTS, is_of_laravel
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"

@@ -16,7 +16,7 @@ from prometheus_client.utils import floatToGoString
 from payrelay.core.calls import Effect, Read, Void
 from payrelay.core.payments.operation import Kind, Operation
 from payrelay.errors import Code
-from payrelay.flows.operators.alert import AlertOutcome
+from payrelay.flows.alerts.alert import AlertOutcome
 from payrelay.runtime.event_delivery import DeliveryOutcome
 from payrelay.runtime.hooks import Hooks
 

@@ -4,7 +4,6 @@ import asyncio
 from functools import partial
 from typing import Final
 
-from payrelay.api.metrics.books_gauges import BooksGauges
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.event_gauges import EventGauges
 from payrelay.api.metrics.gauges import Gauges, OpenOperations
@@ -13,6 +12,7 @@ from payrelay.api.metrics.retention_gauges import RetentionGauges
 from payrelay.api.metrics.store_gauges import StoreHealthGauges, StoreSources
 from payrelay.flows.relay import Relay
 from payrelay.flows.retention.clear import clearing_status
+from payrelay.reconciliation.gauges import BooksGauges
 
 REST: Final = 9
 KEPT_MAX_S: Final = 1.0

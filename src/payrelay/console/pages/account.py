@@ -2,14 +2,14 @@
 
 import msgspec
 
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.flows.passkeys import list_passkeys
+from payrelay.console.flows.sign_in import may_set_up, own_sessions
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.cookies import zones
 from payrelay.console.web.rendering import redirect
-from payrelay.core.console.exchange import ConsoleAnswer
 from payrelay.errors import Code, Refusal
-from payrelay.flows.console.manage_operators import end_own_session
-from payrelay.flows.console.passkeys import list_passkeys
-from payrelay.flows.console.sign_in import may_set_up, own_sessions
+from payrelay.flows.operators.manage_operators import end_own_session
 
 
 async def start(asked: Asked) -> ConsoleAnswer:

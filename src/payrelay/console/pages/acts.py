@@ -1,14 +1,14 @@
 """Acting: a form leads to a confirmation, which has an address of its own; the result is at the same address."""
 
+from payrelay.api.console_exchange import ConsoleAnswer
 from payrelay.console.pages.target import reason_from, stale_page, target_page
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import redirect
-from payrelay.core.console.act_texts import TITLES_OF_DECISIONS, text_of
-from payrelay.core.console.confirmations import Confirmation, ConfirmationState, is_over
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.roles import HAVE_OWN_LINE, Act, may
+from payrelay.core.operators.act_texts import TITLES_OF_DECISIONS, text_of
+from payrelay.core.operators.confirmations import Confirmation, ConfirmationState, is_over
+from payrelay.core.operators.roles import HAVE_OWN_LINE, Act, may
 from payrelay.errors import MEANINGS, Code, Refusal
-from payrelay.flows.console.acts.confirm import (
+from payrelay.flows.operators.acts.confirm import (
     ConfirmedBy,
     confirm,
     existing_target,
@@ -17,9 +17,9 @@ from payrelay.flows.console.acts.confirm import (
     prepare,
     withdraw,
 )
-from payrelay.flows.console.acts.results import ending_now
-from payrelay.flows.console.acts.stale import StalePageError
-from payrelay.flows.console.refunds.shown import INSISTS, RECORD, amount_in_words
+from payrelay.flows.operators.acts.results import ending_now
+from payrelay.flows.operators.acts.stale import StalePageError
+from payrelay.flows.operators.refunds.shown import INSISTS, RECORD, amount_in_words
 
 
 async def prepare_act(asked: Asked) -> ConsoleAnswer:

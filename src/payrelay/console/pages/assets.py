@@ -1,8 +1,8 @@
 """The files that pages load: the style sheet and the scripts."""
 
+from payrelay.api.console_exchange import ConsoleAnswer
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import asset
-from payrelay.core.console.exchange import ConsoleAnswer
 
 
 async def style_sheet(asked: Asked) -> ConsoleAnswer:  # noqa: ARG001 - one shape for all pages

@@ -9,14 +9,14 @@ from typing import Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.flows.cases.find import find
+from payrelay.console.rules.finding import KINDS, STATES, TEXT_LENGTH_MAX, Found, Hit, Search, SearchError, Thing
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import csv
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.finding import KINDS, STATES, TEXT_LENGTH_MAX, Found, Hit, Search, SearchError, Thing
-from payrelay.core.csv_text import csv_text
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import AmountError, decimal_text, typed_minor
-from payrelay.flows.console.cases.find import find
+from payrelay.core.text.csv_text import csv_text
 
 FIELDS: Final = ("q", "kind", "state", "account", "amount", "from", "to", "before")
 """What an address of a search may have."""

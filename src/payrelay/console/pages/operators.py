@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
+from payrelay.api.console_exchange import ConsoleAnswer
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import redirect
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.operator import OperatorTextError, email_of, operator_name_of
-from payrelay.core.console.roles import Role
-from payrelay.core.operator_text import WordsError, reason_of
+from payrelay.core.operators.operator import OperatorTextError, email_of, operator_name_of
+from payrelay.core.operators.roles import Role
+from payrelay.core.text.operator_text import WordsError, reason_of
 from payrelay.errors import Code, Refusal
-from payrelay.flows.console.manage_operators import (
+from payrelay.flows.operators.manage_operators import (
     Invited,
     NewOperator,
     add_operator,

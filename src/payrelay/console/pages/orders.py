@@ -1,16 +1,16 @@
 """One order with its line of time, the gateway's record of it on request, and one operation."""
 
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.flows.cases.ask_gateway import GatewayRecord, ask_gateway
+from payrelay.console.flows.cases.one_operation import show_operation as one_operation
+from payrelay.console.flows.cases.one_order import show_order
 from payrelay.console.pages.target import actions_on
+from payrelay.console.rules.timeline import checkout_tone
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import order_path, written
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.timeline import checkout_tone
 from payrelay.core.orders.sentences import UNDONE_SENTENCE, headline, status_text
 from payrelay.core.payments.explanations import request_phrase
 from payrelay.core.payments.sentences import STATE_SENTENCES
-from payrelay.flows.console.cases.ask_gateway import GatewayRecord, ask_gateway
-from payrelay.flows.console.cases.one_operation import show_operation as one_operation
-from payrelay.flows.console.cases.one_order import show_order
 
 
 async def show(asked: Asked) -> ConsoleAnswer:

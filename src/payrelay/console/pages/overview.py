@@ -2,12 +2,12 @@
 
 from contextlib import suppress
 
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.flows.cases.overview import read_overview
+from payrelay.console.rules.trends import LOOKED_MAX, WAITING_MAX, TrendSpan
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.charts import HEIGHT, WIDTH, chart_of_bars, chart_of_budget, chart_of_steps
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.roles import Act, may
-from payrelay.core.console.trends import LOOKED_MAX, WAITING_MAX, TrendSpan
-from payrelay.flows.console.cases.overview import read_overview
+from payrelay.core.operators.roles import Act, may
 
 _SPANS = {TrendSpan.HOUR: "the last hour", TrendSpan.DAY: "the last day", TrendSpan.WEEK: "the last week"}
 _KINDS = {"release": "void"}

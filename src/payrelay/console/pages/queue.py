@@ -1,14 +1,14 @@
 """What needs a person: the queue, and what is written about one thing from its page."""
 
+from payrelay.api.console_exchange import ConsoleAnswer
 from payrelay.console.pages.target import path_of, reason_from, stale_page, target_page
 from payrelay.console.web.asked import Asked
 from payrelay.console.web.rendering import redirect
-from payrelay.core.console.act_texts import text_of
-from payrelay.core.console.exchange import ConsoleAnswer
+from payrelay.core.operators.act_texts import text_of
 from payrelay.errors import Refusal
-from payrelay.flows.console.acts.cases import add_note, assign, read_queue
-from payrelay.flows.console.acts.confirm import existing_target
-from payrelay.flows.console.acts.stale import StalePageError
+from payrelay.flows.operators.acts.cases import add_note, assign, read_queue
+from payrelay.flows.operators.acts.confirm import existing_target
+from payrelay.flows.operators.acts.stale import StalePageError
 
 
 async def show_queue(asked: Asked) -> ConsoleAnswer:

@@ -3,18 +3,18 @@
 from typing import NamedTuple
 from urllib.parse import quote
 
+from payrelay.api.console_exchange import ConsoleAnswer
 from payrelay.console.web.asked import Asked
-from payrelay.core.console.act_texts import ACT_TEXTS, text_of
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.roles import Act, may
-from payrelay.core.operator_text import WordsError, reason_of
+from payrelay.core.operators.act_texts import ACT_TEXTS, text_of
+from payrelay.core.operators.roles import Act, may
+from payrelay.core.text.operator_text import WordsError, reason_of
 from payrelay.errors import MEANINGS, Code, Refusal
-from payrelay.flows.console.acting import ActTarget
-from payrelay.flows.console.acts.stale import StalePageError
-from payrelay.flows.console.acts.studies import study_target
-from payrelay.flows.console.acts.targets import that_can_be_acted_on
-from payrelay.flows.console.books.book_targets import DAY, DIFFERENCE, LISTED_ON, MONTH
+from payrelay.flows.operators.acting import ActTarget
+from payrelay.flows.operators.acts.stale import StalePageError
+from payrelay.flows.operators.acts.studies import study_target
+from payrelay.flows.operators.acts.targets import that_can_be_acted_on
 from payrelay.flows.orders.order_money import PaymentMoney, money_of
+from payrelay.reconciliation.acts.book_targets import DAY, DIFFERENCE, LISTED_ON, MONTH
 
 
 class Actions(NamedTuple):

@@ -6,16 +6,16 @@ from urllib.parse import parse_qsl, quote, unquote
 
 import msgspec
 
+from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
+from payrelay.console.flows.cases.parts import CaseParts
+from payrelay.console.flows.parts import Actor, Browser, ConsoleParts, acting
+from payrelay.console.flows.sign_in import Visitor
+from payrelay.console.rules.sign_in.passkeys import RelyingParty, relying_party_of
 from payrelay.console.web.cookies import BrowserCookies, CookieName, Cookies, form_token
 from payrelay.console.web.live_streams import LiveStreams
 from payrelay.console.web.rendering import LIVE_SCRIPT_PATH, html
-from payrelay.core.console.exchange import ConsoleAnswer, ConsoleRequest
-from payrelay.core.console.operator import BROWSER_LENGTH_MAX
-from payrelay.core.console.roles import Act, Role, may
-from payrelay.core.console.sign_in.passkeys import RelyingParty, relying_party_of
-from payrelay.flows.console.cases.parts import CaseParts
-from payrelay.flows.console.parts import Actor, Browser, ConsoleParts, acting
-from payrelay.flows.console.sign_in import Visitor
+from payrelay.core.operators.operator import BROWSER_LENGTH_MAX
+from payrelay.core.operators.roles import Act, Role, may
 from payrelay.flows.relay import Relay
 
 FIELDS_MAX: Final = 20

@@ -5,7 +5,7 @@ A chart's numbers are also in the table beside it, for whoever can't see it.
 
 from typing import Final, NamedTuple
 
-from payrelay.core.console.trends import Bars, BudgetPart
+from payrelay.console.rules.trends import Bars, BudgetPart
 
 WIDTH: Final = 640
 HEIGHT: Final = 160

@@ -15,11 +15,11 @@ from zoneinfo import ZoneInfo
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.timeline import state_tone
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.rules.timeline import state_tone
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import money_text
-from payrelay.core.operator_text import named
+from payrelay.core.text.operator_text import named
 
 STYLE_PATH: Final = "/console/assets/console.css"
 LIVE_SCRIPT_PATH: Final = "/console/assets/live.js"

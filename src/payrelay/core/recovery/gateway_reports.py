@@ -16,7 +16,7 @@ import msgspec
 
 from payrelay.core.money import AmountError, is_currency, typed_minor
 from payrelay.core.payments.payment import Payment, PaymentStatus, payment_number
-from payrelay.core.reconciliation.table_text import TableError, moment_in, rows_of
+from payrelay.core.text.table_text import TableError, moment_in, rows_of
 
 COLUMNS: Final = ("order_id", "payment_id", "amount", "currency", "status", "date")
 """What each payment of a report must have. A further column ``description`` is compared where it is there."""

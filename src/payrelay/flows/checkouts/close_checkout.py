@@ -19,8 +19,8 @@ from typing import Final
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.checkouts.checkout import PAID_OR_HELD, Checkout
-from payrelay.core.console.operator import NewAct
-from payrelay.core.console.roles import Act
+from payrelay.core.operators.operator import NewAct
+from payrelay.core.operators.roles import Act
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.doubted_payments import doubted_since, is_shown_by_now
 from payrelay.flows.checkouts.finish_checkout import close, end_hold

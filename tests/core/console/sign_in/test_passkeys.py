@@ -12,8 +12,7 @@ from fido2.webauthn import AttestationObject, AuthenticatorData
 from tests.console.device import TRUTH, Device, Lie
 from tests.store.console.samples import ADA
 
-from payrelay.core.console.operator import OperatorTextError
-from payrelay.core.console.sign_in.passkeys import (
+from payrelay.console.rules.sign_in.passkeys import (
     ANSWER_LENGTH_MAX,
     DEVICE_DATA_LENGTH_MAX,
     ITEMS_MAX,
@@ -30,6 +29,7 @@ from payrelay.core.console.sign_in.passkeys import (
     shown_passkey,
     usable,
 )
+from payrelay.core.operators.operator import OperatorTextError
 
 PARTY = RelyingParty("https://console.example", "console.example")
 CHALLENGE = challenge_of("the cookie", Purpose.ADD, "a nonce")

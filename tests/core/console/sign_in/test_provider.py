@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 
-from payrelay.core.console.sign_in.provider import (
+from payrelay.console.rules.sign_in.provider import (
     ProviderAnswerError,
     ProviderRules,
     TryKeys,

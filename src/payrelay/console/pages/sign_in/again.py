@@ -10,15 +10,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.flows.passkeys import PasskeyAnswer, ask_to_show, confirm_passkey
+from payrelay.console.flows.sign_in import Failure, SignedIn, Visitor, confirm_code
 from payrelay.console.pages.sign_in.password import SENTENCES, STATUSES, told_when
 from payrelay.console.web.asked import SIGN_IN, Asked
 from payrelay.console.web.cookies import act_token
 from payrelay.console.web.rendering import PASSKEY_SCRIPT_PATH, redirect
-from payrelay.core.console.act_texts import ACT_TEXTS
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.roles import Act
-from payrelay.flows.console.passkeys import PasskeyAnswer, ask_to_show, confirm_passkey
-from payrelay.flows.console.sign_in import Failure, SignedIn, Visitor, confirm_code
+from payrelay.core.operators.act_texts import ACT_TEXTS
+from payrelay.core.operators.roles import Act
 
 MARK: Final = "again"
 """The field by which a form says that it brings the second factor along, and for what."""

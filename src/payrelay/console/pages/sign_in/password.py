@@ -4,12 +4,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from payrelay.console.web.asked import SIGN_IN, START, Asked, next_of_text
-from payrelay.console.web.rendering import redirect
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.operator import OperatorTextError, Stage
-from payrelay.core.console.sign_in.tries import WINDOW_MS
-from payrelay.flows.console.sign_in import (
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.flows.sign_in import (
     Failure,
     SignedIn,
     accept_invitation,
@@ -17,6 +13,10 @@ from payrelay.flows.console.sign_in import (
     sign_in,
     sign_out,
 )
+from payrelay.console.rules.sign_in.tries import WINDOW_MS
+from payrelay.console.web.asked import SIGN_IN, START, Asked, next_of_text
+from payrelay.console.web.rendering import redirect
+from payrelay.core.operators.operator import OperatorTextError, Stage
 
 SENTENCES = {
     Failure.WRONG: "E-mail address or password is wrong.",

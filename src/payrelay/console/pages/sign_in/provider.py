@@ -1,12 +1,12 @@
 """Signing in by the company's account: the way to the provider, and the way back."""
 
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.flows.provider_sign_in import BroughtBack, lead_to_provider, take_from_provider
+from payrelay.console.flows.sign_in import Failure
 from payrelay.console.pages.sign_in.password import form_after, led_on, sign_in_for
 from payrelay.console.web.asked import SIGN_IN, Asked, next_of_text
 from payrelay.console.web.cookies import CookieName, is_form_token
 from payrelay.console.web.rendering import redirect
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.flows.console.provider_sign_in import BroughtBack, lead_to_provider, take_from_provider
-from payrelay.flows.console.sign_in import Failure
 
 
 async def lead_away(asked: Asked) -> ConsoleAnswer:

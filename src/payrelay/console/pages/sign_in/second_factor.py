@@ -4,15 +4,8 @@ import io
 
 import segno
 
-from payrelay.console.pages.sign_in.password import SENTENCES, STATUSES, led_on, told_when
-from payrelay.console.web.asked import SIGN_IN, START, Asked
-from payrelay.console.web.rendering import PASSKEY_SCRIPT_PATH, redirect
-from payrelay.core.console.exchange import ConsoleAnswer
-from payrelay.core.console.operator import OperatorTextError
-from payrelay.core.console.sign_in.second_factor import enrolment_address
-from payrelay.core.secret import Secret
-from payrelay.errors import Code, Refusal
-from payrelay.flows.console.passkeys import (
+from payrelay.api.console_exchange import ConsoleAnswer
+from payrelay.console.flows.passkeys import (
     NOT_FRESH,
     PasskeyAnswer,
     add_passkey,
@@ -22,7 +15,14 @@ from payrelay.flows.console.passkeys import (
     remove_passkey,
     remove_totp,
 )
-from payrelay.flows.console.sign_in import Failure, SignedIn, confirm_code, may_set_up, secret_to_enrol
+from payrelay.console.flows.sign_in import Failure, SignedIn, confirm_code, may_set_up, secret_to_enrol
+from payrelay.console.pages.sign_in.password import SENTENCES, STATUSES, led_on, told_when
+from payrelay.console.rules.sign_in.second_factor import enrolment_address
+from payrelay.console.web.asked import SIGN_IN, START, Asked
+from payrelay.console.web.rendering import PASSKEY_SCRIPT_PATH, redirect
+from payrelay.core.operators.operator import OperatorTextError
+from payrelay.core.secret import Secret
+from payrelay.errors import Code, Refusal
 
 ACCOUNT = "/console/account"
 

@@ -5,11 +5,11 @@ from typing import Final
 from payrelay.store.statements import checkouts, customers, inbox, subscriptions
 from payrelay.store.statements.access import client_tokens, credentials, principals
 from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
-from payrelay.store.statements.console import operators
 from payrelay.store.statements.events import endpoints, outbox
 from payrelay.store.statements.events.feed import EVENT_COLUMNS
 from payrelay.store.statements.gateways import readings
 from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
+from payrelay.store.statements.operators import operators
 from payrelay.store.statements.payments.operations import FAILED_COLUMNS, OPERATION_COLUMNS
 from payrelay.store.statements.payments.signed_texts import SIGNED_COLUMNS
 

@@ -1,0 +1,1 @@
+"""Copies of the database: making, checking and restoring them."""

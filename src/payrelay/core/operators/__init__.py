@@ -1,0 +1,1 @@
+"""Who operates the installation, and what each role may do."""

@@ -1,0 +1,1 @@
+"""Text that people type, and tables in text that programs export."""

@@ -1,0 +1,1 @@
+"""Alerts: what somebody has to be told."""

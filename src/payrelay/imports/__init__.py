@@ -1,0 +1,1 @@
+"""Taking over what a shop had before Payrelay."""

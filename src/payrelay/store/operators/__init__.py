@@ -1,0 +1,1 @@
+"""Operators, their sessions, and the history of what they did."""

@@ -1,0 +1,1 @@
+"""The statements of operators and of their history."""
