@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from tests.laravel_shop import payment, write_sqlite
 from tests.scenarios.program import Program, account
+from tests.scenarios.waiting import DEADLINE_S
 from tests.sources import ROOT
 
 FOLDERS: Final[Mapping[str, Path]] = {
@@ -94,9 +95,11 @@ def _closure_of(names: list[str]) -> set[str]:
 
 
 def ran(command: list[str | Path], folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a folder, with these settings."""
+    """Runs a program in a folder, with these settings; one that serves in place of ending is stopped, and an error."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **settings}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=DEADLINE_S * 2
+    )
 
 
 def test_the_packages_go_with_each_other() -> None:
