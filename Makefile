@@ -27,7 +27,7 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
-	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth bench-many bench-profile work-budget soak lock pins clean
+	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth work-budget lock pins clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -156,34 +156,14 @@ work-budget: $(VENV)/.dev ## count what a read, a charge and a replay make the p
 	@$(BIN)/python -m tests.work.measure --write
 
 bench: $(VENV)/.bench ## measure, with the peers beside it
-	@$(BIN)/python bench/commands.py
 	@bench/install.sh
 	@$(BIN)/python bench/run.py
-	@PYTHONPATH=. $(BIN)/python bench/events.py
-	@$(BIN)/python bench/notifications.py
-	@PYTHONPATH=. $(BIN)/python bench/lists.py
-	@PYTHONPATH=. $(BIN)/python bench/console.py
-	@PYTHONPATH=. $(BIN)/python bench/reconciliation.py
 
 SIZES ?= 10000,1000000
 
 bench-growth: $(VENV)/.bench ## compare databases of SIZES=10000,1000000 operations: time of each thing, bytes of each operation
-	@PYTHONPATH=. $(BIN)/python bench/growth.py --operations $(SIZES)
-
-bench-many: $(VENV)/.bench ## measure starts, 1,000 accounts, up to 4 processes on one database, and 5,000 followers
-	@PYTHONPATH=. $(BIN)/python bench/many.py
-	@PYTHONPATH=. $(BIN)/python bench/accounts.py
-	@$(BIN)/python bench/followers.py
-
-bench-profile: $(VENV)/.bench ## say where each microsecond of a request goes, and measure what each promise costs
 	@bench/install.sh
-	@$(BIN)/python bench/profiling.py
-
-MINUTES ?= 60
-RATE ?= 25
-
-soak: $(VENV)/.bench ## let the service run for MINUTES=60 under RATE=25 charges a second, and tell whether its memory grows
-	@$(BIN)/python bench/soak.py --minutes $(MINUTES) --rate $(RATE)
+	@PYTHONPATH=. $(BIN)/python bench/growth.py --operations $(SIZES)
 
 lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(PIP) install uv

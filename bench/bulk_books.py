@@ -1,40 +1,30 @@
 """Fills a database with growing books in bulk: rows that the journal's own code makes, stored without a sync each.
 
-    PYTHONPATH=. python bench/bulk_books.py sqlite:///FILE --operations 100000
-
 Several processes make rows: digests, seals, chains and events are those that the journal stores. One process inserts
-them, in the order of their times, so that it can anchor them on the way. Indexes of what is random are made when most
-rows are there: a row would change a page of its own in each. The last rows find them, so that their pages are split as
-those of an index that grew. What the real flows add is added by them in the end. A database that is being filled is
-lost where the program dies.
+them, in the order of their times. Indexes of what is random are made when most rows are there: a row would change a
+page of its own in each. The last rows find them, so that their pages are split as those of an index that grew. What the
+real flows add is added by them in the end. A database that is being filled is lost where the program dies.
 """
 
-import argparse
 import asyncio
 import contextlib
 import multiprocessing
 import os
 import re
 import sqlite3
-import sys
-import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Final, NamedTuple, Protocol
 
 import asyncpg
 import msgspec
-import uvloop
 from tests.flows.console.books import everything
 from tests.flows.console.desk import START_MS, Desk
 from tests.relays import CHAIN_KEY, SEAL
 
-from clearing import CALL
-from growing_books import DAY_MS, FIRST_PAYMENT, Books, changed_by, entry_of, finished, opened
+from growing_books import CALL, DAY_MS, FIRST_PAYMENT, Books, changed_by, entry_of, finished, opened
 from payrelay.core.events.event import of_operation
-from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey
-from payrelay.flows.audit.audit import ANCHOR_EVERY_MS, FINAL_AFTER_MS
 from payrelay.store.digests.rows import EVENTS, RowKey
 from payrelay.store.engine.database import Value
 from payrelay.store.events import outbox
@@ -51,7 +41,6 @@ TABLES: Final = {
     "operations": f"{OPERATION_COLUMNS}, sealed_call, sealed_answer, row_digest",
     "history": "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash",
     "events": "position, id, type, account, merchant, principal, subject, at_ms, data, row_digest",
-    "anchors": "number, from_ms, until_ms, lines, digest, made_at_ms",
 }
 """The tables that are filled, with their columns in the order of the rows."""
 RANDOM: Final = re.compile(
@@ -112,34 +101,6 @@ def made(books: Books, first: int, behind: int) -> bytes:
     return _encode(chunk)
 
 
-class Anchoring:
-    """Anchors journal entries that come in the order of their times: an hour of them each."""
-
-    def __init__(self, first_ms: int) -> None:
-        self._key = ChainKey(CHAIN_KEY)
-        self._span = _span(1, 0, first_ms + ANCHOR_EVERY_MS)
-        self._digest = self._key.anchor("", self._span)
-
-    def of(self, history: Rows) -> Rows:
-        """Adds entries; gives the rows of the anchors that are complete."""
-        anchors: Rows = []
-        for operation_id, version, at_ms, *_, entry_hash in history:
-            while int(at_ms or 0) >= self._span.until_ms:
-                anchors.append(self._ended())
-            self._digest.add(str(operation_id), int(version or 0), str(entry_hash))
-        return [anchor for anchor in anchors if int(anchor[-1] or 0) <= START_MS]
-
-    def _ended(self) -> list[Value]:
-        span, entries, digest = self._span, self._digest.entries, self._digest.end()
-        self._span = _span(span.number + 1, span.until_ms, span.until_ms + ANCHOR_EVERY_MS)
-        self._digest = self._key.anchor(digest, self._span)
-        return [span.number, span.from_ms, span.until_ms, entries, digest, span.made_at_ms]
-
-
-def _span(number: int, from_ms: int, until_ms: int) -> AnchoredSpan:
-    return AnchoredSpan(number, from_ms, until_ms, until_ms + FINAL_AFTER_MS)
-
-
 class Sink(Protocol):
     """Takes rows into the tables of one database."""
 
@@ -153,25 +114,23 @@ class Sink(Protocol):
         """Lets the feed go on behind the last event."""
 
 
-async def fill(url: str, books: Books, told: Callable[[int], None] = lambda _: None) -> None:
-    """Makes a database, fills it, and brings it to where a worker leaves it; ``told`` hears how far it has come."""
+async def fill(url: str, books: Books) -> None:
+    """Makes a database, fills it, and brings it to where a worker leaves it."""
     database = await opened(url)  # makes the schema
     await database.close()
+    key = RowKey(CHAIN_KEY)
     async with _sink(url) as sink:
-        anchoring, position, is_indexed = Anchoring(books.at_ms(0)), 0, False
+        position, is_indexed = 0, False
         async for behind, chunk in _chunks(books):
-            events, key = Rows(), RowKey(CHAIN_KEY)
+            events = Rows()
             for position, event in enumerate(chunk.events, position + 1):  # noqa: B020 - it goes on
                 if event is not None:
                     published = (position, *event)
                     events.append([*published, key.of(EVENTS, published)])
-            anchors = anchoring.of(chunk.history)
-            rows = {"operations": chunk.operations, "history": chunk.history, "events": events, "anchors": anchors}
-            await sink.put(rows)
+            await sink.put({"operations": chunk.operations, "history": chunk.history, "events": events})
             if not is_indexed and behind >= INDEXED_AT * books.operations:
                 await sink.index()
                 is_indexed = True
-            told(behind)
         await sink.end(position)
     database = await opened(url)
     desk = Desk(database)
@@ -306,28 +265,3 @@ async def _postgresql_sink(url: str) -> AsyncIterator[Sink]:
 async def _set(connection: asyncpg.Connection, setting: str) -> None:
     await connection.execute(setting)
     await connection.execute("SELECT pg_reload_conf()")
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Fills one database, and tells how long that took."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url", help="an empty database: sqlite:///FILE or postgresql://USER@HOST/NAME")
-    parser.add_argument("--operations", type=int, default=100_000)
-    wanted = parser.parse_args(arguments)
-    began_s, began_cpu_s = time.monotonic(), time.process_time()
-    inserted_s = [0.0]
-
-    def told(_: int) -> None:
-        inserted_s[0] = time.monotonic() - began_s
-
-    uvloop.run(fill(wanted.url, Books(wanted.operations), told))
-    took_s = time.monotonic() - began_s
-    print(
-        f"{wanted.operations:,} operations in {took_s:.1f} s, {wanted.operations / took_s:,.0f} a second; the rows took"
-        f" {inserted_s[0]:.1f} s, and this process {time.process_time() - began_cpu_s:.1f} s of the processor"
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,7 +5,7 @@ import contextlib
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -184,35 +184,19 @@ def relay_served(setting: Setting, name: str, arguments: list[str]) -> Iterator[
         yield Served(port=port, key=KEY_OF_EQUAL_LENGTH, pid=process.pid)
 
 
-def made_key(environment: dict[str, str], folder: Path, name: str = "bench") -> str:
-    """Makes a key of a service's principal by the command, and gives it."""
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "payrelay"), "keys", "create", "--name", name],
-        cwd=folder,
-        env=programs.plain_environment(environment),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0 or not done.stdout.strip():
-        raise programs.ProgramError(f"payrelay keys create: {done.stderr.strip()[-1000:]}")
-    return done.stdout.strip()
-
-
 class _Payrelay:
     """Payrelay with everything on: credentials, journal, sealing, logs, metrics; one process, default settings."""
 
     kinds = (Kind.READ, Kind.CHARGE, Kind.REPLAY)
     is_loaded = True
 
-    def __init__(self, setting: Setting, name: str, program: Sequence[str]) -> None:
+    def __init__(self, setting: Setting, name: str) -> None:
         self._setting = setting
         self._folder = setting.folder / name
         self._folder.mkdir()
-        installed = str(Path(sys.executable).parent / "payrelay")
-        if not Path(installed).exists():
-            raise programs.ProgramError(f"{installed} is missing: run make")
-        self._program = program or [installed]
+        self._program = str(Path(sys.executable).parent / "payrelay")
+        if not Path(self._program).exists():
+            raise programs.ProgramError(f"{self._program} is missing: run make")
         self._encryption_key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
         self._key: str | None = None
 
@@ -220,11 +204,11 @@ class _Payrelay:
     def _served(self, database_url: str, database_pid: int | None = None) -> Iterator[Served]:
         environment = self._environment(database_url)
         if self._key is None:
-            self._key = made_key(environment, self._folder)
+            self._key = self._made_key(environment)
         port = programs.free_port()
         launch = programs.Launch(
             name="payrelay",
-            arguments=[*self._program, "serve", "--host", programs.HOST, "--port", str(port)],
+            arguments=[self._program, "serve", "--host", programs.HOST, "--port", str(port)],
             core=self._setting.cores.server,
             folder=self._folder,
             environment=environment,
@@ -232,6 +216,20 @@ class _Payrelay:
         with programs.running(launch) as process:
             programs.wait_ready(process, launch, port, READY_PATH)
             yield Served(port=port, key=self._key, pid=process.pid, database_pid=database_pid)
+
+    def _made_key(self, environment: dict[str, str]) -> str:
+        """Makes the key of a client by the command, and gives it."""
+        done = subprocess.run(
+            [self._program, "keys", "create", "--name", "bench"],
+            cwd=self._folder,
+            env=programs.plain_environment(environment),
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode != 0 or not done.stdout.strip():
+            raise programs.ProgramError(f"payrelay keys create: {done.stderr.strip()[-1000:]}")
+        return done.stdout.strip()
 
     def _environment(self, database_url: str) -> dict[str, str]:
         prefix = "PAYRELAY_GATEWAYS__GATEWAY__"
@@ -249,12 +247,12 @@ class _Payrelay:
 
 
 class PayrelaySqlite(_Payrelay):
-    """Payrelay on its embedded database; ``program`` starts it in another way than its command does."""
+    """Payrelay on its embedded database."""
 
     name = SQLITE
 
-    def __init__(self, setting: Setting, program: Sequence[str] = ()) -> None:
-        super().__init__(setting, "sqlite", program)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, "sqlite")
 
     def served(self) -> contextlib.AbstractContextManager[Served]:
         """Runs it on the database file of this run, which grows from round to round."""
@@ -262,31 +260,20 @@ class PayrelaySqlite(_Payrelay):
 
 
 class PayrelayPostgresql(_Payrelay):
-    """Payrelay on PostgreSQL, which runs on the other core, as it would on a machine of its own; its work is shown.
-
-    Several may have a cluster in common, each with a database of its own name in it.
-    """
+    """Payrelay on PostgreSQL, which runs on the other core, as it would on a machine of its own; its work is shown."""
 
     name = POSTGRESQL
 
-    def __init__(
-        self,
-        setting: Setting,
-        program: Sequence[str] = (),
-        *,
-        cluster: postgresql.Cluster | None = None,
-        database: str = postgresql.ROLE,
-    ) -> None:
-        super().__init__(setting, "payrelay_postgresql", program)
-        self._cluster = cluster or postgresql.Cluster(setting.folder)
-        self._database = database
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting, "payrelay_postgresql")
+        self._cluster = postgresql.Cluster(setting.folder)
 
     @contextlib.contextmanager
     def served(self) -> Iterator[Served]:
         """Runs the database and then the service."""
         with (
-            self._cluster.running(self._setting.cores.load, self._database) as database_pid,
-            self._served(self._cluster.url_of(self._database), database_pid) as served,
+            self._cluster.running(self._setting.cores.load) as database_pid,
+            self._served(self._cluster.make("payrelay"), database_pid) as served,
         ):
             yield served
 

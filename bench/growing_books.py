@@ -12,9 +12,9 @@ import msgspec
 from tests.flows.console.desk import START_MS
 from tests.samples import OPERATION
 
-from clearing import ANSWER, CALL, EVIDENCE
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
+from payrelay.core.calls import Charge
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation, Retention, State, advance
 from payrelay.flows.audit.audit import anchor
@@ -31,6 +31,35 @@ RETENTION: Final = Retention(keyed_ms=30 * DAY_MS, unkeyed_ms=DAY_MS, are_keys_f
 PRUNED_AT_ONCE: Final = 5_000
 TAKES_MS: Final = 731
 FIRST_PAYMENT: Final = 320_025_000_000
+CALL: Final = Charge(
+    authorize=False,
+    order_id="ORDER-2026-000001",
+    items="Monthly plan of the gym, with a towel",
+    currency="LKR",
+    amount_minor=450_000,
+    customer_token="59AFEE022CC69CA39D325E1B59130862",  # noqa: S106 - a made-up one
+)
+BODY: Final = msgspec.json.encode(
+    {
+        "status": 1,
+        "msg": "Automatic payment charged successfully",
+        "data": {
+            "order_id": "ORDER-2026-000001",
+            "items": "Monthly plan of the gym, with a towel",
+            "currency": "LKR",
+            "amount": 4500.0,
+            "custom_1": None,
+            "custom_2": None,
+            "payment_id": 320025000005,
+            "status_code": 2,
+            "status_message": "Successfully completed the payment.",
+            "md5sig": "0A1B2C3D4E5F60718293A4B5C6D7E8F9",
+            "authorization_token": None,
+        },
+    }
+)
+ANSWER: Final = Answer(http_status=200, body=BODY)
+EVIDENCE: Final = Evidence(http_status=200, gateway_msg="Automatic payment charged successfully", elapsed_ms=731)
 
 
 class Books(NamedTuple):

@@ -4,22 +4,14 @@
 
 Each size has a database of its own, filled in bulk by the journal's own rows (``bulk_books.py``). All are measured at
 once: in each turn a thing is done once in every size, one after the other, so that whatever else the machine does
-weighs on all of them. What counts is the ratio to the smallest. Nothing is cleared meanwhile, however old it is.
-
-    PYTHONPATH=. python bench/growth.py --operations 10000,10000000 --keep-docs
-
-measures ten million. One store is filled, measured and removed after the other. Each needs some 40 GB of disk.
-
-    PYTHONPATH=. python bench/growth.py --operations 10000,10000000 --only sqlite --fill FOLDER
-    PYTHONPATH=. python bench/growth.py --operations 10000,10000000 --only sqlite --filled FOLDER
-
-fills on a machine that may be busy, and measures later on a quiet one. What was measured is removed: it has changed.
+weighs on all of them. What counts is the ratio to the smallest. Nothing is cleared meanwhile, however old it is. One
+store is filled, measured and removed after the other; ten million operations need some 40 GB of disk.
 """
 
 import argparse
 import contextlib
 import random
-import shutil
+import sqlite3
 import statistics
 import sys
 import tempfile
@@ -29,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import asyncpg
 import uvloop
 from tests.console.browsing import Window, console_on, signed_in
 from tests.databases import sqlite_url
@@ -40,8 +33,6 @@ import growing_books
 import postgresql
 import programs
 import section
-from clearing import KINDS, size_of
-from console import asked
 from growing_books import DAY_MS, FIRST_PAYMENT, Books
 from payrelay import worker
 from payrelay.core.operators.roles import Role
@@ -68,19 +59,18 @@ P99_MAX: Final = 2.0
 BYTES_MAX: Final = 1_500
 BESIDE: Final = "beside charges"
 """Ends the names of what is measured right after a charge: its commits empty the cache of SQLite's reader."""
-WHOLE: Final = "whole"
-"""The file that says which sizes were filled, to the end."""
 NEWEST_BYTES: Final = 8 << 30
 """Of a file. SQLite's has everything, and at its end are the rows of the last months and the indexes of all."""
 READ_BYTES: Final = 1 << 24
 EMPTY: Final = Books(0)
 """What a database takes without operations isn't theirs."""
-BYTES_HEAD: Final = ["store", "operations", "bytes of each", "once finished", f"finished: at most {BYTES_MAX:,}"]
+KINDS: Final = [Kept.ANSWERS, Kept.CALLS, Kept.HISTORIES]
+BYTES_HEAD: Final = ["operations", "bytes of each", "once finished", f"finished: at most {BYTES_MAX:,}"]
 JOBS: Final = [job for job in worker.JOBS if job.do is not worker.publish_events]
 """What a worker looks for in its first round, without sending events: nobody takes them here."""
 COUNT: Final = Statement(query("SELECT count(*) FROM operations"), ())
 HEAD: Final = [
-    *("store", "what", "operations", "median of the smallest", "median", "ratio"),
+    *("what, in ms", "operations", "median of the smallest", "median", "ratio"),
     *("p99 of the smallest", "p99", "ratio", "verdict"),
 ]
 PAGES: Final = {
@@ -193,7 +183,8 @@ class Size:
 
     async def _ask(self, address: str) -> None:
         assert self._window is not None
-        await asked(self._window, address)
+        answer = await self._window.send("GET", address)
+        assert answer.status == 200, (address, answer.status)
 
 
 def main() -> int:
@@ -203,34 +194,27 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--only", default=",".join(STORES), help=f"which stores, by comma ({','.join(STORES)})")
     parser.add_argument("--keep-docs", action="store_true", help="leave docs/ alone")
-    apart = parser.add_mutually_exclusive_group()
-    apart.add_argument("--fill", type=Path, metavar="FOLDER", help="only fill, and keep the databases in this folder")
-    apart.add_argument("--filled", type=Path, metavar="FOLDER", help="measure what --fill left there, and remove it")
     wanted = parser.parse_args()
     if wanted.repeats < REPEATS_MIN:
         parser.error(f"--repeats must be at least {REPEATS_MIN}")
     sizes = [Books(int(each)) for each in wanted.operations.split(",")]
-    if wanted.fill is not None:
-        for store in wanted.only.split(","):
-            _fill_apart(store, sizes, wanted.fill.resolve() / store)
-        return 0
     for store in wanted.only.split(","):
-        lines = _told(store, sizes, wanted.repeats, wanted.filled)
+        lines = _told(store, sizes, wanted.repeats)
         print("\n".join(lines))
         if not wanted.keep_docs:
             section.write(f"growth_{store}", lines, program="growth")
     return 0
 
 
-def _told(store: str, sizes: list[Books], repeats: int, kept: Path | None) -> list[str]:
+def _told(store: str, sizes: list[Books], repeats: int) -> list[str]:
     """Measures one store, and gives its two tables."""
-    rows = [HEAD, ["---", "---", *["---:"] * (len(HEAD) - 3), "---"]]
-    taken = [BYTES_HEAD, ["---", *["---:"] * (len(BYTES_HEAD) - 2), "---"]]
-    with _filled(store, sizes, kept) as urls:
+    rows = [HEAD, ["---", *["---:"] * (len(HEAD) - 2), "---"]]
+    taken = [BYTES_HEAD, [*["---:"] * (len(BYTES_HEAD) - 1), "---"]]
+    with _filled(store, sizes) as urls:
         full = uvloop.run(bytes_of(urls))
-        rows += uvloop.run(measured(store, urls, repeats))
+        rows += uvloop.run(measured(urls, repeats))
         end = uvloop.run(bytes_in_the_end(urls[sizes[0]], urls[EMPTY]))
-    taken += [[store, f"{each.operations:,}", f"{full[each]:,}", "-", "-"] for each in sizes]
+    taken += [[f"{each.operations:,}", f"{full[each]:,}", "-", "-"] for each in sizes]
     taken[2][-2:] = [f"{end:,}", "met" if end <= BYTES_MAX else "short"]
     return [*_lines(rows), "", *_lines(taken)]
 
@@ -239,48 +223,25 @@ def _lines(rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
-def _fill_apart(store: str, sizes: list[Books], folder: Path) -> None:
-    """Fills a database of each size, and of none, to be measured later; the folder must be new."""
-    folder.mkdir(parents=True)
-    with _served(store, sizes, folder) as urls:
-        for books, url in urls.items():
-            uvloop.run(bulk_books.fill(url, books, partial(_tell, books, time.monotonic())))
-    (folder / WHOLE).write_text(_text(sizes))
-
-
 @contextlib.contextmanager
-def _filled(store: str, sizes: list[Books], kept: Path | None) -> Iterator[dict[Books, str]]:
-    """Gives the addresses of a database of each size, and of none, while they are there: one store a time.
-
-    Fills them, unless that was done apart. Raises ProgramError where what is kept isn't whole, or has other sizes.
-    """
+def _filled(store: str, sizes: list[Books]) -> Iterator[dict[Books, str]]:
+    """Gives the addresses of a filled database of each size, and of one without operations, while they are there."""
+    # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
     with contextlib.ExitStack() as stack:
-        if kept is None:
-            # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
-            kept = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp")))
-            kept.chmod(0o711)  # the database runs as a user of its own when the bench is root
-            _fill_apart(store, sizes, kept / store)
-        folder = kept.resolve() / store
-        whole = folder / WHOLE
-        if not whole.exists() or whole.read_text() != _text(sizes):
-            raise programs.ProgramError(f"{folder} doesn't have databases of {_text(sizes)} operations that are whole")
-        whole.unlink()  # whatever happens, they are measured once
-        with _served(store, sizes, folder) as urls:
-            _read_newest(folder)
-            yield urls
-        shutil.rmtree(folder)
-
-
-@contextlib.contextmanager
-def _served(store: str, sizes: list[Books], folder: Path) -> Iterator[dict[Books, str]]:
-    """Gives the addresses of the databases in a folder; makes those of PostgreSQL where they aren't there yet."""
-    names = {books: f"growth_{books.operations}" for books in (EMPTY, *sizes)}
-    if store == "sqlite":
-        yield {books: sqlite_url(folder / f"{name}.db") for books, name in names.items()}
-        return
-    cluster = postgresql.Cluster(folder)
-    with cluster.running(programs.cores().load):
-        yield {books: cluster.make(name) for books, name in names.items()}
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp")))
+        folder.chmod(0o711)  # the database runs as a user of its own when the bench is root
+        names = {books: f"growth_{books.operations}" for books in (EMPTY, *sizes)}
+        if store == "sqlite":
+            urls = {books: sqlite_url(folder / f"{name}.db") for books, name in names.items()}
+        else:
+            cluster = postgresql.Cluster(folder)
+            stack.enter_context(cluster.running(programs.cores().load))
+            urls = {books: cluster.make(name) for books, name in names.items()}
+        for books, url in urls.items():
+            print(f"{store}: filling a database with {books.operations:,} operations", file=sys.stderr)
+            uvloop.run(bulk_books.fill(url, books))
+        _read_newest(folder)
+        yield urls
 
 
 def _read_newest(folder: Path) -> None:
@@ -299,21 +260,12 @@ def _read_newest(folder: Path) -> None:
                 pass
 
 
-def _text(sizes: list[Books]) -> str:
-    return ",".join(str(books.operations) for books in sizes)
-
-
-def _tell(books: Books, began_s: float, number: int) -> None:
-    if number % 100_000 == 0:
-        print(f"{number:,} of {books.operations:,} after {time.monotonic() - began_s:.0f} s", file=sys.stderr)
-
-
 async def bytes_of(urls: dict[Books, str]) -> dict[Books, int]:
     """Gives what each operation of a database takes; what one without operations takes isn't theirs."""
     sizes = {}
     for books, url in urls.items():
         database = await growing_books.opened(url)
-        sizes[books] = await size_of(database, url.removeprefix("sqlite:///"))
+        sizes[books] = await _size_of(database, url)
         await database.close()
     return {books: (sizes[books] - sizes[EMPTY]) // books.operations for books in sizes if books != EMPTY}
 
@@ -333,13 +285,31 @@ async def _in_the_end(url: str) -> tuple[int, int]:
     done: list[Kept] = []
     while len(done) < len(KINDS):
         _, done = await clear_round(relay.clearing, KINDS, later_ms)
-    size = await size_of(database, url.removeprefix("sqlite:///"), is_last=True)
+    size = await _size_of(database, url, is_last=True)
     [[operations]] = await database.read(all_rows(COUNT))
     await database.close()
     return size, int(str(operations))
 
 
-async def measured(store: str, urls: dict[Books, str], repeats: int) -> list[list[str]]:
+async def _size_of(database: Database, url: str, *, is_last: bool = False) -> int:
+    """Measures a database in bytes; the last time without what a later row would take."""
+    if url.startswith("sqlite"):
+        await database.clear_files("data_keys")
+        path = Path(url.removeprefix("sqlite:///"))
+        if is_last:  # as `payrelay retention shrink` leaves the file
+            written, path = path, path.with_suffix(".anew")
+            with contextlib.closing(sqlite3.connect(written)) as connection:
+                connection.execute("VACUUM INTO ?", (str(path),))
+        return path.stat().st_size
+    connection = await asyncpg.connect(url)
+    if is_last:
+        await connection.execute("VACUUM FULL")
+    found: int = await connection.fetchval("SELECT pg_database_size(current_database())")
+    await connection.close()
+    return found
+
+
+async def measured(urls: dict[Books, str], repeats: int) -> list[list[str]]:
     """Measures everything in all sizes; gives the rows of the table."""
     urls = {books: url for books, url in urls.items() if books != EMPTY}
     sizes = [Size(await growing_books.opened(url), books) for books, url in urls.items()]
@@ -351,7 +321,7 @@ async def measured(store: str, urls: dict[Books, str], repeats: int) -> list[lis
         count = max(repeats // PAGES_EACH, REPEATS_MIN) if name.startswith("console") else repeats
         befores: list[Act] = [size.charge if name.endswith(BESIDE) else _nothing for size in sizes]
         found = await times_of([each[name] for each in acts], count, befores)
-        rows += _rows(store, name, urls, found)
+        rows += _rows(name, urls, found)
     for size in sizes:
         await size.database.close()
     return rows
@@ -377,16 +347,16 @@ async def times_of(acts: list[Act], count: int, befores: list[Act]) -> list[Time
     return [Times(statistics.median(each), statistics.quantiles(each, n=100)[98]) for each in taken]
 
 
-def _rows(store: str, name: str, urls: dict[Books, str], found: list[Times]) -> list[list[str]]:
+def _rows(name: str, urls: dict[Books, str], found: list[Times]) -> list[list[str]]:
     """Gives a row for each size but the smallest, which it is compared with."""
     (_, smallest), *larger = zip(urls, found, strict=True)
     rows = []
     for books, times in larger:
         of_median, of_p99 = times.median / smallest.median, times.p99 / smallest.p99
         is_flat = of_median <= MEDIAN_MAX and of_p99 <= P99_MAX
-        row = [store, name, f"{books.operations:,}"]
-        row += [f"{smallest.median:.3f} ms", f"{times.median:.3f} ms", f"{of_median:.2f}"]
-        row += [f"{smallest.p99:.3f} ms", f"{times.p99:.3f} ms", f"{of_p99:.2f}", "flat" if is_flat else "grows"]
+        row = [name, f"{books.operations:,}"]
+        row += [f"{smallest.median:.3f}", f"{times.median:.3f}", f"{of_median:.2f}"]
+        row += [f"{smallest.p99:.3f}", f"{times.p99:.3f}", f"{of_p99:.2f}", "flat" if is_flat else "grows"]
         rows.append(row)
     return rows
 

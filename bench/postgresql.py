@@ -17,7 +17,7 @@ USER_FOR_ROOT = "postgres"
 
 
 class Cluster:
-    """A data folder with a database in it, or several; ``running`` serves it. One that is there already is kept."""
+    """A data folder with databases in it; ``running`` serves it."""
 
     def __init__(self, folder: Path) -> None:
         found = _programs()
@@ -27,28 +27,14 @@ class Cluster:
         self._folder = folder / "postgresql"
         self._user = USER_FOR_ROOT if os.geteuid() == 0 else None
         self._port = programs.free_port()
-        if self._data.exists():
-            return
         self._folder.mkdir()
         if self._user is not None:
             shutil.chown(self._folder, self._user)
         self._run("initdb", "-D", str(self._data), "-U", ROLE, "-A", "trust", "-E", "UTF8", "--locale=C")
 
-    @property
-    def url(self) -> str:
-        """Where the usual database is, for a client."""
-        return self.url_of(ROLE)
-
-    def url_of(self, database: str) -> str:
-        """Where a database is, for a client."""
-        return f"postgresql://{ROLE}@{programs.HOST}:{self._port}/{database}"
-
     @contextlib.contextmanager
-    def running(self, core: int, database: str = ROLE) -> Iterator[int]:
-        """Serves a database on one core with the settings that initdb wrote, and gives the server's process id.
-
-        Makes the database where it isn't there yet.
-        """
+    def running(self, core: int) -> Iterator[int]:
+        """Serves on one core with the settings that initdb wrote, and gives the server's process id."""
         arguments = [str(self._programs / "postgres"), "-D", str(self._data), "-p", str(self._port)]
         arguments += ["-c", f"listen_addresses={programs.HOST}", "-c", f"unix_socket_directories={self._folder}"]
         launch = programs.Launch(
@@ -61,7 +47,6 @@ class Cluster:
         )
         with programs.running(launch) as process:
             self._wait(launch)
-            self.make(database)
             yield process.pid
 
     def make(self, database: str) -> str:
@@ -70,7 +55,7 @@ class Cluster:
         names = self._run("psql", *here, "-d", "postgres", "-Atc", "SELECT datname FROM pg_database")
         if database not in names.splitlines():
             self._run("createdb", *here, database)
-        return self.url_of(database)
+        return f"postgresql://{ROLE}@{programs.HOST}:{self._port}/{database}"
 
     @property
     def _data(self) -> Path:

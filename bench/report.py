@@ -1,18 +1,11 @@
-"""Writes a run down for people: tables in the terminal and in the docs, from the same cells."""
-
-from pathlib import Path
+"""Writes a run down for people, as Markdown: for the terminal and for the docs."""
 
 import msgspec
-from rich.console import Console
-from rich.table import Table as RichTable
 
 import aims
 import results
 from contenders import POSTGRESQL, SQLITE, Kind
 from results import Row, Run, Spread
-
-BEGIN_MARK = "<!-- results: begin (written by bench/run.py) -->"
-END_MARK = "<!-- results: end -->"
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,34 +17,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     names: int = 2
 
 
-def show(run: Run, console: Console) -> None:
-    """Draws a run in the terminal."""
-    for table in _tables(run):
-        drawn = RichTable(title=table.title, title_justify="left")
-        for number, head in enumerate(table.head):
-            drawn.add_column(head, justify="left" if number < table.names else "right")
-        for cells in table.body:
-            drawn.add_row(*cells)
-        console.print(drawn)
-    for line in _problems(run):
-        console.print(line, style="red", markup=False)
-
-
-def write(run: Run, page: Path, plot_name: str) -> None:
-    """Puts a run between the marks of a page."""
-    text = page.read_text()
-    if BEGIN_MARK not in text or END_MARK not in text:
-        raise ValueError(f"{page} lacks the marks that the results go between")
-    before, rest = text.split(BEGIN_MARK, 1)
-    after = rest.split(END_MARK, 1)[1]
-    page.write_text(f"{before}{BEGIN_MARK}\n{_markdown(run, plot_name)}{END_MARK}{after}")
-
-
-def _markdown(run: Run, plot_name: str) -> str:
-    parts = [_circumstances(run), f"![Throughput and processor time per request]({plot_name})"]
-    parts += [_markdown_table(table) for table in _tables(run)]
-    parts += ["\n".join(f"- {line}" for line in _problems(run))] if _problems(run) else []
-    return "\n" + "\n\n".join(parts) + "\n\n"
+def markdown(run: Run) -> str:
+    """Gives all tables of a run, with what it was measured on, and what was wrong."""
+    problems = "\n".join(f"- {line}" for line in _problems(run))
+    parts = [_circumstances(run), *map(_markdown_table, _tables(run)), problems]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _circumstances(run: Run) -> str:
@@ -111,31 +81,31 @@ def _latency(run: Run, rows: list[Row]) -> Table:
         [
             row.kind.value,
             row.contender,
-            _spread(row.p50_ms, aims.milliseconds),
-            _spread(row.p99_ms, aims.milliseconds),
-            _spread(row.alone_ms, aims.milliseconds),
-            _spread(row.added_ms, aims.milliseconds),
-            _spread(row.sync_ms, aims.milliseconds),
-            _spread(row.beside_syncs_ms, aims.milliseconds),
+            _spread(row.p50_ms, _hundredths),
+            _spread(row.p99_ms, _hundredths),
+            _spread(row.alone_ms, _hundredths),
+            _spread(row.added_ms, _hundredths),
+            _spread(row.sync_ms, _hundredths),
+            _spread(row.beside_syncs_ms, _hundredths),
         ]
         for row in rows
     ]
-    return Table(title="Latency: median (lowest to highest)", head=head, body=body)
+    return Table(title="Latency in ms: median (lowest to highest)", head=head, body=body)
 
 
 def _memory(rows: list[Row]) -> Table:
     body = [
         [
             row.contender,
-            _spread(row.pss_mb, aims.megabytes),
-            _spread(row.rss_mb, aims.megabytes),
-            _spread(row.database_pss_mb, aims.megabytes),
+            _spread(row.pss_mb, _count),
+            _spread(row.rss_mb, _count),
+            _spread(row.database_pss_mb, _count),
         ]
         for row in rows
         if row.kind is Kind.CHARGE and row.rate is not None
     ]
     head = ["server", "PSS", "RSS", "database's PSS"]
-    return Table(title="Memory of the whole process tree after charges under load", head=head, body=body, names=1)
+    return Table(title="Memory in MB of the whole process tree after charges under load", head=head, body=body, names=1)
 
 
 def _aims(rows: list[Row]) -> Table:
@@ -171,3 +141,7 @@ def _middle(value: Spread | None, form: aims.Form) -> str:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def _hundredths(value: float) -> str:
+    return f"{value:.2f}"

@@ -107,12 +107,6 @@ def rows(run: Run) -> list[Row]:
     return [_row(run, name, kind) for kind in Kind for name in NAMES if (name, kind) in seen]
 
 
-def is_calm(run: Run) -> bool:
-    """Says whether the machine was the bench's own for at least half of the measurements."""
-    foreign = foreign_share(run)
-    return foreign is None or foreign.middle <= CALM_SHARE
-
-
 def foreign_share(run: Run) -> Spread | None:
     """Gives what others on the machine took of both cores while it was measured."""
     return spread(sample.foreign_share for sample in run.samples)

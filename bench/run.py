@@ -14,25 +14,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import load
 import machine
 import measure
-import plot
 import postgresql
 import programs
 import report
 import results
+import section
 import upstream
 from contenders import BY_NAME, Contender, Kind, Served, Setting
 from results import Plan, Run
 
-ROOT = Path(__file__).parent.parent
-RAW_FOLDER = ROOT / "build" / "bench"
-PAGE = ROOT / "docs" / "benchmark.md"
-PICTURE = ROOT / "docs" / "benchmark.svg"
+RAW_FOLDER = Path(__file__).parent.parent / "build" / "bench"
 
 TRIES_MAX = 2
 """A measurement that something else on the machine disturbed is made once more, and the calmer one counts."""
@@ -47,32 +42,26 @@ class Arguments(argparse.Namespace):
     quick: bool
     rounds: int | None
     only: str
-    again: Path | None
     keep_docs: bool
 
 
 def main() -> int:
     """Runs what the command line says."""
     arguments = _parse()
-    console = Console(width=None if sys.stdout.isatty() else 200)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        run = _again(arguments.again) if arguments.again else _measure(arguments, console)
+        run = _measure(arguments)
     except programs.ProgramError as error:
-        console.print(f"bench: {error}", style="red", markup=False)
+        print(f"bench: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        console.print("bench: stopped")
+        print("bench: stopped", file=sys.stderr)
         return 130
-    report.show(run, console)
-    if arguments.quick or arguments.keep_docs:
-        pass
-    elif not results.is_calm(run):
-        console.print("docs/ is left as it was: the machine was busy with other work", style="red")
-    else:
-        plot.draw(run, PICTURE)
-        report.write(run, PAGE, PICTURE.name)
-        console.print(f"written: {PAGE}, {PICTURE}")
+    text = report.markdown(run)
+    print(text)
+    foreign = results.foreign_share(run)
+    if foreign and not arguments.quick and not arguments.keep_docs:
+        section.put("results", text, foreign.middle, program="run")
     return 1 if run.absent or any(sample.problems for sample in run.samples) else 0
 
 
@@ -81,16 +70,11 @@ def _parse() -> Arguments:
     parser.add_argument("--quick", action="store_true", help="a smoke of a minute: one short round; leaves docs/ alone")
     parser.add_argument("--rounds", type=int, help=f"how many rounds ({FULL.rounds})")
     parser.add_argument("--only", default=",".join(BY_NAME), help=f"who, by comma (all: {', '.join(BY_NAME)})")
-    parser.add_argument("--again", type=Path, metavar="RAW", help="report an earlier run from its raw file")
     parser.add_argument("--keep-docs", action="store_true", help="leave docs/ alone")
     return parser.parse_args(namespace=Arguments())
 
 
-def _again(path: Path) -> Run:
-    return msgspec.json.decode(path.read_bytes(), type=Run)
-
-
-def _measure(arguments: Arguments, console: Console) -> Run:
+def _measure(arguments: Arguments) -> Run:
     plan = QUICK if arguments.quick else FULL
     if arguments.rounds:
         plan = msgspec.structs.replace(plan, rounds=arguments.rounds)
@@ -98,8 +82,7 @@ def _measure(arguments: Arguments, console: Console) -> Run:
     with stage() as setting:
         field, absent = _field(setting, arguments.only.split(","))
         facts = machine.describe(setting.folder, postgresql.version())
-        bench = _Bench(setting, plan, console)
-        samples = bench.all_rounds(field, absent)
+        samples = _Bench(setting, plan).all_rounds(field, absent)
     run = Run(
         started_at=f"{started_at:%Y-%m-%d %H:%M} UTC",
         command=" ".join(["python", "bench/run.py", *sys.argv[1:]]),
@@ -111,7 +94,7 @@ def _measure(arguments: Arguments, console: Console) -> Run:
     RAW_FOLDER.mkdir(parents=True, exist_ok=True)
     raw = RAW_FOLDER / f"{started_at:%Y%m%d-%H%M%S}.json"
     raw.write_bytes(msgspec.json.format(msgspec.json.encode(run)))
-    console.print(f"raw results: {raw}")
+    print(f"raw results: {raw}", file=sys.stderr)
     return run
 
 
@@ -147,41 +130,27 @@ def _field(setting: Setting, names: list[str]) -> tuple[list[Contender], list[st
 class _Bench:
     """The rounds: each starts every contender alone, warms it up and measures it, in turn."""
 
-    def __init__(self, setting: Setting, plan: Plan, console: Console) -> None:
+    def __init__(self, setting: Setting, plan: Plan) -> None:
         self._setting = setting
         self._plan = plan
         self._samples: list[measure.Sample] = []
         self._prepared: dict[str, str] = {}
-        self._progress = Progress(
-            TextColumn("{task.description}", justify="left"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=console,
-        )
 
     def all_rounds(self, field: list[Contender], absent: list[str]) -> list[measure.Sample]:
         """Measures everybody in every round; who doesn't start goes to the absent and is not tried again."""
-        total = self._plan.rounds * sum(len(contender.kinds) for contender in field)
-        with self._progress:
-            task = self._progress.add_task("", total=total)
-            for round_number in range(1, self._plan.rounds + 1):
-                for contender in list(field):
-                    try:
-                        self._one(contender, round_number)
-                    except programs.ProgramError as error:
-                        absent.append(f"{contender.name}: {error}")
-                        field.remove(contender)
-                    self._progress.advance(task, len(contender.kinds))
+        for round_number in range(1, self._plan.rounds + 1):
+            for contender in list(field):
+                try:
+                    self._one(contender, round_number)
+                except programs.ProgramError as error:
+                    absent.append(f"{contender.name}: {error}")
+                    field.remove(contender)
         return self._samples
 
     def _one(self, contender: Contender, round_number: int) -> None:
         with contender.served() as served:
             for kind in contender.kinds:
-                self._progress.update(
-                    self._progress.task_ids[0],
-                    description=f"round {round_number} of {self._plan.rounds}: {contender.name}, {kind.value}",
-                )
+                print(f"round {round_number} of {self._plan.rounds}: {contender.name}, {kind.value}", file=sys.stderr)
                 if kind is Kind.REPLAY:
                     self._prepare(contender, served)
                 self._sample(contender, served, kind, round_number)

@@ -1,4 +1,4 @@
-"""Puts what one of the smaller programs has measured into its own section of the docs."""
+"""Puts what was measured into its own section of the page."""
 
 import datetime as dt
 import os
@@ -34,23 +34,28 @@ class _Use(NamedTuple):
 _BEGAN = _Use.now()
 
 
-def write(name: str, table: list[str], *, program: str | None = None) -> None:
-    """Puts a table between the marks of a section, with what it was measured on; ``program`` where it has several.
+def put(name: str, text: str, foreign_share: float, *, program: str) -> None:
+    """Puts a text between the marks of a section; ValueError where the page lacks them.
 
-    Leaves the section as it was where others kept the machine busy since this program began.
+    Leaves the section as it was where others took more than ``CALM_SHARE`` of the machine.
     """
-    foreign = _BEGAN.foreign_share(_Use.now())
-    if foreign > CALM_SHARE:
-        print(f"docs/ is left as it was: other work took {foreign:.0%} of the machine", file=sys.stderr)
+    if foreign_share > CALM_SHARE:
+        print(f"docs/ is left as it was: other work took {foreign_share:.0%} of the machine", file=sys.stderr)
         return
-    begin, end = f"<!-- {name}: begin (written by bench/{program or name}.py) -->", f"<!-- {name}: end -->"
-    text = PAGE.read_text()
-    if begin not in text or end not in text:
+    begin, end = f"<!-- {name}: begin (written by bench/{program}.py) -->", f"<!-- {name}: end -->"
+    page = PAGE.read_text()
+    if begin not in page or end not in page:
         raise ValueError(f"{PAGE} lacks the marks that the results of {name} go between")
-    before, rest = text.split(begin, 1)
+    before, rest = page.split(begin, 1)
     after = rest.split(end, 1)[1]
-    PAGE.write_text("\n".join([f"{before}{begin}\n", _circumstances(foreign), "", *table, "", f"{end}{after}"]))
+    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")
     print(f"written: {PAGE}")
+
+
+def write(name: str, table: list[str], *, program: str) -> None:
+    """Puts a table into a section, with what it was measured on since this program began."""
+    foreign = _BEGAN.foreign_share(_Use.now())
+    put(name, "\n".join([_circumstances(foreign), "", *table]), foreign, program=program)
 
 
 def _circumstances(foreign: float) -> str:

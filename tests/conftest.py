@@ -22,7 +22,7 @@ from payrelay.cli.main import main
 
 __all__ = ["PostgresqlServer"]
 
-# Time is measured by `make bench`: an example that takes long on a busy machine is no failure.
+# No test has a time limit: an example that takes long on a busy machine is no failure.
 # At the gates a law is tried with the same examples each time, at the desk with fewer; in a campaign with those of
 # `--hypothesis-seed`.
 settings.register_profile(

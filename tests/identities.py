@@ -1,8 +1,8 @@
 """The identity of a database that a test has filled without beginning a store in it."""
 
+from payrelay.store.database.identity import DATABASE_IDENTITY, new_identity
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.recovery.identity import DATABASE_IDENTITY, new_identity
 from payrelay.store.statements.meta import ADD_META
 
 

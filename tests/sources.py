@@ -67,7 +67,7 @@ def sources(*folders: str) -> list[Source]:
     return [Source(path) for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
-PARTS: Final = ("backups", "console", "demo", "imports", "reconciliation")
+PARTS: Final = ("backups", "console", "demo", "imports", "reconciliation", "recovery")
 """What stands on the relay and can be deleted; each has rooms of all layers."""
 LAYER_OF_ROOMS: Final = {
     "rules": "core",
@@ -76,8 +76,10 @@ LAYER_OF_ROOMS: Final = {
     "flows": "flows",
     "acts": "flows",
     "commands": "cli",
+    "opening": "app_commands",
+    "part": "app_commands",
 }
-"""The layer of a room in a part, and ``api`` where it isn't named here: pages, and what they share."""
+"""The layer of a room in a part, and ``pages`` where it isn't named here."""
 
 
 def part_of(module: str) -> str | None:
@@ -96,7 +98,7 @@ def layer_of(module: str) -> str:
         return names[1] if part is None else "__init__"
     if part == "demo":
         return "cli"
-    return "app_commands" if module == "payrelay.backups.opening" else LAYER_OF_ROOMS.get(names[2], "api")
+    return LAYER_OF_ROOMS.get(names[2], "pages")
 
 
 OURS: Final = sources("src/payrelay")

@@ -13,11 +13,11 @@ from typing import Final
 import pytest
 from tests.sources import PARTS, ROOT
 
+from payrelay.core.operators.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 from payrelay.core.outcomes import CODES_OF_KIND, OutcomeKind
-from payrelay.core.recovery.held_decisions import MEANINGS_OF_DECISIONS, HeldDecision
 from payrelay.errors import MEANINGS, Code
 from payrelay.flows.access.lost_owners import OWNER_SENTENCE
-from payrelay.runtime.recovery.lost_commits import BEHIND_SENTENCE, RETURNING_SENTENCE, SETTLING_SENTENCE
+from payrelay.runtime.database.lost_commits import BEHIND_SENTENCE, RETURNING_SENTENCE, SETTLING_SENTENCE
 
 SOURCES: Final = ROOT / "src" / "payrelay"
 ELSEWHERE: Final = ("api/public/", "store/", *(f"{part}/store/" for part in PARTS))

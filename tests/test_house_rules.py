@@ -15,7 +15,7 @@ FILE_LINES_MAX: Final = 700
 NESTING_MAX: Final = 4
 ARGUMENTS_MAX: Final = 7
 
-LAZY_ALLOWED: Final = {"cli"}
+LAZY_ALLOWED: Final = {"cli", "app_commands"}
 """The command line loads a web server only where it serves."""
 PURE: Final = ("payrelay/core/", "payrelay/gateways/payhere/wire/", *(f"payrelay/{part}/rules/" for part in PARTS))
 IMPURE_MODULES: Final = {

@@ -2,25 +2,26 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from payrelay.app import clearing_of, configured_seal, opened_database, opened_resources, trail_of
 from payrelay.clock import Clock
-from payrelay.console.flows.opening import console_parts
-from payrelay.console.flows.parts import ConsoleParts
 from payrelay.core.database.schema_changes import AS_IT_IS, MAKE
 from payrelay.errors import SettingsError, StoreUnusable
 from payrelay.flows.audit.audit import Audit, Progress
 from payrelay.flows.audit.audit_of_acts import check_of_acts
-from payrelay.runtime.recovery.revocation_list import RevocationList
+from payrelay.flows.operators.parts import OperatorParts, operator_parts
+from payrelay.runtime.database.revocation_list import RevocationList
 from payrelay.settings import Settings
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.principals import Principals
 from payrelay.store.access.signing_keys import SigningKeys
+from payrelay.store.database.identity import IdentityStore
+from payrelay.store.engine.shrinking import shrink_file
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.meta import chain_key
 from payrelay.store.payments.audit import Trail
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.retention.clearing import Clearing
 from payrelay.store.seals import Seals
 
@@ -77,6 +78,11 @@ async def opened_clearing(settings: Settings, clock: Clock) -> AsyncIterator[Cle
         yield ClearingStores(clearing_of(settings, shared), IdentityStore(shared.database, shared.seal))
 
 
+def shrunk(path: Path) -> tuple[int, int]:
+    """Writes the file of an embedded database anew; returns its bytes before and after. Raises StoreUnusable."""
+    return shrink_file(path)
+
+
 @asynccontextmanager
 async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
     """Opens the database beside a running server, for the commands about sealed values."""
@@ -92,10 +98,10 @@ async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator
 
 
 @asynccontextmanager
-async def opened_operators(settings: Settings, clock: Clock, *, may_make: bool = False) -> AsyncIterator[ConsoleParts]:
+async def opened_operators(settings: Settings, clock: Clock, *, may_make: bool = False) -> AsyncIterator[OperatorParts]:
     """Opens the database beside a running server, for the commands about operators; ``may_make`` a missing one."""
     async with opened_resources(settings, clock, changes=MAKE if may_make else AS_IT_IS) as shared:
-        yield console_parts(shared, clock)
+        yield operator_parts(shared, clock)
 
 
 @asynccontextmanager

@@ -10,10 +10,10 @@ import structlog
 import payrelay_simulator
 from payrelay.app import running
 from payrelay.clock import Clock
-from payrelay.console.flows.parts import Actor
 from payrelay.demo import yesterday as demo
 from payrelay.demo.parts import CONFIG, FOLDER, DemoAddresses, settings_of, write_config
 from payrelay.errors import SettingsError
+from payrelay.flows.operators.parts import Actor
 from payrelay.reconciliation.commands.files import file_to_import
 from payrelay.reconciliation.commands.options import profile_of
 from payrelay.reconciliation.flows.import_statement import Completeness, import_file, say_complete

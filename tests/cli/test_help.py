@@ -62,7 +62,7 @@ def test_every_command_has_a_purpose_and_examples_that_can_be_copied(names: tupl
     assert {parsed(arguments) for arguments in found} == {names}
 
 
-@pytest.mark.parametrize("names", [(), *((name,) for name in FILES), *COMMANDS], ids=" ".join)
+@pytest.mark.parametrize("names", [(), *(tuple(name.split()) for name in FILES), *COMMANDS], ids=" ".join)
 def test_help_is_readable_on_a_usual_terminal(run: Run, names: tuple[str, ...]) -> None:
     """No line is wider than 80 columns, no sentence of a list is cut off, and ``-h`` is enough everywhere."""
     ran = run(*names, "-h", COLUMNS=str(WIDTH))

@@ -57,7 +57,7 @@ async def _seed(folder: Path, *checkouts: Checkout) -> None:
 
 async def _done(folder: Path) -> list[OperatorAct]:
     async with session(Settings(database_url=Secret(f"sqlite:///{folder}/payrelay.db"))) as relay:
-        return await relay.reconciliation.differences.acts.before(None, 9)
+        return await relay.acts.before(None, 9)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from tests.cli.commands import Ran, Run
 
 from payrelay.clock import Clock
 from payrelay.core.seal_keys import parse_keys
+from payrelay.store.database.identity import DATABASE_IDENTITY
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.recovery.identity import DATABASE_IDENTITY
 
 OTHER_KEY: Final = base64.urlsafe_b64encode(b"o" * 32).decode()
 ANCHOR: Final = f"7:{'a' * 64}"

@@ -10,6 +10,7 @@ from tests.flows.console.desk import MINUTE_MS, PASSWORD, Desk
 
 from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.console.dispatch import Console
+from payrelay.console.routes import NAVIGATION
 from payrelay.console.web.asked import Site
 from payrelay.console.web.cookies import Cookies
 from payrelay.core.operators.roles import Role
@@ -24,7 +25,14 @@ LOG: Final = structlog.wrap_logger(None, processors=[], wrapper_class=structlog.
 def site_of(desk: Desk, relay: Relay | None = None) -> Site:
     """Gives what the console of a desk is made of; browsers reach it over https."""
     relay = relay or desk.relay
-    return Site(parts=desk.parts, cases=desk.cases, relay=relay, cookies=Cookies(is_secure=True), origin=ORIGIN)
+    return Site(
+        parts=desk.parts,
+        cases=desk.cases,
+        relay=relay,
+        cookies=Cookies(is_secure=True),
+        origin=ORIGIN,
+        navigation=NAVIGATION,
+    )
 
 
 def console_on(desk: Desk, relay: Relay | None = None) -> Console:

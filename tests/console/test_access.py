@@ -10,8 +10,9 @@ from tests.console.browsing import LOG, ORIGIN, Window, code_of, console_on, sig
 from tests.flows.console.desk import MINUTE_MS, PASSWORD, Desk
 
 from payrelay.console.dispatch import Console
-from payrelay.console.routes import ROUTES, ConsoleRoute, Entry
+from payrelay.console.routes import ROUTES
 from payrelay.console.runtime.passwords import PLACES_MAX
+from payrelay.console.web.route import ConsoleRoute, Entry
 from payrelay.core.operators.roles import MAY, Role
 from payrelay.store.operators.acts import OperatorActs
 

@@ -16,17 +16,18 @@ from tests.console.test_case_pages import HOSTILE, Shape
 from tests.flows.reconciliation.test_day import DAY, FOREIGN, PAID, Office
 from tests.flows.world import CHARGE, asked, outcome_of
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.calls import Refund
 from payrelay.core.operators.confirmations import STUCK_MS, ConfirmationState, next_of_confirmation
 from payrelay.core.operators.roles import MAY, Act, Role
 from payrelay.core.outcomes import OutcomeKind
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.reconciliation.flows.close import close_day
 from payrelay.reconciliation.flows.import_statement import FileToImport, import_file
 from payrelay.reconciliation.rules.files.profiles import BUILT_IN
 from payrelay.reconciliation.rules.verdicts import BooksFinding
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 ADA: Final = Actor("Ada <admin@shop.example>")
 WHY: Final = "explained by the bank"
@@ -76,7 +77,7 @@ class Bureau(Counter):
 
     async def is_closed(self) -> bool:
         """Tells whether the day is closed."""
-        stored = await self.world.relay.reconciliation.differences.day(self.office.scope.merchant, DAY)
+        stored = await self.world.relay.find(ReconciliationStores).differences.day(self.office.scope.merchant, DAY)
         return stored is not None and stored.closed_at_ms is not None
 
 
@@ -220,7 +221,7 @@ async def test_a_difference_is_closed_with_a_reason_in_ones_own_name(bureau: Bur
 
     assert "The difference is closed." in ada.text
     assert (await bureau.acts())[-2:] == [("confirm", WHY), ("close_difference", WHY)]
-    stored = await bureau.world.relay.reconciliation.differences.get(bureau.office.scope.merchant, found.id)
+    stored = await bureau.world.relay.find(ReconciliationStores).differences.get(bureau.office.scope.merchant, found.id)
     assert stored is not None
     assert (stored.is_open, stored.closed_by, stored.closed_reason) == (0, "Ada <ada@shop.example>", WHY)
     await ada.get(PAGE)

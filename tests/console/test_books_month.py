@@ -11,10 +11,11 @@ from tests.console.counter import confirmation_in, seen_in
 from tests.console.test_books import ADA, DAY_THING, MONTH, WHY, Bureau, bureau_in
 from tests.flows.reconciliation.test_day import DAY, FOREIGN, PAID
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.operators.roles import Act, Role
+from payrelay.flows.operators.parts import Actor
 from payrelay.reconciliation.flows.close import close_day, close_difference
 from payrelay.reconciliation.rules.entries import days_between
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 FIRST: Final = date(2023, 11, 1)
 LAST: Final = date(2023, 11, 30)
@@ -41,7 +42,7 @@ async def asked_to_close(window: Window) -> str:
 
 async def closed_to(bureau: Bureau) -> date | None:
     """Gives the newest closed day."""
-    last = await bureau.world.relay.reconciliation.differences.last_closed(bureau.office.scope.merchant)
+    last = await bureau.world.relay.find(ReconciliationStores).differences.last_closed(bureau.office.scope.merchant)
     return None if last is None else last.day
 
 
@@ -132,7 +133,7 @@ async def test_what_has_begun_is_closed_as_it_was_shown(bureau: Bureau, thing: s
     if change == "compared":
         await bureau.office.run(DAY)
     else:
-        [found] = await relay.reconciliation.differences.of_day(scope.merchant, DAY)
+        [found] = await relay.find(ReconciliationStores).differences.of_day(scope.merchant, DAY)
         await close_difference(relay, scope, found.id, Actor("bob"), "sold at the counter")
     await admin.get(address)
     await admin.post(address, reason=WHY)

@@ -24,10 +24,10 @@ from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.operators.roles import Role
 from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import Evidence, Reading
+from payrelay.core.payments.imported import ImportVerdict
 from payrelay.core.payments.operation import Event, Kind, Operation
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.flows.orders.order_money import read_order_money
-from payrelay.imports.rules.items import ImportVerdict
 from payrelay.store.chargebacks import Chargeback
 from payrelay.store.engine.database import T, Unit
 from payrelay.store.imports.payments import ImportedPayment, ImportedPayments
@@ -91,7 +91,7 @@ async def charged_back(desk: Desk) -> None:
         notification_id=id_at("ntf", at_ms),
         noted_at_ms=at_ms,
     )
-    assert await desk.relay.chargebacks.keep(chargeback, event)
+    assert await desk.relay.money.chargebacks.keep(chargeback, event)
 
 
 async def page_for_customer(desk: Desk, state: CheckoutState) -> None:

@@ -17,6 +17,7 @@ from payrelay.console.dispatch import Console
 from payrelay.console.flows.parts import ConsoleParts
 from payrelay.console.live import stream
 from payrelay.console.pages.find import path_of, search_of
+from payrelay.console.routes import NAVIGATION
 from payrelay.console.rules.live import parts_of
 from payrelay.console.rules.sign_in.passkeys import (
     ANSWER_LENGTH_MAX,
@@ -62,7 +63,9 @@ _PARTS: Final = ConsoleParts(
     clock=_NOTHING,
     takes_passwords=False,
 )
-_SITE: Final = Site(parts=_PARTS, cases=_NOTHING, relay=_NOTHING, cookies=Cookies(is_secure=False), origin=None)
+_SITE: Final = Site(
+    parts=_PARTS, cases=_NOTHING, relay=_NOTHING, cookies=Cookies(is_secure=False), origin=None, navigation=NAVIGATION
+)
 _CONSOLE: Final = Console(_SITE, structlog.wrap_logger(None, processors=[LogCapture()]))
 _VISIT: Final = "v" * 43
 _HEADERS: Final = {

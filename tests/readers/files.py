@@ -14,9 +14,8 @@ from typing import Final
 
 from tests.readers.reader import Reader, Shape
 
+from payrelay.core.database.marks import MARK_PURPOSE, read_mark
 from payrelay.core.keyed_digest import DigestKey
-from payrelay.core.recovery.gateway_reports import read_report
-from payrelay.core.recovery.marks import MARK_PURPOSE, read_mark
 from payrelay.core.secret import Secret
 from payrelay.imports.commands.import_existing import KEY_FILE_BYTES_MAX
 from payrelay.imports.flows.sources import csv_source
@@ -26,7 +25,8 @@ from payrelay.reconciliation.commands.options import profile_of
 from payrelay.reconciliation.rules.entries import Zone
 from payrelay.reconciliation.rules.files.profiles import BUILT_IN, Profile
 from payrelay.reconciliation.rules.files.statement_files import read_statement
-from payrelay.runtime.recovery.mark_files import FILE_BYTES_MAX
+from payrelay.recovery.rules.gateway_reports import read_report
+from payrelay.runtime.database.mark_files import FILE_BYTES_MAX
 from payrelay_tools.laravel.mysql_dump import dump_rows
 from payrelay_tools.laravel.rows import items_of_laravel
 from payrelay_tools.laravel.secrets import KEYS_MAX, VALUE_LENGTH_MAX, AppKeys, app_keys_in

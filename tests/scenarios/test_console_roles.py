@@ -12,7 +12,8 @@ from tests.scenarios.stories import settings_for
 from tests.scenarios.test_console import opened_browser
 from tests.scenarios.test_console_acts import signed_in
 
-from payrelay.console.routes import ROUTES, ConsoleRoute, Entry
+from payrelay.console.routes import ROUTES
+from payrelay.console.web.route import ConsoleRoute, Entry
 from payrelay.core.operators.roles import MAY, Role
 
 INNER = [route for route in ROUTES if route.entry is Entry.OPEN]

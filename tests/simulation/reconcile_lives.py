@@ -36,8 +36,8 @@ from tests.simulation.process import ACCOUNT, Parts
 from tests.simulation.template import Template
 from tests.simulation.universe import Universe
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, OperationFilter, State
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.relay import Relay
 from payrelay.reconciliation.flows.import_statement import Completeness, FileToImport, import_file, say_complete
 from payrelay.reconciliation.flows.run_day import run_day

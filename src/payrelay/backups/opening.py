@@ -1,20 +1,18 @@
-"""Puts together what the commands work with that back up, restore, copy and shrink the database."""
+"""Puts together what the commands work with that back up, restore and copy the database."""
 
 from functools import partial
-from pathlib import Path
 
 from payrelay.app import configured_seal
 from payrelay.backups.flows.back_up import BackupSource
 from payrelay.backups.flows.copy_database import CopyOrder
 from payrelay.backups.flows.restore import RestorePlace
 from payrelay.core.database.database_url import embedded_file
-from payrelay.core.recovery.marks import MarksShown
+from payrelay.core.database.marks import MarksShown
 from payrelay.errors import SettingsError
-from payrelay.flows.recovery.inspect_marks import inspect_marks
+from payrelay.flows.database.inspect_marks import inspect_marks
 from payrelay.settings import Settings, child_environment
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.engine.shrinking import shrink_file
 from payrelay.store.engine.sqlite_file import require_there
 from payrelay.store.meta import chain_key
 
@@ -24,11 +22,6 @@ def backup_source(settings: Settings) -> BackupSource:
     if settings.embedded_path is not None:
         require_there(settings.embedded_path)
     return BackupSource(settings.database_url.reveal(), configured_seal(settings), child_environment())
-
-
-def shrunk(path: Path) -> tuple[int, int]:
-    """Writes the file of an embedded database anew; returns its bytes before and after. Raises StoreUnusable."""
-    return shrink_file(path)
 
 
 def restore_place(settings: Settings) -> RestorePlace:

@@ -30,45 +30,43 @@ from payrelay.cli.terminal.messages import (
     show_version,
 )
 from payrelay.errors import Refusal, SettingsError, StoreError
+from payrelay.parts import parts
 
+_OF_RELAY: Final[Mapping[str, str]] = {
+    "serve": "payrelay.cli.program",
+    "route": "payrelay.cli.program",
+    "simulate": "payrelay.cli.program",
+    "check": "payrelay.cli.check",
+    "health": "payrelay.cli.checks.health",
+    "resolve": "payrelay.cli.resolve",
+    "pause": "payrelay.cli.accounts",
+    "resume": "payrelay.cli.accounts",
+    "operations": "payrelay.cli.operations",
+    "notifications": "payrelay.cli.notifications",
+    "orders": "payrelay.cli.lists.orders",
+    "payments": "payrelay.cli.lists.payments",
+    "checkouts": "payrelay.cli.lists.checkouts",
+    "subscriptions": "payrelay.cli.lists.subscriptions",
+    "customers": "payrelay.cli.customers",
+    "endpoints": "payrelay.cli.endpoints",
+    "events": "payrelay.cli.endpoints",
+    "keys": "payrelay.cli.keys",
+    "principals": "payrelay.cli.principals",
+    "client-tokens": "payrelay.cli.client_tokens",
+    "seal": "payrelay.cli.seal",
+    "audit": "payrelay.cli.audit",
+    "retention": "payrelay.cli.storage.retention",
+    "db": "payrelay.cli.program",
+    "completion": "payrelay.cli.program",
+    "version": "payrelay.cli.program",
+}
 FILES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "serve": "payrelay.cli.program",
-        "route": "payrelay.cli.program",
-        "demo": "payrelay.cli.program",
-        "simulate": "payrelay.cli.program",
-        "check": "payrelay.cli.check",
-        "health": "payrelay.cli.checks.health",
-        "resolve": "payrelay.cli.resolve",
-        "recover": "payrelay.cli.recovery.recover",
-        "pause": "payrelay.cli.accounts",
-        "resume": "payrelay.cli.accounts",
-        "operations": "payrelay.cli.operations",
-        "notifications": "payrelay.cli.notifications",
-        "orders": "payrelay.cli.lists.orders",
-        "payments": "payrelay.cli.lists.payments",
-        "checkouts": "payrelay.cli.lists.checkouts",
-        "subscriptions": "payrelay.cli.lists.subscriptions",
-        "customers": "payrelay.cli.customers",
-        "import": "payrelay.imports.commands.import_existing",
-        "endpoints": "payrelay.cli.endpoints",
-        "events": "payrelay.cli.endpoints",
-        "keys": "payrelay.cli.keys",
-        "principals": "payrelay.cli.principals",
-        "operators": "payrelay.console.commands.operators",
-        "client-tokens": "payrelay.cli.client_tokens",
-        "seal": "payrelay.cli.seal",
-        "audit": "payrelay.cli.audit",
-        "reconcile": "payrelay.reconciliation.commands.reconcile",
-        "retention": "payrelay.cli.storage.retention",
-        "backup": "payrelay.backups.commands.backup",
-        "restore": "payrelay.backups.commands.restore",
-        "db": "payrelay.cli.program",
-        "completion": "payrelay.cli.program",
-        "version": "payrelay.cli.program",
-    }
+    {**_OF_RELAY, **{name: module for part in parts() for name, module in part.commands.items()}}
 )
-"""Commands and groups of commands, in the order of the list, with the module whose ``app`` declares each."""
+"""Commands and groups of commands, in the order of the list, with the module whose ``app`` declares each.
+
+A name of two words is a command of another part in a group.
+"""
 
 
 class LazyCommands(TyperGroup):
@@ -76,22 +74,33 @@ class LazyCommands(TyperGroup):
 
     def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002  typer's own
         """Gives all names."""
-        return list(FILES)
+        return [name for name in FILES if " " not in name]
 
-    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | TyperGroup | None:  # noqa: ARG002
+    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | TyperGroup | None:
         """Gives a command; for an unknown name it loads all, so that typer can suggest the one that was meant."""
-        found = {name: _loaded(name) for name in ([cmd_name] if cmd_name in FILES else FILES)}
+        names = self.list_commands(ctx)
+        found = {name: _loaded(name) for name in ([cmd_name] if cmd_name in names else names)}
         self.commands.update(found)
         return found.get(cmd_name)
 
 
 def _loaded(name: str) -> TyperCommand | TyperGroup:
-    app: typer.Typer = import_module(FILES[name]).app
-    declared = typer.main.get_group(app)
+    declared = _declared(name)
     found = declared if declared.name == name else declared.commands[name]
     if not isinstance(found, TyperCommand | TyperGroup):
         raise TypeError(f"{name} is no command of typer's")
+    if isinstance(found, TyperGroup):
+        for full in FILES:
+            group_name, _, further = full.partition(" ")
+            if group_name == name and further:
+                found.commands[further] = _declared(full).commands[further]
     return found
+
+
+def _declared(name: str) -> TyperGroup:
+    """Gives all that the module of a command declares."""
+    app: typer.Typer = import_module(FILES[name]).app
+    return typer.main.get_group(app)
 
 
 def _show_version(is_wanted: bool) -> None:  # noqa: FBT001  typer calls it

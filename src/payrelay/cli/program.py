@@ -1,16 +1,14 @@
-"""The commands that start the service, the demo and the simulator, and those that tell versions."""
+"""The commands that start the service and the simulator, and those that tell versions."""
 
 import contextlib
 import io
 import logging
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from payrelay.backups.commands.copy_database import COPY_EXAMPLES, copy
 from payrelay.cli.session import loading, read_settings
 from payrelay.cli.terminal.declaring import awaited, examples, group
 from payrelay.cli.terminal.messages import DONE, CommandError, say, show, show_version
@@ -18,7 +16,6 @@ from payrelay.clock import Clock
 
 app = group()
 schema = group("db", "The database: its schema, and its way into PostgreSQL.")
-schema.command(epilog=COPY_EXAMPLES)(copy)
 app.add_typer(schema)
 
 Host = Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")]
@@ -33,9 +30,6 @@ ListenPort = Annotated[
     typer.Option(
         metavar="NUMBER", help="The port, in place of the setting's; 0 takes any free one.", min=0, max=65_535
     ),
-]
-Shop = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A program to run beside it, such as examples/shop/python/shop.py.")
 ]
 
 
@@ -110,29 +104,6 @@ async def route(
     listening = (settings.host if host is None else host, settings.port if port is None else port)
     with service_log(is_text=is_text, level=level) as log:
         await router.route(settings, *listening, log)
-    return DONE
-
-
-@app.command(epilog=examples("payrelay demo", "payrelay demo --shop examples/shop/python/shop.py"))
-@awaited
-async def demo(
-    host: Host = "127.0.0.1",
-    port: Port = 8080,
-    shop: Shop = None,
-    *,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Go on with the world, the ports and the key of the last start with it.")
-    ] = False,
-) -> int:
-    """Start the service with a simulator, to try it.
-
-    It prints the addresses, a key and calls to copy.
-    """
-    from payrelay.demo.run import run_demo
-
-    if shop is not None and not shop.is_file():
-        raise CommandError(f"{shop}: there is no such program")
-    await run_demo(host, port, shop, keep=keep)
     return DONE
 
 

@@ -21,10 +21,11 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.console.flows.sign_in import Visitor, visitor_of
 from payrelay.console.pages.sign_in.again import MARK, AskedFor, ask_again, shown_again
-from payrelay.console.routes import LIVE_PATH, ConsoleRoute, Entry, matching
+from payrelay.console.routes import LIVE_PATH, matching
 from payrelay.console.web.asked import START, Asked, Site, fields_of, sign_in_path
 from payrelay.console.web.cookies import CookieName, is_form_token, new_visit
 from payrelay.console.web.rendering import redirect
+from payrelay.console.web.route import ConsoleRoute, Entry
 from payrelay.core.operators.operator import NotRecent, Stage
 from payrelay.core.operators.roles import may
 from payrelay.errors import MEANINGS, Refusal, StoreError

@@ -8,13 +8,15 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.console.dispatch import Console
 from payrelay.console.flows.cases.parts import case_parts
-from payrelay.console.flows.opening import OpenedStore, console_parts
+from payrelay.console.flows.opening import console_parts
+from payrelay.console.routes import NAVIGATION
 from payrelay.console.rules.sign_in.provider import ProviderRules
 from payrelay.console.runtime.provider_calls import SignInProvider
 from payrelay.console.web.asked import Site
 from payrelay.console.web.cookies import Cookies
 from payrelay.flows.relay import Relay
 from payrelay.settings import ConsoleSettings, is_secure
+from payrelay.store.opened_store import OpenedStore
 
 BACK_PATH: Final = "/console/sign-in/provider/back"
 """Where the provider leads browsers back to; it is registered there."""
@@ -39,7 +41,9 @@ def console_of(
     cases = case_parts(store, relay)
     cases.budgets.begin()
     stack.push_async_callback(cases.budgets.end)
-    site = Site(parts=parts, cases=cases, relay=relay, cookies=cookies, origin=settings.public_url)
+    site = Site(
+        parts=parts, cases=cases, relay=relay, cookies=cookies, origin=settings.public_url, navigation=NAVIGATION
+    )
     return Console(site, log)
 
 

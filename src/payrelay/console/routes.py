@@ -3,58 +3,26 @@
 A test asks every route with every role, and compares the answers with ``core.console.roles``.
 """
 
-from collections.abc import Awaitable, Callable
-from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
-from payrelay.api.console_exchange import ConsoleAnswer
 from payrelay.console import live
 from payrelay.console.pages import account, acts, assets, find, operators, orders, overview, queue
 from payrelay.console.pages.sign_in import password, provider, second_factor
-from payrelay.console.pages.sign_in.again import Facts
-from payrelay.console.web.asked import Asked
+from payrelay.console.web.route import ConsoleRoute, Entry, further_pages
 from payrelay.core.operators.roles import TO_CONFIRM, Act
-from payrelay.reconciliation.pages import books, books_saved
 
-
-async def nothing_known(_asked: Asked) -> Facts:
-    """Of what is never asked the second factor for."""
-    return []
-
-
-Handler = Callable[[Asked], Awaitable[ConsoleAnswer]]
-
-
-class Entry(StrEnum):
-    """How far somebody must have come to open a page."""
-
-    ANYBODY = "anybody"
-    HALF = "half"
-    """The password was right."""
-    OPEN = "open"
-
-
-class ConsoleRoute(NamedTuple):
-    """A page, or what a form of it does.
-
-    Attributes:
-        method: GET or POST.
-        path: parts in braces are whatever stands there.
-        handler: answers.
-        act: what the visitor's role must allow; None for pages that are open before a role is known.
-        entry: how far somebody must have come.
-        about: reads what a form acts on, for the page that asks for the second factor first.
-    """
-
-    method: str
-    path: str
-    handler: Handler
-    act: Act | None = None
-    entry: Entry = Entry.OPEN
-    about: Callable[[Asked], Awaitable[Facts]] = nothing_known
-
-
+NAVIGATION: Final = (
+    ("/console/", "Start", Act.LOOK),
+    ("/console/overview", "Overview", Act.LOOK),
+    ("/console/find", "Find", Act.LOOK),
+    ("/console/queue", "Queue", Act.LOOK),
+    *(each for pages in further_pages() for each in pages.navigation),
+    ("/console/operators", "Operators", Act.LIST_OPERATORS),
+    ("/console/acts", "History", Act.READ_ACTS),
+    ("/console/account", "Your account", Act.END_OWN_SESSION),
+)
+"""What leads from every page to others: address, name, and what a role must allow to see it."""
 LIVE_PATH: Final = "/console/live"
 """Asked by open pages, and by nobody's hand: it is no use of a session."""
 ROUTES: Final = (
@@ -96,10 +64,6 @@ ROUTES: Final = (
         "POST", "/console/confirmations/{confirmation}", acts.take_confirmation, Act.CONFIRM, about=acts.about
     ),
     ConsoleRoute("POST", "/console/confirmations/{confirmation}/withdraw", acts.take_back, Act.WITHDRAW),
-    ConsoleRoute("GET", "/console/reconciliation", books.show_month, Act.LOOK_AT_BOOKS),
-    ConsoleRoute("GET", "/console/reconciliation.csv", books_saved.month_as_csv, Act.LOOK_AT_BOOKS),
-    ConsoleRoute("GET", "/console/reconciliation/{account}/{day}", books.show_day, Act.LOOK_AT_BOOKS),
-    ConsoleRoute("GET", "/console/reconciliation/{account}/{day}/list.csv", books_saved.day_as_csv, Act.LOOK_AT_BOOKS),
     ConsoleRoute("GET", "/console/acts", operators.show_acts, Act.READ_ACTS),
     ConsoleRoute("GET", "/console/operators", operators.show_all, Act.LIST_OPERATORS),
     ConsoleRoute("POST", "/console/operators", operators.invite, Act.ADD_OPERATOR, about=operators.about),
@@ -114,6 +78,7 @@ ROUTES: Final = (
         "POST", "/console/operators/{email}/reset", operators.reset, Act.RESET_PASSWORD, about=operators.about
     ),
     ConsoleRoute("POST", "/console/operators/{email}/sessions/end", operators.end_all_sessions, Act.END_SESSIONS),
+    *(route for pages in further_pages() for route in pages.routes),
 )
 """Every page of the console."""
 

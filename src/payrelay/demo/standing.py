@@ -9,10 +9,9 @@ import payrelay_simulator
 from payrelay.api import serving
 from payrelay.app import Service, remove_database
 from payrelay.demo.case import SECOND_HOLD, make_case
-from payrelay.demo.demo_operator import DemoOperator
 from payrelay.demo.kept import BEGIN_ANEW, WORLD, KeptDemo, forget_kept, read_kept
 from payrelay.demo.parts import DATABASE, DemoAddresses, listener_near
-from payrelay.demo.people import key_of, operator_of
+from payrelay.demo.people import DemoOperator, key_of, operator_of
 from payrelay.demo.shop import ShopSecrets, new_secrets
 from payrelay.demo.yesterday import DayToReconcile, Past
 from payrelay.errors import SettingsError

@@ -8,22 +8,25 @@ from payrelay.core.gateways.fair_shares import (
     OF_ONE_APP,
     OURS,
     RESERVED_OF,
+    BudgetShare,
     Choice,
     Consumer,
-    Part,
     Requester,
     Usage,
     choose,
 )
 
 CALLS = 20
-SHOP = Consumer("shop", Part.KEYS)
-DESK = Consumer("desk", Part.KEYS)
-PHONE = Consumer("shop", Part.READS, "phone")
-TOKEN = Consumer("", Part.TOKEN)
+SHOP = Consumer("shop", BudgetShare.KEYS)
+DESK = Consumer("desk", BudgetShare.KEYS)
+PHONE = Consumer("shop", BudgetShare.READS, "phone")
+TOKEN = Consumer("", BudgetShare.TOKEN)
 
 consumers = st.builds(
-    Consumer, st.sampled_from(["", "shop", "desk", "web"]), st.sampled_from(Part), st.sampled_from(["", "a", "b"])
+    Consumer,
+    st.sampled_from(["", "shop", "desk", "web"]),
+    st.sampled_from(BudgetShare),
+    st.sampled_from(["", "a", "b"]),
 )
 
 
@@ -88,14 +91,14 @@ def test_what_another_used_lately_is_kept_for_it_up_to_its_share() -> None:
 
 def test_a_newcomer_takes_nothing_from_who_stays_within_its_share() -> None:
     """While a third one is over its share, the newcomer waits for that one's permits, not for those of the second."""
-    web = Consumer("web", Part.KEYS)
+    web = Consumer("web", BudgetShare.KEYS)
     used = [Usage(SHOP, 9, 0), Usage(DESK, 2, 4)]
     assert counted(choose([web] * 9 + [DESK] * 4, used, calls=CALLS)) == {web: 3, DESK: 4}
 
 
 def test_more_principals_than_permits_take_turns() -> None:
     """There is no share to be kept then, and nothing stays unused."""
-    many = [Consumer(str(number), Part.KEYS) for number in range(30)]
+    many = [Consumer(str(number), BudgetShare.KEYS) for number in range(30)]
     assert choose(many, [], calls=5).given == tuple(many[:5])
 
 
@@ -123,7 +126,7 @@ def test_a_part_that_has_enough_refuses_all_its_apps() -> None:
 @pytest.mark.parametrize("others", [1, 2, 6])
 def test_payrelays_own_inquiries_have_a_quarter_beside_any_number_of_principals(others: int) -> None:
     """Lost replies are to be resolved however many shops there are; after an outage the shops go on all the same."""
-    shops = [Consumer(str(number), Part.KEYS) for number in range(others)]
+    shops = [Consumer(str(number), BudgetShare.KEYS) for number in range(others)]
     used = [Usage(shop, 0, 20 // others) for shop in shops]
     given = counted(choose([OURS] * 20 + shops * 20, used, calls=CALLS))
     assert 4 <= given[OURS] <= 6
@@ -148,7 +151,9 @@ def test_nothing_is_kept_for_the_next_access_token_or_taken_from_a_share_for_the
     assert counted(choose([OURS], [Usage(TOKEN, 1, 0), Usage(SHOP, 15, 0)], calls=CALLS)) == {OURS: 1}
 
 
-@pytest.mark.parametrize("consumer", [OURS, SHOP, PHONE, TOKEN, Consumer("a shop with spaces", Part.EFFECTS, "x")])
+@pytest.mark.parametrize(
+    "consumer", [OURS, SHOP, PHONE, TOKEN, Consumer("a shop with spaces", BudgetShare.EFFECTS, "x")]
+)
 def test_a_consumer_is_read_as_it_was_written(consumer: Consumer) -> None:
     """Its text stands in the permit's row."""
     assert Consumer.parse(consumer.text) == consumer

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from payrelay.core.recovery.incarnations import (
+from payrelay.core.database.incarnations import (
     Beginning,
     DatabaseIdentity,
     Incarnation,

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.keyed_digest import DigestKey
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.recovery.marks import (
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.database.marks import (
     LOST_TOLERANCE_MS,
     MARK_PURPOSE,
     OPERATIONS_MAX,
@@ -28,6 +27,7 @@ from payrelay.core.recovery.marks import (
     standing_of,
     written_mark,
 )
+from payrelay.core.keyed_digest import DigestKey
 
 KEY: Final = DigestKey(b"c" * 32, MARK_PURPOSE)
 OTHER_KEY: Final = DigestKey(b"d" * 32, MARK_PURPOSE)

@@ -13,8 +13,8 @@ from payrelay.backups.flows.noted_anchors import noted_in
 from payrelay.backups.flows.restore import Restored, RestoreOrder, RestorePlace, restore
 from payrelay.backups.store.manifest import MANIFEST, read_backup
 from payrelay.clock import Clock
+from payrelay.core.database.marks import MarksShown, Missing
 from payrelay.core.moments import moment_of, rfc3339
-from payrelay.core.recovery.marks import MarksShown, Missing
 from payrelay.errors import StoreUnusable
 from payrelay.flows.audit.audit import Phase
 from payrelay.store import open_database

@@ -13,7 +13,7 @@ from tests.store.console.samples import acts_of, confirmations_of, operators_of
 
 from payrelay.clock import Clock
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor, Browser, ConsoleParts
+from payrelay.console.flows.parts import Browser, ConsoleParts
 from payrelay.console.flows.sign_in import (
     Failure,
     SignedIn,
@@ -36,6 +36,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import Retention
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.manage_operators import NewOperator, add_operator
+from payrelay.flows.operators.parts import Actor
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.store.engine.database import Database
 

@@ -11,7 +11,6 @@ from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, ROOT, Desk, q
 
 from payrelay.clock import Clock
 from payrelay.console.flows.cases.ask_gateway import ask_gateway
-from payrelay.console.flows.parts import Actor, acting
 from payrelay.console.flows.passkeys import (
     PasskeyAnswer,
     add_passkey,
@@ -47,6 +46,7 @@ from payrelay.flows.operators.manage_operators import (
     end_sessions,
     reset_password,
 )
+from payrelay.flows.operators.parts import Actor, acting
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database, T, Unit
 

@@ -5,10 +5,10 @@ from tests.flows.console.books import PAYMENT, PLAN, everything, id_at, operatio
 from tests.flows.console.desk import MINUTE_MS, START_MS, Desk
 
 from payrelay.console.flows.cases.find import PAGE, find
-from payrelay.console.flows.parts import Actor, acting
 from payrelay.console.rules.finding import Found, Search, SearchError
 from payrelay.core.operators.roles import Role
 from payrelay.core.payments.operation import Kind, State
+from payrelay.flows.operators.parts import Actor, acting
 
 CHECKOUT = id_at("chk", START_MS)
 CUSTOMER = id_at("cus", START_MS)
@@ -58,7 +58,7 @@ async def test_whatever_is_named_leads_to_it(desk: Desk, text: str, nouns: set[s
 
 async def test_a_persons_operation_is_found_by_the_name_and_the_apps_key(desk: Desk) -> None:
     """It is stored under a digest, which nobody at the desk can make; a shop has the name and the key in its books."""
-    key = desk.cases.relay.person_names.key_as_stored("reference/anna%40example.org/pay")
+    key = desk.cases.relay.access.person_names.key_as_stored("reference/anna%40example.org/pay")
     await operation(desk, 1, at_ms=START_MS, idempotency_key=key, claim=f"key/{key}")
 
     assert [hit.found_by for hit in (await looked_up(desk, text="reference/anna%40example.org/pay")).hits] == [

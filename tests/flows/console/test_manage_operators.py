@@ -3,7 +3,6 @@ from collections.abc import Awaitable, Callable
 import pytest
 from tests.flows.console.desk import FIREFOX, ROOT, Desk
 
-from payrelay.console.flows.parts import acting
 from payrelay.console.flows.sign_in import accept_invitation, visitor_of
 from payrelay.core.operators.operator import OperatorState
 from payrelay.core.operators.roles import Act, Role, may
@@ -18,6 +17,7 @@ from payrelay.flows.operators.manage_operators import (
     list_operators,
     reset_password,
 )
+from payrelay.flows.operators.parts import acting
 
 ADA, BOB = "ada@shop.example", "bob@shop.example"
 NEW = NewOperator(email="new@shop.example", name="New", role=Role.ADMIN)

@@ -6,7 +6,6 @@ import pytest
 from tests.console.device import Device, Lie
 from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, Desk
 
-from payrelay.console.flows.parts import Actor
 from payrelay.console.flows.passkeys import (
     PasskeyAnswer,
     add_passkey,
@@ -25,13 +24,14 @@ from payrelay.console.flows.sign_in import (
     sign_in,
     visitor_of,
 )
-from payrelay.console.rules.sign_in.passkeys import PASSKEYS_MAX, RelyingParty
+from payrelay.console.rules.sign_in.passkeys import RelyingParty
 from payrelay.console.rules.sign_in.tries import PASSKEY
-from payrelay.console.store.passkeys import removal_of_all
-from payrelay.core.operators.operator import FRESH_MS, OperatorTextError, SecondFactor, Stage
+from payrelay.core.operators.operator import FRESH_MS, PASSKEYS_MAX, OperatorTextError, SecondFactor, Stage
 from payrelay.errors import Refusal
 from payrelay.flows.operators.manage_operators import disable_operator, reset_password
+from payrelay.flows.operators.parts import Actor
 from payrelay.store.engine.database import Database, all_rows
+from payrelay.store.operators.passkeys import removal_of_all
 
 ADA = "ada@shop.example"
 ROOT = Actor("root")

@@ -6,7 +6,7 @@ import pytest
 from argon2 import PasswordHasher
 from tests.flows.console.desk import FIREFOX, MINUTE_MS, PASSWORD, Desk, quick_passwords
 
-from payrelay.console.flows.parts import Actor, Browser
+from payrelay.console.flows.parts import Browser
 from payrelay.console.flows.sign_in import (
     Failure,
     SignedIn,
@@ -23,6 +23,7 @@ from payrelay.console.runtime.passwords import OF_A_NETWORK_MAX, PLACES_MAX, Pas
 from payrelay.core.operators.operator import IDLE_MS, INVITATION_MS, SESSION_MS, OperatorTextError, Stage
 from payrelay.core.operators.roles import Role
 from payrelay.flows.operators.manage_operators import disable_operator, end_sessions, reset_password
+from payrelay.flows.operators.parts import Actor
 from payrelay.store.engine.database import Database
 
 OFFICE = Browser("198.51.100.1", "")

@@ -8,14 +8,15 @@ import pytest
 from tests.flows.world import CHARGE, START_MS, Crash, World, asked, outcome_of
 from tests.samples import PAYMENT
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.outcomes import Evidence, OutcomeKind
+from payrelay.core.payments.imported import ImportVerdict
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import PaymentsSeen, PaymentStatus
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Code, Refusal
 from payrelay.flows.customers.erase_customer import remove
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.imports.flows.import_existing import (
@@ -27,14 +28,7 @@ from payrelay.imports.flows.import_existing import (
     ImportScope,
     import_existing,
 )
-from payrelay.imports.rules.items import (
-    CardItem,
-    ImportVerdict,
-    Item,
-    NoItem,
-    PaymentItem,
-    PlanItem,
-)
+from payrelay.imports.rules.items import CardItem, Item, NoItem, PaymentItem, PlanItem
 from payrelay.store.imports.payments import CONTRADICTS, MAY_BE_OURS
 
 HOUR_MS = 3_600_000
@@ -146,7 +140,7 @@ async def test_two_imports_at_once_double_nothing(world: World) -> None:
     both = await asyncio.gather(imported(world, *ALL), imported(world, *ALL))
 
     assert all(each.of(ImportVerdict.REFUSED) == {"lines": 1} for each, _ in both)
-    assert len(await world.relay.imported_payments.of_order(world.account.merchant, "A-1")) == 1
+    assert len(await world.relay.money.imported_payments.of_order(world.account.merchant, "A-1")) == 1
     customers = {each.customer_id for _, told in both for each in told if each.customer_id is not None}
     assert len(customers) == 1
 
@@ -242,7 +236,7 @@ async def test_a_payment_that_was_refused_gets_no_owner_by_its_subscription(worl
     stolen = msgspec.structs.replace(PAID_PLAN, order_id="S-2", subscription_id="44")
     await imported(world, stolen)
 
-    owners = await world.relay.owners.of_payment(world.account.merchant, INSTALLMENT.payment_id)
+    owners = await world.relay.access.owners.of_payment(world.account.merchant, INSTALLMENT.payment_id)
     assert owners == {"rival"}
 
 
@@ -268,7 +262,7 @@ async def test_the_history_of_operators_tells_who_imported_what(world: World) ->
     await imported(world, *ALL, is_dry=True)
     await imported(world, *ALL)
 
-    acts = await world.relay.reconciliation.differences.acts.before(None, 9)
+    acts = await world.relay.acts.before(None, 9)
     counted = ["1 cards new", "1 lines passed over", "1 lines refused", "2 payments new"]
     counted += ["1 subscriptions known", "1 subscriptions new"]
     assert [(each.name, each.subject, each.details) for each in acts] == [

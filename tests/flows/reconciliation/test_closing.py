@@ -7,13 +7,14 @@ import pytest
 from tests.flows.reconciliation.test_day import ANN, DAY, FOREIGN, PAID, Office, office, told
 from tests.flows.world import CHARGE, asked, outcome_of
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.errors import Refusal
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.payments.charge import charge
 from payrelay.reconciliation.flows.close import close_day, close_days, close_difference
 from payrelay.reconciliation.rules.days import DayReport
 from payrelay.reconciliation.rules.verdicts import BooksVerdict
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 __all__ = ["office"]
 NEXT = DAY + timedelta(days=1)
@@ -147,13 +148,13 @@ async def test_a_day_that_changes_while_days_before_it_are_closed_stays_open(
         )
         await office.run(NEXT)
     elif change == "difference":
-        [found] = await office.relay.reconciliation.differences.of_day(office.scope.merchant, NEXT)
+        [found] = await office.relay.find(ReconciliationStores).differences.of_day(office.scope.merchant, NEXT)
         await close_difference(office.relay, office.scope, found.id, Actor("bob"), "sold at the counter")
     else:
         await close_day(office.relay, office.scope, NEXT, Actor("bob"), "of my own")
     with pytest.raises(Refusal, match=f"{NEXT} {why}|of {NEXT} {why}"):
         await anext(closing)
-    last = await office.relay.reconciliation.differences.last_closed(office.scope.merchant)
+    last = await office.relay.find(ReconciliationStores).differences.last_closed(office.scope.merchant)
     assert last is not None
     assert last.day == (NEXT if change == "closed" else DAY)
 
@@ -166,14 +167,14 @@ async def test_two_who_close_at_once_close_once(office: Office) -> None:
     assert len([each for each in done if isinstance(each, DayReport)]) == 1
     [refused] = [each for each in done if isinstance(each, Refusal)]
     assert "was closed by ann" in refused.msg
-    assert len(await office.relay.reconciliation.differences.acts.before(None, 10)) == 1
+    assert len(await office.relay.find(ReconciliationStores).differences.acts.before(None, 10)) == 1
 
 
 async def test_a_closing_gives_up_where_statements_are_read_without_end(office: Office) -> None:
     """It says why, and nothing is closed."""
     await office.run()
     office.wait(1)
-    lines, is_over = office.relay.reconciliation.lines, asyncio.Event()
+    lines, is_over = office.relay.find(ReconciliationStores).lines, asyncio.Event()
 
     async def read_on() -> None:
         number = 0
@@ -186,4 +187,4 @@ async def test_a_closing_gives_up_where_statements_are_read_without_end(office: 
         await closed(office)
     is_over.set()
     await reading
-    assert await office.relay.reconciliation.differences.last_closed(office.scope.merchant) is None
+    assert await office.relay.find(ReconciliationStores).differences.last_closed(office.scope.merchant) is None

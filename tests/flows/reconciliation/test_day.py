@@ -12,13 +12,13 @@ from tests.flows.world import CHARGE, START_MS, World, asked, outcome_of
 from tests.relays import relay_over
 from tests.samples import IMPORTED
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.calls import Refund
 from payrelay.core.operators.roles import Act
 from payrelay.core.orders.received_again import SECOND_LOOK_MS
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.errors import Refusal
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.reconciliation.flows.close import close_day, close_difference
@@ -38,6 +38,7 @@ from payrelay.reconciliation.rules.entries import EntryStanding, LineState, Move
 from payrelay.reconciliation.rules.files.profiles import BUILT_IN, Profile
 from payrelay.reconciliation.rules.verdicts import BooksVerdict
 from payrelay.reconciliation.store.books import Books
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 DAY_MS: Final = 86_400_000
 DAY: Final = date(2023, 11, 15)
@@ -68,7 +69,7 @@ class Office:
             world.accounts,
             clock=world.clock,
             log=world.relay.log,
-            retention=world.relay.retention,
+            retention=world.relay.settings.retention,
         )
         self.scope: BooksScope = scope_of(world.relay, None)
 
@@ -171,7 +172,7 @@ async def test_what_nobody_here_made_is_found_again_until_a_person_closes_it(off
     view = await show_day(office.relay, office.scope, DAY)
     assert view is not None
     assert [each.difference.closed_reason for each in view.differences] == ["sold at the counter"]
-    [*_, act] = reversed(await office.relay.reconciliation.differences.acts.before(None, 10))
+    [*_, act] = reversed(await office.relay.find(ReconciliationStores).differences.acts.before(None, 10))
     assert (act.act, act.name, act.reason) == (Act.CLOSE_DIFFERENCE, "ann", "sold at the counter")
     with pytest.raises(Refusal, match="was closed by ann: sold at the counter"):
         await close_difference(office.relay, office.scope, stored.difference.id, ANN, "again")
@@ -456,7 +457,7 @@ async def test_a_day_ends_in_the_zone_of_the_books(office: Office) -> None:
 @pytest.mark.parametrize("state", ["RECEIVED", "REFUNDED"])
 async def test_an_imported_payment_explains_its_line(office: Office, state: str) -> None:
     """Whatever became of it: the shop knows what it gave back before, and nobody here made a mistake."""
-    await office.relay.imported_payments.take([OF_DAY], is_dry=False)
+    await office.relay.money.imported_payments.take([OF_DAY], is_dry=False)
     await office.feed(PAID.replace("RECEIVED", state))
 
     report = await office.run()
@@ -467,7 +468,7 @@ async def test_an_imported_payment_explains_its_line(office: Office, state: str)
 
 async def test_no_statement_lacks_an_imported_payment(office: Office) -> None:
     """The days from before Payrelay are nobody's books."""
-    await office.relay.imported_payments.take([OF_DAY], is_dry=False)
+    await office.relay.money.imported_payments.take([OF_DAY], is_dry=False)
     await office.feed()
 
     assert told(await office.run()) == []
@@ -475,7 +476,7 @@ async def test_no_statement_lacks_an_imported_payment(office: Office) -> None:
 
 async def test_an_imported_payment_of_another_amount_differs(office: Office) -> None:
     """One of the two is wrong, and somebody must look."""
-    await office.relay.imported_payments.take([msgspec.structs.replace(OF_DAY, amount_minor=7)], is_dry=False)
+    await office.relay.money.imported_payments.take([msgspec.structs.replace(OF_DAY, amount_minor=7)], is_dry=False)
     await office.feed(PAID)
 
     assert told(await office.run()) == [("320025000001", BooksVerdict.DIFFERENT)]

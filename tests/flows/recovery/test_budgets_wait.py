@@ -6,9 +6,9 @@ from tests.relays import SEAL
 
 from payrelay.core.gateways.fair_shares import OURS
 from payrelay.flows.alerts.alert import tell_behind
-from payrelay.flows.recovery.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
+from payrelay.flows.database.begin_recovery import BUDGETS_WAIT_MS, begin_recovery
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.gateways.budget import StoredBudget
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.upgrades.begin import begin_store
 
 
@@ -44,7 +44,7 @@ async def test_a_database_that_is_behind_gives_no_permit_before_anybody_begins_a
     await tell_behind(world.relay)
     budget = StoredBudget(world.database, world.clock, MERCHANT, calls=2, window_s=10)
     assert len((await budget.take([OURS], 1)).grants) == 1
-    world.relay.lost_commits.fall_behind(1, "the mark is newer")
+    world.relay.database.lost_commits.fall_behind(1, "the mark is newer")
     await tell_behind(world.relay)
 
     assert (await budget.take([OURS], 1)).grants == ()

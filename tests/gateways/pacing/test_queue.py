@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import CancelSubscription, Capture, Effect, Refund, RetrySubscription, Void
-from payrelay.core.gateways.fair_shares import OURS, PAYRELAY, Consumer, Part, Requester
+from payrelay.core.gateways.fair_shares import OURS, PAYRELAY, BudgetShare, Consumer, Requester
 from payrelay.gateways.pacing.queue import RESOLUTION_SHARE, PermitQueue, Priority, Waiter, consumer_of, priority_of
 
 NOW_S = 100.0
-LATE = Consumer("late", Part.KEYS)
+LATE = Consumer("late", BudgetShare.KEYS)
 
 
 def waiter(priority: Priority, until_s: float | None = 200.0) -> Waiter:
@@ -74,7 +74,7 @@ async def test_resolution_gets_its_share() -> None:
 consumers = st.builds(
     Consumer,
     st.sampled_from(["shop", "desk", "web"]),
-    st.sampled_from([Part.KEYS, Part.EFFECTS, Part.READS]),
+    st.sampled_from([BudgetShare.KEYS, BudgetShare.EFFECTS, BudgetShare.READS]),
     st.sampled_from(["", "a", "b"]),
 )
 calls = st.lists(st.tuples(consumers, st.sampled_from([Priority.CHARGE, Priority.GIVE_BACK, Priority.READ])))
@@ -103,24 +103,24 @@ def test_a_caller_waits_for_one_permit_of_each_other_principal(
 
 async def test_who_can_get_no_permit_is_passed_over() -> None:
     """One app, or a part with all its apps: those behind them have their turn."""
-    phones = [Consumer("shop", Part.READS, name) for name in ("a", "b")]
+    phones = [Consumer("shop", BudgetShare.READS, name) for name in ("a", "b")]
     queue = PermitQueue()
     for consumer in [*phones, LATE]:
         queue.push(Waiter(Priority.READ, 200.0, NOW_S, consumer))
     assert queue.wanted(9, without={phones[0]}) == [LATE, phones[1]]
     assert queue.wanted(9, without={phones[0].whole_part}) == [LATE]
     assert queue.wanted(1) == [phones[0]]
-    assert queue.pop(Consumer("nobody", Part.KEYS), NOW_S) is None
+    assert queue.pop(Consumer("nobody", BudgetShare.KEYS), NOW_S) is None
 
 
 @pytest.mark.parametrize(
     ("requester", "priority", "consumer"),
     [
         (PAYRELAY, Priority.RESOLUTION, OURS),
-        (PAYRELAY, Priority.TOKEN, Consumer("", Part.TOKEN)),
-        (Requester("shop"), Priority.READ, Consumer("shop", Part.KEYS)),
-        (Requester("shop", "a"), Priority.READ, Consumer("shop", Part.READS, "a")),
-        (Requester("shop", "a"), Priority.GIVE_BACK, Consumer("shop", Part.EFFECTS, "a")),
+        (PAYRELAY, Priority.TOKEN, Consumer("", BudgetShare.TOKEN)),
+        (Requester("shop"), Priority.READ, Consumer("shop", BudgetShare.KEYS)),
+        (Requester("shop", "a"), Priority.READ, Consumer("shop", BudgetShare.READS, "a")),
+        (Requester("shop", "a"), Priority.GIVE_BACK, Consumer("shop", BudgetShare.EFFECTS, "a")),
     ],
 )
 def test_a_call_counts_for_its_consumer(requester: Requester, priority: Priority, consumer: Consumer) -> None:

@@ -4,8 +4,6 @@ from typing import Final
 
 from tests.digests import CHAIN_KEY, digests_of
 
-from payrelay.console.rules.sign_in.passkeys import Passkey
-from payrelay.console.store.passkeys import PasskeyChange
 from payrelay.core.operators.confirmations import Confirmation, ConfirmationState
 from payrelay.core.operators.operator import (
     ConsoleSession,
@@ -13,6 +11,8 @@ from payrelay.core.operators.operator import (
     NewAct,
     Operator,
     OperatorState,
+    Passkey,
+    PasskeyChange,
     SecondFactor,
     Stage,
     token_hash,

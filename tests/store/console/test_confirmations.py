@@ -10,7 +10,6 @@ from tests.databases import sqlite_url
 from tests.store.console.samples import ADA, CONFIRMATION, SESSION, acts_of, confirmations_of, did, operators_of
 
 from payrelay.clock import Clock
-from payrelay.console.flows.parts import next_of
 from payrelay.core.operators.confirmations import (
     SHOWN_MS,
     Confirmation,
@@ -22,6 +21,7 @@ from payrelay.core.operators.confirmations import (
 from payrelay.core.operators.operator import NotRecent
 from payrelay.core.operators.roles import Act, Role
 from payrelay.errors import Refusal
+from payrelay.flows.operators.parts import next_of
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query

@@ -12,8 +12,7 @@ from tests.store.console.samples import (
     with_everything,
 )
 
-from payrelay.console.store.passkeys import PasskeyChange
-from payrelay.core.operators.operator import OperatorState
+from payrelay.core.operators.operator import OperatorState, PasskeyChange
 from payrelay.errors import Outdated
 from payrelay.store.engine.database import Database
 from payrelay.store.operators.operators import OperatorChange

@@ -9,10 +9,10 @@ from tests.store.test_checkouts import DETAILS
 from tests.store.test_subscriptions import paid
 
 from payrelay.core.access.ownership import OrderOwners
+from payrelay.core.payments.imported import ImportVerdict
 from payrelay.core.payments.operation import Kind, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
-from payrelay.imports.rules.items import ImportVerdict
 from payrelay.runtime.ids import new_id
 from payrelay.store.access.owners import NOT_TOLD, Owners
 from payrelay.store.checkouts import Checkouts

@@ -14,10 +14,10 @@ from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.orders.balance import balance_of
 from payrelay.core.orders.figures import Figure
+from payrelay.core.payments.imported import ImportVerdict
 from payrelay.core.payments.operation import Event, Kind, Operation, State
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact
-from payrelay.imports.rules.items import ImportVerdict
 from payrelay.runtime.ids import new_id
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from payrelay.clock import Clock
-from payrelay.core.recovery.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
 from payrelay.errors import StoreUnusable
+from payrelay.store.database.identity import IdentityStore
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.recovery.identity import IdentityStore
 from payrelay.store.upgrades.begin import begin_store
 
 SEAL: Final = Seal((b"1" * 32,))

@@ -1,18 +1,18 @@
 """Everything that ``/metrics`` shows: counters, and gauges that are read for each request."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.event_gauges import EventGauges
-from payrelay.api.metrics.gauges import Gauges, OpenOperations
+from payrelay.api.metrics.gauges import Gauges, OpenOperations, StoreGauges
 from payrelay.api.metrics.recovery_gauges import RecoveryGauges
 from payrelay.api.metrics.retention_gauges import RetentionGauges
 from payrelay.api.metrics.store_gauges import StoreHealthGauges, StoreSources
 from payrelay.flows.relay import Relay
 from payrelay.flows.retention.clear import clearing_status
-from payrelay.reconciliation.gauges import BooksGauges
 
 REST: Final = 9
 KEPT_MAX_S: Final = 1.0
@@ -27,9 +27,17 @@ class Exposition:
         counts: counts open operations; ``store.payments.counts.Counts``.
         relay: has the rate limiters, the held responses and the dispatch of events.
         store: tells how the store is.
+        further: gauges of parts.
     """
 
-    def __init__(self, metrics: Metrics, counts: OpenOperations, relay: Relay, store: StoreSources) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        counts: OpenOperations,
+        relay: Relay,
+        store: StoreSources,
+        further: Sequence[StoreGauges[Any]] = (),
+    ) -> None:
         self._metrics = metrics
         self._gauges = Gauges(
             relay.clock,
@@ -39,8 +47,8 @@ class Exposition:
         )
         self._event_gauges = EventGauges(relay.dispatch)
         self._retention_gauges = RetentionGauges(relay.clock, partial(clearing_status, relay.clearing))
-        self._books_gauges = BooksGauges(relay.clock, relay.reconciliation.differences.count_open)
-        self._recovery_gauges = RecoveryGauges(relay.lost_commits, relay.marks)
+        self._further = further
+        self._recovery_gauges = RecoveryGauges(relay.database.lost_commits, relay.database.marks)
         self._store_gauges = StoreHealthGauges(store, lambda: self._gauges.counts is not None)
         self._text: asyncio.Future[bytes] | None = None
         self._kept_until_s = float("-inf")
@@ -67,9 +75,9 @@ class Exposition:
         return text
 
     async def _refreshed(self) -> bytes:
-        kept = (self._retention_gauges, self._books_gauges)
-        readings = (self._gauges, self._event_gauges, *kept, self._store_gauges)
-        await asyncio.gather(*(each.refresh() for each in readings))
+        kept: tuple[StoreGauges[Any], ...] = (self._retention_gauges, *self._further)
+        readings = (self._gauges, self._event_gauges, self._store_gauges)
+        await asyncio.gather(*(each.refresh() for each in readings), *(each.refresh() for each in kept))
         gauges = self._gauges.text() + self._event_gauges.text() + self._recovery_gauges.text()
         gauges += b"".join(each.text() for each in kept)
         return self._metrics.text() + gauges + self._store_gauges.text()

@@ -1,11 +1,11 @@
 """The command that copies an embedded database into PostgreSQL."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from payrelay.cli.session import operator_from, read_settings
-from payrelay.cli.terminal.declaring import By, Json, Sure, awaited, examples
+from payrelay.cli.terminal.declaring import By, Json, Sure, awaited, examples, group
 from payrelay.cli.terminal.messages import (
     DONE,
     REFUSED,
@@ -17,9 +17,10 @@ from payrelay.cli.terminal.messages import (
 )
 from payrelay.clock import Clock
 
-COPY_EXAMPLES: Final = examples("payrelay db copy --to postgresql://payrelay@db.example/payrelay")
+app = group()
 
 
+@app.command(epilog=examples("payrelay db copy --to postgresql://payrelay@db.example/payrelay"))
 @awaited
 async def copy(
     *,

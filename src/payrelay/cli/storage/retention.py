@@ -58,7 +58,7 @@ def shrink() -> int:
     The service gives whole free pages back by itself; this also joins pages that are half empty. The service must be
     stopped. This needs free disk of twice what the file has in data.
     """
-    from payrelay.backups.opening import shrunk
+    from payrelay.app_commands import shrunk
 
     path = read_settings().embedded_path
     if path is None:

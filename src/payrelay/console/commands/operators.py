@@ -14,8 +14,8 @@ from payrelay.core.operators.operator import INVITATION_MS, Operator, OperatorTe
 from payrelay.core.operators.roles import Role
 
 if TYPE_CHECKING:
-    from payrelay.console.flows.parts import Actor
     from payrelay.flows.operators.manage_operators import Invited
+    from payrelay.flows.operators.parts import Actor
 
 app = group("operators", "Operators: the people who may use the console.")
 
@@ -125,7 +125,7 @@ def _show_invitation(invited: "Invited", public_url: str | None) -> None:
 
 
 def _actor(by: str | None) -> "Actor":
-    from payrelay.console.flows.parts import Actor
+    from payrelay.flows.operators.parts import Actor
 
     return Actor(name=operator_from(by))
 

@@ -13,11 +13,9 @@ import secrets
 
 import msgspec
 
-from payrelay.console.flows.parts import Browser, ConsoleParts, acting, next_of
+from payrelay.console.flows.parts import Browser, ConsoleParts
 from payrelay.console.flows.sign_in import Factor, Failure, SignedIn, Visitor, completed, may_set_up
 from payrelay.console.rules.sign_in.passkeys import (
-    PASSKEYS_MAX,
-    Passkey,
     PasskeyError,
     Purpose,
     RelyingParty,
@@ -31,10 +29,12 @@ from payrelay.console.rules.sign_in.passkeys import (
     usable,
 )
 from payrelay.console.rules.sign_in.tries import PASSKEY, Counted
-from payrelay.console.store.passkeys import PasskeyChange
 from payrelay.core.operators.operator import (
+    PASSKEYS_MAX,
     UNFINISHED_MS,
     Operator,
+    Passkey,
+    PasskeyChange,
     Stage,
     second_factor_of,
     token_hash,
@@ -42,7 +42,7 @@ from payrelay.core.operators.operator import (
 from payrelay.core.operators.roles import Act
 from payrelay.core.text.operator_text import named
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.flows.operators.manage_operators import CHANGED_MEANWHILE
+from payrelay.flows.operators.parts import CHANGED_MEANWHILE, acting, next_of
 from payrelay.runtime.ids import new_id
 from payrelay.store.operators.operators import OperatorChange
 

@@ -11,7 +11,7 @@ Rules:
 
 from typing import NamedTuple
 
-from payrelay.console.flows.parts import Browser, ConsoleParts, acting, new_session, new_token, next_of
+from payrelay.console.flows.parts import Browser, ConsoleParts, new_session
 from payrelay.console.flows.provider_link import BY_PROVIDER, keep_subject
 from payrelay.console.flows.sign_in import Failure, SignedIn, got_in
 from payrelay.console.rules.sign_in.provider import (
@@ -33,6 +33,7 @@ from payrelay.core.operators.operator import (
 from payrelay.core.operators.roles import Act
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
+from payrelay.flows.operators.parts import acting, new_token, next_of
 from payrelay.store.operators.operators import OperatorChange
 
 

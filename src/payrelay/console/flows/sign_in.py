@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from payrelay.console.flows.parts import Browser, ConsoleParts, acting, new_session, next_of
+from payrelay.console.flows.parts import Browser, ConsoleParts, new_session
 from payrelay.console.flows.provider_link import BY_PROVIDER, began_by_provider, kept_subject
 from payrelay.console.rules.sign_in.second_factor import new_secret, step_of_code
 from payrelay.console.rules.sign_in.tries import CODE, PASSWORD, Counted, of_address
 from payrelay.console.runtime.passwords import NoPlace
-from payrelay.console.store.passkeys import PasskeyChange
 from payrelay.core.operators.operator import (
     SEEN_EVERY_MS,
     TOKEN_BYTES,
@@ -29,6 +28,7 @@ from payrelay.core.operators.operator import (
     Operator,
     OperatorState,
     OperatorTextError,
+    PasskeyChange,
     Stage,
     email_of,
     is_fresh,
@@ -42,6 +42,7 @@ from payrelay.core.operators.roles import Act
 from payrelay.core.secret import Secret
 from payrelay.core.text.operator_text import named
 from payrelay.errors import Outdated, StoreUnusable
+from payrelay.flows.operators.parts import acting, next_of
 from payrelay.store.operators.operators import OperatorChange
 
 

@@ -39,5 +39,4 @@ async def show(asked: Asked) -> ConsoleAnswer:
         looked_max=LOOKED_MAX,
         waiting_max=WAITING_MAX,
         can_act=may(asked.visited.operator.role, Act.ADD_NOTE),
-        sees_books=may(asked.visited.operator.role, Act.LOOK_AT_BOOKS),
     )

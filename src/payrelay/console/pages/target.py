@@ -14,7 +14,6 @@ from payrelay.flows.operators.acts.stale import StalePageError
 from payrelay.flows.operators.acts.studies import study_target
 from payrelay.flows.operators.acts.targets import that_can_be_acted_on
 from payrelay.flows.orders.order_money import PaymentMoney, money_of
-from payrelay.reconciliation.acts.book_targets import DAY, DIFFERENCE, LISTED_ON, MONTH
 
 
 class Actions(NamedTuple):
@@ -39,7 +38,6 @@ async def target_page(
         error=None if refusal is None else f"{refusal.msg[:1].upper()}{refusal.msg[1:]}.",
         target=target,
         study=study,
-        books_path=_books_path(target),
         may_insist=may_insist,
         takes_payment=any(each.takes_payment for each in study.decisions),
         acts=[act for act in target.acts if act is not Act.DECIDE and may(role, act)],
@@ -64,14 +62,6 @@ def stale_page(asked: Asked, stale: StalePageError, *, kept: str = "") -> Consol
 def path_of(target: ActTarget) -> str:
     """Gives the address of the page of one thing."""
     return f"/console/act/{target.noun}/{target.id}"
-
-
-def _books_path(target: ActTarget) -> str | None:
-    """Gives the address of the month, or of the day that lists a thing of the books; None for whatever else."""
-    if target.noun == MONTH:
-        return f"/console/reconciliation?account={quote(target.account)}&month={target.id.partition('~')[2]}"
-    day = {DAY: target.id.partition("~")[2], DIFFERENCE: dict(target.facts).get(LISTED_ON)}.get(target.noun)
-    return None if day is None else f"/console/reconciliation/{quote(target.account, safe='')}/{day}"
 
 
 def reason_from(asked: Asked, field: str, what: str) -> str:

@@ -8,14 +8,15 @@ import msgspec
 
 from payrelay.api.console_exchange import ConsoleAnswer, ConsoleRequest
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor, Browser, ConsoleParts, acting
+from payrelay.console.flows.parts import Browser, ConsoleParts
 from payrelay.console.flows.sign_in import Visitor
 from payrelay.console.rules.sign_in.passkeys import RelyingParty, relying_party_of
 from payrelay.console.web.cookies import BrowserCookies, CookieName, Cookies, form_token
 from payrelay.console.web.live_streams import LiveStreams
 from payrelay.console.web.rendering import LIVE_SCRIPT_PATH, html
 from payrelay.core.operators.operator import BROWSER_LENGTH_MAX
-from payrelay.core.operators.roles import Act, Role, may
+from payrelay.core.operators.roles import Act, may
+from payrelay.flows.operators.parts import Actor, acting
 from payrelay.flows.relay import Relay
 
 FIELDS_MAX: Final = 20
@@ -35,6 +36,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
         relay: what the flows of payments work with.
         cookies: reads and writes cookies.
         origin: the address that browsers reach it at; None where only this machine reaches it.
+        navigation: what leads from every page to others: address, name, and what a role must allow to see it.
         live: the pages that are live.
     """
 
@@ -43,6 +45,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     relay: Relay
     cookies: Cookies
     origin: str | None
+    navigation: tuple[tuple[str, str, Act], ...]
     live: LiveStreams = msgspec.field(default_factory=LiveStreams)
 
 
@@ -122,19 +125,24 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         another script that it loads.
         """
         operator = None if self.visitor is None else self.visitor.operator
-        role = None if operator is None else operator.role
         return html(
             template,
             status,
             token=form_token(self.cookie),
             operator=operator,
-            navigation=navigation_of(role) if self.is_open else (),
+            navigation=self._navigation if self.is_open else (),
             zone=self.sent.zone,
             here=self.request.path.decode("latin-1"),
             live=live,
             script=LIVE_SCRIPT_PATH if live is not None else script,
             **values,
         )
+
+    @property
+    def _navigation(self) -> list[tuple[str, str]]:
+        """The addresses and names of the pages that the visitor's role may open."""
+        role = self.visited.operator.role
+        return [(path, name) for path, name, act in self.site.navigation if may(role, act)]
 
     @property
     def is_open(self) -> bool:
@@ -154,23 +162,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     def without_session(self, answer: ConsoleAnswer) -> ConsoleAnswer:
         """Takes the session's cookie from the browser."""
         return msgspec.structs.replace(answer, headers=(*answer.headers, self.site.cookies.remove(CookieName.SESSION)))
-
-
-def navigation_of(role: Role | None) -> tuple[tuple[str, str], ...]:
-    """Gives the addresses and names of the pages that a role may open."""
-    if role is None:
-        return ()
-    pages = (
-        ("/console/", "Start", Act.LOOK),
-        ("/console/overview", "Overview", Act.LOOK),
-        ("/console/find", "Find", Act.LOOK),
-        ("/console/queue", "Queue", Act.LOOK),
-        ("/console/reconciliation", "Books", Act.LOOK_AT_BOOKS),
-        ("/console/operators", "Operators", Act.LIST_OPERATORS),
-        ("/console/acts", "History", Act.READ_ACTS),
-        ("/console/account", "Your account", Act.END_OWN_SESSION),
-    )
-    return tuple((path, name) for path, name, act in pages if may(role, act))
 
 
 def next_of_text(text: str) -> str:

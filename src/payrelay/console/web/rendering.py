@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
 from payrelay.api.console_exchange import ConsoleAnswer
@@ -20,6 +20,7 @@ from payrelay.console.rules.timeline import state_tone
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import money_text
 from payrelay.core.text.operator_text import named
+from payrelay.parts import parts
 
 STYLE_PATH: Final = "/console/assets/console.css"
 LIVE_SCRIPT_PATH: Final = "/console/assets/live.js"
@@ -55,7 +56,12 @@ def order_path(order_id: str, account: str) -> str:
 
 
 _templates: Final = Environment(
-    loader=PackageLoader("payrelay.console", "templates"),
+    loader=ChoiceLoader(
+        [
+            PackageLoader(package, "templates")
+            for package in ("payrelay.console", *(p.pages for p in parts() if p.pages))
+        ]
+    ),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,

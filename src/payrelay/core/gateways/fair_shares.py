@@ -26,7 +26,7 @@ OF_ONE_APP: Final = 5
 """One app uses at most one permit of so many: a customer pays once and looks a few times."""
 
 
-class Part(StrEnum):
+class BudgetShare(StrEnum):
     """The parts of a principal that share its permits."""
 
     KEYS = "keys"
@@ -38,10 +38,10 @@ class Part(StrEnum):
     """Access tokens, which are Payrelay's own."""
 
 
-_WEIGHTS: Final[Mapping[Part, int]] = {Part.KEYS: 2, Part.EFFECTS: 2, Part.READS: 1}
+_WEIGHTS: Final[Mapping[BudgetShare, int]] = {BudgetShare.KEYS: 2, BudgetShare.EFFECTS: 2, BudgetShare.READS: 1}
 KEPT_TIMES: Final = 2
 """So many times what a principal used is left free for it, so that what it can use grows with each window."""
-_PARTS: Final = frozenset(part.value for part in Part)
+_SHARES: Final = frozenset(part.value for part in BudgetShare)
 _PRINCIPALS_TIMES: Final = 3
 """So many times the share of Payrelay's own inquiries is that of all principals together. Lost replies must be resolved
 within a minute however few permits the principals leave, and the replies that are lost grow with all their calls."""
@@ -74,7 +74,7 @@ class Consumer(NamedTuple):
     """One that takes permits: an app within a part of a principal, or the part as a whole."""
 
     principal: str
-    part: Part
+    part: BudgetShare
     app: str = ""
 
     @property
@@ -92,10 +92,10 @@ class Consumer(NamedTuple):
         """Reads ``text``; gives Payrelay itself for what is no such text."""
         part, _, rest = (text if isinstance(text, str) else "").partition(" ")
         app, _, principal = rest.partition(" ")
-        return cls(principal, Part(part), app) if part in _PARTS else OURS
+        return cls(principal, BudgetShare(part), app) if part in _SHARES else OURS
 
 
-OURS: Final = Consumer("", Part.KEYS)
+OURS: Final = Consumer("", BudgetShare.KEYS)
 
 
 class Usage(NamedTuple):
@@ -174,7 +174,7 @@ class _Shares:
         self._reserve = calls // RESERVED_OF
         self._of_one_app = max(1, calls // OF_ONE_APP)
         self._principals: _Counts[str] = _Counts()
-        self._parts: defaultdict[str, _Counts[Part]] = defaultdict(_Counts)
+        self._parts: defaultdict[str, _Counts[BudgetShare]] = defaultdict(_Counts)
         self._used: Counter[Consumer] = Counter()
         self._free = calls
         for consumer, in_use, recent in usages:
@@ -194,7 +194,7 @@ class _Shares:
     def may_take(self, consumer: Consumer) -> bool:
         """Tells whether the consumer may have a permit now."""
         principal, part, app = consumer
-        if part is Part.TOKEN:
+        if part is BudgetShare.TOKEN:
             return self._free > 0
         parts = self._parts[principal]
         reserve = 0 if parts.used[part] < self._reserve else self._reserve
@@ -207,7 +207,7 @@ class _Shares:
 
     def _count(self, consumer: Consumer, *, used: int = 0, recent: int = 0, waiting: int = 0) -> None:
         principal, part, _ = consumer
-        if part is Part.TOKEN:
+        if part is BudgetShare.TOKEN:
             self._capacity -= used
             return
         self._used[consumer] += used

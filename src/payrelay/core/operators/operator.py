@@ -40,6 +40,8 @@ SEEN_EVERY_MS: Final = 60_000
 
 _SMALL: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _email_match: Final = re.compile(r"[^@\s\x00-\x1f\x7f<>\"'`]{1,64}@[A-Za-z0-9.-]{1,189}").fullmatch
+PASSKEYS_MAX: Final = 10
+"""Of one operator: a phone, a laptop and a few keys on a ring."""
 
 
 class NotRecent(Exception):
@@ -287,3 +289,49 @@ def may_still(operator: Operator | None, act: Act) -> bool:
 def is_active_admin(operator: Operator) -> bool:
     """True for an administrator who can sign in, and let others in."""
     return operator.role is Role.ADMIN and operator.state is OperatorState.ACTIVE
+
+
+class Passkey(msgspec.Struct, frozen=True, kw_only=True):
+    """A passkey of an operator.
+
+    Attributes:
+        id: ``psk_`` and an id, which may be shown.
+        operator_id: whose it is.
+        credential_id: what devices call it, in base64url; no two operators have one.
+        credential: its id and public key as the device wrote them, in base64url.
+        host: for which it was made; it answers at no other.
+        name: what the operator calls it.
+        sign_count: how many signatures the device has counted; 0 of one that doesn't count.
+        made_at_ms: when it was added.
+        used_at_ms: when it last opened a session; None while it never has.
+        copied_at_ms: when it was shown with a number that was seen before; it opens nothing from then on.
+        version: counts the changes.
+        act: the number of the act that last changed this.
+    """
+
+    id: str
+    operator_id: str
+    credential_id: str
+    credential: str
+    host: str
+    name: str
+    sign_count: int
+    made_at_ms: int
+    used_at_ms: int | None
+    copied_at_ms: int | None
+    version: int
+    act: int
+
+
+class PasskeyChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What changes of an operator's passkeys: one is added, one gets its next version, or one is removed."""
+
+    added: Passkey | None = None
+    changed: Passkey | None = None
+    removed: Passkey | None = None
+
+    @property
+    def name(self) -> str:
+        """What the operator calls it; empty where nothing changes."""
+        passkey = self.added or self.changed or self.removed
+        return "" if passkey is None else passkey.name

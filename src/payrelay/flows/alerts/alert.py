@@ -16,7 +16,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
 from payrelay.errors import StoreError
 from payrelay.flows.alerts.alert_messages import MESSAGES
-from payrelay.flows.recovery.begin_recovery import BUDGETS_WAIT_MS
+from payrelay.flows.database.begin_recovery import BUDGETS_WAIT_MS
 from payrelay.flows.relay import Relay
 from payrelay.runtime.alert_channels import NotGivenError
 from payrelay.store.alerts import BEHIND_ROW, Alert, Alerts, AlertSubject
@@ -52,14 +52,14 @@ async def tell_behind(relay: Relay) -> None:
     knows which permits were used in the lost window. Does nothing where the database isn't behind, or that is stored.
     May be repeated. Raises StoreError.
     """
-    current = (await relay.lost_commits.identity()).current
-    if relay.lost_commits.behind is None or current.behind:
+    current = (await relay.database.lost_commits.identity()).current
+    if relay.database.lost_commits.behind is None or current.behind:
         return
     now_ms, merchants = relay.clock.now_ms(), {gateway.merchant for gateway in relay.accounts.values()}
-    await relay.identities.block_budgets(now_ms, BUDGETS_WAIT_MS, merchants)
+    await relay.database.identities.block_budgets(now_ms, BUDGETS_WAIT_MS, merchants)
     # The alert comes first: a process that ends in between leaves the rest to the next one.
     await relay.journal.trail.report(f"{BEHIND_ROW}{current.number}", now_ms)
-    await relay.lost_commits.store_behind()
+    await relay.database.lost_commits.store_behind()
 
 
 async def begin_alerts(relay: Relay) -> int:

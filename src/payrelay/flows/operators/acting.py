@@ -4,11 +4,11 @@ from typing import Final
 
 import msgspec
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.money import money_text
 from payrelay.core.operators.confirmations import Confirmation
 from payrelay.core.operators.roles import Act
 from payrelay.core.payments.operation import Operation
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.operators.shown import RestrictedFact, facts_for
 from payrelay.flows.refunds.refundable_money import RefundableMoney
 
@@ -32,6 +32,7 @@ class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
         operation: the operation, where it is one.
         facts: what else is known of it, as pairs of a title and a text.
         restricted: what else is known of it, and isn't shown to everybody; see ``shown_to``.
+        listed: the address of the page that lists it, and what leads there; None where it has a page of its own alone.
         money: what is known of its payment's money, where it has a payment that can be refunded; else None.
     """
 
@@ -52,6 +53,7 @@ class ActTarget(msgspec.Struct, frozen=True, kw_only=True):
     clients: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     restricted: tuple[RestrictedFact, ...] = ()
+    listed: tuple[str, str] | None = None
     money: RefundableMoney | None = None
 
     @property

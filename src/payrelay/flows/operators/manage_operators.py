@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from payrelay.console.flows.parts import Actor, ConsoleParts, new_invitation, next_of
 from payrelay.core.operators.operator import (
     ConsoleSession,
     Invitation,
@@ -22,10 +21,9 @@ from payrelay.core.operators.operator import (
 from payrelay.core.operators.roles import Act, Role
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, Outdated, Refusal
+from payrelay.flows.operators.parts import CHANGED_MEANWHILE, Actor, OperatorParts, new_invitation, next_of
 from payrelay.runtime.ids import new_id
 from payrelay.store.operators.operators import OperatorChange
-
-CHANGED_MEANWHILE = "the operator was changed meanwhile; look again, and decide anew"
 
 
 class Invited(NamedTuple):
@@ -44,26 +42,26 @@ class NewOperator(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
 
 
-async def list_operators(parts: ConsoleParts, actor: Actor) -> list[Operator]:
+async def list_operators(parts: OperatorParts, actor: Actor) -> list[Operator]:
     """Returns all operators. Raises Refusal (forbidden), StoreError."""
     actor.require(Act.LIST_OPERATORS)
     return await parts.operators.list()
 
 
-async def list_sessions(parts: ConsoleParts, actor: Actor, operator: Operator) -> list[ConsoleSession]:
+async def list_sessions(parts: OperatorParts, actor: Actor, operator: Operator) -> list[ConsoleSession]:
     """Returns the sessions of an operator that go on, newest first. Raises Refusal (forbidden), StoreError."""
     actor.require(Act.LIST_OPERATORS)
     now_ms = parts.clock.now_ms()
     return [each for each in await parts.operators.sessions_of(operator.id) if is_live(each, operator, now_ms)]
 
 
-async def read_acts(parts: ConsoleParts, actor: Actor, *, before: int | None, limit: int) -> list[OperatorAct]:
+async def read_acts(parts: OperatorParts, actor: Actor, *, before: int | None, limit: int) -> list[OperatorAct]:
     """Returns what operators did before a line, newest first. Raises Refusal (forbidden), StoreError."""
     actor.require(Act.READ_ACTS)
     return await parts.acts.before(before, limit)
 
 
-async def add_operator(parts: ConsoleParts, actor: Actor, new: NewOperator, reason: str) -> Invited:
+async def add_operator(parts: OperatorParts, actor: Actor, new: NewOperator, reason: str) -> Invited:
     """Adds an operator with an invitation.
 
     Raises Refusal: forbidden; conflict where the e-mail address is an operator's. Raises StoreError.
@@ -97,7 +95,7 @@ async def add_operator(parts: ConsoleParts, actor: Actor, new: NewOperator, reas
     return Invited(operator, invitation, token)
 
 
-async def change_role(parts: ConsoleParts, actor: Actor, email: str, role: Role, reason: str) -> Operator:
+async def change_role(parts: OperatorParts, actor: Actor, email: str, role: Role, reason: str) -> Operator:
     """Gives an operator another role, from the next request on.
 
     Raises Refusal: forbidden; not_found; conflict for the last administrator, and where somebody else was quicker.
@@ -112,7 +110,7 @@ async def change_role(parts: ConsoleParts, actor: Actor, email: str, role: Role,
     return changed
 
 
-async def disable_operator(parts: ConsoleParts, actor: Actor, email: str, reason: str) -> Operator:
+async def disable_operator(parts: OperatorParts, actor: Actor, email: str, reason: str) -> Operator:
     """Disables an operator, and ends every session and invitation; may be repeated.
 
     Raises Refusal: forbidden; not_found; conflict for the last administrator, and where somebody else was quicker.
@@ -129,7 +127,7 @@ async def disable_operator(parts: ConsoleParts, actor: Actor, email: str, reason
     return changed
 
 
-async def reset_password(parts: ConsoleParts, actor: Actor, email: str, reason: str) -> Invited:
+async def reset_password(parts: OperatorParts, actor: Actor, email: str, reason: str) -> Invited:
     """Takes password and second factor from an operator, ends the sessions, and makes an invitation to choose anew.
 
     The link to an account at the sign-in provider is taken as well. A disabled operator is invited again by it. Raises
@@ -160,7 +158,7 @@ async def reset_password(parts: ConsoleParts, actor: Actor, email: str, reason: 
     return Invited(changed, invitation, token)
 
 
-async def end_sessions(parts: ConsoleParts, actor: Actor, email: str, reason: str) -> int:
+async def end_sessions(parts: OperatorParts, actor: Actor, email: str, reason: str) -> int:
     """Ends all sessions of an operator, and open invitations; returns how many sessions there were.
 
     Raises Refusal: forbidden; not_found; conflict where somebody else was quicker.
@@ -175,7 +173,7 @@ async def end_sessions(parts: ConsoleParts, actor: Actor, email: str, reason: st
     return len(live)
 
 
-async def end_own_session(parts: ConsoleParts, operator: Operator, session_id: str, actor: Actor) -> bool:
+async def end_own_session(parts: OperatorParts, operator: Operator, session_id: str, actor: Actor) -> bool:
     """Ends one of the operator's own sessions, such as that of a lost phone; False where it had ended."""
     own: list[ConsoleSession] = await parts.operators.sessions_of(operator.id)
     if session_id not in {each.id for each in own}:
@@ -189,7 +187,7 @@ async def end_own_session(parts: ConsoleParts, operator: Operator, session_id: s
     return True
 
 
-async def _wanted(parts: ConsoleParts, actor: Actor, act: Act, email: str) -> Operator:
+async def _wanted(parts: OperatorParts, actor: Actor, act: Act, email: str) -> Operator:
     actor.require_recent(act, parts.clock.now_ms())
     operator = await parts.operators.by_email(email)
     if operator is None:
@@ -197,7 +195,7 @@ async def _wanted(parts: ConsoleParts, actor: Actor, act: Act, email: str) -> Op
     return operator
 
 
-async def _carry_out(parts: ConsoleParts, change: OperatorChange) -> None:
+async def _carry_out(parts: OperatorParts, change: OperatorChange) -> None:
     try:
         await parts.operators.carry_out(change)
     except Outdated:

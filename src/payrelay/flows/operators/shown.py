@@ -5,9 +5,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.operators.roles import Field
 from payrelay.core.payments.operation import JournalEntry
+from payrelay.flows.operators.parts import Actor
 
 RestrictedFact: TypeAlias = tuple[Field, str, str | None]
 """What a text is, its title on a page, and the text; None where it isn't known."""

@@ -16,7 +16,7 @@ from enum import IntEnum
 from typing import Final, TypeAlias
 
 from payrelay.core.calls import CancelSubscription, Effect, Refund, Void
-from payrelay.core.gateways.fair_shares import PAYRELAY, Consumer, Part, Requester
+from payrelay.core.gateways.fair_shares import PAYRELAY, BudgetShare, Consumer, Requester
 from payrelay.core.gateways.permit_grants import PermitGrant
 
 RESOLUTION_SHARE: Final = 10
@@ -69,10 +69,12 @@ class Waiter:
 def consumer_of(requester: Requester, priority: Priority) -> Consumer:
     """Gives the consumer that a call with this priority counts for."""
     if priority is Priority.TOKEN:
-        return Consumer("", Part.TOKEN)
+        return Consumer("", BudgetShare.TOKEN)
     if not requester.app:
-        return Consumer(requester.principal, Part.KEYS)
-    return Consumer(requester.principal, Part.READS if priority is Priority.READ else Part.EFFECTS, requester.app)
+        return Consumer(requester.principal, BudgetShare.KEYS)
+    return Consumer(
+        requester.principal, BudgetShare.READS if priority is Priority.READ else BudgetShare.EFFECTS, requester.app
+    )
 
 
 class PermitQueue:
@@ -85,7 +87,7 @@ class PermitQueue:
     def __init__(self) -> None:
         self._tokens = _line()
         self._resolution = _line()
-        self._lines: dict[str, dict[Part, dict[str, _Line]]] = {}
+        self._lines: dict[str, dict[BudgetShare, dict[str, _Line]]] = {}
         self._waiting: Counter[Priority] = Counter()
         self._since_resolution = 0
 

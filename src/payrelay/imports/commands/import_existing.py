@@ -22,8 +22,9 @@ from payrelay.cli.terminal.messages import (
     say,
     show,
 )
+from payrelay.core.payments.imported import ImportVerdict
 from payrelay.core.text.csv_text import csv_line
-from payrelay.imports.rules.items import ImportUnreadableError, ImportVerdict
+from payrelay.imports.rules.items import ImportUnreadableError
 
 if TYPE_CHECKING:
     from payrelay.flows.relay import Relay
@@ -78,7 +79,7 @@ async def import_all(
     First tells what would be imported, then asks. Nothing is doubled, however often it is run; an import that was
     interrupted is simply begun again. Nothing is sent to the gateway.
     """
-    from payrelay.console.flows.parts import Actor
+    from payrelay.flows.operators.parts import Actor
     from payrelay.imports.flows.import_existing import ImportScope
 
     settings = read_settings()
@@ -187,8 +188,8 @@ def _tell_signing(relay: "Relay", account: str) -> None:
 
 
 async def _stored_name(relay: "Relay", principal: str) -> str:
-    stored = await relay.principals.stored_name(principal)
-    known = {each.principal for each in await relay.credentials.list()}
+    stored = await relay.access.principals.stored_name(principal)
+    known = {each.principal for each in await relay.access.credentials.list()}
     if stored not in known:
         raise CommandError(f"there is no key of the principal {principal}: payrelay keys create --name {principal}")
     return stored

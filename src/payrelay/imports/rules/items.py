@@ -7,32 +7,13 @@ Rules:
 3. What took no money is passed over: a declined payment is nothing that anybody could own.
 """
 
-from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.secret import MaskedRepr, Secret
 from payrelay.core.subscriptions.subscription import SubscriptionState
-
-IMPORTED_STATUSES: Final = (PaymentStatus.RECEIVED, PaymentStatus.REFUNDED, PaymentStatus.CHARGED_BACK)
-"""What a file can say of a payment, from the least to what ends it. A later file may only say more."""
-
-
-class ImportVerdict(StrEnum):
-    """What becomes of an item."""
-
-    NEW = "new"
-    """It is imported."""
-    CHANGED = "changed"
-    """It was imported before, and the file knows more of it."""
-    KNOWN = "known"
-    """It is here already, and nothing of it changes."""
-    PASSED_OVER = "passed over"
-    """It is nothing to be imported."""
-    REFUSED = "refused"
-    """It can't be imported; the reason says why."""
 
 
 class CardItem(MaskedRepr, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ Each has the account before its name, as in ``day/gateway~2026-11-22``: a databa
 from collections.abc import Iterable
 from datetime import date
 from typing import Final
+from urllib.parse import quote
 
 from payrelay.core.money import money_text
 from payrelay.core.operators.confirmations import Confirmation
@@ -17,14 +18,16 @@ from payrelay.reconciliation.flows.read_pages import read_books_day
 from payrelay.reconciliation.flows.scope import BooksScope, scope_of
 from payrelay.reconciliation.rules.days import DayReport, SeenDay, Sum
 from payrelay.reconciliation.rules.verdicts import BASIS_WORDS, VERDICT_WORDS, BooksFinding
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 DAY: Final = "day"
 MONTH: Final = "month"
 DIFFERENCE: Final = "difference"
-LISTED_ON: Final = "In the list of"
-"""The title of the fact that tells on which day a difference is booked."""
-SEEN_BY: Final = dict.fromkeys((DAY, MONTH, DIFFERENCE), Act.LOOK_AT_BOOKS)
-"""What a role must allow for a thing to be seen, beside what every role may see; by the noun in an address."""
+
+
+def listed_on(account: str, day: date) -> tuple[str, str]:
+    """Gives the address of a day's page, and what leads there."""
+    return f"/console/reconciliation/{quote(account, safe='')}/{day}", "The day in the books"
 
 
 def name_in_books(account: str, name: str) -> str:
@@ -70,7 +73,7 @@ async def read_day(relay: Relay, id_: str) -> ActTarget | None:
     view = await read_books_day(relay, scope, day, limit=1, others=0)
     if view is None:
         return None
-    opened = (await relay.reconciliation.differences.open_by_day(scope.merchant, day, day)).get(day, 0)
+    opened = (await relay.find(ReconciliationStores).differences.open_by_day(scope.merchant, day, day)).get(day, 0)
     return ActTarget(
         noun=DAY,
         id=id_,
@@ -80,6 +83,7 @@ async def read_day(relay: Relay, id_: str) -> ActTarget | None:
         state=f"closed by {view.closed_by}: {view.closed_reason}" if view.is_closed else "open",
         seen=seen_text([SeenDay(view.report.ran_at_ms, opened, view.is_closed)]),
         acts=(Act.CLOSE_DAY,) if view.is_next else (),
+        listed=listed_on(scope.account, day),
         facts=(
             ("Day", f"{day}, in {scope.zone.name}"),
             *figures_of(view.report),
@@ -94,10 +98,10 @@ async def read_difference(relay: Relay, id_: str) -> ActTarget | None:
     if named is None:
         return None
     scope, name = named
-    stored = await relay.reconciliation.differences.get(scope.merchant, name)
+    stored = await relay.find(ReconciliationStores).differences.get(scope.merchant, name)
     if stored is None:
         return None
-    day = await relay.reconciliation.differences.day(scope.merchant, stored.booked_on)
+    day = await relay.find(ReconciliationStores).differences.day(scope.merchant, stored.booked_on)
     view = difference_view(relay, scope, stored, 0 if day is None else day.ran_at_ms)
     found = view.finding
     return ActTarget(
@@ -109,8 +113,9 @@ async def read_difference(relay: Relay, id_: str) -> ActTarget | None:
         state=state_of(view),
         seen=f"{stored.digest}-{stored.is_open}-{int(view.is_found_still)}",
         acts=(Act.CLOSE_DIFFERENCE,) if stored.is_open else (),
+        listed=listed_on(scope.account, stored.booked_on),
         order_id=order_of(found),
-        facts=(("Day", str(stored.day)), (LISTED_ON, str(stored.booked_on)), *facts_of(found)),
+        facts=(("Day", str(stored.day)), ("In the list of", str(stored.booked_on)), *facts_of(found)),
     )
 
 

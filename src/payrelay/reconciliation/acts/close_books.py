@@ -7,13 +7,14 @@ with the same reason, is done.
 from datetime import date
 from typing import NoReturn
 
-from payrelay.console.flows.parts import Actor
 from payrelay.errors import Code, Refusal
 from payrelay.flows.operators.acting import ActResult, ConfirmedAct
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.relay import Relay
 from payrelay.reconciliation.acts.book_targets import MONTH, day_in, scope_and_name, seen_in
 from payrelay.reconciliation.flows.close import close_day, close_days, close_difference
 from payrelay.reconciliation.rules.entries import days_between, last_of_month
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 DAY_SAID = "The day is closed. What becomes known later is a correction in a later day."
 MONTH_SAID = "The month is closed. What becomes known later is a correction in a later day."
@@ -28,7 +29,7 @@ async def carry_out_close_day(relay: Relay, act: ConfirmedAct) -> ActResult:
     day = None if named is None else day_in(named[1])
     if named is None or day is None:
         _gone()
-    stored = await relay.reconciliation.differences.day(named[0].merchant, day)
+    stored = await relay.find(ReconciliationStores).differences.day(named[0].merchant, day)
     if stored is not None and (stored.closed_by, stored.closed_reason) == (act.operator, act.reason):
         return ActResult(said=DAY_SAID)
     [shown] = seen_in(act.confirmation)
@@ -62,7 +63,7 @@ async def carry_out_close_difference(relay: Relay, act: ConfirmedAct) -> ActResu
     if named is None:
         _gone()
     scope, name = named
-    stored = await relay.reconciliation.differences.get(scope.merchant, name)
+    stored = await relay.find(ReconciliationStores).differences.get(scope.merchant, name)
     if stored is not None and not stored.is_open and stored.closed_by == act.operator:
         return ActResult(said=DIFFERENCE_SAID)
     seen = act.confirmation.seen.partition("-")[0]

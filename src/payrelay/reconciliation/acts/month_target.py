@@ -1,6 +1,7 @@
 """A month of the books as an operator can close it: all of its days, as the last comparisons showed them."""
 
 from datetime import timedelta
+from urllib.parse import quote
 
 from payrelay.core.operators.roles import Act
 from payrelay.flows.operators.acting import ActTarget
@@ -36,6 +37,10 @@ async def read_month_target(relay: Relay, id_: str) -> ActTarget | None:
             for each in month.days
         ),
         acts=() if why_not else (Act.CLOSE_DAY,),
+        listed=(
+            f"/console/reconciliation?account={quote(month.account)}&month={first:%Y-%m}",
+            "The month in the books",
+        ),
         facts=(
             ("Days", f"{month.first} to {month.last}, in {month.timezone}"),
             ("Days of which not everything can be known", str(sum(bool(each.unseen) for each in compared))),

@@ -11,7 +11,7 @@ from payrelay.cli.session import operator_from
 from payrelay.cli.terminal.messages import DONE, FAULTY, UNCOVERED, CommandError
 
 if TYPE_CHECKING:
-    from payrelay.console.flows.parts import Actor
+    from payrelay.flows.operators.parts import Actor
     from payrelay.reconciliation.rules.days import DayReport
     from payrelay.reconciliation.rules.files.profiles import Profile
 
@@ -94,7 +94,7 @@ def profile_of(text: str) -> "Profile":
 
 def actor_from(by: str | None) -> "Actor":
     """Gives who acts, for the history; raises CommandError."""
-    from payrelay.console.flows.parts import Actor
+    from payrelay.flows.operators.parts import Actor
 
     return Actor(operator_from(by))
 

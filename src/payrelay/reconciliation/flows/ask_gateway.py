@@ -37,6 +37,7 @@ from payrelay.reconciliation.rules.entries import (
     Source,
     StatementLine,
 )
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 PAUSE_S: Final = 1.0
 """After each search: at 20 calls in 10 seconds it takes a twentieth of the budget beside the searches' own time."""
@@ -103,7 +104,7 @@ async def ask_gateway(
         raise Refusal(Code.CONFLICT, f"{day} is not over in {scope.zone.name}, with a quarter of an hour for the rest")
     gateway, asked, in_a_row = relay.account(scope.account), AskedOrders(), 0
     async for questions in _questions(relay, scope, day):
-        searched = await relay.reconciliation.lines.searches(scope.merchant, questions)
+        searched = await relay.find(ReconciliationStores).lines.searches(scope.merchant, questions)
         for name in sorted(questions):
             if searched.get(name, -1) > scope.zone.ends_ms(day) + TOLERANCE_MS:
                 asked.known += 1
@@ -125,7 +126,7 @@ async def ask_gateway(
 async def _questions(relay: Relay, scope: BooksScope, day: date) -> AsyncIterator[dict[str, _Question]]:
     """Gives, in pages, what shows the payments of a day that took effect, or still may, by its name in searches."""
     begins_ms, ends_ms = scope.zone.begins_ms(day), scope.zone.ends_ms(day)
-    async for page in relay.reconciliation.books.between(scope.merchant, begins_ms, ends_ms):
+    async for page in relay.find(ReconciliationStores).books.between(scope.merchant, begins_ms, ends_ms):
         yield {
             name: question
             for each in page
@@ -168,11 +169,11 @@ async def _search(relay: Relay, scope: BooksScope, gateway: Gateway, name: str, 
             return _Came.UNPROVED if control is Control.NONE_KNOWN else _Came.FAILED
     lines = [each for payment in payments if (each := _line(payment, scope, asked_ms)) is not None]
     if lines:
-        await relay.reconciliation.lines.add(scope.merchant, lines)
+        await relay.find(ReconciliationStores).lines.add(scope.merchant, lines)
     if len(lines) < len(payments):
         return _Came.UNREADABLE
     # Stored last: where the process ends in between, it is asked for again.
-    await relay.reconciliation.lines.put_search(scope.merchant, name, asked_ms)
+    await relay.find(ReconciliationStores).lines.put_search(scope.merchant, name, asked_ms)
     return _Came.SHOWN
 
 

@@ -15,9 +15,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.operators.roles import Act
 from payrelay.errors import Code, Outdated, Refusal
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.relay import Relay
 from payrelay.reconciliation.flows.run_day import compare_day, is_changed_lately, report_of, stored_of
 from payrelay.reconciliation.flows.scope import BooksScope
@@ -26,6 +26,7 @@ from payrelay.reconciliation.rules.days import CLOCKS_MS, Closure, DayReport, Se
 from payrelay.reconciliation.rules.entries import days_between
 from payrelay.reconciliation.rules.verdicts import BooksVerdict
 from payrelay.reconciliation.store.differences import Difference, ReconciledDay
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 _NAMED_MAX: Final = 10
 """Days that an error names; a month may lack all of them."""
@@ -41,7 +42,7 @@ async def close_difference(
     Raises Refusal: forbidden; not_found; conflict where it is closed, or says something else by now. Raises StoreError.
     """
     actor.require(Act.CLOSE_DIFFERENCE)
-    found = await relay.reconciliation.differences.get(scope.merchant, difference_id)
+    found = await relay.find(ReconciliationStores).differences.get(scope.merchant, difference_id)
     if found is None:
         raise Refusal(Code.NOT_FOUND, f"there is no difference {difference_id} on {scope.account}")
     if not found.is_open:
@@ -56,7 +57,7 @@ async def close_difference(
         details=f"{scope.account}, {found.movement} {found.identity}, day {found.day}, content {found.content}",
     )
     try:
-        await relay.reconciliation.differences.close(found, act)
+        await relay.find(ReconciliationStores).differences.close(found, act)
     except Outdated:
         raise Refusal(Code.CONFLICT, f"{difference_id} says something else by now; look again") from None
     return found
@@ -111,7 +112,7 @@ async def close_days(
     if missing:
         named = ", ".join(map(str, missing[:_NAMED_MAX])) + (", …" if len(missing) > _NAMED_MAX else "")
         raise Refusal(Code.CONFLICT, f"not compared yet, so that nothing is closed: {named}")
-    before = await relay.reconciliation.differences.last_closed(scope.merchant)
+    before = await relay.find(ReconciliationStores).differences.last_closed(scope.merchant)
     if before is not None and before.day < first - timedelta(days=1):
         raise Refusal(Code.CONFLICT, f"the last closed day is {before.day}: days are closed one after the other")
     now = seen_days(stored, opened)
@@ -136,7 +137,7 @@ async def _stored(
     relay: Relay, scope: BooksScope, days: tuple[date, date]
 ) -> tuple[list[ReconciledDay], dict[date, int]]:
     """Reads the days that were compared, and their open differences, from a first to a last day."""
-    stores = relay.reconciliation.differences
+    stores = relay.find(ReconciliationStores).differences
     return await stores.days(scope.merchant, *days), await stores.open_by_day(scope.merchant, *days)
 
 
@@ -160,7 +161,7 @@ class _Closing(NamedTuple):
 
 async def _closed_once(relay: Relay, scope: BooksScope, day: date, closing: _Closing) -> DayReport | None:
     """Compares a day and closes it; None, and nothing is closed, where something was read meanwhile."""
-    stores = relay.reconciliation.differences
+    stores = relay.find(ReconciliationStores).differences
     turn = await stores.turn(scope.merchant)  # read first: whatever is read behind it is missed by no closing
     last = await stores.last_closed(scope.merchant)
     seen, shown = await _seen(relay, scope, day, last, closing.shown)
@@ -191,7 +192,7 @@ async def _seen(
     relay: Relay, scope: BooksScope, day: date, last: Closure | None, shown: SeenDay | None
 ) -> tuple[ReconciledDay, SeenDay]:
     """Reads the comparison that a person was shown. Raises Refusal (conflict) where the day can't be closed now."""
-    stored = await relay.reconciliation.differences.day(scope.merchant, day)
+    stored = await relay.find(ReconciliationStores).differences.day(scope.merchant, day)
     if stored is not None and stored.closed_at_ms is not None:
         raise Refusal(Code.CONFLICT, f"{day} was closed by {stored.closed_by}: {stored.closed_reason}")
     if last is not None and (day - last.day).days != 1:

@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from payrelay.console.flows.parts import Actor
 from payrelay.core.operators.roles import Act
 from payrelay.errors import Code, Refusal
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.relay import Relay
 from payrelay.reconciliation.flows.scope import BooksScope
 from payrelay.reconciliation.rules.entries import Movement, StatementLine, days_between
@@ -21,6 +21,7 @@ from payrelay.reconciliation.rules.files.profiles import Profile
 from payrelay.reconciliation.rules.files.statement_files import read_statement
 from payrelay.reconciliation.rules.files.summary import FileSummary, Read
 from payrelay.reconciliation.store.lines import BATCH, StatementFile
+from payrelay.reconciliation.store.stores import ReconciliationStores
 from payrelay.store.engine.database import Unit
 
 DAYS_MAX: Final = 400
@@ -94,7 +95,7 @@ async def import_file(relay: Relay, scope: BooksScope, file: FileToImport, actor
     actor.require(Act.IMPORT_STATEMENT)
     now_ms = relay.clock.now_ms()
     summary = file.summary(scope, now_ms)
-    earlier = await relay.reconciliation.lines.file(scope.merchant, file.digest)
+    earlier = await relay.find(ReconciliationStores).lines.file(scope.merchant, file.digest)
     stored = StatementFile(
         merchant=scope.merchant,
         digest=file.digest,
@@ -106,7 +107,7 @@ async def import_file(relay: Relay, scope: BooksScope, file: FileToImport, actor
         imported_at_ms=now_ms,
         is_whole=0,
     )
-    await relay.reconciliation.lines.put_file(stored)
+    await relay.find(ReconciliationStores).lines.put_file(stored)
     new = 0
     lines = (
         msgspec.structs.replace(each, known_at_ms=now_ms, place=f"{file.name}, {each.place}")
@@ -114,8 +115,8 @@ async def import_file(relay: Relay, scope: BooksScope, file: FileToImport, actor
         if isinstance(each, StatementLine)
     )
     while batch := list(islice(lines, BATCH)):
-        new += await relay.reconciliation.lines.add(scope.merchant, batch)
-    await relay.reconciliation.lines.put_file(msgspec.structs.replace(stored, is_whole=1))
+        new += await relay.find(ReconciliationStores).lines.add(scope.merchant, batch)
+    await relay.find(ReconciliationStores).lines.put_file(msgspec.structs.replace(stored, is_whole=1))
     return ImportedFile(
         name=file.name,
         digest=file.digest,
@@ -165,10 +166,10 @@ async def say_complete(
 
     def stored() -> Unit[None]:
         days = days_between(said.first, said.last)
-        yield from relay.reconciliation.lines.complete_days(scope.merchant, movements, days, by)
-        yield from relay.reconciliation.differences.acts.appended(act)
+        yield from relay.find(ReconciliationStores).lines.complete_days(scope.merchant, movements, days, by)
+        yield from relay.acts.appended(act)
 
-    await relay.reconciliation.differences.write(stored)
+    await relay.find(ReconciliationStores).differences.write(stored)
     return rests_on
 
 

@@ -10,6 +10,7 @@ from payrelay.reconciliation.flows.scope import BooksScope
 from payrelay.reconciliation.rules.days import DayReport
 from payrelay.reconciliation.rules.verdicts import BooksFinding
 from payrelay.reconciliation.store.differences import PAGE, Difference
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 DAY_MS = 86_400_000
 
@@ -38,11 +39,11 @@ class DayView(msgspec.Struct, frozen=True, kw_only=True):
 
 async def show_day(relay: Relay, scope: BooksScope, day: date) -> DayView | None:
     """Gives a day that was compared; None where it never was. Raises StoreError."""
-    stored = await relay.reconciliation.differences.day(scope.merchant, day)
+    stored = await relay.find(ReconciliationStores).differences.day(scope.merchant, day)
     if stored is None:
         return None
     found: list[DifferenceView] = []
-    while page := await relay.reconciliation.differences.of_day(
+    while page := await relay.find(ReconciliationStores).differences.of_day(
         scope.merchant, day, after=found[-1].difference.id if found else "", limit=PAGE
     ):
         found += [difference_view(relay, scope, each, stored.ran_at_ms) for each in page]
@@ -57,11 +58,11 @@ async def show_day(relay: Relay, scope: BooksScope, day: date) -> DayView | None
 
 async def open_differences(relay: Relay, scope: BooksScope, *, limit: int) -> list[DifferenceView]:
     """Gives the open differences of all days, the oldest first. Raises StoreError."""
-    found = await relay.reconciliation.differences.open(scope.merchant, limit=limit)
+    found = await relay.find(ReconciliationStores).differences.open(scope.merchant, limit=limit)
     ran: dict[date, int] = {}
     for each in found:
         if each.booked_on not in ran:
-            stored = await relay.reconciliation.differences.day(scope.merchant, each.booked_on)
+            stored = await relay.find(ReconciliationStores).differences.day(scope.merchant, each.booked_on)
             ran[each.booked_on] = 0 if stored is None else stored.ran_at_ms
     return [difference_view(relay, scope, each, ran[each.booked_on]) for each in found]
 

@@ -17,6 +17,7 @@ from payrelay.reconciliation.rules.days import DayReport, Sum, Unseen
 from payrelay.reconciliation.rules.entries import last_of_month
 from payrelay.reconciliation.rules.verdicts import BooksFinding
 from payrelay.reconciliation.store.differences import ReconciledDay
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 SHOWN_MAX: Final = 100
 """Differences on one page of a day, and of the list of all days."""
@@ -108,7 +109,7 @@ class BooksDayView(msgspec.Struct, frozen=True, kw_only=True):
 
 async def default_month(relay: Relay, scope: BooksScope) -> date:
     """Gives the month of the next day to be closed, or else this one, as its first day. Raises StoreError."""
-    closure = await relay.reconciliation.differences.last_closed(scope.merchant)
+    closure = await relay.find(ReconciliationStores).differences.last_closed(scope.merchant)
     today = scope.zone.day(relay.clock.now_ms())
     day = today if closure is None else min(today, closure.day + timedelta(days=1))
     return day.replace(day=1)
@@ -121,7 +122,7 @@ async def read_month(relay: Relay, scope: BooksScope, first: date) -> DaysView:
 
 async def read_days(relay: Relay, scope: BooksScope, first: date, last: date) -> DaysView:
     """Gives the days from the first to the last, up to today. Raises StoreError."""
-    stores, today = relay.reconciliation.differences, scope.zone.day(relay.clock.now_ms())
+    stores, today = relay.find(ReconciliationStores).differences, scope.zone.day(relay.clock.now_ms())
     stored = {each.day: each for each in await stores.days(scope.merchant, first, last)}
     opened = await stores.open_by_day(scope.merchant, first, last)
     closure = await stores.last_closed(scope.merchant)
@@ -143,7 +144,7 @@ async def read_books_day(
     relay: Relay, scope: BooksScope, day: date, *, after: str = "", limit: int = SHOWN_MAX, others: int = OTHERS_MAX
 ) -> BooksDayView | None:
     """Gives a day that was compared, with its differences behind an id; None where it never was. Raises StoreError."""
-    stores = relay.reconciliation.differences
+    stores = relay.find(ReconciliationStores).differences
     stored = await stores.day(scope.merchant, day)
     if stored is None:
         return None
@@ -173,7 +174,7 @@ async def _moved(relay: Relay, scope: BooksScope, report: DayReport, here: set[s
     found = []
     for each in report.listed:
         if each.is_difference and each.id not in here:
-            stored = await relay.reconciliation.differences.get(scope.merchant, each.id)
+            stored = await relay.find(ReconciliationStores).differences.get(scope.merchant, each.id)
             if stored is None or stored.booked_on != report.day:
                 found.append(each)
     return found

@@ -22,6 +22,7 @@ from payrelay.reconciliation.rules.sides import Known, is_told_by_line
 from payrelay.reconciliation.rules.verdicts import Basis, BooksFinding, BooksVerdict
 from payrelay.reconciliation.store.differences import ReconciledDay
 from payrelay.reconciliation.store.lines import PAYOUTS_MAX
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 _ROUNDS_MAX: Final = 4
 """How often the other side of what was found is looked up: an order, its payments, and their other orders."""
@@ -88,7 +89,9 @@ class _Run:
                     self.left_out += 1
         if kept:
             scope = self.scope
-            await self.relay.reconciliation.differences.put(scope.merchant, scope.account, kept, self.day, self.now_ms)
+            await self.relay.find(ReconciliationStores).differences.put(
+                scope.merchant, scope.account, kept, self.day, self.now_ms
+            )
 
 
 async def run_day(
@@ -99,12 +102,12 @@ async def run_day(
     ``progress`` is told how many things were compared. Raises Refusal (conflict) for a day that hasn't begun, or that a
     later day was closed behind; StoreError.
     """
-    stored = await relay.reconciliation.differences.day(scope.merchant, day)
+    stored = await relay.find(ReconciliationStores).differences.day(scope.merchant, day)
     if stored is not None and stored.closed_at_ms is not None:
         return report_of(stored)
-    last = await relay.reconciliation.differences.last_closed(scope.merchant)
+    last = await relay.find(ReconciliationStores).differences.last_closed(scope.merchant)
     report = await compare_day(relay, scope, day, last, progress=progress)
-    await relay.reconciliation.differences.put_day(stored_of(scope, report))
+    await relay.find(ReconciliationStores).differences.put_day(stored_of(scope, report))
     return report
 
 
@@ -158,7 +161,7 @@ async def is_changed_lately(relay: Relay, scope: BooksScope, day: date, last: Cl
     """
     run = _Run(relay, scope, day, last)
     made_before_ms = scope.zone.ends_ms(day) + TOLERANCE_MS
-    async for page in relay.reconciliation.books.changed(scope.merchant, made_before_ms, since_ms):
+    async for page in relay.find(ReconciliationStores).books.changed(scope.merchant, made_before_ms, since_ms):
         ids = {each.id for each in page}
         for each in (await _judged(run, page, ())).found:
             if each.ours is not None and each.ours.id in ids and each.day <= day:
@@ -188,7 +191,7 @@ def stored_of(scope: BooksScope, report: DayReport) -> ReconciledDay:
 
 async def _findings(run: _Run) -> AsyncIterator[list[BooksFinding]]:
     """Gives every finding that is booked on the day, once: with an entry when that is read, else with its line."""
-    books, scope, zone, day = run.relay.reconciliation.books, run.scope, run.scope.zone, run.day
+    books, scope, zone, day = run.relay.find(ReconciliationStores).books, run.scope, run.scope.zone, run.day
     async for page in books.between(scope.merchant, zone.begins_ms(day), zone.ends_ms(day)):
         ids = {each.id for each in page}
         found = (await _judged(run, page, ())).found
@@ -204,7 +207,7 @@ async def _findings(run: _Run) -> AsyncIterator[list[BooksFinding]]:
             ids = {each.id for each in page}
             yield run.chosen(await _judged(run, page, ()), partial(_is_late, ids=ids, run=run))
     last = ("", "")
-    async for lines in run.relay.reconciliation.lines.booked_on(scope.merchant, day):
+    async for lines in run.relay.find(ReconciliationStores).lines.booked_on(scope.merchant, day):
         keys = {(each.movement, each.identity) for each in lines} - {last}
         last = (lines[-1].movement, lines[-1].identity)
         run.lines += len(lines)
@@ -251,11 +254,11 @@ async def _judged(run: _Run, entries: Iterable[BooksEntry], lines: Iterable[Stat
         if not more_payments and not more_orders:
             break
         seen = (payments, orders)
-        mine += await run.relay.reconciliation.books.of(run.scope.merchant, more_payments, more_orders)
-        theirs += await run.relay.reconciliation.lines.of(run.scope.merchant, more_payments, more_orders)
+        mine += await run.relay.find(ReconciliationStores).books.of(run.scope.merchant, more_payments, more_orders)
+        theirs += await run.relay.find(ReconciliationStores).lines.of(run.scope.merchant, more_payments, more_orders)
         payments, orders = _keys(mine, theirs)
     names = orders | {each.shown_by for each in mine if each.shown_by is not None}
-    searched = await run.relay.reconciliation.lines.searches(run.scope.merchant, names)
+    searched = await run.relay.find(ReconciliationStores).lines.searches(run.scope.merchant, names)
     known = Known(
         coverage=Coverage(days=run.coverage.days, searched=searched),
         zone=run.scope.zone,
@@ -294,14 +297,16 @@ def _keys(entries: Iterable[BooksEntry], lines: Iterable[StatementLine]) -> tupl
 
 
 async def _payouts(run: _Run) -> list[BooksFinding]:
-    lines = await run.relay.reconciliation.lines.payouts(run.scope.merchant, run.day - AROUND, run.day + AROUND)
+    lines = await run.relay.find(ReconciliationStores).lines.payouts(
+        run.scope.merchant, run.day - AROUND, run.day + AROUND
+    )
     if len(lines) > PAYOUTS_MAX:
         why = "read only the bank's lines that are about payouts, as a profile says with only"
         raise Refusal(
             Code.CONFLICT, f"more than {PAYOUTS_MAX} payouts and lines of the bank's are around {run.day}: {why}"
         )
     names = [each.identity for each in lines if each.movement is Movement.PAYOUT]
-    parts = await run.relay.reconciliation.lines.parts(run.scope.merchant, names)
+    parts = await run.relay.find(ReconciliationStores).lines.parts(run.scope.merchant, names)
     known = Known(coverage=run.coverage, zone=run.scope.zone)
     found, closed = compare_payouts(lines, parts, known), run.closed
     if closed is None or (run.day - closed.day).days != 1:

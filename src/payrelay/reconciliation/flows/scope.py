@@ -9,6 +9,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 from payrelay.reconciliation.rules.entries import BANK_DAYS, REFUND_DAYS, Coverage, Movement, Zone
 from payrelay.reconciliation.store.lines import CompleteDay
+from payrelay.reconciliation.store.stores import ReconciliationStores
 
 AROUND: Final = timedelta(days=max(BANK_DAYS, REFUND_DAYS) + 5)
 """How far around a day statements may say something of it."""
@@ -34,7 +35,9 @@ def scope_of(relay: Relay, account: str | None) -> BooksScope:
         names = ", ".join(sorted(relay.accounts))
         raise Refusal(Code.NOT_FOUND, f"name the account whose books are meant: one of {names}")
     gateway = relay.account(account)
-    return BooksScope(account, gateway.merchant, Zone(relay.books_timezone or gateway.timezone), gateway.timezone)
+    return BooksScope(
+        account, gateway.merchant, Zone(relay.find(ReconciliationStores).timezone or gateway.timezone), gateway.timezone
+    )
 
 
 async def complete_around(relay: Relay, scope: BooksScope, day: date) -> list[CompleteDay]:
@@ -43,7 +46,7 @@ async def complete_around(relay: Relay, scope: BooksScope, day: date) -> list[Co
     return [
         each
         for movement in Movement
-        for each in await relay.reconciliation.lines.complete(scope.merchant, movement, first, last)
+        for each in await relay.find(ReconciliationStores).lines.complete(scope.merchant, movement, first, last)
     ]
 
 

@@ -11,14 +11,20 @@ from payrelay.store.operators.acts import OperatorActs
 
 
 class ReconciliationStores(NamedTuple):
-    """Our books, what the statements say, and what a comparison of both found."""
+    """Our books, what the statements say, and what a comparison of both found.
+
+    ``timezone`` is that in which the days of the books end; None for each gateway's own.
+    """
 
     books: Books
     lines: Lines
     differences: Differences
+    timezone: str | None = None
 
 
-def reconciliation_stores(database: Database, rows: RowDigests, secret: bytes) -> ReconciliationStores:
+def reconciliation_stores(
+    database: Database, rows: RowDigests, secret: bytes, timezone: str | None = None
+) -> ReconciliationStores:
     """Makes the stores of a database; ``secret`` is the key of the audit chain."""
     acts = OperatorActs(database, secret)
-    return ReconciliationStores(Books(database, rows), Lines(database), Differences(database, acts))
+    return ReconciliationStores(Books(database, rows), Lines(database), Differences(database, acts), timezone)

@@ -19,7 +19,7 @@ import msgspec
 
 from payrelay.core.events.delivery import Pattern
 from payrelay.core.events.event import Plain, PublishedEvent
-from payrelay.core.recovery.positions import before_first
+from payrelay.core.events.positions import before_first
 from payrelay.store.digests.rows import EVENTS, OUTBOX, RowDigests, RowKey, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.events import deliveries

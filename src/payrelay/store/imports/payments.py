@@ -14,10 +14,10 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.payments.imported import IMPORTED_STATUSES, ImportVerdict
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay.errors import Outdated
-from payrelay.imports.rules.items import IMPORTED_STATUSES, ImportVerdict
 from payrelay.store.digests.rows import IMPORTED_PAYMENTS, RowDigests, RowKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of

@@ -8,13 +8,13 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.console.store.passkeys import PasskeyChange, Passkeys, removal_of_all
 from payrelay.core.operators.operator import (
     ConsoleSession,
     Invitation,
     NewAct,
     Operator,
     OperatorAct,
+    PasskeyChange,
     is_active_admin,
 )
 from payrelay.core.secret import Secret
@@ -25,6 +25,7 @@ from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import StructT, blob_of, struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.operators.acts import OperatorActs
+from payrelay.store.operators.passkeys import Passkeys, removal_of_all
 from payrelay.store.statements.operators import operators as statements
 
 OPERATORS_MAX: Final = 1_000

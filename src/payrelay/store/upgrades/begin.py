@@ -1,10 +1,10 @@
 """Begins the store in a database that holds nothing."""
 
 from payrelay.clock import Clock
+from payrelay.store.database.identity import DATABASE_IDENTITY, new_identity
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import KEY_CHECK, Seal
 from payrelay.store.meta import CHAIN_KEY, begin, new_chain, sealed_chain_key, sealed_check
-from payrelay.store.recovery.identity import DATABASE_IDENTITY, new_identity
 from payrelay.store.upgrades.run import STEPS
 
 

@@ -16,7 +16,6 @@ from payrelay.console.rules.sign_in.passkeys import (
     ANSWER_LENGTH_MAX,
     DEVICE_DATA_LENGTH_MAX,
     ITEMS_MAX,
-    Passkey,
     PasskeyError,
     Purpose,
     RelyingParty,
@@ -29,7 +28,7 @@ from payrelay.console.rules.sign_in.passkeys import (
     shown_passkey,
     usable,
 )
-from payrelay.core.operators.operator import OperatorTextError
+from payrelay.core.operators.operator import OperatorTextError, Passkey
 
 PARTY = RelyingParty("https://console.example", "console.example")
 CHALLENGE = challenge_of("the cookie", Purpose.ADD, "a nonce")

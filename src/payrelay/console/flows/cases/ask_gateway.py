@@ -6,9 +6,10 @@ The history of what operators did has a line of it.
 from typing import Final
 
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor, ConsoleParts
+from payrelay.console.flows.parts import ConsoleParts
 from payrelay.core.operators.roles import Act
 from payrelay.flows.gateway_record import GatewayRecord, read_record
+from payrelay.flows.operators.parts import Actor
 
 __all__ = ["GatewayRecord", "ask_gateway"]
 

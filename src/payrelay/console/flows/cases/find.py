@@ -14,12 +14,12 @@ from typing import Final
 from payrelay.console.flows.cases import hits
 from payrelay.console.flows.cases.find_by_text import find_by_text
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor
 from payrelay.console.rules.finding import Found, Hit, Search
 from payrelay.console.store.searches import Began, Looked, Narrowing, time_of_id
 from payrelay.core.operators.roles import Act, Field
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import Refusal
+from payrelay.flows.operators.parts import Actor
 
 PAGE: Final = 50
 """Hits on one page of a list."""
@@ -53,7 +53,7 @@ async def _by_text(parts: CaseParts, actor: Actor, search: Search) -> Found:
 async def _lost(parts: CaseParts) -> list[str]:
     """Says, where commits of the database may be lost, that what isn't found may be among them."""
     try:
-        await parts.relay.lost_commits.require_known(None, "order")
+        await parts.relay.database.lost_commits.require_known(None, "order")
     except Refusal as refusal:
         return [f"{refusal.msg[:1].upper()}{refusal.msg[1:]}."]
     return []

@@ -13,12 +13,12 @@ import msgspec
 from payrelay.console.flows.cases.order_moments import moments_of
 from payrelay.console.flows.cases.order_rows import OrderRows, read_order_rows
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor
 from payrelay.console.rules.timeline import Moment
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.operators.roles import Act, Field
 from payrelay.core.payments.operation import AWAITS_OPERATOR, Operation
 from payrelay.errors import Code, Refusal
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.operators.shown import facts_for
 from payrelay.flows.orders.order_money import OrderMoney, read_order_money
 from payrelay.store.subscriptions import SubscriptionSummary
@@ -76,7 +76,7 @@ async def show_order(parts: CaseParts, actor: Actor, account: str, order_id: str
     money = await read_order_money(parts.relay, merchants, order_id)
     is_named = rows.operations or rows.checkouts or rows.notifications or rows.subscriptions
     if not (is_named or money.is_known):
-        await parts.relay.lost_commits.require_known(None, "order")
+        await parts.relay.database.lost_commits.require_known(None, "order")
         raise Refusal(Code.NOT_FOUND, f"nothing is known of an order {order_id} on the account {account}")
     moments = await moments_of(parts, actor, rows, merchants, money)
     tried = frozenset(each.payment_id for each in rows.installments if each.payment_id is not None)

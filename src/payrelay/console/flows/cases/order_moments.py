@@ -3,11 +3,11 @@
 from payrelay.console.flows.cases import told_moments
 from payrelay.console.flows.cases.order_rows import OrderRows
 from payrelay.console.flows.cases.parts import CaseParts
-from payrelay.console.flows.parts import Actor
 from payrelay.console.rules.timeline import Moment, Tone, of_checkout, of_notification, of_operation
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.sentences import FORGED_SENTENCE
 from payrelay.errors import OperationForged
+from payrelay.flows.operators.parts import Actor
 from payrelay.flows.operators.shown import entries_for
 from payrelay.flows.orders.order_money import OrderMoney
 
@@ -33,7 +33,7 @@ async def moments_of(
         moments += told_moments.of_subscription(summary, tried)
     for merchant in sorted(merchants):
         for payment_id in rows.payments:
-            chargeback = await parts.relay.chargebacks.of_payment(merchant, payment_id)
+            chargeback = await parts.relay.money.chargebacks.of_payment(merchant, payment_id)
             is_won = payment_id in money.won
             moments += [] if chargeback is None else [told_moments.of_chargeback(chargeback, is_won=is_won)]
         told = await parts.told.about(merchant, _subjects(rows))

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from payrelay.console.flows.opening import OpenedStore
 from payrelay.console.runtime.budget_samples import BudgetSamples
 from payrelay.console.store.searches import Searches
 from payrelay.console.store.told import ToldEvents
 from payrelay.console.store.trends import Trends
 from payrelay.flows.relay import Relay
+from payrelay.store.opened_store import OpenedStore
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

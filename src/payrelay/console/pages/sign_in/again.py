@@ -6,7 +6,7 @@ everything that was typed.
 
 import hmac
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,15 +17,13 @@ from payrelay.console.pages.sign_in.password import SENTENCES, STATUSES, told_wh
 from payrelay.console.web.asked import SIGN_IN, Asked
 from payrelay.console.web.cookies import act_token
 from payrelay.console.web.rendering import PASSKEY_SCRIPT_PATH, redirect
+from payrelay.console.web.route import Facts
 from payrelay.core.operators.act_texts import ACT_TEXTS
 from payrelay.core.operators.roles import Act
 
 MARK: Final = "again"
 """The field by which a form says that it brings the second factor along, and for what."""
 _OWN: Final = frozenset({MARK, "token", "code", "answer"})
-
-Facts: TypeAlias = list[tuple[str, str]]
-"""What an act is about, as pairs of a title and a text."""
 
 
 class AskedFor(NamedTuple):

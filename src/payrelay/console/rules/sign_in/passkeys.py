@@ -37,10 +37,8 @@ from fido2.webauthn import (
     UserVerificationRequirement,
 )
 
-from payrelay.core.operators.operator import Operator, OperatorTextError
+from payrelay.core.operators.operator import Operator, OperatorTextError, Passkey
 
-PASSKEYS_MAX: Final = 10
-"""Of one operator: a phone, a laptop and a few keys on a ring."""
 NAME_LENGTH_MAX: Final = 60
 ANSWER_LENGTH_MAX: Final = 16_384
 """Characters of an answer; one without an attestation has some 1,500."""
@@ -73,38 +71,6 @@ class RelyingParty(msgspec.Struct, frozen=True):
 
     origin: str
     host: str
-
-
-class Passkey(msgspec.Struct, frozen=True, kw_only=True):
-    """A passkey of an operator.
-
-    Attributes:
-        id: ``psk_`` and an id, which may be shown.
-        operator_id: whose it is.
-        credential_id: what devices call it, in base64url; no two operators have one.
-        credential: its id and public key as the device wrote them, in base64url.
-        host: for which it was made; it answers at no other.
-        name: what the operator calls it.
-        sign_count: how many signatures the device has counted; 0 of one that doesn't count.
-        made_at_ms: when it was added.
-        used_at_ms: when it last opened a session; None while it never has.
-        copied_at_ms: when it was shown with a number that was seen before; it opens nothing from then on.
-        version: counts the changes.
-        act: the number of the act that last changed this.
-    """
-
-    id: str
-    operator_id: str
-    credential_id: str
-    credential: str
-    host: str
-    name: str
-    sign_count: int
-    made_at_ms: int
-    used_at_ms: int | None
-    copied_at_ms: int | None
-    version: int
-    act: int
 
 
 class MadePasskey(msgspec.Struct, frozen=True):

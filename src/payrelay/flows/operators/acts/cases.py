@@ -2,7 +2,6 @@
 
 import msgspec
 
-from payrelay.console.flows.parts import Actor, ConsoleParts
 from payrelay.core.notifications.notification import Notification, NotificationFilter, NotificationState
 from payrelay.core.operators.confirmations import Confirmation
 from payrelay.core.operators.roles import Act
@@ -11,6 +10,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.operators.acting import ActTarget
 from payrelay.flows.operators.acts.stale import LINES_MAX, line_of, require_fresh
 from payrelay.flows.operators.acts.studies import assigned_in
+from payrelay.flows.operators.parts import Actor, OperatorParts
 from payrelay.flows.operators.review import (
     OrderPaidAgain,
     ReviewEntry,
@@ -54,7 +54,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     has_more: frozenset[str]
 
 
-async def read_queue(parts: ConsoleParts, relay: Relay, actor: Actor) -> Queue:
+async def read_queue(parts: OperatorParts, relay: Relay, actor: Actor) -> Queue:
     """Returns what needs a person. Raises Refusal (forbidden), StoreError."""
     actor.require(Act.LOOK)
     more = set()
@@ -78,13 +78,15 @@ async def read_queue(parts: ConsoleParts, relay: Relay, actor: Actor) -> Queue:
     )
 
 
-async def add_note(parts: ConsoleParts, relay: Relay, actor: Actor, target: ActTarget, *, seen: str, text: str) -> None:
+async def add_note(
+    parts: OperatorParts, relay: Relay, actor: Actor, target: ActTarget, *, seen: str, text: str
+) -> None:
     """Writes a note about a thing into the history. Raises Refusal (forbidden), StalePageError, StoreError."""
     await _write(parts, relay, actor, target, seen=seen, line=(Act.ADD_NOTE, text, ""))
 
 
 async def assign(
-    parts: ConsoleParts, relay: Relay, actor: Actor, target: ActTarget, *, seen: str, email: str, reason: str
+    parts: OperatorParts, relay: Relay, actor: Actor, target: ActTarget, *, seen: str, email: str, reason: str
 ) -> None:
     """Writes down who sees to a case from now on; an empty address for nobody.
 
@@ -99,7 +101,7 @@ async def assign(
 
 
 async def _write(
-    parts: ConsoleParts, relay: Relay, actor: Actor, target: ActTarget, *, seen: str, line: tuple[Act, str, str]
+    parts: OperatorParts, relay: Relay, actor: Actor, target: ActTarget, *, seen: str, line: tuple[Act, str, str]
 ) -> None:
     act, reason, details = line
     actor.require(act)
@@ -109,7 +111,7 @@ async def _write(
         await require_fresh(parts, relay, target, seen)
 
 
-async def _of_operation(parts: ConsoleParts, entry: ReviewEntry) -> QueuedCase:
+async def _of_operation(parts: OperatorParts, entry: ReviewEntry) -> QueuedCase:
     operation = entry.operation
     return QueuedCase(
         noun="operation",
@@ -126,7 +128,7 @@ async def _of_operation(parts: ConsoleParts, entry: ReviewEntry) -> QueuedCase:
     )
 
 
-async def _of_notification(parts: ConsoleParts, notification: Notification) -> QueuedCase:
+async def _of_notification(parts: OperatorParts, notification: Notification) -> QueuedCase:
     return QueuedCase(
         noun="notification",
         id=notification.id,

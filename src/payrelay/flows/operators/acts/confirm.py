@@ -16,7 +16,6 @@ from typing import Final
 
 import msgspec
 
-from payrelay.console.flows.parts import Actor, ConsoleParts, acting
 from payrelay.core.operators.confirmations import (
     Confirmation,
     ConfirmationState,
@@ -28,11 +27,12 @@ from payrelay.core.operators.confirmations import (
 from payrelay.core.operators.roles import HAVE_OWN_LINE, Act
 from payrelay.errors import Code, Refusal, StillRunning, StoreError
 from payrelay.flows.operators.acting import ActResult, ActTarget, ConfirmedAct
-from payrelay.flows.operators.acts.carry_out_act import carry_out_act
+from payrelay.flows.operators.acts.actables import Actables
 from payrelay.flows.operators.acts.fields import client_of, details_of, fields_of
 from payrelay.flows.operators.acts.results import operation_of
 from payrelay.flows.operators.acts.stale import StalePageError, line_of, require_fresh
-from payrelay.flows.operators.acts.targets import SEEN_BY, target_of
+from payrelay.flows.operators.acts.targets import target_of
+from payrelay.flows.operators.parts import Actor, OperatorParts, acting
 from payrelay.flows.operators.refunds.shown import (
     INSISTS,
     amount_shown,
@@ -70,7 +70,7 @@ def operator_id_of(actor: Actor) -> str:
 
 
 async def prepare(
-    parts: ConsoleParts, relay: Relay, actor: Actor, act: Act, given: dict[str, str], *, request_id: str
+    parts: OperatorParts, relay: Relay, actor: Actor, act: Act, given: dict[str, str], *, request_id: str
 ) -> Confirmation:
     """Stores what is about to be confirmed, and returns it; nothing is done yet.
 
@@ -127,7 +127,7 @@ async def prepare(
     return confirmation
 
 
-async def confirm(parts: ConsoleParts, relay: Relay, confirmation_id: str, by: ConfirmedBy) -> None:
+async def confirm(parts: OperatorParts, relay: Relay, confirmation_id: str, by: ConfirmedBy) -> None:
     """Confirms what was shown: proposes it where a second person is needed, and else does it.
 
     May be repeated: what has begun is not begun again. Raises Refusal: forbidden; not_found; conflict where it can't be
@@ -160,7 +160,7 @@ async def confirm(parts: ConsoleParts, relay: Relay, confirmation_id: str, by: C
             task.result()  # raises what nobody expected
 
 
-async def withdraw(parts: ConsoleParts, confirmation_id: str, by: ConfirmedBy) -> None:
+async def withdraw(parts: OperatorParts, confirmation_id: str, by: ConfirmedBy) -> None:
     """Withdraws what was proposed; whoever may do the act may withdraw it too. Does nothing where it isn't proposed.
 
     Raises Refusal: forbidden, not_found; StoreError.
@@ -171,7 +171,7 @@ async def withdraw(parts: ConsoleParts, confirmation_id: str, by: ConfirmedBy) -
         await _stored(parts, confirmation, by, Act.WITHDRAW, members)
 
 
-async def own_confirmation(parts: ConsoleParts, actor: Actor, confirmation_id: str) -> Confirmation:
+async def own_confirmation(parts: OperatorParts, actor: Actor, confirmation_id: str) -> Confirmation:
     """Reads a confirmation of an act that the role allows. Raises Refusal (forbidden, not_found), StoreError."""
     confirmation = await parts.confirmations.get(confirmation_id)
     if confirmation is None:
@@ -185,7 +185,7 @@ async def existing_target(relay: Relay, actor: Actor, noun: str, id_: str) -> Ac
 
     Raises Refusal (forbidden, not_found), StoreError.
     """
-    actor.require(SEEN_BY.get(noun, Act.LOOK))
+    actor.require(relay.find(Actables).seen_by.get(noun, Act.LOOK))
     target = await target_of(relay, noun, id_)
     if target is None:
         raise Refusal(Code.NOT_FOUND, "there is nothing with this id")
@@ -201,7 +201,7 @@ def _require_may_confirm(confirmation: Confirmation, by: ConfirmedBy, now_ms: in
         raise Refusal(Code.FORBIDDEN, SHOWN_TO_ANOTHER)
 
 
-def _small_refunds(parts: ConsoleParts, confirmation: Confirmation, actor: Actor, now_ms: int) -> SmallRefunds | None:
+def _small_refunds(parts: OperatorParts, confirmation: Confirmation, actor: Actor, now_ms: int) -> SmallRefunds | None:
     """Gives what a refund counts in that is small enough by itself; None where that doesn't matter or doesn't help."""
     currency, amount_minor = confirmation.currency or "", confirmation.amount_minor
     limit_minor = parts.small_refunds.get(currency)
@@ -213,7 +213,7 @@ def _small_refunds(parts: ConsoleParts, confirmation: Confirmation, actor: Actor
 
 
 async def _confirmed(
-    parts: ConsoleParts,
+    parts: OperatorParts,
     relay: Relay,
     confirmation: Confirmation,
     target: ActTarget,
@@ -242,7 +242,7 @@ async def _confirmed(
 
 
 async def _stored(
-    parts: ConsoleParts,
+    parts: OperatorParts,
     confirmation: Confirmation,
     by: ConfirmedBy,
     line: Act,
@@ -260,7 +260,7 @@ async def _stored(
     return await parts.confirmations.change(changed, new, seen=seen, small=small)
 
 
-async def _names(parts: ConsoleParts, confirmation: Confirmation, by: ConfirmedBy) -> str:
+async def _names(parts: OperatorParts, confirmation: Confirmation, by: ConfirmedBy) -> str:
     """Names who did it, for the journal: the one who confirmed it, and the one who had proposed it."""
     if confirmation.proposed_by is None:
         return by.actor.name
@@ -269,7 +269,7 @@ async def _names(parts: ConsoleParts, confirmation: Confirmation, by: ConfirmedB
     return f"{name}, confirmed by {by.actor.name}"
 
 
-async def _done(parts: ConsoleParts, relay: Relay, act: ConfirmedAct) -> None:
+async def _done(parts: OperatorParts, relay: Relay, act: ConfirmedAct) -> None:
     """Does it, and stores what came of it; where that can't be stored, the page reads it from the operation."""
     confirmation = act.confirmation
     try:
@@ -286,7 +286,7 @@ async def _done(parts: ConsoleParts, relay: Relay, act: ConfirmedAct) -> None:
 async def _tried(relay: Relay, act: ConfirmedAct) -> tuple[ConfirmationState | None, ActResult]:
     nothing = ActResult(said="")
     try:
-        result = await carry_out_act(relay, act)
+        result = await relay.find(Actables).carried_out[act.confirmation.act_name](relay, act)
     except StillRunning:
         return None, nothing
     except Refusal as refusal:

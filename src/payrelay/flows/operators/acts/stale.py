@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from payrelay.console.flows.parts import ConsoleParts
 from payrelay.core.moments import spoken
 from payrelay.core.payments.explanations import sentence_of
 from payrelay.errors import PayrelayError
 from payrelay.flows.operators.acting import STANDING_MARK, ActTarget
+from payrelay.flows.operators.parts import OperatorParts
 from payrelay.flows.refunds.refundable_money import all_of
 from payrelay.flows.relay import Relay
 
@@ -25,7 +25,7 @@ class StalePageError(PayrelayError):
         self.changes = changes
 
 
-async def seen_now(parts: ConsoleParts, target: ActTarget) -> str:
+async def seen_now(parts: OperatorParts, target: ActTarget) -> str:
     """Returns what a form of a page about a thing has to name: its state, and the newest line about it."""
     lines = await parts.acts.about(target.subject, 1)
     return f"{target.seen}.{lines[0].number if lines else 0}"
@@ -36,7 +36,7 @@ def line_of(seen: str) -> int:
     return _number(seen.rpartition(".")[2]) or 0
 
 
-async def require_fresh(parts: ConsoleParts, relay: Relay, target: ActTarget, seen: str, *, own_line: int = 0) -> None:
+async def require_fresh(parts: OperatorParts, relay: Relay, target: ActTarget, seen: str, *, own_line: int = 0) -> None:
     """Raises StalePageError where a thing, or what was written about it, is no more as a page showed it.
 
     ``own_line`` is the line that a proposal itself wrote later. Raises StoreError.

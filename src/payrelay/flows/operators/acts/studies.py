@@ -2,7 +2,6 @@
 
 import msgspec
 
-from payrelay.console.flows.parts import Actor, ConsoleParts
 from payrelay.core.operators.operator import OperatorAct
 from payrelay.core.operators.roles import Act
 from payrelay.core.payments.explanations import phrases_of, reason_phrase, sentence_of
@@ -10,6 +9,7 @@ from payrelay.core.payments.operation import JournalEntry
 from payrelay.flows.operators.acting import ActTarget
 from payrelay.flows.operators.acts.decisions import PossibleDecision, possible_decisions
 from payrelay.flows.operators.acts.stale import LINES_MAX, seen_now
+from payrelay.flows.operators.parts import Actor, OperatorParts
 from payrelay.flows.operators.shown import entries_for
 from payrelay.flows.relay import Relay
 
@@ -35,7 +35,7 @@ class TargetStudy(msgspec.Struct, frozen=True, kw_only=True):
     assigned: str | None
 
 
-async def study_target(parts: ConsoleParts, relay: Relay, actor: Actor, target: ActTarget) -> TargetStudy:
+async def study_target(parts: OperatorParts, relay: Relay, actor: Actor, target: ActTarget) -> TargetStudy:
     """Returns what the page of a thing shows the actor of it. Raises StoreError."""
     history: list[JournalEntry] = []
     decisions: list[PossibleDecision] = []

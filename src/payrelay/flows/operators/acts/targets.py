@@ -4,7 +4,6 @@ Whose it is decides for whom the act is done: an operator acts for the owner, wh
 began at the gateway alone nobody here is the owner, and the operator chooses.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from payrelay.core.calls import subscription_number
@@ -15,12 +14,10 @@ from payrelay.core.payments.operation import PAYMENT_KINDS, Kind, Operation, Sta
 from payrelay.core.payments.payment import plain_number
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.flows.operators.acting import ActTarget
+from payrelay.flows.operators.acts.actables import Actables, ReadTarget
 from payrelay.flows.operators.decidable import decisions_on
 from payrelay.flows.relay import Relay
-from payrelay.reconciliation.acts.readers import BOOK_READERS, SEEN_BY
 from payrelay.store.access.owners import NOT_TOLD
-
-__all__ = ["READERS", "SEEN_BY", "acts_on", "target_of", "that_can_be_acted_on"]
 
 LOOKED_UP: Final = 20
 """Of one order: each takes a few readings, and hardly an order has more payments."""
@@ -30,7 +27,7 @@ _ON_AUTHORIZATION: Final = (Act.CAPTURE, Act.VOID)
 
 async def target_of(relay: Relay, noun: str, id_: str) -> ActTarget | None:
     """Reads something that can be acted on; None where there is no such thing. Raises StoreError."""
-    reader = READERS.get(noun)
+    reader = relay.find(Actables).readers.get(noun)
     return None if reader is None else await reader(relay, id_)
 
 
@@ -92,8 +89,8 @@ async def _payment(relay: Relay, id_: str) -> ActTarget | None:
     if account not in relay.accounts or subscription_number(number) is None:
         return None
     merchant, payment_id = relay.account(account).merchant, plain_number(number)
-    known = await relay.known_payments.get(merchant, payment_id)
-    owners = await relay.owners.of_payment(merchant, payment_id)
+    known = await relay.money.known_payments.get(merchant, payment_id)
+    owners = await relay.access.owners.of_payment(merchant, payment_id)
     if known is None or NOT_TOLD in owners:
         return None
     return ActTarget(
@@ -102,7 +99,7 @@ async def _payment(relay: Relay, id_: str) -> ActTarget | None:
         title=f"Payment {payment_id}",
         account=account,
         principal=min(owners, default=""),
-        clients=() if owners else tuple(await relay.principals.known()),
+        clients=() if owners else tuple(await relay.access.principals.known()),
         state="as last seen at the gateway" if known.status is None else known.status.value.lower(),
         seen=str(known.status),
         acts=(Act.REFUND,),
@@ -150,7 +147,7 @@ async def _subscription(relay: Relay, id_: str) -> ActTarget | None:
     if account not in relay.accounts or number is None:
         return None
     merchant = relay.account(account).merchant
-    owners = await relay.owners.of_plan(merchant, str(number))
+    owners = await relay.access.owners.of_plan(merchant, str(number))
     summary = await relay.subscriptions.summary(merchant, str(number))
     if NOT_TOLD in owners or (not owners and summary is None):
         return None
@@ -161,7 +158,7 @@ async def _subscription(relay: Relay, id_: str) -> ActTarget | None:
         title=f"Subscription {number}",
         account=account,
         principal=min(owners, default=""),
-        clients=() if owners else tuple(await relay.principals.known()),
+        clients=() if owners else tuple(await relay.access.principals.known()),
         state="as the gateway has it" if known is None else f"{known.state.value}, as last reported",
         seen="1" if known is None else known.state.value,
         acts=_ON_PLAN,
@@ -244,7 +241,7 @@ async def _endpoint(relay: Relay, id_: str) -> ActTarget | None:
 
 
 async def _key(relay: Relay, id_: str) -> ActTarget | None:
-    credential = await relay.credentials.get(id_)
+    credential = await relay.access.credentials.get(id_)
     if credential is None:
         return None
     is_revoked = credential.revoked_at_ms is not None
@@ -264,7 +261,7 @@ def _given(*facts: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
     return tuple((title, text) for title, text in facts if text is not None)
 
 
-READERS: Final[dict[str, Callable[[Relay, str], Awaitable[ActTarget | None]]]] = {
+READERS: Final[dict[str, ReadTarget]] = {
     "operation": _operation,
     "payment": _payment,
     "checkout": _checkout,
@@ -274,6 +271,5 @@ READERS: Final[dict[str, Callable[[Relay, str], Awaitable[ActTarget | None]]]] =
     "notification": _notification,
     "endpoint": _endpoint,
     "key": _key,
-    **BOOK_READERS,
 }
 """By the noun in an address."""

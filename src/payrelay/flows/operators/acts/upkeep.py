@@ -1,9 +1,8 @@
-"""Pauses, replays, revocations, erasures and the closing of pages and books: acts without an effect at the gateway.
+"""Pauses, replays, revocations, erasures and the closing of pages: acts without an effect at the gateway.
 
 Each may be done twice without harm, where a process died in the midst of it.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from payrelay.core.gateways.pauses import Pause
@@ -15,9 +14,9 @@ from payrelay.flows.customers.erase_customer import erase
 from payrelay.flows.events.manage_endpoints import Owner, ReplayedEvents, replay_events, send_test_event
 from payrelay.flows.notifications.replay_notification import NotReplayedError, UnknownNotificationError, replay
 from payrelay.flows.operators.acting import ActResult, ConfirmedAct
+from payrelay.flows.operators.acts.actables import CarryOut
 from payrelay.flows.operators.pause_account import pause_account, resume_account
 from payrelay.flows.relay import Relay
-from payrelay.reconciliation.acts.close_books import carry_out_close_day, carry_out_close_difference
 
 UNLISTED: Final = (
     " It could not be added to the list outside the database: after the database is put back to an earlier copy, it has"
@@ -28,14 +27,16 @@ UNLISTED: Final = (
 async def _pause(relay: Relay, act: ConfirmedAct) -> ActResult:
     now_ms, account = relay.clock.now_ms(), act.target.account
     pause = Pause(account=account, since_ms=now_ms, reason=act.reason, operator=act.operator)
-    change = await pause_account(relay.pauses, relay.revocations, pause)
+    change = await pause_account(relay.pauses, relay.database.revocations, pause)
     said = f"The account {account} is paused: within a second no process begins anything new on it."
     return ActResult(said=said + ("" if change.is_listed else UNLISTED))
 
 
 async def _resume(relay: Relay, act: ConfirmedAct) -> ActResult:
     account, seen_ms = act.target.account, int(act.confirmation.seen.partition(".")[0])
-    change = await resume_account(relay.pauses, relay.revocations, account, relay.clock.now_ms(), seen_ms=seen_ms)
+    change = await resume_account(
+        relay.pauses, relay.database.revocations, account, relay.clock.now_ms(), seen_ms=seen_ms
+    )
     if change.earlier is None and any(each.account == account for each in await relay.pauses.list()):
         raise Refusal(Code.CONFLICT, f"the account {account} was paused anew meanwhile, and that pause stays")
     said = f"The account {account} is open again within a second."
@@ -85,13 +86,13 @@ async def _erase(relay: Relay, act: ConfirmedAct) -> ActResult:
 
 
 async def _revoke_key(relay: Relay, act: ConfirmedAct) -> ActResult:
-    revocation = await revoke_key(relay.credentials, relay.revocations, relay.clock, act.target.id)
+    revocation = await revoke_key(relay.access.credentials, relay.database.revocations, relay.clock, act.target.id)
     return ActResult(said="The key opens nothing any more." + ("" if revocation.is_listed else UNLISTED))
 
 
 STILL_PAYABLE: Final = " A form of it is out, and can't be taken back: the customer may still pay by it."
 
-UPKEEP: Final[dict[Act, Callable[[Relay, ConfirmedAct], Awaitable[ActResult]]]] = {
+UPKEEP: Final[dict[Act, CarryOut]] = {
     Act.CLOSE_CHECKOUT: _close_checkout,
     Act.PAUSE_ACCOUNT: _pause,
     Act.RESUME_ACCOUNT: _resume,
@@ -100,7 +101,5 @@ UPKEEP: Final[dict[Act, Callable[[Relay, ConfirmedAct], Awaitable[ActResult]]]] 
     Act.REPLAY_EVENT: _replay_event,
     Act.ERASE_CUSTOMER: _erase,
     Act.REVOKE_KEY: _revoke_key,
-    Act.CLOSE_DIFFERENCE: carry_out_close_difference,
-    Act.CLOSE_DAY: carry_out_close_day,
 }
 """The acts without an effect at the gateway."""

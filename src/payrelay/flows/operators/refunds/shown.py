@@ -4,7 +4,6 @@ from typing import Final
 
 import msgspec
 
-from payrelay.console.flows.parts import Actor, ConsoleParts
 from payrelay.core.access.credential import stand_in
 from payrelay.core.calls import Refund
 from payrelay.core.money import money_text
@@ -13,6 +12,7 @@ from payrelay.core.operators.roles import Act
 from payrelay.core.orders.refunding import plan_refund, standing_of
 from payrelay.core.payments.payment import plain_number
 from payrelay.flows.operators.acting import STANDING_MARK, ActTarget
+from payrelay.flows.operators.parts import Actor, OperatorParts
 from payrelay.flows.refunds.insist import look_before_insisting
 from payrelay.flows.refunds.refundable_money import read_money, refusal_of
 from payrelay.flows.relay import Relay, Request
@@ -42,7 +42,7 @@ def require_refundable(target: ActTarget, call: Refund, request: Request) -> Non
 
 
 async def insisting(
-    parts: ConsoleParts, relay: Relay, actor: Actor, target: ActTarget, *, fields: dict[str, str], request: Request
+    parts: OperatorParts, relay: Relay, actor: Actor, target: ActTarget, *, fields: dict[str, str], request: Request
 ) -> dict[str, str]:
     """Asks the gateway for the payment's record, and adds to the fields what the operator insists against.
 

@@ -1,0 +1,62 @@
+"""Operators' passkeys in the store. A row whose digest is wrong counts as not existing.
+
+They change within a unit of work of ``Operators``, together with the operator and the line of the history.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.operators.operator import PASSKEYS_MAX, Passkey, PasskeyChange
+from payrelay.errors import Outdated
+from payrelay.store.digests.rows import OPERATOR_PASSKEYS, RowDigests
+from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
+from payrelay.store.engine.queries import Query
+from payrelay.store.engine.rows import struct_of
+from payrelay.store.statements.operators import passkeys as statements
+
+READ_MAX: Final = 10 * PASSKEYS_MAX
+"""The most that is read of one operator: what somebody else has written counts as not existing, and is few."""
+
+_Passkeys: TypeAlias = list[Passkey]
+
+
+class Passkeys:
+    """Stores passkeys."""
+
+    def __init__(self, database: Database, rows: RowDigests) -> None:
+        self._database = database
+        self._rows = rows
+
+    async def of(self, operator_id: str) -> _Passkeys:
+        """Reads the passkeys of an operator, the oldest first. Raises StoreError."""
+        statement = Statement(statements.LIST_PASSKEYS, (operator_id, READ_MAX))
+        rows = await self._rows.trusted(OPERATOR_PASSKEYS, await self._database.read(all_rows(statement)))
+        return [struct_of(row, Passkey) for row in rows]
+
+    def written(self, change: PasskeyChange, number: int) -> Unit[None]:
+        """Changes one within a unit of work; ``number`` is of the line that tells of it.
+
+        Raises Outdated where somebody has it already, or it was changed or removed meanwhile.
+        """
+        if change.added is not None:
+            yield from _must(self._put(statements.ADD_PASSKEY, change.added, number))
+        if change.changed is not None:
+            yield from _must(self._put(statements.CHANGE_PASSKEY, change.changed, number))
+        if change.removed is not None:
+            gone = (change.removed.id, change.removed.operator_id)
+            yield from _must(Statement(statements.REMOVE_PASSKEY, gone))
+
+    def _put(self, query: Query, passkey: Passkey, number: int) -> Statement:
+        values: tuple[Value, ...] = msgspec.structs.astuple(msgspec.structs.replace(passkey, act=number))
+        return Statement(query, (*values, self._rows.of(OPERATOR_PASSKEYS, values)))
+
+
+def removal_of_all(operator_id: str) -> Statement:
+    """Gives what removes all passkeys of an operator."""
+    return Statement(statements.REMOVE_PASSKEYS_OF, (operator_id,))
+
+
+def _must(statement: Statement) -> Unit[None]:
+    if not (yield statement):
+        raise Outdated("a passkey was changed since it was read")

@@ -1,0 +1,61 @@
+"""A part can be deleted: without its folder and its line the service starts, takes payments and answers commands."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.sources import PARTS, ROOT
+
+STORIES: Final = ("tests/scenarios/test_customers.py", "tests/scenarios/test_notifications.py")
+"""A charge, and a payment that a notification tells of; both of a program of its own, over sockets."""
+COMMANDS_OF: Final = {
+    "backups": {"backup", "restore"},
+    "console": {"operators"},
+    "demo": {"demo"},
+    "imports": {"import"},
+    "reconciliation": {"reconcile"},
+}
+
+
+def without(folder: Path, *names: str) -> dict[str, str]:
+    """Copies the tree into a folder without these parts, and gives the environment that finds the copy."""
+    for each in ("src", "tests", "pyproject.toml"):
+        copied = shutil.copytree if (ROOT / each).is_dir() else shutil.copy
+        copied(ROOT / each, folder / each)
+    listed = folder / "src/payrelay/parts.py"
+    for name in names:
+        shutil.rmtree(folder / "src/payrelay" / name)
+        listed.write_text(listed.read_text().replace(f'    "payrelay.{name}",\n', ""))
+    return {**os.environ, "PYTHONPATH": f"{folder / 'src'}:{folder}"}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("names", [*((name,) for name in PARTS), PARTS], ids="+".join)
+def test_the_service_stands_without_a_part(names: tuple[str, ...], tmp_path: Path) -> None:
+    """Whoever doesn't need it deletes a folder and a line, and nothing else of the relay changes."""
+    environment = without(tmp_path, *names)
+
+    def ran(*arguments: str) -> str:
+        ended = subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
+    listed = set(re.findall(r"^│? *([a-z-]+)  ", ran("payrelay", "--help"), re.MULTILINE))
+    assert "serve" in listed
+    assert listed & {command for name in PARTS for command in COMMANDS_OF[name]} == {
+        command for name in PARTS if name not in names for command in COMMANDS_OF[name]
+    }
+    assert "passed" in ran("pytest", "-q", "-p", "no:cacheprovider", "-m", "smoke", *STORIES)
