@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from payrelay.imports.rules.items import ImportUnreadableError, SourceRow
-from payrelay.imports.rules.laravel_rows import PAYMENTS, is_of_laravel
+from payrelay_tools.laravel.rows import PAYMENTS, is_of_laravel
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 _COLUMNS = "SELECT name FROM pragma_table_info(?)"

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from tests.scenarios.program import free_port
 
-from payrelay.cli.checks.sandbox_trial import TrialOptions, TrialReport, try_sandbox
 from payrelay.cli.terminal.messages import CommandError
-from payrelay.gateways.sandbox_trial import Finding, TrialVerdict
 from payrelay.settings import Settings
 from payrelay_simulator import DEFAULT_MERCHANT, Arguments, Match, Rule, Simulator, Switches, serve
+from payrelay_tools.sandbox_trial.command import TrialOptions, TrialReport, try_sandbox
+from payrelay_tools.sandbox_trial.trial import Finding, TrialVerdict
 
 PACE: Final = 0.03
 """Of the pauses, so that a window of the simulator's budget is as many times shorter."""

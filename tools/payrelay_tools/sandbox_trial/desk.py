@@ -13,7 +13,7 @@ from typing import Final
 
 from aiohttp import web
 
-from payrelay.gateways.sandbox_trial import TrialForm, TrialNotification, TrialVisit
+from payrelay_tools.sandbox_trial.trial import TrialForm, TrialNotification, TrialVisit
 
 ANSWERS: Final = {"": "done", "r": "refused", "s": "skipped"}
 """What a person types, and what it means."""

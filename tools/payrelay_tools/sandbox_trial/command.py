@@ -2,21 +2,33 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
+from pydantic import BaseModel
 
-from payrelay.app import opened_trial
-from payrelay.cli.checks.trial_desk import Desk, served, typed_lines
 from payrelay.cli.terminal.messages import DONE, FAULTY, REFUSED, UNCOVERED, CommandError
 from payrelay.clock import Clock
 from payrelay.core.moments import rfc3339
-from payrelay.gateways.sandbox_trial import Finding, TrialVerdict
+from payrelay.errors import SettingsError
+from payrelay.gateways.gateway_kind import CommonSettings
+from payrelay.gateways.payhere.account import KIND as PAYHERE
+from payrelay.gateways.payhere.kind import account_of
 from payrelay.settings import Settings
+from payrelay_tools.sandbox_trial.desk import Desk, served, typed_lines
+from payrelay_tools.sandbox_trial.payhere.trial import PayHereTrial
+from payrelay_tools.sandbox_trial.trial import Finding, SandboxTrial, TrialVerdict
 
+TRIALS: Final[Mapping[str, Callable[[CommonSettings, BaseModel, Clock, float], SandboxTrial]]] = MappingProxyType(
+    {PAYHERE: lambda common, own, clock, pace: PayHereTrial(account_of(common, own), clock, pace=pace)}
+)
+"""What makes the trial of an account, for the kinds of gateways that have one. The number multiplies the pauses between
+its calls."""
 SHOWN_MAX: Final = 150
 """Characters of what was seen that the terminal shows; the report has all."""
 MARKS: Final = {
@@ -100,7 +112,7 @@ async def try_sandbox(
     Raises CommandError for an account that is live, before anything is sent; SettingsError.
     """
     clock = Clock()
-    async with opened_trial(settings, options.account, clock, pace=options.pace) as trial, typed_lines() as typed:
+    async with _opened(settings, options.account, clock, options.pace) as trial, typed_lines() as typed:
         if trial.refusal is not None:
             raise CommandError(f"{trial.refusal}; nothing was sent", REFUSED)
         book = _Book(options.report, clock)
@@ -126,6 +138,21 @@ async def try_sandbox(
             say(line, "")
         differs = any(each.verdict is TrialVerdict.DIFFERS for each in book.report.findings)
         return FAULTY if differs else UNCOVERED if missing else DONE
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, name: str, clock: Clock, pace: float) -> AsyncIterator[SandboxTrial]:
+    """Opens the trial of an account, which has sent nothing yet. Raises SettingsError."""
+    gateway = settings.gateways.get(name)
+    if gateway is None:
+        raise SettingsError(f"no gateway account is called {name}")
+    if gateway.kind not in TRIALS:
+        raise SettingsError(f"there is no trial for gateways of the kind {gateway.kind}")
+    trial = TRIALS[gateway.kind](gateway.common(name), gateway, clock, pace)
+    try:
+        yield trial
+    finally:
+        await trial.close()
 
 
 def _introduction(public_url: str, options: TrialOptions, total: int, done: int) -> list[str]:

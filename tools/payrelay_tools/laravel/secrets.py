@@ -20,13 +20,12 @@ from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from payrelay.core.secret import Secret
+from payrelay.imports.rules.fields import ENCRYPTED
 from payrelay.imports.rules.items import ItemRefusedError
 
 KEY_BYTES: Final = frozenset({16, 32})
 KEYS_MAX: Final = 16
 """More keys than a shop has ever had: each value is tried with all of them."""
-_ENVELOPE: Final = "eyJpdiI6"
-"""How every encrypted value begins: ``{"iv":`` in base64."""
 VALUE_LENGTH_MAX: Final = 10_000
 """Characters of an encrypted value: what the shop encrypts has some hundred."""
 _KEY_LINE: Final = re.compile(r"\s*(?:APP_KEY|APP_PREVIOUS_KEYS)\s*=(.*)", re.DOTALL)
@@ -56,7 +55,7 @@ class AppKeys:
 
     def opened(self, value: str) -> str:
         """Gives the text of an encrypted value, and any other value as it is. Raises ItemRefusedError."""
-        if not value.startswith(_ENVELOPE):
+        if not value.startswith(ENCRYPTED):
             return value
         if not self._keys:
             raise ItemRefusedError(NO_KEY)

@@ -11,7 +11,7 @@ from tests.draws import examples
 from tests.laravel_shop import mysql_dump, payment, subscription
 
 from payrelay.imports.rules.items import ImportUnreadableError, NoItem, SourceRow
-from payrelay.imports.rules.mysql_dump import COLUMNS_MAX, TOKEN_MAX, dump_rows
+from payrelay_tools.laravel.mysql_dump import COLUMNS_MAX, TOKEN_MAX, dump_rows
 
 HEAD = (
     "CREATE TABLE `t` (`id` int, `order_id` text, `payhere_amount` double, `payhere_currency` text,"

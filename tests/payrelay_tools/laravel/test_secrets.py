@@ -8,7 +8,7 @@ from tests.laravel_shop import APP_KEY, APP_KEY_TEXT, sealed
 
 from payrelay.core.secret import Secret
 from payrelay.imports.rules.items import ItemRefusedError
-from payrelay.imports.rules.laravel_secrets import KEYS_MAX, NO_KEY, WRONG_KEY, AppKeys, app_keys_in
+from payrelay_tools.laravel.secrets import KEYS_MAX, NO_KEY, WRONG_KEY, AppKeys, app_keys_in
 
 KEYS = AppKeys([Secret(APP_KEY_TEXT)])
 OTHER = "base64:" + base64.b64encode(b"o" * 32).decode()

@@ -20,9 +20,6 @@ from payrelay.core.money import decimal_text
 from payrelay.gateways.http.exchange import CallHeaders, Exchanger, Loss
 from payrelay.gateways.payhere.account import Account, signer_of
 from payrelay.gateways.payhere.connections import GatewayConnections
-from payrelay.gateways.payhere.trial import steps
-from payrelay.gateways.payhere.trial.forms import FORMS, FormStep, filled, order_of
-from payrelay.gateways.payhere.trial.shapes import Shape, described, differences, formed_name, masked, parsed
 from payrelay.gateways.payhere.wire.checkout_forms import Merchant, md5_capitals
 from payrelay.gateways.payhere.wire.requests import (
     WireRequest,
@@ -31,7 +28,10 @@ from payrelay.gateways.payhere.wire.requests import (
     headers_of,
     token_request,
 )
-from payrelay.gateways.sandbox_trial import (
+from payrelay_tools.sandbox_trial.payhere import steps
+from payrelay_tools.sandbox_trial.payhere.forms import FORMS, FormStep, filled, order_of
+from payrelay_tools.sandbox_trial.payhere.shapes import Shape, described, differences, formed_name, masked, parsed
+from payrelay_tools.sandbox_trial.trial import (
     Finding,
     TrialDesk,
     TrialNotification,

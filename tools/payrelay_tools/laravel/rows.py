@@ -16,9 +16,10 @@ from typing import Final
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions.subscription import SubscriptionState
-from payrelay.imports.rules.fields import Fields, IsMerchant
+from payrelay.imports.rules.fields import IsMerchant
 from payrelay.imports.rules.items import CardItem, Item, ItemRefusedError, NoItem, PaymentItem, PlanItem, SourceRow
-from payrelay.imports.rules.laravel_secrets import AppKeys
+from payrelay_tools.laravel.fields import LaravelFields
+from payrelay_tools.laravel.secrets import AppKeys
 
 PAYMENTS: Final = frozenset({"order_id", "payhere_amount", "payhere_currency", "status_code"})
 """The columns by which the table of payments is known, whatever its name."""
@@ -56,7 +57,7 @@ _ENDS: Final = {"RECURRING_COMPLETE": SubscriptionState.COMPLETED, "RECURRING_ST
 
 def items_of_laravel(row: SourceRow, keys: AppKeys, timezone: str, is_merchant: IsMerchant) -> Iterator[Item]:
     """Gives the items of a row of laravel-payhere's; one NoItem where it has none."""
-    fields = Fields(row.values, keys)
+    fields = LaravelFields(row.values, keys)
     try:
         yield from list(_items(row, fields, timezone, is_merchant))
     except ItemRefusedError as error:
@@ -68,7 +69,7 @@ def is_of_laravel(columns: frozenset[str]) -> bool:
     return columns >= PAYMENTS or columns >= SUBSCRIPTIONS
 
 
-def _items(row: SourceRow, fields: Fields, timezone: str, is_merchant: IsMerchant) -> Iterator[Item]:
+def _items(row: SourceRow, fields: LaravelFields, timezone: str, is_merchant: IsMerchant) -> Iterator[Item]:
     fields.require_merchant(is_merchant)
     if frozenset(row.values) >= PAYMENTS:
         yield from _of_payments(row, fields, timezone)
@@ -76,7 +77,7 @@ def _items(row: SourceRow, fields: Fields, timezone: str, is_merchant: IsMerchan
         yield _of_subscriptions(row, fields, timezone)
 
 
-def _of_payments(row: SourceRow, fields: Fields, timezone: str) -> Iterator[Item]:
+def _of_payments(row: SourceRow, fields: LaravelFields, timezone: str) -> Iterator[Item]:
     status = fields.required("status_code")
     if status in _NO_MONEY:
         yield NoItem(place=row.place, reason=_NO_MONEY[status], is_refused=status == _PENDING)
@@ -98,7 +99,7 @@ def _of_payments(row: SourceRow, fields: Fields, timezone: str) -> Iterator[Item
             place=row.place, reason="payment_id is missing: nobody can refund it by a number", is_refused=False
         )
         return
-    amount_minor = fields.amount("payhere_amount", is_float=True)
+    amount_minor = fields.amount("payhere_amount")
     currency = fields.currency("payhere_currency")
     yield PaymentItem(
         place=row.place,
@@ -129,13 +130,13 @@ def _of_payments(row: SourceRow, fields: Fields, timezone: str) -> Iterator[Item
         )
 
 
-def _status(status: str, fields: Fields) -> PaymentStatus:
+def _status(status: str, fields: LaravelFields) -> PaymentStatus:
     if status == CHARGED_BACK:
         return PaymentStatus.CHARGED_BACK
     return PaymentStatus.REFUNDED if fields.flag("refunded") else PaymentStatus.RECEIVED
 
 
-def _card(row: SourceRow, fields: Fields, order_id: str, payment_id: str | None) -> CardItem:
+def _card(row: SourceRow, fields: LaravelFields, order_id: str, payment_id: str | None) -> CardItem:
     return CardItem(
         place=row.place,
         token=Secret(fields.token("customer_token")),
@@ -149,7 +150,7 @@ def _card(row: SourceRow, fields: Fields, order_id: str, payment_id: str | None)
     )
 
 
-def _of_subscriptions(row: SourceRow, fields: Fields, timezone: str) -> Item:
+def _of_subscriptions(row: SourceRow, fields: LaravelFields, timezone: str) -> Item:
     status = (fields.text("status") or "-3").upper()
     if status in _NOT_BEGUN:
         return NoItem(place=row.place, reason="it is pending: nobody has paid for it yet", is_refused=False)

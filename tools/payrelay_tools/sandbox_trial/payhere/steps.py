@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from payrelay.gateways.payhere.trial.shapes import Shape
 from payrelay.gateways.payhere.wire.requests import WireRequest
+from payrelay_tools.sandbox_trial.payhere.shapes import Shape
 
 Kept = Mapping[str, str]
 """What earlier steps yielded, by name."""

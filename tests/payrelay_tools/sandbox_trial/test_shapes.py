@@ -2,7 +2,7 @@
 
 import pytest
 
-from payrelay.gateways.payhere.trial.shapes import masked
+from payrelay_tools.sandbox_trial.payhere.shapes import masked
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import msgspec
 
 from payrelay.core.checkouts.hosted_payment import Buyer, CheckoutKind, HostedPayment, Plan, PostalAddress
 from payrelay.gateways.gateway import ReturnUrls
-from payrelay.gateways.payhere.trial import steps
-from payrelay.gateways.payhere.trial.shapes import Shape
 from payrelay.gateways.payhere.wire.checkout_forms import PATHS, Merchant, build_form
-from payrelay.gateways.sandbox_trial import TrialDesk, TrialForm
+from payrelay_tools.sandbox_trial.payhere import steps
+from payrelay_tools.sandbox_trial.payhere.shapes import Shape
+from payrelay_tools.sandbox_trial.trial import TrialDesk, TrialForm
 
 GOOD_CARD: Final = "4916 2175 0161 1292"
 REFUSED_CARD: Final = "4024 0071 9434 9121"

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sized
 from typing import Final
 
 from payrelay.imports.rules.items import ImportUnreadableError, NoItem, SourceRow
-from payrelay.imports.rules.laravel_rows import is_of_laravel
+from payrelay_tools.laravel.rows import is_of_laravel
 
 TOKEN_MAX: Final = 1_000_000
 """Characters of one value: nothing in these tables is longer, and a text without an end must not fill the memory."""

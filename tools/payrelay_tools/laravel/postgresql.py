@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 
 from payrelay.imports.rules.items import ImportUnreadableError, SourceRow
-from payrelay.imports.rules.laravel_rows import PAYMENTS, is_of_laravel
+from payrelay_tools.laravel.rows import PAYMENTS, is_of_laravel
 
 _TABLES = """
     SELECT table_schema, table_name, array_agg(column_name::text ORDER BY ordinal_position)
