@@ -26,7 +26,7 @@ DECIDED = $(BIN)/coverage report -m --skip-covered --include='$(DECIDING)' --fai
 	|| { cat $(VENV)/.deciding; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client generators mutate \
+.PHONY: help demo serve docs test check lint tested whole units stories integration campaign laws crash-matrix client-stories storm drills shop-client examples generators mutate \
 	fuzz try-image try-units format simulate-faults reconcile-lives bench bench-growth work-budget lock pins clean
 .DELETE_ON_ERROR:
 
@@ -119,6 +119,9 @@ shop-client: ## build the TypeScript client, and copy it into the example shop's
 	@npm run --silent build --prefix clients/typescript
 	@rm -rf examples/shop/page/payrelay && mkdir examples/shop/page/payrelay
 	@cd clients/typescript/dist && find . -name '*.js' -exec cp --parents {} ../../../examples/shop/page/payrelay \;
+
+examples: $(VENV)/.dev ## record the examples of the API's description anew, from a demo
+	@$(BIN)/python -m tests.scenarios.recording
 
 # Strict: what leads nowhere fails. The whole repository is its source, so that links between folders hold.
 SITE := build/site

@@ -35,7 +35,7 @@ RANKS: Final = {
 MAY_KNOW: Final = {
     "backups": set[str](),
     "console": {"reconciliation"},
-    "demo": {"backups", "console", "reconciliation"},
+    "demo": set[str](),
     "imports": set[str](),
     "reconciliation": {"console"},
     "recovery": set[str](),
