@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tests.sources import OURS, PARTS, SIMULATOR, TESTS, TOOLS, Function, Source, found, imports
+from tests.sources import OURS, PARTS, SIMULATOR, TESTS, TOOLS, Function, Source, found, imports, module_name
 
 FUNCTION_LINES_MAX: Final = 70
 FILE_LINES_MAX: Final = 700
@@ -262,3 +262,24 @@ def test_names_say_what_a_module_is() -> None:
     drawers = {"utils", "helpers", "common", "base", "manager", "service", "misc"}
 
     assert [source.name for source in OURS + SIMULATOR + TOOLS if source.path.stem in drawers] == []
+
+
+def test_what_a_docstring_names_is_there() -> None:
+    """A reader follows the name; one that has moved leads nowhere, and no tool says so."""
+    texts = {module_name(source): source.text for source in OURS}
+    rooms = {name.split(".")[1] for name in texts if "." in name}
+
+    def is_there(name: str) -> bool:
+        parts = name.split(".")
+        for length in range(len(parts), 1, -1):
+            text = texts.get(".".join(parts[:length]))
+            if text is not None:
+                return length == len(parts) or re.search(rf"\b{parts[length]}\b", text) is not None
+        return False
+
+    def leads_nowhere(source: Source) -> Iterator[str]:
+        for found_name in re.finditer(r"``(?:payrelay\.)?((\w+)(?:\.\w+)+)``", source.text):
+            if found_name[2] in rooms and not is_there(f"payrelay.{found_name[1]}"):
+                yield f"{source.name} {found_name[1]}"
+
+    assert found(leads_nowhere, OURS) == ""

@@ -34,7 +34,7 @@ RANKS: Final = {
 """A layer imports from itself and from layers of a smaller rank; layers of equal rank don't know each other."""
 MAY_KNOW: Final = {
     "backups": set[str](),
-    "console": {"reconciliation"},
+    "console": set[str](),
     "demo": set[str](),
     "imports": set[str](),
     "reconciliation": {"console"},

@@ -23,6 +23,7 @@ from payrelay.api.metrics.store_gauges import StoreSources
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Scope
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
+from payrelay.core.lost_commits.lost_effects import MAKING
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
@@ -41,7 +42,6 @@ from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind, GatewayR
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS
 from payrelay.parts import parts
-from payrelay.recovery.rules.lost_effects import MAKING
 from payrelay.runtime.alert_channels import AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.database.lost_commits import RETURN_MS, LostCommits

@@ -8,6 +8,7 @@ from tests.readers.reader import Reader, Shape
 
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.lost_commits.lost_effects import match_for_lost_charge, match_for_lost_retry
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.proof import SendingWindow, match_for_capture, match_for_charge, match_for_retry, with_plan
@@ -20,7 +21,6 @@ from payrelay.gateways.payhere.wire.read_replies import classify_read
 from payrelay.gateways.payhere.wire.reply_shapes import members_of
 from payrelay.gateways.payhere.wire.subscriptions import facts_in, plans_without, records_of
 from payrelay.gateways.payhere.wire.token_replies import read_grant
-from payrelay.recovery.rules.lost_effects import match_for_lost_charge, match_for_lost_retry
 from payrelay.runtime.health.gateway_clocks import GatewayClocks
 from payrelay_tools.sandbox_trial.payhere.shapes import described, differences, parsed
 

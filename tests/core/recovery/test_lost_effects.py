@@ -10,10 +10,7 @@ from tests import samples
 from payrelay.core.access.credential import Credential, Scope
 from payrelay.core.calls import Charge
 from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
-from payrelay.core.payments.operation import State
-from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.core.payments.proof import TOLERANCE_MS, Control, Match, MatchResult
-from payrelay.recovery.rules.lost_effects import (
+from payrelay.core.lost_commits.lost_effects import (
     LookResult,
     began_before_loss,
     doubted,
@@ -24,6 +21,9 @@ from payrelay.recovery.rules.lost_effects import (
     result_of,
     sendings_of,
 )
+from payrelay.core.payments.operation import State
+from payrelay.core.payments.payment import Payment, PaymentStatus
+from payrelay.core.payments.proof import TOLERANCE_MS, Control, Match, MatchResult
 
 LOST: Final = LostWindow(since_ms=10_000_000, until_ms=20_000_000)
 WINDOW: Final = sendings_of(LOST, 40_000)

@@ -43,7 +43,7 @@ class ImportedReport(msgspec.Struct, frozen=True, kw_only=True):
         account: the account whose payments it has.
         at_ms: when it was fed in first, in ms since 1970, UTC.
         operator: by whom.
-        verdicts: how many of its payments came to which verdict (``core.recovery.gateway_reports.ReportVerdict``).
+        verdicts: how many of its payments came to which verdict (``recovery.rules.gateway_reports.ReportVerdict``).
         paid_order: an order that it says is paid, for control queries; None where it has none that is old enough.
     """
 

@@ -9,7 +9,7 @@ Rules, each with a test that tries to break it:
 4. An outcome that can't be stored is not reported. The client gets a 202 with an unknown outcome, and the storing is
    repeated.
 5. While requests may come again whose operations the database has lost, nothing goes out that may have gone out before
-   (``flows.recovery.clear_request``).
+   (``recovery.flows.clear_request``).
 6. Every change of the operation goes through ``apply`` as a first-hand report: where another writer changed the row
    meanwhile, the report is decided anew on the current row.
 

@@ -1,9 +1,9 @@
 """What the rows that were lost after an operation leave in doubt about it."""
 
+from payrelay.core.lost_commits.lost_effects import began_before_loss, doubted, sendings_of
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.proof import Match, SendingWindow
 from payrelay.flows.resolution.case import Case
-from payrelay.recovery.rules.lost_effects import began_before_loss, doubted, sendings_of
 
 
 async def lost_sendings(case: Case) -> list[SendingWindow]:

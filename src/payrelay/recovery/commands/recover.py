@@ -128,7 +128,7 @@ async def acknowledge_for(
     It has repeated all that it sent in the lost window and got no answer to.
     From a second later on, none of its requests counts as a repeat of a lost one.
     """
-    from payrelay.recovery.flows.acknowledge import acknowledge
+    from payrelay.flows.database.acknowledge import acknowledge
 
     require_answerable(is_sure=yes, undone="nothing was acknowledged")
     async with session(read_settings()) as relay:

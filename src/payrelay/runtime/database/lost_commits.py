@@ -42,7 +42,7 @@ COPIED_SENTENCE: Final = "another database took the place of this one; this requ
 
 
 Change = Callable[[Callable[[DatabaseIdentity], DatabaseIdentity]], Awaitable[DatabaseIdentity]]
-"""Changes the identity; ``store.recovery.identity.IdentityStore.change``."""
+"""Changes the identity; ``store.database.identity.IdentityStore.change``."""
 
 UNKNOWN_SENTENCE: Final = (
     "isn't known here, and may be among the commits that the database lost; that is known when its recovery has ended"

@@ -17,9 +17,9 @@ from typing import Final
 
 from payrelay.core.access.credential import Credential, Scope
 from payrelay.core.database.incarnations import DatabaseIdentity, Incarnation, LostWindow
+from payrelay.core.lost_commits.lost_effects import is_within, sendings_of
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.proof import TOLERANCE_MS
-from payrelay.recovery.rules.lost_effects import is_within, sendings_of
 
 MAKING_PAYMENTS: Final = frozenset({Scope.PAYMENTS_CHARGE, Scope.PAYMENTS_CAPTURE, Scope.SUBSCRIPTIONS_RETRY})
 """The scopes of the requests that make a payment without a page."""
