@@ -19,7 +19,7 @@ from payrelay.errors import MEANINGS, Code
 from payrelay.flows.access.lost_owners import OWNER_SENTENCE
 from payrelay.runtime.database.lost_commits import BEHIND_SENTENCE, RETURNING_SENTENCE, SETTLING_SENTENCE
 
-SOURCES: Final = ROOT / "src" / "payrelay"
+SOURCES: Final = (ROOT / "src" / "payrelay", ROOT / "tools" / "payrelay_tools")
 ELSEWHERE: Final = ("api/public/", "store/", *(f"{part}/store/" for part in PARTS))
 """Customers' pages have a test of their own; what the store says is for the tests of its digests."""
 DENIES: Final = re.compile(
@@ -178,9 +178,11 @@ def _body(node: ast.AST) -> list[ast.stmt]:
 def _denials() -> dict[str, str]:
     """Gives each text of the program that denies an effect, with the module that has it."""
     found: dict[str, str] = {}
-    for path in sorted(SOURCES.rglob("*.py")):
-        module = path.relative_to(SOURCES).as_posix()
-        if not module.startswith(ELSEWHERE):
+    for source in SOURCES:
+        for path in sorted(source.rglob("*.py")):
+            module = path.relative_to(source).as_posix()
+            if module.startswith(ELSEWHERE):
+                continue
             texts = _texts(ast.parse(path.read_text()))
             found |= {text: module for text in texts if DENIES.search(text)}
     return found

@@ -23,6 +23,7 @@ from payrelay.api.metrics.store_gauges import StoreSources
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Scope
 from payrelay.core.database.schema_changes import AS_IT_IS, SchemaChanges
+from payrelay.core.lost_commits.lost_effects import MAKING
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
@@ -43,10 +44,8 @@ from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.gateway_kind import CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
-from payrelay.gateways.registry import KINDS, TRIALS
-from payrelay.gateways.sandbox_trial import SandboxTrial
+from payrelay.gateways.registry import KINDS
 from payrelay.parts import parts
-from payrelay.recovery.rules.lost_effects import MAKING
 from payrelay.runtime.alert_channels import AlertChannel, AlertChannels, AnchorsOutside, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.database.lost_commits import RETURN_MS, LostCommits
@@ -599,26 +598,6 @@ async def opened_accounts(
             accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts
-
-
-@asynccontextmanager
-async def opened_trial(
-    settings: Settings, name: str, clock: Clock, *, pace: float = 1.0
-) -> AsyncIterator[SandboxTrial]:
-    """Opens the trial of an account at its gateway's sandbox, which has sent nothing yet.
-
-    ``pace`` multiplies the pauses between its calls. Raises SettingsError.
-    """
-    gateway = settings.gateways.get(name)
-    if gateway is None:
-        raise SettingsError(f"no gateway account is called {name}")
-    if gateway.kind not in TRIALS:
-        raise SettingsError(f"there is no trial for gateways of the kind {gateway.kind}")
-    trial = TRIALS[gateway.kind](gateway.common(name), gateway, clock, pace)
-    try:
-        yield trial
-    finally:
-        await trial.close()
 
 
 async def _merchants(settings: Settings, shared: SharedResources, kinds: Mapping[str, GatewayKind]) -> dict[str, str]:

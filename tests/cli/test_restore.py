@@ -278,3 +278,8 @@ def test_a_backup_of_the_other_kind_of_database_says_what_to_do(run: Run, backup
     ran = in_place(run, PAYRELAY_DATABASE_URL=url, PAYRELAY_ENCRYPTION_KEY=key)
 
     assert (ran.code, "payrelay db copy" in ran.err) == (2, True)
+
+    manifest = backup / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("payrelay.db", "payrelay.dump"))
+    ran = in_place(run, PAYRELAY_ENCRYPTION_KEY=key)
+    assert (ran.code, "pg_restore, and then run payrelay recover" in ran.err) == (2, True)

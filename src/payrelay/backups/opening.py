@@ -34,7 +34,6 @@ def restore_place(settings: Settings) -> RestorePlace:
     return RestorePlace(
         settings.database_url.reveal(),
         partial(configured_seal, settings),
-        child_environment(),
         settings.anchor_path,
         look_at_marks,
     )

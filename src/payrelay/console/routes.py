@@ -1,6 +1,6 @@
 """The table of the console's routes: who may open each, and what answers.
 
-A test asks every route with every role, and compares the answers with ``core.console.roles``.
+A test asks every route with every role, and compares the answers with ``core.operators.roles``.
 """
 
 from typing import Final

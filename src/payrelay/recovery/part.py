@@ -10,9 +10,10 @@ if TYPE_CHECKING:
 
 
 def _recovery() -> "Recovery":
-    from payrelay.recovery.gates import GATES
+    from payrelay.flows.requests.recovery_gate import Recovery
+    from payrelay.recovery.flows.clear_request import clear
 
-    return GATES
+    return Recovery(clear=clear)
 
 
 def _jobs() -> "tuple[Job, ...]":

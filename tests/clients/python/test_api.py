@@ -18,10 +18,10 @@ from payrelay.api.routes.table import ROUTES
 from payrelay.flows.access import client_token_views
 from payrelay.flows.checkouts import show_checkout
 from payrelay.flows.customers import show_customer
+from payrelay.flows.database import acknowledge
 from payrelay.flows.events import event_views, manage_endpoints
 from payrelay.flows.payments import operation_views
 from payrelay.flows.subscriptions import show_subscription_states
-from payrelay.recovery.flows import acknowledge
 from payrelay_client import Buyer, Payrelay, models
 from payrelay_client._sync.checkouts import Checkouts
 from payrelay_client._sync.client_tokens import ClientTokens

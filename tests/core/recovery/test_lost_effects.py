@@ -10,18 +10,20 @@ from tests import samples
 from payrelay.core.access.credential import Credential, Scope
 from payrelay.core.calls import Charge
 from payrelay.core.database.incarnations import Beginning, Incarnation, LostWindow
-from payrelay.core.payments.operation import State
-from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.core.payments.proof import TOLERANCE_MS, Control, Match, MatchResult, doubted, is_within
-from payrelay.recovery.rules.lost_effects import (
+from payrelay.core.lost_commits.lost_effects import (
     LookResult,
     began_before_loss,
+    doubted,
+    is_within,
     match_for_lost_charge,
     match_for_lost_retry,
     may_have_charged,
     result_of,
     sendings_of,
 )
+from payrelay.core.payments.operation import State
+from payrelay.core.payments.payment import Payment, PaymentStatus
+from payrelay.core.payments.proof import TOLERANCE_MS, Control, Match, MatchResult
 
 LOST: Final = LostWindow(since_ms=10_000_000, until_ms=20_000_000)
 WINDOW: Final = sendings_of(LOST, 40_000)

@@ -7,15 +7,15 @@ from tests.samples import PAYMENT
 
 from payrelay.core.access.credential import Scope
 from payrelay.core.database.incarnations import Beginning, DatabaseIdentity, Incarnation, LostWindow
-from payrelay.core.payments.payment import PaymentStatus
-from payrelay.core.payments.proof import TOLERANCE_MS
-from payrelay.recovery.rules.lost_payments import (
+from payrelay.core.lost_commits.lost_payments import (
     first_lost_ms,
     may_be_of_lost_charge,
     may_have_made_payments,
     newest_loss_since,
     unexplained,
 )
+from payrelay.core.payments.payment import PaymentStatus
+from payrelay.core.payments.proof import TOLERANCE_MS
 
 SENDING_MS = 40_000
 SINCE_MS, UNTIL_MS, BEGAN_MS = 10_000_000, 20_000_000, 20_000_500

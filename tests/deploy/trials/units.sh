@@ -29,7 +29,7 @@ rm -rf "$root"
 mkdir "$root"
 tar -xf "$folder/machine.tar" -C "$root" --exclude='./dev/*'
 mkdir "$root/root/payrelay"
-git ls-files --cached --others --exclude-standard deploy requirements src pyproject.toml hatch_build.py README.md LICENSE docs | tar -cf - -T - | tar -xf - -C "$root/root/payrelay"
+git ls-files --cached --others --exclude-standard deploy requirements src tools pyproject.toml hatch_build.py README.md LICENSE docs | tar -cf - -T - | tar -xf - -C "$root/root/payrelay"
 
 say "the program, installed while there is a network"
 mirrors=()

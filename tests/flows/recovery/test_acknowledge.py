@@ -12,8 +12,8 @@ from payrelay.core.answers import Answer
 from payrelay.core.database.incarnations import Incarnation
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import Code, Refusal
+from payrelay.flows.database.acknowledge import acknowledge, acknowledge_recovery, show_recovery
 from payrelay.flows.database.begin_recovery import begin_recovery
-from payrelay.recovery.flows.acknowledge import acknowledge, acknowledge_recovery, show_recovery
 from payrelay.recovery.flows.end_recovery import end_recovery, end_recovery_when_over
 from payrelay.recovery.flows.reports.show_status import recovery_status
 from payrelay.runtime.database.lost_commits import LostCommits

@@ -18,6 +18,7 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.checkouts.shown import Shown
+from payrelay.core.lost_commits.lost_payments import PageDecision
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal, UndecidedError
 from payrelay.flows.alerts.alert_messages import MESSAGES
@@ -27,7 +28,6 @@ from payrelay.flows.checkouts.finish_checkout import end_checkouts
 from payrelay.flows.checkouts.open_checkout import open_checkout
 from payrelay.flows.checkouts.show_checkout import DOUBT_SENTENCE, show_checkout
 from payrelay.flows.relay import Relay
-from payrelay.recovery.rules.lost_payments import PageDecision
 from payrelay.store.alerts import Alert, AlertSubject
 
 DAY_S = 86_400

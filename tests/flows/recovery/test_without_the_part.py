@@ -6,16 +6,13 @@ from typing import Final
 
 import msgspec
 import pytest
-from tests.flows.recovery.lost_world import FIRST, RECOVERING, LostWorld
+from tests.flows.recovery.lost_world import RECOVERING, LostWorld
 from tests.flows.recovery.test_behind import fall_behind
-from tests.flows.recovery.test_open_before_the_loss import LONG_BEFORE_MS, unknown_since
 from tests.flows.world import CHARGE
 
-from payrelay.core.payments.operation import State
 from payrelay.errors import Code, Refusal
 from payrelay.flows.requests.recovery_gate import WITHOUT_RECOVERY, Recovery
-from payrelay.flows.resolution.resolve import resolve_one
-from payrelay.recovery.gates import GATES
+from payrelay.recovery.flows.clear_request import clear
 
 ENDED: Final = msgspec.structs.replace(RECOVERING, ended_recovery_at_ms=RECOVERING.began_at_ms + 1)
 LOSSES: Final[dict[str, tuple[Callable[[LostWorld], None], bool]]] = {
@@ -34,9 +31,9 @@ def alone(lost: LostWorld) -> LostWorld:
     return lost
 
 
-def test_with_the_part_its_gates_are_asked(lost: LostWorld) -> None:
+def test_with_the_part_its_own_rules_are_asked(lost: LostWorld) -> None:
     """Else every test of a recovery would show what happens without one."""
-    assert lost.world.relay.find(Recovery) is GATES
+    assert lost.world.relay.find(Recovery).clear is clear
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -51,17 +48,3 @@ async def test_nothing_is_sent_from_a_database_that_lost_commits(alone: LostWorl
             await alone.make(CHARGE)
         assert refused.value.code is Code.UNAVAILABLE
     assert alone.account.effects == ([CHARGE] if is_sent else [])
-
-
-@pytest.mark.parametrize("is_lost", [False, True])
-async def test_no_payment_proves_an_operation_where_commits_were_lost(
-    alone: LostWorld,
-    is_lost: bool,  # noqa: FBT001
-) -> None:
-    """It may be of an operation that is lost; only the part knows when those can have been sent."""
-    await unknown_since(alone, CHARGE, LONG_BEFORE_MS)
-    alone.account.execute(CHARGE, at_ms=LONG_BEFORE_MS + 1_000)
-    alone.lose(incarnation=ENDED if is_lost else FIRST)
-    await resolve_one(alone.world.relay, await alone.world.operation())
-
-    assert (await alone.world.operation()).state is (State.UNKNOWN if is_lost else State.SUCCEEDED)

@@ -240,3 +240,16 @@ async def test_a_file_that_another_process_has_replaced_is_not_removed(world: Wo
     await process.told(await stored(world, 3))
 
     assert len(files(folder)) == 2
+
+
+async def test_of_a_restored_copy_all_after_its_newest_entry_may_be_lost(world: World) -> None:
+    """It says so itself, where no mark is kept. Nobody must know the time of the backup at night."""
+    process = Process(world, None)
+    assert (await process.marks.shown()).copied_since_ms is None
+    process.identity = process.identity.in_place("elsewhere")
+    await process.lost_commits.refresh()
+    empty = await process.marks.shown()
+    await stored(world)
+    filled = await process.marks.shown()
+
+    assert (empty.copied_since_ms, filled.copied_since_ms) == (FIRST.began_at_ms, START_MS - LOST_TOLERANCE_MS)

@@ -2,7 +2,7 @@
 
 Rules:
 
-1. A try is counted before it is made (``core.console.sign_in.tries``). Whoever has tried too often is refused, also
+1. A try is counted before it is made (``console.rules.sign_in.tries``). Whoever has tried too often is refused, also
    with the right password. Who gets in is taken off once the session is open, and no sooner.
 2. What was wrong isn't said: neither whether an operator has the address, nor whether the password was right.
 3. Each stage has a session with a token of its own. So a token that somebody planted, or saw before, opens nothing.

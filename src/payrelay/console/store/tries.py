@@ -10,7 +10,7 @@ class _Full(Exception):
 
 
 class SignInTries:
-    """Counts tries to sign in, by the law of ``core.console.sign_in.tries``."""
+    """Counts tries to sign in, by the law of ``console.rules.sign_in.tries``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

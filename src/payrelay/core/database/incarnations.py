@@ -5,10 +5,16 @@ A database that was restored or promoted may lack commits that its clients were 
 """
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from payrelay.core.payments.operation import Retention
+
+MOVED: Final = (
+    "its tables were made anew since: a copy was restored, or the database was moved, and no recovery has begun"
+)
+"""Why a database is behind whose newest incarnation didn't begin where it is."""
 
 
 class Beginning(StrEnum):
@@ -37,7 +43,7 @@ class ImportedReport(msgspec.Struct, frozen=True, kw_only=True):
         account: the account whose payments it has.
         at_ms: when it was fed in first, in ms since 1970, UTC.
         operator: by whom.
-        verdicts: how many of its payments came to which verdict (``core.recovery.gateway_reports.ReportVerdict``).
+        verdicts: how many of its payments came to which verdict (``recovery.rules.gateway_reports.ReportVerdict``).
         paid_order: an order that it says is paid, for control queries; None where it has none that is old enough.
     """
 
@@ -61,6 +67,7 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
         acknowledged: when each principal acknowledged that it has repeated whatever it sent in the lost window.
         operator: who began it, for an operator's command.
         note: why, in that operator's words.
+        place: the tables in which it began, by what the server alone can give them; empty for an embedded database.
         reports: the reports of the gateway's payments that were fed in, the oldest first.
         behind: why the database counts as behind in this incarnation, in words; empty where it doesn't. No process lets
             anything take effect then.
@@ -74,6 +81,7 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged: dict[str, int] = {}
     operator: str = ""
     note: str = ""
+    place: str = ""
     reports: tuple[ImportedReport, ...] = ()
     behind: str = ""
 
@@ -81,6 +89,11 @@ class Incarnation(msgspec.Struct, frozen=True, kw_only=True):
     def is_recovering(self) -> bool:
         """Whether a request may still come again whose first try was lost with the commits."""
         return self.lost is not None and self.ended_recovery_at_ms is None
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it is read in other tables than those in which it began (``DatabaseIdentity.in_place``)."""
+        return self.behind == MOVED
 
 
 class DatabaseIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +114,14 @@ class DatabaseIdentity(msgspec.Struct, frozen=True, kw_only=True):
     def with_current(self, current: Incarnation) -> "DatabaseIdentity":
         """Gives the identity with another newest incarnation."""
         return msgspec.structs.replace(self, incarnations=(*self.incarnations[:-1], current))
+
+    def in_place(self, place: str) -> "DatabaseIdentity":
+        """Gives the identity as it counts in the tables of a place: behind, where its incarnation began in others.
+
+        A restored dump has the identity of its origin. What was committed there since is not in it.
+        """
+        current = self.current
+        return self if current.place == place else self.with_current(msgspec.structs.replace(current, behind=MOVED))
 
     @property
     def has_lost_commits(self) -> bool:

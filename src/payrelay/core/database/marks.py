@@ -115,6 +115,7 @@ class MarksShown(msgspec.Struct, frozen=True, kw_only=True):
         unusable: the files that are no marks, or forged ones; they show nothing.
         lost_since_ms: from when on commits may be lost; None where nothing is missing, and where that isn't known.
         incarnation: the highest number of an incarnation of this database that a genuine mark names; 0 without one.
+        copied_since_ms: the same by what a restored copy itself has: all after its newest entry may be lost; else None.
         found_before: why a process has found the database behind, in words; empty where none has.
     """
 
@@ -125,6 +126,7 @@ class MarksShown(msgspec.Struct, frozen=True, kw_only=True):
     unusable: tuple[str, ...]
     lost_since_ms: int | None = None
     incarnation: int = 0
+    copied_since_ms: int | None = None
     found_before: str = ""
 
     @property
@@ -135,6 +137,14 @@ class MarksShown(msgspec.Struct, frozen=True, kw_only=True):
         if self.foreign:
             return f"there is a mark of another database, whose commits are not here: {', '.join(self.foreign)}"
         return self.found_before or None
+
+    def since_ms(self, told_ms: int | None) -> int | None:
+        """Gives from when on commits count as lost, where an operator names a time or none; None where nothing tells.
+
+        The operator's word goes before what a copy says of itself, and never hides what marks name.
+        """
+        copied_ms = self.copied_since_ms if told_ms is None else told_ms
+        return min((each for each in (copied_ms, self.lost_since_ms) if each is not None), default=None)
 
 
 class MarkMemory:

@@ -14,7 +14,7 @@ Rules:
 To be changed together: the tables here, ``docs/resolution.md``, and the table of operation and fault in the tests.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -205,20 +205,6 @@ def _matches_charge(payment: Payment, call: Charge, operation: Operation, window
         and payment.currency == call.currency
         and payment.description == call.items
     )
-
-
-def is_within(payment: Payment, window: SendingWindow) -> bool:
-    """Tells whether a payment may have been made in a window; one without a readable date may."""
-    at_ms = payment.at_ms
-    return at_ms is None or window.began_ms - TOLERANCE_MS <= at_ms <= window.ended_ms + TOLERANCE_MS
-
-
-def doubted(match: Match, windows: Iterable[SendingWindow]) -> Match:
-    """Takes the certainty from a match whose payment may be of an operation that was lost in one of these windows."""
-    payment = match.payment
-    if match.seen is MatchResult.ONE_FITS and payment and any(is_within(payment, window) for window in windows):
-        return msgspec.structs.replace(match, seen=MatchResult.MAY_BE_ANOTHERS)
-    return match
 
 
 def match_for_retry(

@@ -18,13 +18,12 @@ from typing import Final
 
 from payrelay.core.access.ownership import acts_for_any
 from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.lost_commits.lost_effects import is_within, may_have_made, sendings_of
 from payrelay.core.payments.operation import sending_ms
 from payrelay.core.payments.payment import Payment
-from payrelay.core.payments.proof import is_within
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
-from payrelay.recovery.rules.lost_effects import may_have_made, sendings_of
 
 OWNER_SENTENCE: Final = (
     "the database lost commits, and whose this order is can't be told until its recovery has ended; this request was"

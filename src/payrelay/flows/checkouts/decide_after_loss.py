@@ -3,11 +3,11 @@
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Result
 from payrelay.core.checkouts.checkout_proof import may_be_paid_by
+from payrelay.core.lost_commits.lost_payments import PageDecision, newest_loss_since
 from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen
 from payrelay.errors import Outdated, UndecidedError
 from payrelay.flows.checkouts.finish_checkout import complete, expire
 from payrelay.flows.relay import Relay
-from payrelay.recovery.rules.lost_payments import PageDecision, newest_loss_since
 
 
 async def decide_checkout(

@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind
 from payrelay.core.checkouts.checkout_proof import may_be_paid_by
 from payrelay.core.database.incarnations import DatabaseIdentity, Incarnation
-from payrelay.core.payments.operation import sending_ms
-from payrelay.core.payments.payment import Payment
-from payrelay.flows.access.ownership import contenders_of
-from payrelay.flows.relay import Relay
-from payrelay.recovery.rules.lost_payments import (
+from payrelay.core.lost_commits.lost_payments import (
     first_lost_ms,
     may_be_of_lost_charge,
     may_have_made_payments,
     newest_loss_since,
     unexplained,
 )
+from payrelay.core.payments.operation import sending_ms
+from payrelay.core.payments.payment import Payment
+from payrelay.flows.access.ownership import contenders_of
+from payrelay.flows.relay import Relay
 
 
 async def doubted_since(relay: Relay, checkout: Checkout) -> Incarnation | None:

@@ -13,9 +13,8 @@ from payrelay.core.payments.proof import Control
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.doubted_payments import unexplained_among
 from payrelay.flows.relay import Relay, Request
-from payrelay.flows.resolution.control_query import control_query
+from payrelay.flows.resolution.control_query import control_query, inquire_for
 from payrelay.gateways.gateway import Gateway
-from payrelay.recovery.flows.queries import inquire
 from payrelay.store.alerts import ORDER_ROW
 
 TOO_EARLY_SENTENCE: Final = (
@@ -67,7 +66,7 @@ async def require_no_lost_page(relay: Relay, request: Request, order_id: str) ->
 async def _require_explained(relay: Relay, request: Request, order_id: str, since_ms: int) -> None:
     """Raises Refusal where the gateway shows a payment since a time that is of nothing here, and calls an operator."""
     account = request.gateway
-    observation = await inquire(relay, request, PaymentsOfOrder(order_id=order_id))
+    observation = await inquire_for(relay, request, PaymentsOfOrder(order_id=order_id))
     if isinstance(observation, NoObservation):
         raise Refusal(Code.UNAVAILABLE, UNSEEN_SENTENCE, retry_after_s=UNSEEN_RETRY_AFTER_S)
     payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
@@ -79,5 +78,5 @@ async def _require_explained(relay: Relay, request: Request, order_id: str, sinc
 
 
 async def _control(relay: Relay, request: Request, account: Gateway, order_id: str) -> Control:
-    make = partial(control_query, relay, account.merchant, order_id, partial(inquire, relay, request))
+    make = partial(control_query, relay, account.merchant, order_id, partial(inquire_for, relay, request))
     return await relay.control_queries.result(account.merchant, relay.clock, make)

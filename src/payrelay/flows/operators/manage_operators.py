@@ -35,7 +35,7 @@ class Invited(NamedTuple):
 
 
 class NewOperator(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to add; the texts are as ``core.console.operator`` reads them."""
+    """Whom to add; the texts are as ``core.operators.operator`` reads them."""
 
     email: str
     name: str

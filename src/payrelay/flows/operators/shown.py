@@ -1,4 +1,4 @@
-"""What an actor is shown of facts and journal entries; ``core.console.roles`` decides which fields that are."""
+"""What an actor is shown of facts and journal entries; ``core.operators.roles`` decides which fields that are."""
 
 from collections.abc import Sequence
 from typing import TypeAlias

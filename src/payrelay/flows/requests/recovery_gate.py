@@ -1,24 +1,21 @@
-"""What the relay asks of the recovery from lost commits, where an effect may begin and where its outcome is concluded.
+"""Asks, before an effect begins, what the recovery from lost commits has to say of it.
 
-Whether the database is behind says ``runtime.database.lost_commits``. What else follows from a loss knows the part that
-recovers from it; without that part nothing is sent, or proved, from a database that lost commits.
+Whether the database is behind says ``runtime.database.lost_commits``. What else follows for a request while a recovery
+is under way, the part that recovers knows; without that part nothing is sent then.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
 from payrelay.core.answers import Answer
-from payrelay.core.payments.operation import Operation
-from payrelay.core.payments.proof import SendingWindow
-from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent
 from payrelay.runtime.database.lost_commits import RETRY_AFTER_S
 
 UNRECOVERED_SENTENCE: Final = (
-    "the database lost commits, and this installation can't recover from that; this request was not sent"
+    "a recovery from lost commits is under way, and this installation can't carry it out; this request was not sent"
 )
 
 
@@ -31,13 +28,9 @@ class Recovery:
             the request's answer. Is given the request's fingerprint and claim. Raises Refusal (unavailable) where that
             can't be told now, and as ``answer_known`` where another operation has the guard; nothing was sent then.
             Raises StoreError.
-        lost_sendings: gives when operations that are lost can have been sent after an operation began; none where
-            nothing was lost. Is given the longest time from the commit of an intent to the end of its call, in ms.
-            Raises StoreError.
     """
 
     clear: Callable[[Relay, Request, Intent, str, str | None], Awaitable[Intent | Answer]]
-    lost_sendings: Callable[[Relay, Operation, int], Awaitable[Sequence[SendingWindow]]]
 
 
 async def clear(relay: Relay, request: Request, intent: Intent, fingerprint: str, claim: str | None) -> Intent | Answer:
@@ -56,10 +49,5 @@ async def _refuse(
     raise Refusal(Code.UNAVAILABLE, UNRECOVERED_SENTENCE, retry_after_s=RETRY_AFTER_S)
 
 
-async def _any_time(relay: Relay, _operation: Operation, _sending_ms: int) -> Sequence[SendingWindow]:
-    incarnations = (await relay.database.lost_commits.identity()).incarnations
-    return [SendingWindow(began_ms=0, ended_ms=NEVER_MS) for each in incarnations if each.lost is not None]
-
-
-WITHOUT_RECOVERY: Final = Recovery(clear=_refuse, lost_sendings=_any_time)
-"""What there is without the part: nothing is sent in a recovery, and no payment proves anything later."""
+WITHOUT_RECOVERY: Final = Recovery(clear=_refuse)
+"""What there is without the part."""

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from payrelay.core.calls import PaymentsOfOrder
-from payrelay.core.payments.payment import PaymentsSeen
+from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.payments.payment import Observation, PaymentsSeen
 from payrelay.core.payments.proof import Control
-from payrelay.flows.relay import Relay
+from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.case import Inquire
+from payrelay.gateways.pacing.rate_limiter import Priority
 
 KNOWN_PAID_FOR_MS: Final = 900_000
 """A control query prefers an order that was paid at least this long ago: the gateway may show a newer payment late."""
@@ -35,3 +36,11 @@ async def _reported_order(relay: Relay, merchant: str, order_id: str | None) -> 
     reports = (await relay.database.lost_commits.identity()).current.reports
     named = [each.paid_order for each in reports if each.account in accounts and each.paid_order != order_id]
     return next((each for each in reversed(named) if each is not None), None)
+
+
+async def inquire_for(relay: Relay, request: Request, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:
+    """Asks the gateway, out of the caller's share of the budget."""
+    account = request.gateway
+    until_s = relay.clock.boot_s() + account.queue_s
+    requester = request.credential.requester
+    return await account.inquire(call, until_s=until_s, priority=Priority.READ, requester=requester)

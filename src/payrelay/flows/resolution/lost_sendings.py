@@ -1,20 +1,19 @@
 """What the rows that were lost after an operation leave in doubt about it."""
 
-from collections.abc import Sequence
-
+from payrelay.core.lost_commits.lost_effects import began_before_loss, doubted, sendings_of
 from payrelay.core.payments.operation import sending_ms
-from payrelay.core.payments.proof import Match, SendingWindow, doubted
-from payrelay.flows.requests.recovery_gate import Recovery
+from payrelay.core.payments.proof import Match, SendingWindow
 from payrelay.flows.resolution.case import Case
 
 
-async def lost_sendings(case: Case) -> Sequence[SendingWindow]:
+async def lost_sendings(case: Case) -> list[SendingWindow]:
     """Returns when lost operations can have been sent after this one; none where nothing was lost since it began.
 
     Raises StoreError.
     """
-    longest_ms = sending_ms(case.account.timeout_s)
-    return await case.relay.find(Recovery).lost_sendings(case.relay, case.operation, longest_ms)
+    incarnations = (await case.relay.database.lost_commits.identity()).incarnations
+    lost_windows = began_before_loss(case.operation, incarnations)
+    return [sendings_of(lost, sending_ms(case.account.timeout_s)) for lost in lost_windows]
 
 
 async def doubted_by_loss(case: Case, match: Match) -> Match:

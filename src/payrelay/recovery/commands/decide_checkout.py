@@ -16,9 +16,9 @@ from payrelay.cli.terminal.messages import (
     require_found,
     show,
 )
+from payrelay.core.lost_commits.lost_payments import PageDecision
 from payrelay.core.payments.payment import payment_number
 from payrelay.errors import Refusal
-from payrelay.recovery.rules.lost_payments import PageDecision
 
 UNDECIDED: Final = "nothing was decided"
 

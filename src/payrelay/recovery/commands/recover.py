@@ -26,8 +26,8 @@ app = group("recover", "Recover from commits that the database has lost.")
 
 UNDONE: Final = "no recovery was begun"
 NO_MARK: Final = (
-    "no mark tells since when commits may be lost: give --lost-since, the time of the backup or of the last commit that"
-    " the database surely has"
+    "no mark tells since when commits may be lost: give --lost-since, the time of the last commit that the database"
+    " surely has"
 )
 CONSEQUENCES: Final = (
     "A request that comes again from then on may have been carried out before, in a commit that is lost.",
@@ -53,9 +53,9 @@ def recover(
     by: By = None,
     yes: Sure = False,
 ) -> int:
-    """Begin a recovery, after a backup was restored or a standby without the newest commits was promoted.
+    """Begin a recovery, after a copy was restored or a standby without the newest commits was promoted.
 
-    Without --lost-since, the marks outside the database say since when.
+    Without --lost-since, the newest entry of a restored copy and the marks outside the database say since when.
     """
     if context.invoked_subcommand is not None:
         return DONE
@@ -76,7 +76,7 @@ async def _begin(lost_since: str | None, note: str, by: str | None, *, is_sure: 
         number_above = 0
         try:
             marks = await relay.database.marks.shown()
-            since_ms, number_above = since_ms or marks.lost_since_ms, marks.incarnation
+            since_ms, number_above = marks.since_ms(since_ms), marks.incarnation
         except OSError as error:
             if since_ms is None:
                 raise CommandError(f"the marks can't be read ({error.strerror}): give --lost-since") from None
@@ -128,7 +128,7 @@ async def acknowledge_for(
     It has repeated all that it sent in the lost window and got no answer to.
     From a second later on, none of its requests counts as a repeat of a lost one.
     """
-    from payrelay.recovery.flows.acknowledge import acknowledge
+    from payrelay.flows.database.acknowledge import acknowledge
 
     require_answerable(is_sure=yes, undone="nothing was acknowledged")
     async with session(read_settings()) as relay:

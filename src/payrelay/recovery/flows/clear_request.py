@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
+from payrelay.core.lost_commits.lost_effects import LookResult
 from payrelay.core.payments.operation import State, sending_ms
 from payrelay.errors import Code, Refusal
 from payrelay.flows.operations.answer_repeat import answer_known
@@ -23,7 +24,6 @@ from payrelay.recovery.flows.hold import hold
 from payrelay.recovery.flows.look_first import Look, look
 from payrelay.recovery.flows.lost_matches import LostTry
 from payrelay.recovery.rules.clearance import Step, clearance_of
-from payrelay.recovery.rules.lost_effects import LookResult
 
 TOO_EARLY_SENTENCE: Final = (
     "the database lost its newest operations, and the gateway may not show yet whether an earlier try of this request"

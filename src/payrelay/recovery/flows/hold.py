@@ -1,7 +1,7 @@
 """Holds a request that nothing at the gateway can answer for, while an earlier try of it may be lost.
 
 The operation is stored with its claim, its guard and its sealed call, and nothing is sent for it. An operator decides
-what becomes of it (``flows.recovery.decide_held``).
+what becomes of it (``flows.operators.held.decide_held``).
 """
 
 import msgspec

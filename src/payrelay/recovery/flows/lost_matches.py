@@ -4,18 +4,18 @@ import msgspec
 
 from payrelay.core.calls import Charge, Refund
 from payrelay.core.database.incarnations import LostWindow
+from payrelay.core.lost_commits.lost_effects import (
+    match_for_lost_charge,
+    match_for_lost_retry,
+    may_have_charged,
+    sendings_of,
+)
 from payrelay.core.payments.operation import Operation, sending_ms
 from payrelay.core.payments.payment import PaymentsSeen, plain_number
 from payrelay.core.payments.proof import Match, MatchResult, SendingWindow, match_for_refund
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.requests.intent import Intent
 from payrelay.flows.resolution.forms_given_out import doubted_by_forms_given_out
-from payrelay.recovery.rules.lost_effects import (
-    match_for_lost_charge,
-    match_for_lost_retry,
-    may_have_charged,
-    sendings_of,
-)
 
 
 class LostTry(msgspec.Struct, frozen=True, kw_only=True):

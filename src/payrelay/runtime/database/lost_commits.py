@@ -43,7 +43,7 @@ COPIED_SENTENCE: Final = "another database took the place of this one; this requ
 
 
 Change = Callable[[Callable[[DatabaseIdentity], DatabaseIdentity]], Awaitable[DatabaseIdentity]]
-"""Changes the identity; ``store.recovery.identity.IdentityStore.change``."""
+"""Changes the identity; ``store.database.identity.IdentityStore.change``."""
 
 UNKNOWN_SENTENCE: Final = (
     "isn't known here, and may be among the commits that the database lost; that is known when its recovery has ended"
@@ -86,6 +86,8 @@ class LostCommits:
         self._reading: asyncio.Task[DatabaseIdentity] | None = None
         self._behind: tuple[int, str] | None = None
         self._is_lasting = True
+        self.told_of: int | None = None
+        """The incarnation of which this process has told what isn't stored; see ``store_behind``."""
         self._seen: tuple[int, float] | None = None
 
     @property
@@ -132,6 +134,8 @@ class LostCommits:
             self._log.error("database_behind", incarnation=incarnation, reason=reason)
         self._behind = (incarnation, reason)
         self._is_lasting = is_lasting
+        if is_lasting:
+            self.told_of = None
 
     async def require_effects_allowed(self) -> Incarnation | None:
         """Gives the incarnation whose recovery is under way; None where there is none.
@@ -217,6 +221,7 @@ class LostCommits:
         """
         current, reason = (await self.identity()).current, self.behind
         if reason is None or not self._is_lasting or current.behind or self._change_identity is None:
+            self.told_of = current.number if reason is not None and not self._is_lasting else None
             return
         number = current.number
 

@@ -41,6 +41,7 @@ from payrelay.runtime.database.lost_commits import LostCommits
 from payrelay.runtime.database.mark_files import FoundFile, MarkFiles
 from payrelay.store.database.marked_rows import MarkedRows
 
+_ANY_TIME_MS: Final = 2**62
 WRITE_EVERY_S: Final = 0.25
 """What was acknowledged after the newest write, and is lost together with the process, no file names."""
 
@@ -200,6 +201,9 @@ async def shown_by(found: list[FoundFile], identity: DatabaseIdentity, rows: Mar
             missing |= {*await rows.missing(mark), *missing_incarnation(mark, identity)}
     oldest_first = tuple(sorted(missing, key=lambda each: (each.at_ms, each.name)))
     since_ms = lost_since_ms(await rows.newest_entry_ms(oldest_first[0].at_ms)) if oldest_first else None
+    copied_ms = None
+    if identity.current.is_moved:
+        copied_ms = lost_since_ms(await rows.newest_entry_ms(_ANY_TIME_MS)) or identity.current.began_at_ms
     return MarksShown(
         read=len(written_ms),
         newest_at_ms=max(written_ms, default=None),
@@ -207,5 +211,6 @@ async def shown_by(found: list[FoundFile], identity: DatabaseIdentity, rows: Mar
         foreign=tuple(foreign),
         unusable=tuple(unusable),
         lost_since_ms=since_ms,
+        copied_since_ms=copied_ms,
         incarnation=max((incarnation_of(each.content, identity) for each in found if each.content), default=0),
     )

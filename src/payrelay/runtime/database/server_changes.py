@@ -11,7 +11,7 @@ from payrelay.store.alerts import SERVER_ROW
 
 
 class ServerMemory(Protocol):
-    """Remembers in the database which server took its writes last; ``store.recovery.last_server``."""
+    """Remembers in the database which server took its writes last; ``store.database.last_server``."""
 
     async def read(self) -> str | None:
         """Gives it; None where none is remembered. Raises StoreError."""

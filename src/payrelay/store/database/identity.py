@@ -33,18 +33,25 @@ class IdentityStore:
         self._seal = seal
 
     async def read(self) -> DatabaseIdentity:
-        """Reads the identity. Raises StoreUnavailable; StoreUnusable where it is missing or can't be opened."""
-        return self._opened(await self._database.read(_value()))
+        """Reads the identity as it counts in the tables where it is (``DatabaseIdentity.in_place``).
+
+        Raises StoreUnavailable; StoreUnusable where it is missing or can't be opened.
+        """
+        stored, place = await self._database.read(_stored())
+        return self._opened(stored).in_place(place)
 
     async def change(self, changed: Callable[[DatabaseIdentity], DatabaseIdentity]) -> DatabaseIdentity:
         """Replaces the identity by what ``changed`` gives for it, at once or not at all; returns the new one.
 
-        ``changed`` is called again where another process changed it meanwhile; what it raises comes out here, and
-        nothing is changed. Raises as ``read``.
+        An incarnation that begins, begins in the tables where the identity is. ``changed`` is called again where
+        another process changed it meanwhile; what it raises comes out here, and nothing is changed. Raises as ``read``.
         """
         for _ in range(_CHANGE_ATTEMPTS_MAX):
-            stored = await self._database.read(_value())
-            identity = changed(self._opened(stored))
+            stored, place = await self._database.read(_stored())
+            before = self._opened(stored)
+            identity = changed(before)
+            if identity.current.number != before.current.number:
+                identity = identity.with_current(msgspec.structs.replace(identity.current, place=place))
             replaced = Statement(
                 statements.REPLACE_META, (DATABASE_IDENTITY, self._sealed(identity), stored), is_whole=True
             )
@@ -69,15 +76,25 @@ class IdentityStore:
         return _decode(self._seal.open(stored, _CONTEXT))
 
 
-def new_identity(seal: Seal, at_ms: int) -> bytes:
-    """Draws the identity of a database that begins now; gives it as it is stored."""
-    first = Incarnation(number=1, reason=Beginning.CREATED, began_at_ms=at_ms)
+def new_identity(seal: Seal, at_ms: int, place: str) -> bytes:
+    """Draws the identity of a database that begins now in the tables of a place; gives it as it is stored."""
+    first = Incarnation(number=1, reason=Beginning.CREATED, began_at_ms=at_ms, place=place)
     return seal.seal(_encode(DatabaseIdentity(id=secrets.token_hex(_ID_BYTES), incarnations=(first,))), _CONTEXT)
 
 
-def _value() -> Unit[bytes | None]:
-    rows = yield Statement(statements.GET_META, (DATABASE_IDENTITY,))
-    return blob_of(rows[0][0]) if rows else None
+async def place_of(database: Database) -> str:
+    """Names the tables of a database by what the server alone can give them; empty for an embedded one.
+
+    Raises StoreUnavailable.
+    """
+    rows = await database.read(all_rows(Statement(statements.PLACE, ())))
+    return str(rows[0][0])
+
+
+def _stored() -> Unit[tuple[bytes | None, str]]:
+    """Gives the stored identity, and where it is."""
+    rows = yield Statement(statements.GET_META_IN_PLACE, (DATABASE_IDENTITY,))
+    return (blob_of(rows[0][0]), str(rows[0][1])) if rows else (None, "")
 
 
 def _blocked(now_ms: int, for_ms: int, merchants: list[str]) -> Unit[None]:

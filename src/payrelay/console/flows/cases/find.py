@@ -3,7 +3,7 @@
 Rules:
 
 1. A text finds what has exactly that id. Nothing is guessed, and no list is passed over for it.
-2. Nobody finds by what they don't see (``core.console.roles``).
+2. Nobody finds by what they don't see (``core.operators.roles``).
 3. A filter without an index looks through a limited number of rows, and says how far it came.
 4. What was not looked at is said. The digits of cards lie sealed: the cards of the newest stored customers are opened,
    and the others are not.

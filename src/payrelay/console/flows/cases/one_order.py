@@ -5,7 +5,7 @@ Rules:
 1. An order belongs to a merchant. Its accounts may have several names, and each name leads to one line of time.
 2. What an order leads to is followed: a refund names a payment, a capture an authorization, an installment a plan.
 3. A row whose digest is wrong is left out, as everywhere, and an operation with a forged history says so.
-4. What a role doesn't see (``core.console.roles``) is left out.
+4. What a role doesn't see (``core.operators.roles``) is left out.
 """
 
 import msgspec

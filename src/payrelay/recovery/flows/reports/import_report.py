@@ -11,16 +11,15 @@ from typing import Final
 import msgspec
 
 from payrelay.core.database.incarnations import DatabaseIdentity, ImportedReport, Incarnation, LostWindow
+from payrelay.core.lost_commits.lost_effects import is_within, sendings_of
 from payrelay.core.operators.held_decisions import HeldDecision
 from payrelay.core.payments.operation import Kind, Operation, sending_ms
 from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.core.payments.proof import is_within
 from payrelay.errors import UndecidedError
 from payrelay.flows.operators.held.decide_held import HeldFilter, decide_held, held_operations
 from payrelay.flows.relay import Relay
 from payrelay.recovery.flows.reports.judge_report import fitting_payment, known_verdict
 from payrelay.recovery.rules.gateway_reports import FOR_A_PERSON, ReportedPayment, ReportVerdict
-from payrelay.recovery.rules.lost_effects import sendings_of
 from payrelay.store.alerts import ORDER_ROW
 
 KNOWN_PAID_FOR_MS: Final = 900_000
