@@ -53,11 +53,7 @@ async def find_repeated(
     relay: Relay, request: Request, intent: Intent, fingerprint: str, claim: str | None
 ) -> ClaimedOperation | None:
     """Finds the operation that a request repeats, by its claim or as ``find_equal``; raises as that does."""
-    if claim is not None:
-        earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
-        if earlier is not None:
-            return earlier
-    return await find_equal(relay, request, intent, fingerprint)
+    return await find_earlier(relay, request, claim) or await find_equal(relay, request, intent, fingerprint)
 
 
 async def find_equal(
