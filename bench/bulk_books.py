@@ -25,10 +25,11 @@ from tests.relays import CHAIN_KEY, SEAL
 
 from growing_books import CALL, DAY_MS, FIRST_PAYMENT, Books, changed_by, entry_of, finished, opened
 from payrelay.core.events.event import of_operation
-from payrelay.store.digests.rows import EVENTS, RowKey
+from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Value
 from payrelay.store.events import outbox
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, columns_of
+from payrelay.store.statements.events.feed import EVENTS
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
 CHUNK: Final = 2_000

@@ -8,7 +8,7 @@ from tests.databases import PassingDatabase
 from payrelay.clock import Clock
 from payrelay.errors import DatabaseNotReady, StoreUnusable
 from payrelay.store import meta
-from payrelay.store.digests.rows import DIGESTED
+from payrelay.store.digests.tables import DIGESTED
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.migrations import shipped
 from payrelay.store.engine.queries import query

@@ -34,11 +34,12 @@ from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, replaced, stored
 from payrelay.store.data_keys.residues import KeyResidues
-from payrelay.store.digests.rows import CUSTOMERS, RowDigests, RowKey
+from payrelay.store.digests.rows import RowDigests, RowKey
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements import customers as statements
+from payrelay.store.statements.customers import CUSTOMERS
 from payrelay.store.statements.data_keys import KEY_OF
 from payrelay.store.statements.pagination import columns_of, read_page
 
@@ -95,7 +96,7 @@ class Customers:
             self._reference_hash(customer),
             _sealed_names(customer, own),
             _sealed_holder(approval.card_holder, own),
-            own.key.seal(token.encode(), token_context(customer.id)),
+            own.key.seal(token.encode(), statements.token_context(customer.id)),
             self._digest(customer),
         )
         return await self._database.write(_add(customer, parameters, own, self._rows.key))
@@ -140,7 +141,7 @@ class Customers:
         """Reads the gateway's token of a customer, for a charge; None where it was destroyed."""
         row = await self._database.read(first_row(Statement(statements.TOKEN_OF_CUSTOMER, (customer_id,))))
         sealed, sealed_key = row or (None, None)
-        token = self._data_keys.open(sealed, token_context(customer_id), customer_id, sealed_key)
+        token = self._data_keys.open(sealed, statements.token_context(customer_id), customer_id, sealed_key)
         return None if token is None else Secret(token.decode())
 
     async def clear_files(self) -> bool:
@@ -189,7 +190,7 @@ class Customers:
 
     def _of(self, row: Row) -> Customer:
         customer_id, sealed, sealed_key = str(row[0]), row[len(_MEMBERS)], row[len(_MEMBERS) + 1]
-        plain = self._data_keys.open(sealed, names_context(customer_id), customer_id, sealed_key)
+        plain = self._data_keys.open(sealed, statements.names_context(customer_id), customer_id, sealed_key)
         return _customer(row, _NAMELESS if plain is None else _decode_names(plain))
 
     def _reference_hash(self, customer: Customer) -> str | None:
@@ -212,28 +213,13 @@ def _customer(row: Row, names: _Names) -> Customer:
     return msgspec.convert(members | msgspec.structs.asdict(names) | {"has_holder": has_holder == 1}, Customer)
 
 
-def token_context(customer_id: str) -> bytes:
-    """Gives the seal context of a customer's token."""
-    return f"{customer_id}/token".encode()
-
-
-def holder_context(customer_id: str) -> bytes:
-    """Gives the seal context of the name on the card."""
-    return f"{customer_id}/holder".encode()
-
-
-def names_context(customer_id: str) -> bytes:
-    """Gives the seal context of the reference and label."""
-    return f"{customer_id}/names".encode()
-
-
 def _sealed_names(customer: Customer, own: OwnKey) -> bytes | None:
     names = _Names(*(getattr(customer, name) for name in _Names.__struct_fields__))
-    return None if names == _NAMELESS else own.key.seal(_encode_names(names), names_context(customer.id))
+    return None if names == _NAMELESS else own.key.seal(_encode_names(names), statements.names_context(customer.id))
 
 
 def _sealed_holder(card_holder: str | None, own: OwnKey) -> bytes | None:
-    return None if not card_holder else own.key.seal(card_holder.encode(), holder_context(own.owner))
+    return None if not card_holder else own.key.seal(card_holder.encode(), statements.holder_context(own.owner))
 
 
 def _add(customer: Customer, parameters: tuple[Value, ...], own: OwnKey, key: RowKey) -> Unit[bool]:

@@ -5,8 +5,8 @@ under them stay as they are.
 
 Rules:
 
-1. ``SEALED`` lists every sealed column of the schema, with the context that binds a value to its row; a test compares
-   the two. A new sealed column is added there.
+1. Each ``Table`` names its sealed columns, with the context that binds a value to its row. ``SEALED`` has them all, and
+   those of tables without digests; a test compares it with the schema.
 2. A value is replaced only by itself: the statement names the bytes that were read. A value that another process wrote
    meanwhile stays, and is read again the next time.
 3. The plain values don't change, because digests and the audit chain are over them.
@@ -19,15 +19,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Final, NamedTuple
 
-from payrelay.core.notifications.notification import NotificationKind
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store import checkouts, customers, inbox
+from payrelay.store.data_keys.keys import key_context
+from payrelay.store.digests.tables import DIGESTED
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import FORMAT, KEY_CHECK, Seal
-from payrelay.store.events import endpoints
 from payrelay.store.gateways import readings
-from payrelay.store.payments.operation_rows import answer_context, call_context
 from payrelay.store.statements import seals as statements
 
 PAGE: Final = 50
@@ -61,40 +59,20 @@ def _meta_context(name: str) -> bytes:
     return f"meta/{name}".encode()
 
 
-def _data_key_context(owner: str) -> bytes:
-    return f"data key/{owner}".encode()
-
-
 def _access_token_context(account: str) -> bytes:
     return f"access_token/{account}".encode()
 
 
-def _totp_context(operator_id: str) -> bytes:
-    return f"operator_totp/{operator_id}".encode()
-
-
-def _accepted_token_context(merchant: str, order_id: str, kind: str) -> bytes:
-    return inbox.token_context(merchant, order_id, NotificationKind(kind))
-
-
 _META: Final = SealedColumn("meta", "value", ("name",), _meta_context)
-SEALED: Final[tuple[SealedColumn, ...]] = (
-    SealedColumn("data_keys", "sealed_key", ("owner",), _data_key_context),
-    SealedColumn("operations", "sealed_call", ("id",), call_context),
-    SealedColumn("operations", "sealed_answer", ("id",), answer_context),
-    SealedColumn("customers", "sealed_token", ("id",), customers.token_context, str),
-    SealedColumn("customers", "sealed_holder", ("id",), customers.holder_context, str),
-    SealedColumn("customers", "sealed_names", ("id",), customers.names_context, str),
-    SealedColumn("checkouts", "sealed", ("id",), checkouts.context_of, str),
-    SealedColumn("checkouts", "sealed_reference", ("id",), checkouts.reference_context, checkouts.reference_owner),
-    SealedColumn("notifications", "sealed_body", ("id",), inbox.body_context, str),
-    SealedColumn("accepted_tokens", "sealed_token", ("merchant", "order_id", "kind"), _accepted_token_context),
-    SealedColumn("endpoints", "sealed_url", ("id",), endpoints.url_context),
-    SealedColumn("endpoints", "sealed_secret", ("id",), endpoints.secret_context),
-    SealedColumn("endpoints", "sealed_older", ("id",), endpoints.secret_context),
+SEALED: Final = (
+    SealedColumn("data_keys", "sealed_key", ("owner",), key_context),
+    *(
+        SealedColumn(table.name, column, table.key, *binding)
+        for table in DIGESTED
+        for column, binding in table.sealed.items()
+    ),
     SealedColumn("access_tokens", "sealed_token", ("account",), _access_token_context),
     SealedColumn("readings", "sealed", ("merchant", "subject"), readings.context_of, readings.owner_of),
-    SealedColumn("operators", "sealed_totp", ("id",), _totp_context),
     _META,
 )
 """Every sealed column of the schema, in the order in which they are sealed anew."""

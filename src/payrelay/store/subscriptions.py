@@ -8,7 +8,7 @@ import msgspec
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, kind_of_payment, merged
 from payrelay.errors import Outdated
-from payrelay.store.digests.rows import INSTALLMENTS, SUBSCRIPTIONS, RowDigests, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
@@ -17,6 +17,7 @@ from payrelay.store.imports.payments import is_imported
 from payrelay.store.payments.paid_again import OrderPayment, tell_if_paid_again
 from payrelay.store.statements import subscriptions as statements
 from payrelay.store.statements.pagination import columns_of
+from payrelay.store.statements.subscriptions import INSTALLMENTS, SUBSCRIPTIONS
 
 FACTS_MAX: Final = 200
 """Facts of one unit of work."""
@@ -27,8 +28,8 @@ shows a failure, and nobody signs the number of its payment: whoever has one not
 """
 FAILED_READ: Final = 3
 """Failed installments that are read for the last one: somebody may have written others into the database."""
-_PAYMENT: Final = INSTALLMENTS.read.index("payment")
-_IS_PAID: Final = INSTALLMENTS.read.index("is_paid")
+_PAYMENT: Final = INSTALLMENTS.columns.index("payment")
+_IS_PAID: Final = INSTALLMENTS.columns.index("is_paid")
 _ATTEMPTS_MAX: Final = 5
 """Each further attempt needs another process that noted a fact of the subscription in between."""
 

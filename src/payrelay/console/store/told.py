@@ -7,7 +7,8 @@ import msgspec
 
 from payrelay.console.store.statements import searches as statements
 from payrelay.core.events.event import PublishedEvent
-from payrelay.store.digests.rows import EVENTS, RowDigests, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowSieve
+from payrelay.store.digests.tables import EVENTS
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.deliveries import Delivery

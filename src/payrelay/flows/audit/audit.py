@@ -22,7 +22,8 @@ from payrelay.core.payments.operation import CLEARABLE, is_step
 from payrelay.core.recovery.incarnations import Incarnation
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
-from payrelay.store.digests.rows import DIGESTED, OPERATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
+from payrelay.store.digests.tables import DIGESTED, OPERATIONS
 from payrelay.store.engine.database import Value
 from payrelay.store.payments.audit import READINGS_MAX, Anchor, AuditRecord, ChainedEntry, Trail
 

@@ -9,9 +9,11 @@ from payrelay.core.access.client_token import ClientToken, Parentage
 from payrelay.core.access.credential import Scope
 from payrelay.errors import StoreError
 from payrelay.store.access.credentials import credential_of
-from payrelay.store.digests.rows import CLIENT_TOKENS, CREDENTIALS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, count_rows, first_row
 from payrelay.store.statements.access import client_tokens as statements
+from payrelay.store.statements.access.client_tokens import CLIENT_TOKENS
+from payrelay.store.statements.access.credentials import CREDENTIALS
 from payrelay.store.statements.pagination import read_page
 
 

@@ -6,9 +6,10 @@ import msgspec
 
 from payrelay.core.access.credential import Credential, Rate, Scope
 from payrelay.errors import Outdated, StoreError
-from payrelay.store.digests.rows import CREDENTIALS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.statements.access import credentials as statements
+from payrelay.store.statements.access.credentials import CREDENTIALS
 from payrelay.store.statements.access.principals import LOCK_NAMES, NAME_OF
 
 CREDENTIALS_MAX: Final = 10_000

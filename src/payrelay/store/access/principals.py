@@ -11,12 +11,14 @@ import msgspec
 
 from payrelay.core.access.ownership import NOBODY
 from payrelay.errors import Outdated, RowForged
-from payrelay.store.digests.rows import PRINCIPAL_GROUPS, PRINCIPAL_NAMES, DigestedTable, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import StructT, struct_of
+from payrelay.store.engine.tables import Table
 from payrelay.store.statements.access import owners as owner_statements
 from payrelay.store.statements.access import principals as statements
+from payrelay.store.statements.access.principals import PRINCIPAL_GROUPS, PRINCIPAL_NAMES
 
 PRINCIPALS_MAX: Final = 10_000
 """The most that a list gives; a merchant has a handful."""
@@ -105,11 +107,11 @@ class Principals:
         """Takes principals out of their groups; gives those that were in one."""
         return await self._database.write(_take_out_of_group(principals))
 
-    async def _all(self, listing: Query, table: DigestedTable, kind: type[StructT]) -> list[StructT]:
+    async def _all(self, listing: Query, table: Table, kind: type[StructT]) -> list[StructT]:
         rows = await self._database.read(all_rows(Statement(listing, (PRINCIPALS_MAX,))))
         return await self._trusted(table, rows, kind)
 
-    async def _trusted(self, table: DigestedTable, rows: list[Row], kind: type[StructT]) -> list[StructT]:
+    async def _trusted(self, table: Table, rows: list[Row], kind: type[StructT]) -> list[StructT]:
         return [struct_of(row, kind) for row in await self._digests.trusted(table, rows)]
 
 

@@ -20,12 +20,14 @@ import msgspec
 from payrelay.core.events.delivery import Pattern
 from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.recovery.positions import before_first
-from payrelay.store.digests.rows import EVENTS, OUTBOX, RowDigests, RowKey, RowSieve
+from payrelay.store.digests.rows import RowDigests, RowKey, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.events import deliveries
 from payrelay.store.events.outbox import TRACEPARENT
 from payrelay.store.statements.events import feed as statements
 from payrelay.store.statements.events import outbox as outbox_statements
+from payrelay.store.statements.events.feed import EVENTS
+from payrelay.store.statements.events.outbox import OUTBOX
 
 PUBLISHED_MAX: Final = 500
 """Events of one unit of work: they are held in memory, and other processes wait for it."""

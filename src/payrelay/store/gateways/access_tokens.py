@@ -7,7 +7,7 @@ from payrelay.core.gateways.shared_token import SharedToken
 from payrelay.errors import StoreUnusable
 from payrelay.store.engine.database import Database, Row, Statement, first_row
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.engine.steady_time import steady_ms
+from payrelay.store.gateways.steady_time import steady_ms
 from payrelay.store.statements.gateways import access_tokens as statements
 
 _CONTEXT_PREFIX: Final = "access_token/"

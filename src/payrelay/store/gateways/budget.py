@@ -18,7 +18,7 @@ from payrelay.clock import Clock
 from payrelay.core.gateways.fair_shares import Consumer, Usage, choose
 from payrelay.core.gateways.permit_grants import PermitGrant, PermitsGranted
 from payrelay.store.engine.database import Database, Row, Statement, Unit
-from payrelay.store.engine.steady_time import steady_ms
+from payrelay.store.gateways.steady_time import steady_ms
 from payrelay.store.statements.gateways import budget as statements
 
 PERMIT_MS_MAX: Final = 300_000

@@ -21,12 +21,13 @@ from payrelay.core.orders.joining import PaymentFacts, facts_of_one
 from payrelay.core.orders.received_again import RETURNED, failures_in, is_in_question, received_ms
 from payrelay.core.orders.taken import record_of
 from payrelay.core.payments.payment import Payment, PaymentStatus
-from payrelay.store.digests.rows import FAILED_REFUNDS, RETURNS_SEEN, RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowSieve
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.orders.facts import AGAIN, facts_and_rows
 from payrelay.store.statements.gateways import readings as statements
-from payrelay.store.statements.payments.operations import ADD_FAILED, END_UNKEYED_CLAIM
+from payrelay.store.statements.gateways.readings import RETURNS_SEEN
+from payrelay.store.statements.payments.operations import ADD_FAILED, END_UNKEYED_CLAIM, FAILED_REFUNDS
 
 _RECEIVED: Final = PaymentStatus.RECEIVED
 

@@ -22,11 +22,17 @@ from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.operators.operator import ConsoleSession, NewAct, Operator, OperatorAct, is_live
 from payrelay.core.operators.roles import Act, require_may
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.store.digests.rows import CONSOLE_SESSIONS, OPERATORS, RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowSieve
 from payrelay.store.engine.database import Database, Row, Statement, T, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.operators import acts as statements
-from payrelay.store.statements.operators.operators import GET_OPERATOR, GET_SESSION, NEWEST_ACT_OF_ROWS
+from payrelay.store.statements.operators.operators import (
+    CONSOLE_SESSIONS,
+    GET_OPERATOR,
+    GET_SESSION,
+    NEWEST_ACT_OF_ROWS,
+    OPERATORS,
+)
 
 PURPOSE: Final = "operator act"
 """Of the keyed hash; never changed."""

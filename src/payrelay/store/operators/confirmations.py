@@ -14,12 +14,13 @@ from payrelay.core.operators.confirmations import (
 )
 from payrelay.core.operators.operator import NewAct, NotRecent, may_still
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.store.digests.rows import CONSOLE_CONFIRMATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.operators.acts import OperatorActs
 from payrelay.store.statements.operators import confirmations as statements
+from payrelay.store.statements.operators.operators import CONSOLE_CONFIRMATIONS
 
 PROPOSED_MAX: Final = 200
 """The most that a list gives of what waits for a second person."""

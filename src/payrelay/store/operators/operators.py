@@ -19,14 +19,16 @@ from payrelay.core.operators.operator import (
 )
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.store.digests.rows import CONSOLE_SESSIONS, OPERATOR_INVITATIONS, OPERATORS, DigestedTable, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import StructT, blob_of, struct_of
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.tables import Table
 from payrelay.store.operators.acts import OperatorActs
 from payrelay.store.operators.passkeys import Passkeys, removal_of_all
 from payrelay.store.statements.operators import operators as statements
+from payrelay.store.statements.operators.operators import CONSOLE_SESSIONS, OPERATOR_INVITATIONS, OPERATORS
 
 OPERATORS_MAX: Final = 1_000
 """The most that a list gives; a company has a handful."""
@@ -97,7 +99,7 @@ class Operators:
         """
         sealed = None
         if change.totp_secret is not None and change.changed is not None:
-            sealed = self._seal.seal(change.totp_secret.reveal().encode(), totp_context(change.changed.id))
+            sealed = self._seal.seal(change.totp_secret.reveal().encode(), statements.totp_context(change.changed.id))
         return await self._acts.written(lambda: self._carried_out(change, sealed))
 
     async def get(self, operator_id: str) -> Operator | None:
@@ -125,7 +127,7 @@ class Operators:
         rows = await self._database.read(all_rows(Statement(statements.GET_TOTP, (operator_id,))))
         if not rows or rows[0][0] is None:
             return None
-        return Secret(self._seal.open(blob_of(rows[0][0]), totp_context(operator_id)).decode())
+        return Secret(self._seal.open(blob_of(rows[0][0]), statements.totp_context(operator_id)).decode())
 
     async def invitation(self, token_hash: str) -> Invitation | None:
         """Reads the invitation with a token. Raises StoreError."""
@@ -206,20 +208,15 @@ class Operators:
     def _put(self, query: Query, operator: Operator, number: int) -> Statement:
         return self._with_digest(query, OPERATORS, msgspec.structs.replace(operator, act=number))
 
-    def _with_digest(self, query: Query, table: DigestedTable, row: msgspec.Struct) -> Statement:
+    def _with_digest(self, query: Query, table: Table, row: msgspec.Struct) -> Statement:
         return Statement(query, (*_values(row), self._digest(table, row)))
 
-    def _digest(self, table: DigestedTable, row: msgspec.Struct) -> str:
+    def _digest(self, table: Table, row: msgspec.Struct) -> str:
         return self._rows.of(table, _values(row))
 
-    async def _one(self, table: DigestedTable, query: Query, key: str, kind: type[StructT]) -> StructT | None:
+    async def _one(self, table: Table, query: Query, key: str, kind: type[StructT]) -> StructT | None:
         rows = await self._rows.trusted(table, await self._database.read(all_rows(Statement(query, (key,)))))
         return struct_of(rows[0], kind) if rows else None
-
-
-def totp_context(operator_id: str) -> bytes:
-    """Gives what the sealed secret of a second factor is bound to."""
-    return f"operator_totp/{operator_id}".encode()
 
 
 def _values(row: msgspec.Struct) -> tuple[Value, ...]:

@@ -9,11 +9,12 @@ import msgspec
 
 from payrelay.core.operators.operator import PASSKEYS_MAX, Passkey, PasskeyChange
 from payrelay.errors import Outdated
-from payrelay.store.digests.rows import OPERATOR_PASSKEYS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.operators import passkeys as statements
+from payrelay.store.statements.operators.operators import OPERATOR_PASSKEYS
 
 READ_MAX: Final = 10 * PASSKEYS_MAX
 """The most that is read of one operator: what somebody else has written counts as not existing, and is few."""

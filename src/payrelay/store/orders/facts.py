@@ -6,7 +6,6 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.orders.facts import (
     AcceptedHold,
     ChargebackFact,
@@ -19,7 +18,8 @@ from payrelay.core.orders.facts import (
     SeenFact,
     ToldChargeback,
 )
-from payrelay.store.digests.rows import (
+from payrelay.store.digests.rows import RowDigests, RowSieve
+from payrelay.store.digests.tables import (
     ACCEPTED_TOKENS,
     CHARGEBACKS,
     CHECKOUTS,
@@ -31,13 +31,10 @@ from payrelay.store.digests.rows import (
     PAYMENTS_SEEN,
     RETURNS_SEEN,
     SUBSCRIPTIONS,
-    DigestedTable,
-    RowDigests,
-    RowSieve,
     unpacked,
 )
 from payrelay.store.engine.database import Row, Statement, Unit, Value
-from payrelay.store.engine.rows import StructT, struct_of
+from payrelay.store.engine.rows import StructT
 from payrelay.store.statements.orders import facts as statements
 from payrelay.store.statements.payments.operations import operation_of
 
@@ -96,14 +93,14 @@ def facts_and_rows(
 
 
 def _facts_in(right: Mapping[str, Sequence[Row]], facts: OrderFacts) -> OrderFacts:
-    checkouts = [struct_of(row, Checkout) for row in right[CHECKOUTS.name]]
-    plans = [_members(SUBSCRIPTIONS, row) for row in right[SUBSCRIPTIONS.name]]
+    checkouts = list(map(CHECKOUTS.value, right[CHECKOUTS.name]))
+    plans = [SUBSCRIPTIONS.members(row) for row in right[SUBSCRIPTIONS.name]]
     currencies = {each["subscription_id"]: each["currency"] for each in plans}
     of_order = {str(each["subscription_id"]) for each in plans if each["order_id"] == facts.order_id is not None}
     of_order |= {each.subscription_id for each in checkouts if each.subscription_id and each.order_id == facts.order_id}
-    installments = [_members(INSTALLMENTS, row) for row in right[INSTALLMENTS.name]]
-    returns = [_members(RETURNS_SEEN, row) for row in right[RETURNS_SEEN.name]]
-    holds = [_members(ACCEPTED_TOKENS, row) for row in right[ACCEPTED_TOKENS.name]]
+    installments = [INSTALLMENTS.members(row) for row in right[INSTALLMENTS.name]]
+    returns = [RETURNS_SEEN.members(row) for row in right[RETURNS_SEEN.name]]
+    holds = [ACCEPTED_TOKENS.members(row) for row in right[ACCEPTED_TOKENS.name]]
     return msgspec.structs.replace(
         facts,
         operations=tuple(operation_of(row) for row in right[OPERATIONS.name]),
@@ -113,19 +110,15 @@ def _facts_in(right: Mapping[str, Sequence[Row]], facts: OrderFacts) -> OrderFac
             _fact(PaidInstallment, {**each, "currency": currencies.get(each["subscription_id"])})
             for each in installments
         ),
-        imported=tuple(_fact(ImportedFact, _members(IMPORTED_PAYMENTS, row)) for row in right[IMPORTED_PAYMENTS.name]),
-        seen=tuple(_fact(SeenFact, _members(PAYMENTS_SEEN, row)) for row in right[PAYMENTS_SEEN.name]),
+        imported=tuple(_fact(ImportedFact, IMPORTED_PAYMENTS.members(row)) for row in right[IMPORTED_PAYMENTS.name]),
+        seen=tuple(_fact(SeenFact, PAYMENTS_SEEN.members(row)) for row in right[PAYMENTS_SEEN.name]),
         returned=tuple(_fact(ReturnSeen, each) for each in returns if each["status"] != AGAIN),
         again=tuple(_fact(ReceivedAgain, each) for each in returns if each["status"] == AGAIN),
-        failed=tuple(_fact(FailedRefund, _members(FAILED_REFUNDS, row)) for row in right[FAILED_REFUNDS.name]),
-        chargebacks=tuple(_fact(ChargebackFact, _members(CHARGEBACKS, row)) for row in right[CHARGEBACKS.name]),
-        told=tuple(_fact(ToldChargeback, _members(NOTIFICATIONS, row)) for row in right[NOTIFICATIONS.name]),
+        failed=tuple(_fact(FailedRefund, FAILED_REFUNDS.members(row)) for row in right[FAILED_REFUNDS.name]),
+        chargebacks=tuple(_fact(ChargebackFact, CHARGEBACKS.members(row)) for row in right[CHARGEBACKS.name]),
+        told=tuple(_fact(ToldChargeback, NOTIFICATIONS.members(row)) for row in right[NOTIFICATIONS.name]),
         hold=next((_fact(AcceptedHold, each) for each in holds), None),
     )
-
-
-def _members(table: DigestedTable, row: Row) -> dict[str, Value]:
-    return dict(zip(table.read, row, strict=True))
 
 
 def _fact(kind: type[StructT], members: Mapping[str, Value]) -> StructT:

@@ -1,7 +1,8 @@
 """Counts the payments of an order, in the transaction that begins the next one by a client token."""
 
 from payrelay.core.checkouts.counted_payments import CountedPayment, Noun, PaymentLimit
-from payrelay.store.digests.rows import RowKey, unpacked
+from payrelay.store.digests.rows import RowKey
+from payrelay.store.digests.tables import unpacked
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.statements.payments import counted_payments as statements
 

@@ -32,7 +32,7 @@ from payrelay.core.payments.operation import (
     claim_of_key,
 )
 from payrelay.errors import OperationForged, Outdated, StoreUnavailable
-from payrelay.store.digests.rows import OPERATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
@@ -40,6 +40,7 @@ from payrelay.store.payments.consequences import Consequences
 from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, failed_among, operation_of
 from payrelay.store.payments.remembered import RememberedCommit, RememberedCommits
 from payrelay.store.statements.payments import operations as statements
+from payrelay.store.statements.payments.operations import OPERATIONS
 
 STRANDED_MAX: Final = 10_000
 """More operations than one process can have under way."""

@@ -19,12 +19,13 @@ from payrelay.core.payments.audit_chain import (
 )
 from payrelay.core.payments.operation import JournalEntry, Kind, Operation
 from payrelay.errors import CallCleared, StoreUnusable
-from payrelay.store.digests.rows import FAILED_REFUNDS, OPERATIONS, RowKey, RowSieve
+from payrelay.store.digests.rows import RowKey, RowSieve
 from payrelay.store.engine.database import Row, Statement, Unit, Value
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements.payments import operations as statements
+from payrelay.store.statements.payments.operations import FAILED_REFUNDS, OPERATIONS
 
 _CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
 """They ask for an order, an amount and a currency. A reply with others is a difference, and changes none of them."""
@@ -37,6 +38,8 @@ CLEARED: Final = b""
 COLUMNS: Final = tuple(Operation.__struct_fields__)
 _KIND_INDEX: Final = COLUMNS.index("kind")
 operation_of: Final = statements.operation_of
+call_context: Final = statements.call_context
+answer_context: Final = statements.answer_context
 _ENTRY_COLUMNS: Final = tuple(JournalEntry.__struct_fields__)
 
 _encode_call = msgspec.msgpack.Encoder().encode
@@ -119,16 +122,6 @@ class OperationRows:
         except msgspec.ValidationError as error:
             raise StoreUnusable(f"the call of {operation_id} is of another version: {error}") from None
         return call
-
-
-def call_context(operation_id: str) -> bytes:
-    """Gives the seal context of an operation's call."""
-    return f"{operation_id}/call".encode()
-
-
-def answer_context(operation_id: str) -> bytes:
-    """Gives the seal context of an operation's answer."""
-    return f"{operation_id}/answer".encode()
 
 
 def _link(operation: Operation, entry: JournalEntry, digest_of_answer: str) -> Link:

@@ -4,11 +4,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.schedules import NEVER_MS
-from payrelay.store.digests.rows import OPERATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.rows import moment_in
 from payrelay.store.payments.operation_rows import operation_of
 from payrelay.store.statements.payments import resolution as statements
+from payrelay.store.statements.payments.operations import OPERATIONS
 
 
 class Standing(NamedTuple):

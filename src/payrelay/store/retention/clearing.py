@@ -29,7 +29,7 @@ from payrelay.core.payments.audit_chain import (
 from payrelay.core.payments.operation import CLEARABLE, FINAL, Operation
 from payrelay.core.retention import DEFAULT_PERIODS, Kept, Periods
 from payrelay.errors import Outdated
-from payrelay.store.digests.rows import OPERATIONS, RowDigests
+from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import ChainedEntry, Trail
@@ -42,6 +42,7 @@ from payrelay.store.payments.operation_rows import (
     operation_of,
 )
 from payrelay.store.retention.anchored import SPANS_KEPT_MAX, AnchoredSpans
+from payrelay.store.statements.payments.operations import OPERATIONS
 from payrelay.store.statements.retention import clearing as statements
 
 BATCH: Final = 64

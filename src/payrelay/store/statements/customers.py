@@ -6,10 +6,38 @@ from typing import Final
 
 from payrelay.core.customers.customer import CustomerState
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import Binding, Table
 from payrelay.store.statements.data_keys import key_of
 from payrelay.store.statements.pagination import Among, ListIndex, Listing
 
 COLUMNS: Final = "id, account, merchant, principal, state, version, order_id, payment_id, created_at_ms, updated_at_ms"
+
+
+def token_context(customer_id: str) -> bytes:
+    """Gives the seal context of a customer's token."""
+    return f"{customer_id}/token".encode()
+
+
+def holder_context(customer_id: str) -> bytes:
+    """Gives the seal context of the name on the card."""
+    return f"{customer_id}/holder".encode()
+
+
+def names_context(customer_id: str) -> bytes:
+    """Gives the seal context of the reference and label."""
+    return f"{customer_id}/names".encode()
+
+
+CUSTOMERS: Final = Table(
+    name="customers",
+    columns=(*COLUMNS.split(", "), "reference_hash"),
+    uncovered={"token_hash": "a repeated approval is found by it, within one principal; charges take the sealed token"},
+    sealed={
+        "sealed_token": Binding(token_context, str),
+        "sealed_holder": Binding(holder_context, str),
+        "sealed_names": Binding(names_context, str),
+    },
+)
 _KEY: Final = key_of("customers.id")
 CUSTOMER_COLUMNS: Final = (
     f"{COLUMNS}, sealed_names, {_KEY}, CASE WHEN sealed_holder IS NULL THEN 0 ELSE 1 END, reference_hash, row_digest"

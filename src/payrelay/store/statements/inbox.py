@@ -6,6 +6,7 @@ from typing import Final
 
 from payrelay.core.notifications.notification import NotificationState
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import TIMING, Binding, Table
 from payrelay.store.statements.data_keys import key_of
 from payrelay.store.statements.pagination import Among, ListIndex, Listing
 from payrelay.store.statements.payment_owners import OPERATION_OWNS
@@ -14,6 +15,23 @@ NOTIFICATION_COLUMNS: Final = (
     "id, account, merchant, digest, verdict, state, why, version, kind, told, order_id, payment_id, subscription_id,"
     " amount_minor, currency, message_type, received_at_ms, last_at_ms, repeats, attempts, next_at_ms, gives_up_at_ms,"
     " updated_at_ms, accepted_by, accepted_because, accepted_at_ms"
+)
+
+
+def body_context(notification_id: str) -> bytes:
+    """Gives the seal context of a notification's body."""
+    return f"notification/{notification_id}".encode()
+
+
+NOTIFICATIONS: Final = Table(
+    name="notifications",
+    columns=tuple(NOTIFICATION_COLUMNS.split(", ")),
+    uncovered={
+        "repeats": "it counts, and nothing follows from it",
+        "last_at_ms": "it counts, and nothing follows from it",
+        "next_at_ms": TIMING,
+    },
+    sealed={"sealed_body": Binding(body_context, str)},
 )
 
 READ_COLUMNS: Final = f"{NOTIFICATION_COLUMNS}, row_digest"
@@ -197,6 +215,19 @@ LIST_NOTIFICATIONS: Final = Listing(
 """The listed columns of notifications, and the indexes of the list."""
 
 ACCEPTED_COLUMNS: Final = "merchant, order_id, kind, token_hash, notification_id, accepted_at_ms"
+
+
+def token_context(merchant: str, order_id: str, kind: str) -> bytes:
+    """Gives the seal context of an accepted token; a merchant is a hash in hex, and a kind a word."""
+    return f"accepted token/{merchant}/{kind}/{order_id}".encode()
+
+
+ACCEPTED_TOKENS: Final = Table(
+    name="accepted_tokens",
+    columns=tuple(ACCEPTED_COLUMNS.split(", ")),
+    keys=3,
+    sealed={"sealed_token": Binding(token_context)},
+)
 
 ACCEPT_TOKEN: Final = query(
     f"""

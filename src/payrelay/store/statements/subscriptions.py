@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.tables import Table
 from payrelay.store.statements.payment_owners import LEARN, installment_subject
 
 __all__ = ["LEARN", "installment_subject"]
@@ -13,9 +14,11 @@ SUBSCRIPTION_COLUMNS: Final = (
     "merchant, subscription_id, account, principal, order_id, currency, amount_minor, told_state, told_paid,"
     " told_next_on, told_at_ms, seen_state, seen_at_ms, version"
 )
+SUBSCRIPTIONS: Final = Table(name="subscriptions", columns=tuple(SUBSCRIPTION_COLUMNS.split(", ")), keys=2)
 
 READ_COLUMNS: Final = f"{SUBSCRIPTION_COLUMNS}, row_digest"
 INSTALLMENT_COLUMNS: Final = "merchant, subscription_id, payment, is_paid, amount_minor, at_ms"
+INSTALLMENTS: Final = Table(name="installments", columns=tuple(INSTALLMENT_COLUMNS.split(", ")), keys=3)
 
 GET_SUBSCRIPTION: Final = query(
     f"SELECT {READ_COLUMNS} FROM subscriptions WHERE merchant = $1 AND subscription_id = $2",

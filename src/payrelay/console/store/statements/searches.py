@@ -5,7 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import Query, query
-from payrelay.store.statements.checkouts import READ_COLUMNS as CHECKOUT_COLUMNS
+from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.events.deliveries import DELIVERY_COLUMNS
 from payrelay.store.statements.events.feed import READ_COLUMNS as EVENT_READ_COLUMNS
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_COLUMNS
@@ -27,7 +27,7 @@ OPERATIONS_OF_KEY: Final = query(
 
 
 def _checkouts_of(column: str) -> Query:
-    return query(f"SELECT {CHECKOUT_COLUMNS} FROM checkouts WHERE {column} = $1 ORDER BY id DESC LIMIT $2")
+    return query(f"{CHECKOUTS.select} WHERE {column} = $1 ORDER BY id DESC LIMIT $2")
 
 
 CHECKOUTS_OF: Final = {

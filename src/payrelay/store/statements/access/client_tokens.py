@@ -5,12 +5,27 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import Table
 from payrelay.store.statements.access.credentials import CREDENTIAL_COLUMNS
 from payrelay.store.statements.pagination import ListIndex, Listing
 
 ISSUED_COLUMNS: Final = (
     "id, principal, credential_id, account, customer_id, order_id, scopes,"
     " issued_at_ms, expires_at_ms, revoked_at_ms, allowance"
+)
+_COVERED: Final = ("id", "principal", "credential_id")
+CLIENT_TOKENS: Final = Table(
+    name="client_tokens",
+    columns=(*_COVERED, "revoked_at_ms"),
+    uncovered={
+        **{
+            name: "the token's own text has it, signed; the row only shows it"
+            for name in ISSUED_COLUMNS.split(", ")
+            if name not in _COVERED
+        },
+        "revoked_at_ms": "a row that was revoked has no digest",
+    },
+    ended_by="revoked_at_ms",
 )
 _PARENT_COLUMNS: Final = ", ".join(f"credentials.{column}" for column in CREDENTIAL_COLUMNS.split(", "))
 

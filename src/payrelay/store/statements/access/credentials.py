@@ -5,10 +5,17 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import Table
 
 CREDENTIAL_COLUMNS: Final = (
     "id, principal, key_hash, scopes, accounts, amount_max_minor, rate_count, rate_window_s,"
     " created_at_ms, expires_at_ms, revoked_at_ms, payments_max"
+)
+CREDENTIALS: Final = Table(
+    name="credentials",
+    columns=tuple(CREDENTIAL_COLUMNS.split(", ")),
+    uncovered={"revoked_at_ms": "a row that was revoked has no digest"},
+    ended_by="revoked_at_ms",
 )
 
 ADD_CREDENTIAL: Final = query(

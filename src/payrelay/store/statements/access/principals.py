@@ -5,9 +5,12 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import Table
 
 NAME_COLUMNS: Final = "id, principal, since_ms"
+PRINCIPAL_NAMES: Final = Table(name="principal_names", columns=tuple(NAME_COLUMNS.split(", ")))
 MEMBER_COLUMNS: Final = "id, name, since_ms"
+PRINCIPAL_GROUPS: Final = Table(name="principal_groups", columns=tuple(MEMBER_COLUMNS.split(", ")))
 
 NAME_OF: Final = query(f"SELECT {NAME_COLUMNS}, row_digest FROM principal_names WHERE id = $1")
 """Reads whose other name this is."""

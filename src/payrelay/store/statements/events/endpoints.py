@@ -5,10 +5,41 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import TIMING, Binding, Table
 
 ENDPOINT_COLUMNS: Final = (
     "id, account, merchant, principal, url_hash, types, label, state, reason, older_ends_at_ms, failing_since_ms,"
     " held_until_ms, created_at_ms, updated_at_ms"
+)
+
+
+def secret_context(endpoint_id: str) -> bytes:
+    """Gives the seal context of an endpoint's secrets: the newest and the older one share it."""
+    return f"endpoint/{endpoint_id}/secret".encode()
+
+
+def url_context(endpoint_id: str) -> bytes:
+    """Gives the seal context of an endpoint's address."""
+    return f"endpoint/{endpoint_id}/url".encode()
+
+
+ENDPOINTS: Final = Table(
+    name="endpoints",
+    columns=tuple(ENDPOINT_COLUMNS.split(", ")),
+    uncovered={
+        "label": "it is shown to its owner, and nothing more",
+        "state": "it stops or resumes events to the same address",
+        "reason": "it explains the state",
+        "older_ends_at_ms": "it only says how long the older secret signs beside the newest",
+        "failing_since_ms": TIMING,
+        "held_until_ms": TIMING,
+        "updated_at_ms": "it tells of changes that the digest leaves out",
+    },
+    sealed={
+        "sealed_url": Binding(url_context),
+        "sealed_secret": Binding(secret_context),
+        "sealed_older": Binding(secret_context),
+    },
 )
 
 ADD_ENDPOINT: Final = query(

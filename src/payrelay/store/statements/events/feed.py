@@ -5,8 +5,10 @@
 from typing import Final
 
 from payrelay.store.engine.queries import distinct, query, query_among, query_for_each
+from payrelay.store.engine.tables import Table
 
 EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
+EVENTS: Final = Table(name="events", columns=tuple(EVENT_COLUMNS.split(", ")))
 READ_COLUMNS: Final = f"{EVENT_COLUMNS}, row_digest"
 """What is read of an event: nobody is told of one without its digest."""
 

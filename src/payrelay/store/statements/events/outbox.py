@@ -5,9 +5,15 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import Table
 
 _MEMBERS: Final = "id, type, account, merchant, principal, subject, at_ms, data"
 OUTBOX_COLUMNS: Final = f"seq, {_MEMBERS}"
+OUTBOX: Final = Table(
+    name="outbox",
+    columns=tuple(OUTBOX_COLUMNS.split(", ")),
+    uncovered={"seq": "it says which event is published first, and nothing else"},
+)
 
 PUT_EVENT: Final = f"INSERT INTO outbox ({_MEMBERS}, row_digest)"
 """Begins each statement that writes an event beside its change."""

@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import Query, asked, batched_query, query, query_among
+from payrelay.store.engine.tables import Table
 from payrelay.store.statements.data_keys import key_of, put_key_after, put_keys
 
 _INVALIDATES: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
@@ -36,6 +37,7 @@ _KEPT_TYPES: Final = ("text", "text", "text", "bytea", "bigint", "bytea")
 another owner, so a batch of them is sorted by it."""
 
 SEEN_COLUMNS: Final = "merchant, payment_id, order_id, status, currency, amount_minor, seen_at_ms"
+PAYMENTS_SEEN: Final = Table(name="payments_seen", columns=tuple(SEEN_COLUMNS.split(", ")), keys=2)
 _NOTED: Final = f"INSERT INTO payments_seen ({SEEN_COLUMNS}, row_digest)"
 _UNLESS_LATER: Final = """ON CONFLICT (merchant, payment_id) DO UPDATE
     SET order_id = excluded.order_id, status = excluded.status, currency = excluded.currency,
@@ -47,6 +49,7 @@ NOTE_PAYMENT: Final = query(f"{_NOTED} VALUES ($1, $2, $3, $4, $5, $6, $7, $8) {
 """Notes the status of a payment, unless a later one is known."""
 
 RETURN_COLUMNS: Final = "merchant, payment_id, status, seen_at_ms"
+RETURNS_SEEN: Final = Table(name="returns_seen", columns=tuple(RETURN_COLUMNS.split(", ")), keys=3)
 RECEIVED_AT: Final = query(
     "SELECT seen_at_ms FROM payments_seen WHERE merchant = $1 AND payment_id = $2 AND status = $3 AND seen_at_ms < $4"
 )

@@ -5,23 +5,50 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import Binding, Table
 
 OPERATOR_COLUMNS: Final = (
     "id, email, name, role, state, password_hash, second_factor, totp_step, provider_subject, version, act,"
     " created_at_ms, changed_at_ms"
 )
+
+
+def totp_context(operator_id: str) -> bytes:
+    """Gives what the sealed secret of a second factor is bound to."""
+    return f"operator_totp/{operator_id}".encode()
+
+
+OPERATORS: Final = Table(
+    name="operators",
+    columns=tuple(OPERATOR_COLUMNS.split(", ")),
+    sealed={"sealed_totp": Binding(totp_context)},
+)
 INVITATION_COLUMNS: Final = "id, operator_id, token_hash, made_at_ms, expires_at_ms, ended_at_ms"
+OPERATOR_INVITATIONS: Final = Table(
+    name="operator_invitations",
+    columns=tuple(INVITATION_COLUMNS.split(", ")),
+    uncovered={"ended_at_ms": "a row that ended has no digest"},
+    ended_by="ended_at_ms",
+)
 SESSION_COLUMNS: Final = (
     "id, operator_id, token_hash, stage, began_at_ms, seen_at_ms, ends_at_ms, client, browser, act, ended_at_ms"
+)
+CONSOLE_SESSIONS: Final = Table(
+    name="console_sessions",
+    columns=tuple(SESSION_COLUMNS.split(", ")),
+    uncovered={"ended_at_ms": "a row that ended has no digest"},
+    ended_by="ended_at_ms",
 )
 PASSKEY_COLUMNS: Final = (
     "id, operator_id, credential_id, credential, host, name, sign_count, made_at_ms, used_at_ms, copied_at_ms,"
     " version, act"
 )
+OPERATOR_PASSKEYS: Final = Table(name="operator_passkeys", columns=tuple(PASSKEY_COLUMNS.split(", ")))
 CONFIRMATION_COLUMNS: Final = (
     "id, act_name, subject, account, principal, order_id, amount_minor, currency, fields, seen, state, made_by,"
     " proposed_by, confirmed_by, reason, operation_id, said, version, act, made_at_ms, changed_at_ms"
 )
+CONSOLE_CONFIRMATIONS: Final = Table(name="console_confirmations", columns=tuple(CONFIRMATION_COLUMNS.split(", ")))
 
 ADD_OPERATOR: Final = query(
     f"""

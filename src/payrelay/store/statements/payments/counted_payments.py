@@ -8,10 +8,10 @@ from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.checkouts.counted_payments import CHARGES, UNPAID_CHECKOUTS, Noun
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.payments.operation import State
-from payrelay.store.engine.queries import packed, query
-from payrelay.store.statements.checkouts import COLUMNS
+from payrelay.store.engine.queries import query
+from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.payment_owners import TOOK_NO_EFFECT, listed
-from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
+from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATIONS
 
 LOCK_ORDER: Final = query(
     "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
@@ -31,13 +31,13 @@ COUNTED: Final = query(
       SELECT '{Noun.OPERATION}' AS noun, id, created_at_ms,
         CASE WHEN state = '{State.SUCCEEDED}' THEN 1 ELSE 0 END AS is_made,
         CASE WHEN {_CHARGED} THEN 1 ELSE 0 END AS counts,
-        {packed("operations", OPERATION_COLUMNS, CHAINED_DIGEST)} AS row
+        {OPERATIONS.packed(CHAINED_DIGEST)} AS row
       FROM operations WHERE order_id = $2 AND merchant = $1 AND id <> $3
       UNION ALL
       SELECT '{Noun.CHECKOUT}' AS noun, id, created_at_ms,
         CASE WHEN state = '{CheckoutState.OPEN}' THEN 0 ELSE 1 END AS is_made,
         CASE WHEN {_HOSTED} THEN 1 ELSE 0 END AS counts,
-        {packed("checkouts", COLUMNS)} AS row
+        {CHECKOUTS.packed()} AS row
       FROM checkouts WHERE order_id = $2 AND merchant = $1 AND id <> $3
     ) AS counted
     ORDER BY is_made, created_at_ms, noun""",

@@ -12,6 +12,7 @@ from payrelay.core.payments.operation import Kind, Operation, OperationFilter, S
 from payrelay.store.engine.database import Database, Row
 from payrelay.store.engine.queries import Query, asked, batched_query, in_batch, query, query_among
 from payrelay.store.engine.rows import struct_of
+from payrelay.store.engine.tables import TIMING, Binding, Table
 from payrelay.store.statements.events.outbox import PUT_EVENT
 from payrelay.store.statements.pagination import Among, ListIndex, Listing, columns_of, read_page
 
@@ -19,6 +20,29 @@ OPERATION_COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
     " fingerprint, request_id, order_id, payment_id, subscription_id, amount_minor, currency, result_ref,"
     " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
+)
+
+
+def call_context(operation_id: str) -> bytes:
+    """Gives the seal context of an operation's call."""
+    return f"{operation_id}/call".encode()
+
+
+def answer_context(operation_id: str) -> bytes:
+    """Gives the seal context of an operation's answer."""
+    return f"{operation_id}/answer".encode()
+
+
+OPERATIONS: Final = Table(
+    name="operations",
+    columns=tuple(OPERATION_COLUMNS.split(", ")),
+    uncovered={
+        "claim": "it is forgotten without a change of the operation; the audit compares it",
+        "claim_ends_at_ms": "it is forgotten with the claim",
+        "probe_at_ms": TIMING,
+        "closed_history": "it is signed by the key of the chain, and the audit compares it",
+    },
+    sealed={"sealed_call": Binding(call_context), "sealed_answer": Binding(answer_context)},
 )
 
 _KIND: Final = OPERATION_COLUMNS.split(", ").index("kind")
@@ -330,6 +354,7 @@ INVALIDATE: Final = query(
 """Counts that something happened that may change any reading of a merchant account's."""
 
 FAILED_COLUMNS: Final = "operation_id, merchant, payment_id, known_at_ms"
+FAILED_REFUNDS: Final = Table(name="failed_refunds", columns=tuple(FAILED_COLUMNS.split(", ")))
 
 ADD_FAILED: Final = query(
     f"""

@@ -2,23 +2,22 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import packed
-from payrelay.store.statements.chargebacks import CHARGEBACK_COLUMNS
-from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
-from payrelay.store.statements.gateways.readings import RETURN_COLUMNS, SEEN_COLUMNS
-from payrelay.store.statements.imports.payments import IMPORTED_COLUMNS
-from payrelay.store.statements.inbox import ACCEPTED_COLUMNS, NOTIFICATION_COLUMNS
-from payrelay.store.statements.payments.operations import CHAINED_DIGEST, FAILED_COLUMNS, OPERATION_COLUMNS
-from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, SUBSCRIPTION_COLUMNS
+from payrelay.store.statements.chargebacks import CHARGEBACKS
+from payrelay.store.statements.checkouts import CHECKOUTS
+from payrelay.store.statements.gateways.readings import PAYMENTS_SEEN, RETURNS_SEEN
+from payrelay.store.statements.imports.payments import IMPORTED_PAYMENTS
+from payrelay.store.statements.inbox import ACCEPTED_TOKENS, NOTIFICATIONS
+from payrelay.store.statements.payments.operations import CHAINED_DIGEST, FAILED_REFUNDS, OPERATIONS
+from payrelay.store.statements.subscriptions import INSTALLMENTS, SUBSCRIPTIONS
 
-OPERATION: Final = packed("operations", OPERATION_COLUMNS, CHAINED_DIGEST)
-CHECKOUT: Final = packed("checkouts", CHECKOUT_COLUMNS)
-SUBSCRIPTION: Final = packed("subscriptions", SUBSCRIPTION_COLUMNS)
-INSTALLMENT: Final = packed("installments", INSTALLMENT_COLUMNS)
-ACCEPTED_TOKEN: Final = packed("accepted_tokens", ACCEPTED_COLUMNS)
-IMPORTED_PAYMENT: Final = packed("imported_payments", IMPORTED_COLUMNS)
-PAYMENT_SEEN: Final = packed("payments_seen", SEEN_COLUMNS)
-RETURN_SEEN: Final = packed("returns_seen", RETURN_COLUMNS)
-FAILED_REFUND: Final = packed("failed_refunds", FAILED_COLUMNS)
-NOTIFICATION: Final = packed("notifications", NOTIFICATION_COLUMNS)
-CHARGEBACK: Final = packed("chargebacks", CHARGEBACK_COLUMNS)
+OPERATION: Final = OPERATIONS.packed(CHAINED_DIGEST)
+CHECKOUT: Final = CHECKOUTS.packed()
+SUBSCRIPTION: Final = SUBSCRIPTIONS.packed()
+INSTALLMENT: Final = INSTALLMENTS.packed()
+ACCEPTED_TOKEN: Final = ACCEPTED_TOKENS.packed()
+IMPORTED_PAYMENT: Final = IMPORTED_PAYMENTS.packed()
+PAYMENT_SEEN: Final = PAYMENTS_SEEN.packed()
+RETURN_SEEN: Final = RETURNS_SEEN.packed()
+FAILED_REFUND: Final = FAILED_REFUNDS.packed()
+NOTIFICATION: Final = NOTIFICATIONS.packed()
+CHARGEBACK: Final = CHARGEBACKS.packed()

@@ -4,15 +4,22 @@
 
 from typing import Final
 
-from payrelay.store.engine.queries import packed, query
-from payrelay.store.statements.checkouts import COLUMNS as CHECKOUT_COLUMNS
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.tables import Table
+from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.payment_owners import WAS_NOT_EXECUTED
-from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATION_COLUMNS
+from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATIONS
 
 SIGNED_COLUMNS: Final = "merchant, digest, subject, kind, texts"
-_TEXT: Final = packed("signed_texts", SIGNED_COLUMNS)
-_OPERATION: Final = packed("operations", OPERATION_COLUMNS, CHAINED_DIGEST)
-_CHECKOUT: Final = packed("checkouts", CHECKOUT_COLUMNS)
+SIGNED_TEXTS: Final = Table(
+    name="signed_texts",
+    columns=tuple(SIGNED_COLUMNS.split(", ")),
+    keys=3,
+    uncovered={"at_ms": "it says when the text was stored"},
+)
+_TEXT: Final = SIGNED_TEXTS.packed()
+_OPERATION: Final = OPERATIONS.packed(CHAINED_DIGEST)
+_CHECKOUT: Final = CHECKOUTS.packed()
 
 PUT_SIGNED_TEXT: Final = query(
     f"""
