@@ -20,13 +20,9 @@ from payrelay.store.statements.events.outbox import OUTBOX
 from payrelay.store.statements.gateways.readings import PAYMENTS_SEEN, RETURNS_SEEN
 from payrelay.store.statements.imports.payments import IMPORTED_PAYMENTS
 from payrelay.store.statements.inbox import ACCEPTED_TOKENS, NOTIFICATIONS
-from payrelay.store.statements.operators.operators import (
-    CONSOLE_CONFIRMATIONS,
-    CONSOLE_SESSIONS,
-    OPERATOR_INVITATIONS,
-    OPERATOR_PASSKEYS,
-    OPERATORS,
-)
+from payrelay.store.statements.operators.confirmations import CONSOLE_CONFIRMATIONS
+from payrelay.store.statements.operators.operators import CONSOLE_SESSIONS, OPERATOR_INVITATIONS, OPERATORS
+from payrelay.store.statements.operators.passkeys import OPERATOR_PASSKEYS
 from payrelay.store.statements.payments.operations import FAILED_REFUNDS, OPERATIONS
 from payrelay.store.statements.payments.signed_texts import SIGNED_TEXTS
 from payrelay.store.statements.subscriptions import INSTALLMENTS, SUBSCRIPTIONS

@@ -15,12 +15,11 @@ from payrelay.core.operators.confirmations import (
 from payrelay.core.operators.operator import NewAct, NotRecent, may_still
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.store.digests.rows import RowDigests
-from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.queries import Query
-from payrelay.store.engine.rows import struct_of
 from payrelay.store.operators.acts import OperatorActs
 from payrelay.store.statements.operators import confirmations as statements
-from payrelay.store.statements.operators.operators import CONSOLE_CONFIRMATIONS
+from payrelay.store.statements.operators.confirmations import CONSOLE_CONFIRMATIONS
 
 PROPOSED_MAX: Final = 200
 """The most that a list gives of what waits for a second person."""
@@ -96,21 +95,15 @@ class Confirmations:
     def _together(self, changed: Confirmation, act: NewAct, small: SmallRefunds) -> Unit[None]:
         """Raises NotRecent where a refund and those before it are too much; behind its line no other comes between."""
         parameters = (act.operator_id, small.currency)
-        rows = self._rows.sieve().right(CONSOLE_CONFIRMATIONS, (yield Statement(statements.REFUNDED_SINCE, parameters)))
-        others = [each for each in (struct_of(row, Confirmation) for row in rows) if each.id != changed.id]
+        rows = yield Statement(statements.REFUNDED_SINCE, parameters)
+        known = self._rows.sieve().values(CONSOLE_CONFIRMATIONS, rows)
+        others = [each for each in known if each.id != changed.id]
         small_ones = filter(is_without_factor, others)
         if sum(each.amount_minor or 0 for each in (changed, *small_ones)) > small.limit_minor:
             raise NotRecent(changed.act_name)
 
     def _put(self, query: Query, confirmation: Confirmation) -> Statement:
-        values = _values(confirmation)
-        return Statement(query, (*values, self._rows.of(CONSOLE_CONFIRMATIONS, values)))
+        return Statement(query, self._rows.key.digested(CONSOLE_CONFIRMATIONS, CONSOLE_CONFIRMATIONS.row(confirmation)))
 
     async def _read(self, statement: Statement) -> _Confirmations:
-        rows = await self._database.read(all_rows(statement))
-        return [struct_of(row, Confirmation) for row in await self._rows.trusted(CONSOLE_CONFIRMATIONS, rows)]
-
-
-def _values(confirmation: Confirmation) -> tuple[Value, ...]:
-    # As plain texts: a digest is over what the database gives back.
-    return tuple(str(value) if isinstance(value, str) else value for value in msgspec.structs.astuple(confirmation))
+        return await self._rows.values(CONSOLE_CONFIRMATIONS, await self._database.read(all_rows(statement)))

@@ -10,11 +10,10 @@ import msgspec
 from payrelay.core.operators.operator import PASSKEYS_MAX, Passkey, PasskeyChange
 from payrelay.errors import Outdated
 from payrelay.store.digests.rows import RowDigests
-from payrelay.store.engine.database import Database, Statement, Unit, Value, all_rows
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.queries import Query
-from payrelay.store.engine.rows import struct_of
 from payrelay.store.statements.operators import passkeys as statements
-from payrelay.store.statements.operators.operators import OPERATOR_PASSKEYS
+from payrelay.store.statements.operators.passkeys import OPERATOR_PASSKEYS
 
 READ_MAX: Final = 10 * PASSKEYS_MAX
 """The most that is read of one operator: what somebody else has written counts as not existing, and is few."""
@@ -32,8 +31,7 @@ class Passkeys:
     async def of(self, operator_id: str) -> _Passkeys:
         """Reads the passkeys of an operator, the oldest first. Raises StoreError."""
         statement = Statement(statements.LIST_PASSKEYS, (operator_id, READ_MAX))
-        rows = await self._rows.trusted(OPERATOR_PASSKEYS, await self._database.read(all_rows(statement)))
-        return [struct_of(row, Passkey) for row in rows]
+        return await self._rows.values(OPERATOR_PASSKEYS, await self._database.read(all_rows(statement)))
 
     def written(self, change: PasskeyChange, number: int) -> Unit[None]:
         """Changes one within a unit of work; ``number`` is of the line that tells of it.
@@ -49,8 +47,8 @@ class Passkeys:
             yield from _must(Statement(statements.REMOVE_PASSKEY, gone))
 
     def _put(self, query: Query, passkey: Passkey, number: int) -> Statement:
-        values: tuple[Value, ...] = msgspec.structs.astuple(msgspec.structs.replace(passkey, act=number))
-        return Statement(query, (*values, self._rows.of(OPERATOR_PASSKEYS, values)))
+        row = OPERATOR_PASSKEYS.row(msgspec.structs.replace(passkey, act=number))
+        return Statement(query, self._rows.key.digested(OPERATOR_PASSKEYS, row))
 
 
 def removal_of_all(operator_id: str) -> Statement:

@@ -4,23 +4,23 @@
 
 from typing import Final
 
+from payrelay.core.operators.operator import Passkey
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.operators.operators import PASSKEY_COLUMNS
+from payrelay.store.engine.tables import StructTable, columns_for
+
+OPERATOR_PASSKEYS: Final = StructTable(name="operator_passkeys", kind=Passkey, columns=columns_for(Passkey))
 
 ADD_PASSKEY: Final = query(
     f"""
-    INSERT INTO operator_passkeys ({PASSKEY_COLUMNS}, row_digest)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+    {OPERATOR_PASSKEYS.insert()}
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )
 """Adds a passkey; gives no row where somebody has it."""
 
 CHANGE_PASSKEY: Final = query(
-    """
-    UPDATE operator_passkeys
-    SET operator_id = $2, credential_id = $3, credential = $4, host = $5, name = $6, sign_count = $7, made_at_ms = $8,
-        used_at_ms = $9, copied_at_ms = $10, version = $11, act = $12, row_digest = $13
+    f"""
+    UPDATE operator_passkeys SET {OPERATOR_PASSKEYS.replaced}
     WHERE id = $1 AND version = $11 - 1
     RETURNING id""",
 )
@@ -34,7 +34,7 @@ REMOVE_PASSKEYS_OF: Final = query("DELETE FROM operator_passkeys WHERE operator_
 
 LIST_PASSKEYS: Final = query(
     f"""
-    SELECT {PASSKEY_COLUMNS}, row_digest FROM operator_passkeys
+    {OPERATOR_PASSKEYS.select}
     WHERE operator_id = $1 ORDER BY made_at_ms, id LIMIT $2""",
 )
 """Reads the passkeys of an operator, the oldest first."""
