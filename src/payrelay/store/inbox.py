@@ -28,7 +28,7 @@ from payrelay.errors import Outdated
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, forgotten, forgotten_on_request, stored
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
-from payrelay.store.engine.rows import moment_in, struct_of
+from payrelay.store.engine.rows import moment_in
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.inbox import ACCEPTED_TOKENS, NOTIFICATIONS
@@ -88,7 +88,7 @@ class Inbox:
         """
         own = self._data_keys.new(notification.id)
         sealed = own.key.seal(body, statements.body_context(notification.id))
-        members = msgspec.structs.astuple(notification)
+        members = NOTIFICATIONS.row(notification)
         parameters: tuple[Value, ...] = (
             *members,
             sealed,
@@ -110,7 +110,7 @@ class Inbox:
 
         May be repeated only together with everything that led to the change.
         """
-        digest = self._rows.of(NOTIFICATIONS, msgspec.structs.astuple(notification))
+        digest = self._rows.of(NOTIFICATIONS, NOTIFICATIONS.row(notification))
         await self._database.write(_record(notification, digest))
 
     async def get(self, notification_id: str) -> Notification | None:
@@ -233,7 +233,7 @@ class Inbox:
         return None if row is None else str(row[0])
 
     async def _trusted(self, rows: Sequence[Row]) -> _Notifications:
-        return [struct_of(row, Notification) for row in await self._rows.trusted(NOTIFICATIONS, rows)]
+        return await self._rows.values(NOTIFICATIONS, rows)
 
 
 def _put(notification: Notification, parameters: tuple[Value, ...], own: OwnKey) -> Unit[Row | None]:

@@ -151,7 +151,7 @@ class _Checked:
 
 
 def _put(key: RowKey, row: tuple[str | int, ...], at_ms: int) -> Statement:
-    return Statement(statements.PUT_SIGNED_TEXT, (*row, key.of(SIGNED_TEXTS, row), at_ms))
+    return Statement(statements.PUT_SIGNED_TEXT, (*key.digested(SIGNED_TEXTS, row), at_ms))
 
 
 def _keep(key: RowKey, checkout: Checkout, wanted: set[str], at_ms: int) -> Unit[bool]:

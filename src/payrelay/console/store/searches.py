@@ -15,7 +15,6 @@ from payrelay.store.digests.rows import RowDigests
 from payrelay.store.digests.tables import CHECKOUTS, INSTALLMENTS, OPERATIONS
 from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
 from payrelay.store.engine.queries import Query
-from payrelay.store.payments.operation_rows import operation_of
 from payrelay.store.statements.checkouts import LIST_CHECKOUTS
 from payrelay.store.statements.pagination import Listing, ListWindow, WindowPage, columns_of, read_window
 from payrelay.store.statements.payments.operations import LIST_OPERATIONS
@@ -141,7 +140,7 @@ class Searches:
         return await self._database.read_page(all_rows(Statement(query, parameters)))
 
     async def _operations(self, rows: Sequence[Row]) -> _Operations:
-        return [operation_of(row) for row in await self._rows.trusted(OPERATIONS, rows)]
+        return await self._rows.values(OPERATIONS, rows)
 
     async def _checkouts(self, rows: Sequence[Row]) -> _Checkouts:
         return await self._rows.values(CHECKOUTS, rows)

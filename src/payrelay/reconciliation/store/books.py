@@ -36,7 +36,7 @@ from payrelay.store.digests.tables import (
 )
 from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
 from payrelay.store.engine.queries import Query
-from payrelay.store.payments.operation_rows import failed_among, operation_of
+from payrelay.store.payments.operation_rows import failed_among
 from payrelay.store.statements.payment_owners import LEARNT_SINCE, installment_subject
 
 PAGE: Final = 500
@@ -154,7 +154,7 @@ class Books:
         return await self._database.read_page(all_rows(Statement(query, parameters)))
 
     async def _of_operations(self, rows: Sequence[Row]) -> list[BooksEntry]:
-        found = [operation_of(row) for row in await self._rows.trusted(OPERATIONS, rows)]
+        found = await self._rows.values(OPERATIONS, rows)
         refunds: dict[str, list[str]] = defaultdict(list)
         for each in found:
             if each.kind is Kind.REFUND:

@@ -8,7 +8,7 @@ A table is data. Queries are written out where they stand, and take from here on
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Generic, NamedTuple
+from typing import Final, Generic, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
@@ -115,6 +115,13 @@ class StructTable(Table, Generic[StructT]):
     """A table that has a column for each member of a struct (``kind``), in their order."""
 
     kind: type[StructT]
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """PostgreSQL's types of the columns, for statements from which it can't tell them: an int is a bigint."""
+        hints = get_type_hints(self.kind)
+        allowed = [get_args(hints[member]) or (hints[member],) for member in self.kind.__struct_fields__]
+        return tuple("bigint" if int in each else "text" for each in allowed)
 
     def value(self, row: Row) -> StructT:
         """Converts the columns of a row; raises msgspec.ValidationError for values that the struct can't have."""

@@ -221,7 +221,7 @@ def _notes(key: RowKey, merchant: str, payments: list[Payment], at_ms: int) -> l
         (merchant, each.payment_id, each.order_id, each.status, each.currency, each.amount_minor, at_ms)
         for each in payments
     ]
-    return [Statement(statements.NOTE_PAYMENT, (*each, key.of(PAYMENTS_SEEN, each))) for each in noted]
+    return [Statement(statements.NOTE_PAYMENT, key.digested(PAYMENTS_SEEN, each)) for each in noted]
 
 
 def _kept(stored: Statement, returns: Unit[None], noted: list[Statement], *, noted_with: int) -> Unit[None]:

@@ -36,7 +36,6 @@ from payrelay.store.digests.tables import (
 from payrelay.store.engine.database import Row, Statement, Unit, Value
 from payrelay.store.engine.rows import StructT
 from payrelay.store.statements.orders import facts as statements
-from payrelay.store.statements.payments.operations import operation_of
 
 AGAIN: Final = "RECEIVED AGAIN"
 """In ``returns_seen``: the time at which a record first showed a payment as received again. The value never changes."""
@@ -103,7 +102,7 @@ def _facts_in(right: Mapping[str, Sequence[Row]], facts: OrderFacts) -> OrderFac
     holds = [ACCEPTED_TOKENS.members(row) for row in right[ACCEPTED_TOKENS.name]]
     return msgspec.structs.replace(
         facts,
-        operations=tuple(operation_of(row) for row in right[OPERATIONS.name]),
+        operations=tuple(map(OPERATIONS.value, right[OPERATIONS.name])),
         checkouts=tuple(checkouts),
         subscriptions=frozenset(of_order),
         installments=tuple(

@@ -35,9 +35,6 @@ _NO_ANSWER: Final = ""
 CLEARED: Final = b""
 """The plain text of the sealed mark in the place of a cleared call or answer: no call and no answer is empty."""
 
-COLUMNS: Final = tuple(Operation.__struct_fields__)
-_KIND_INDEX: Final = COLUMNS.index("kind")
-operation_of: Final = statements.operation_of
 call_context: Final = statements.call_context
 answer_context: Final = statements.answer_context
 _ENTRY_COLUMNS: Final = tuple(JournalEntry.__struct_fields__)
@@ -62,7 +59,7 @@ class OperationRows:
         sealed = self._seal.seal(_encode_call(call), call_context(operation.id))
         link = _link(operation, entry, _NO_ANSWER)
         chained = msgspec.structs.replace(operation, chain=self.key.entry(_CHAIN_START, link))
-        columns = columns_of(chained)
+        columns = OPERATIONS.row(chained)
         digest = self._digests.of(OPERATIONS, columns)
         return chained, (*columns, sealed, link.at_ms, link.event, link.evidence, link.row_digest, digest)
 
@@ -75,7 +72,7 @@ class OperationRows:
             digest = self.key.answer(operation.id, plain)
         link = _link(operation, entry, digest)
         chained = msgspec.structs.replace(operation, chain=self.key.entry(operation.chain, link))
-        before_and_after = operation.chain, self._digests.of(OPERATIONS, columns_of(chained))
+        before_and_after = operation.chain, self._digests.of(OPERATIONS, OPERATIONS.row(chained))
         event = of_operation(operation, entry)
         told = () if event is None else outbox.parameters_of(event, self._digests)
         return chained, _record_statement(chained, link, sealed, before_and_after, told)
@@ -138,13 +135,6 @@ def _link(operation: Operation, entry: JournalEntry, digest_of_answer: str) -> L
         row_digest(operation),
         digest_of_answer,
     )
-
-
-def columns_of(operation: Operation) -> list[Value]:
-    """Gives the columns of an operation's row, in their order."""
-    columns = list(msgspec.structs.astuple(operation))
-    columns[_KIND_INDEX] = operation.kind.stored
-    return columns
 
 
 def _record_statement(

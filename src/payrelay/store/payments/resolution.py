@@ -7,7 +7,6 @@ from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.store.digests.rows import RowDigests
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.rows import moment_in
-from payrelay.store.payments.operation_rows import operation_of
 from payrelay.store.statements.payments import resolution as statements
 from payrelay.store.statements.payments.operations import OPERATIONS
 
@@ -96,7 +95,7 @@ class ResolutionStore:
         return await self._text(Statement(statements.SEEN_ORDER, (merchant, other_than)))
 
     async def _trusted(self, rows: list[Row]) -> _Operations:
-        return [operation_of(row) for row in await self._rows.trusted(OPERATIONS, rows)]
+        return await self._rows.values(OPERATIONS, rows)
 
     async def _text(self, statement: Statement) -> str | None:
         row = await self._database.read(first_row(statement))

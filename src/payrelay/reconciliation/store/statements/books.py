@@ -11,16 +11,15 @@ from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.imports.payments import IMPORTED_PAYMENTS
 from payrelay.store.statements.payment_owners import CHECKOUT_OWNS, OF_CHECKOUT, OF_INSTALLMENT, listed
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_READ
-from payrelay.store.statements.subscriptions import INSTALLMENT_COLUMNS, SUBSCRIPTION_COLUMNS
+from payrelay.store.statements.subscriptions import INSTALLMENTS, SUBSCRIPTIONS
 
 _MOVES_MONEY: Final = f"kind IN {listed(TAKING_KINDS | {Kind.REFUND})}"
 _PAYS: Final = f"({CHECKOUT_OWNS})"
 _SHOWS_MONEY: Final = "kind IN ('payment', 'recurring', 'preapproval')"
 """A checkout of whose order a statement may have money: what it asks for, or the fee of an approval."""
-_INSTALLMENT: Final = ", ".join(f"installments.{name}" for name in INSTALLMENT_COLUMNS.split(", "))
-_PLAN_READ: Final = ", ".join(f"subscriptions.{name}" for name in SUBSCRIPTION_COLUMNS.split(", "))
 _INSTALLMENT_READ: Final = (
-    f"{_INSTALLMENT}, installments.row_digest, {_PLAN_READ}, subscriptions.row_digest, {OF_INSTALLMENT}"
+    f"{INSTALLMENTS.qualified}, installments.row_digest, {SUBSCRIPTIONS.qualified}, subscriptions.row_digest,"
+    f" {OF_INSTALLMENT}"
 )
 _CHECKOUT_READ: Final = f"{OF_CHECKOUT}, {CHECKOUTS.read}"
 _PLAN: Final = (

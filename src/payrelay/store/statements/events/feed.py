@@ -4,13 +4,12 @@
 
 from typing import Final
 
+from payrelay.core.events.event import PublishedEvent
 from payrelay.store.engine.queries import distinct, query, query_among, query_for_each
-from payrelay.store.engine.tables import Table
+from payrelay.store.engine.tables import Table, columns_for
 
-EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
-EVENTS: Final = Table(name="events", columns=tuple(EVENT_COLUMNS.split(", ")))
-READ_COLUMNS: Final = f"{EVENT_COLUMNS}, row_digest"
-"""What is read of an event: nobody is told of one without its digest."""
+EVENTS: Final = Table(name="events", columns=columns_for(PublishedEvent)[:-1])
+"""The last member of an event, its trace context, lies among its data."""
 
 LOCK_FEED: Final = query("SELECT position FROM feed WHERE one = 1 FOR UPDATE")
 """Reads the last position, and keeps others from giving one until the unit's end."""
@@ -24,16 +23,14 @@ LAST_POSITION: Final = query("SELECT position FROM feed WHERE one = 1")
 LAST_KEPT: Final = query("SELECT max(position) FROM events WHERE position > $1 AND position <= $2 AND at_ms < $3")
 """Reads the last position in a range whose event is older than a time."""
 
-_PUBLISH: Final = f"INSERT INTO events ({READ_COLUMNS})"
-
 PUBLISH: Final = query_for_each(
     f"""
-    {_PUBLISH}
+    {EVENTS.into()}
     SELECT (event ->> 0)::bigint, event ->> 1, event ->> 2, event ->> 3, event ->> 4, event ->> 5, event ->> 6,
            (event ->> 7)::bigint, event ->> 8, event ->> 9
     FROM json_array_elements($1::json) AS event
     ON CONFLICT DO NOTHING""",
-    sqlite=f"{_PUBLISH} VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
+    sqlite=f"{EVENTS.insert()} ON CONFLICT DO NOTHING",
 )
 """Adds events to the feed: a JSON list of the columns of each, its digest last. An event that is there already stays at
 its position."""
@@ -41,19 +38,19 @@ its position."""
 IDS_AMONG: Final = query("SELECT position, id FROM events WHERE position > $1 AND position <= $2")
 """Reads the positions behind one, up to another one, each with its event's id."""
 
-TAIL: Final = query(f"SELECT {READ_COLUMNS} FROM events WHERE position > $1 ORDER BY position LIMIT $2")
+TAIL: Final = query(f"{EVENTS.select} WHERE position > $1 ORDER BY position LIMIT $2")
 """Reads the events of all principals behind a position."""
 
 READ_FEED: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM events
+    {EVENTS.select}
     WHERE merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4""",
 )
 """Reads one page of a principal's events behind a position."""
 
 READ_ABOUT: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM events
+    {EVENTS.select}
     WHERE subject = $5 AND merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4""",
 )
 """Reads one page of a principal's events about one subject behind a position."""
@@ -69,7 +66,7 @@ SCAN: Final = query(
 
 READ_TYPES: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM events
+    {EVENTS.select}
     WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND substr(type, 1, $5::int) = $6
     ORDER BY position LIMIT $7""",
 )
@@ -77,15 +74,15 @@ READ_TYPES: Final = query(
 
 EVENTS_AT: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM events
+    {EVENTS.select}
     WHERE position = ANY (ARRAY(SELECT wanted::bigint FROM json_array_elements_text($1::json) AS wanted))""",
-    sqlite=(f"SELECT {READ_COLUMNS} FROM events WHERE position IN (SELECT value FROM json_each($1))",),
+    sqlite=(f"{EVENTS.select} WHERE position IN (SELECT value FROM json_each($1))",),
 )
 """Reads the events at some positions: a JSON list of them."""
 
 EVENTS_OF_IDS: Final = query_among(
     f"""
-    SELECT {READ_COLUMNS} FROM events
+    {EVENTS.select}
     WHERE merchant = $1 AND principal = $2 AND id @3
     ORDER BY position""",
 )
@@ -93,7 +90,7 @@ EVENTS_OF_IDS: Final = query_among(
 
 READ_BETWEEN: Final = query(
     f"""
-    SELECT {READ_COLUMNS} FROM events
+    {EVENTS.select}
     WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND at_ms >= $5 AND at_ms < $6
     ORDER BY position""",
 )

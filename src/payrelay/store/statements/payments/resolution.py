@@ -14,7 +14,7 @@ from payrelay.store.statements.payment_owners import (
     listed,
     owners_of_payment,
 )
-from payrelay.store.statements.payments.operations import LOCKED_COLUMNS, RARE, READ_COLUMNS
+from payrelay.store.statements.payments.operations import OPERATIONS, RARE, READ_COLUMNS
 
 LEASE_DUE: Final = query(
     f"""
@@ -22,7 +22,7 @@ LEASE_DUE: Final = query(
     WHERE id IN (
         SELECT id FROM operations WHERE probe_at_ms <= $1::bigint ORDER BY probe_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
     )
-    RETURNING {LOCKED_COLUMNS}""",
+    RETURNING {OPERATIONS.read}""",
 )
 """Leases operations that are due for a status inquiry until $2, so that no other process inquires about them meanwhile.
 """

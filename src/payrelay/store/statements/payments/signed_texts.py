@@ -10,10 +10,9 @@ from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.payment_owners import WAS_NOT_EXECUTED
 from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATIONS
 
-SIGNED_COLUMNS: Final = "merchant, digest, subject, kind, texts"
 SIGNED_TEXTS: Final = Table(
     name="signed_texts",
-    columns=tuple(SIGNED_COLUMNS.split(", ")),
+    columns=("merchant", "digest", "subject", "kind", "texts"),
     keys=3,
     uncovered={"at_ms": "it says when the text was stored"},
 )
@@ -23,7 +22,7 @@ _CHECKOUT: Final = CHECKOUTS.packed()
 
 PUT_SIGNED_TEXT: Final = query(
     f"""
-    INSERT INTO signed_texts ({SIGNED_COLUMNS}, row_digest, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)
+    INSERT INTO signed_texts ({SIGNED_TEXTS.read}, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (merchant, digest, subject) DO UPDATE
     SET kind = excluded.kind, texts = excluded.texts, row_digest = excluded.row_digest""",
 )
@@ -32,7 +31,7 @@ PUT_SIGNED_TEXT: Final = query(
 LOCK_CHECKOUT: Final = query("SELECT state FROM checkouts WHERE id = $1 FOR UPDATE")
 """Lets one transaction at a time store the texts of a checkout, and none beside it change the state that it reads."""
 
-TEXTS_OF: Final = query(f"SELECT {SIGNED_COLUMNS}, row_digest FROM signed_texts WHERE subject = $1 ORDER BY digest")
+TEXTS_OF: Final = query(f"{SIGNED_TEXTS.select} WHERE subject = $1 ORDER BY digest")
 """Reads the texts that a checkout or an operation has."""
 
 TEXT_HOLDERS: Final = query(
