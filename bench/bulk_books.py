@@ -90,7 +90,7 @@ def made(books: Books, first: int, behind: int) -> bytes:
         sealed_answer, at_ms, event, evidence, _, _, row_digest, answer_digest, _, digest = statement.parameters[9:19]
         line = [new.id, 2, at_ms, event, stored.state, evidence, row_digest, answer_digest, stored.chain]
         chunk.history.append(line)
-        columns = OPERATIONS.row(stored)
+        columns = list(OPERATIONS.row(stored))
         ends_at_ms = stored.claim_ends_at_ms
         if ends_at_ms is not None and ends_at_ms <= START_MS:
             columns[_CLAIM] = columns[_CLAIM_ENDS] = None

@@ -60,7 +60,7 @@ COMPOSERS: Final = {
     "payrelay.flows.stores",
     "payrelay.worker",
     "payrelay.console.routes",
-    "payrelay.store.digests.tables",
+    "payrelay.store.tables.digested",
     "payrelay.api.openapi.schemas",
 }
 """The first three put everything together, and so name everything; the others list the stores, the jobs, the console's

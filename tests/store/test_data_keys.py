@@ -29,8 +29,8 @@ from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.sealing import FORMAT, Seal
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.seals import SEALED
 from payrelay.store.statements.data_keys import KEY_OF
+from payrelay.store.tables.seals import SEALED
 
 SEAL: Final = Seal((b"k" * 32,))
 ORDER: Final = PaymentsOfOrder(order_id="A-1")

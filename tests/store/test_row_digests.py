@@ -31,7 +31,6 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.digests.tables import DIGESTED, UNDIGESTED
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Database, Statement, all_rows
 from payrelay.store.engine.sealing import Seal
@@ -45,6 +44,7 @@ from payrelay.store.statements.access.client_tokens import CLIENT_TOKENS
 from payrelay.store.statements.access.credentials import CREDENTIALS
 from payrelay.store.statements.payments.operations import ADD_FAILED, FAILED_REFUNDS
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
+from payrelay.store.tables.digested import DIGESTED, UNDIGESTED
 
 SEAL: Final = Seal((b"k" * 32,))
 KEY: Final = Credential(

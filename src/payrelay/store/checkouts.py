@@ -23,13 +23,13 @@ from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed_on_request, forgotten
 from payrelay.store.digests.rows import RowDigests, RowKey, without
-from payrelay.store.digests.tables import CHECKOUTS, unpacked
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.payments.paid_again import paid_on, tell_if_paid_again
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.alerts import ADD_CHECKOUT_ALERT, ADD_PAYMENT_ALERT
+from payrelay.store.statements.payments.packed_rows import CHECKOUTS, unpacked
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are read: more attempts than any customer makes."""

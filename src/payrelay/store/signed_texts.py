@@ -20,9 +20,9 @@ from payrelay.core.gateways.signed_text import PURPOSE, SignedText
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.core.payments.operation import Operation
 from payrelay.store.digests.rows import RowDigests, RowKey
-from payrelay.store.digests.tables import PackedRow, unpacked
 from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.statements.payments import signed_texts as statements
+from payrelay.store.statements.payments.packed_rows import PackedRow, unpacked
 from payrelay.store.statements.payments.signed_texts import SIGNED_TEXTS
 
 _DIGEST: Final = SIGNED_TEXTS.columns.index("digest")

@@ -12,12 +12,12 @@ from payrelay.console.store.statements import searches as statements
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.payments.operation import Operation, claim_of_key
 from payrelay.store.digests.rows import RowDigests
-from payrelay.store.digests.tables import CHECKOUTS, INSTALLMENTS, OPERATIONS
 from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
 from payrelay.store.engine.queries import Query
 from payrelay.store.statements.checkouts import LIST_CHECKOUTS
 from payrelay.store.statements.pagination import Listing, ListWindow, WindowPage, columns_of, read_window
 from payrelay.store.statements.payments.operations import LIST_OPERATIONS
+from payrelay.store.statements.payments.packed_rows import CHECKOUTS, INSTALLMENTS, OPERATIONS
 
 _TIME_DIGITS: Final = 12
 """Of an id, behind its prefix."""

@@ -26,7 +26,11 @@ from payrelay.core.payments.operation import OPEN_STATES, Kind, Operation, State
 from payrelay.reconciliation.rules.entries import TOLERANCE_MS, BooksEntry, EntryStanding, Movement
 from payrelay.reconciliation.store.statements import books as statements
 from payrelay.store.digests.rows import RowDigests
-from payrelay.store.digests.tables import (
+from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
+from payrelay.store.engine.queries import Query
+from payrelay.store.payments.operation_rows import failed_among
+from payrelay.store.statements.payment_owners import LEARNT_SINCE, installment_subject
+from payrelay.store.statements.payments.packed_rows import (
     CHARGEBACKS,
     CHECKOUTS,
     IMPORTED_PAYMENTS,
@@ -34,10 +38,6 @@ from payrelay.store.digests.tables import (
     OPERATIONS,
     SUBSCRIPTIONS,
 )
-from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows
-from payrelay.store.engine.queries import Query
-from payrelay.store.payments.operation_rows import failed_among
-from payrelay.store.statements.payment_owners import LEARNT_SINCE, installment_subject
 
 PAGE: Final = 500
 """Entries of one page."""

@@ -2,7 +2,7 @@
 
 Rules:
 
-1. ``store.digests.tables`` lists the tables whose rows have a digest, and every other table with the reason; tests
+1. ``store.tables.digested`` lists the tables whose rows have a digest, and every other table with the reason; tests
    compare both with the schema. A digest covers the table, the key, and every column that isn't sealed, nor listed as
    uncovered.
 2. A statement that writes a covered column writes the digest with it, of values that were read with a right digest. So
@@ -87,7 +87,7 @@ class RowSieve:
             if self._key.fits(table, row):
                 found.append(row[:-1])
             else:
-                self.wrong.append(row_name(table, row))
+                self.wrong.append(table.name_of(row))
         return found
 
     def values(self, table: StructTable[StructT], rows: Sequence[Row]) -> list[StructT]:
@@ -136,7 +136,7 @@ class RowDigests:
         """
         if self.key.fits(table, row):
             return True
-        await self.report(row_name(table, row))
+        await self.report(table.name_of(row))
         return False
 
     async def report(self, name: str) -> None:
@@ -181,7 +181,7 @@ class RowDigests:
         after: Row = ()
         while rows := await self._database.read(all_rows(_page(table, after))):
             for row in rows:
-                yield CheckedRow(row_name(table, row), self.key.fits(table, row))
+                yield CheckedRow(table.name_of(row), self.key.fits(table, row))
             after = rows[-1][: table.keys]
             await asyncio.sleep(0)  # the embedded database reads without waiting: a server's requests have their turn
 
@@ -199,11 +199,6 @@ def _page(table: Table, after: Row) -> Statement:
     """Reads the rows behind a key; the first ones for an empty key."""
     query = statements.page_of(table.name, (*table.columns, "row_digest"), table.keys, is_first=not after)
     return Statement(query, (PAGE, *after))
-
-
-def row_name(table: Table, values: Sequence[Value]) -> str:
-    """Names a row in alerts: its table and its key."""
-    return "/".join([table.name, *map(str, values[: table.keys])])
 
 
 def _has_ended(table: Table, values: Sequence[Value]) -> bool:

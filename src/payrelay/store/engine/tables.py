@@ -62,6 +62,10 @@ class Table:
         """The columns, with None in the place of one that the digest leaves out."""
         return tuple(None if column in self.uncovered else column for column in self.columns)
 
+    def name_of(self, row: Row) -> str:
+        """Names a row in alerts: its table and its key."""
+        return "/".join([self.name, *map(str, row[: self.keys])])
+
     def members(self, row: Row) -> dict[str, Value]:
         """Gives the values of a row by their columns."""
         return dict(zip(self.columns, row, strict=True))
@@ -100,7 +104,7 @@ class Table:
         """Writes the table's name, a row's columns, and its digest behind them, as one JSON array.
 
         So one statement gives whole rows of several tables, and the digest of each can be checked
-        (``store.digests.tables.unpacked``).
+        (``store.statements.payments.packed_rows.unpacked``).
         """
         return f"json_build_array('{self.name}', {self.qualified}, {digest or f'{self.name}.row_digest'})"
 

@@ -19,7 +19,10 @@ from payrelay.core.orders.facts import (
     ToldChargeback,
 )
 from payrelay.store.digests.rows import RowDigests, RowSieve
-from payrelay.store.digests.tables import (
+from payrelay.store.engine.database import Row, Statement, Unit, Value
+from payrelay.store.engine.rows import StructT
+from payrelay.store.statements.orders import facts as statements
+from payrelay.store.statements.payments.packed_rows import (
     ACCEPTED_TOKENS,
     CHARGEBACKS,
     CHECKOUTS,
@@ -33,9 +36,6 @@ from payrelay.store.digests.tables import (
     SUBSCRIPTIONS,
     unpacked,
 )
-from payrelay.store.engine.database import Row, Statement, Unit, Value
-from payrelay.store.engine.rows import StructT
-from payrelay.store.statements.orders import facts as statements
 
 AGAIN: Final = "RECEIVED AGAIN"
 """In ``returns_seen``: the time at which a record first showed a payment as received again. The value never changes."""

@@ -2,9 +2,9 @@
 
 from payrelay.core.checkouts.counted_payments import CountedPayment, Noun, PaymentLimit
 from payrelay.store.digests.rows import RowKey
-from payrelay.store.digests.tables import unpacked
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.statements.payments import counted_payments as statements
+from payrelay.store.statements.payments.packed_rows import unpacked
 
 
 class TooManyPayments(Exception):

@@ -6,12 +6,12 @@ from payrelay.core.orders.facts import OrderFacts
 from payrelay.core.orders.taken import page_let_go
 from payrelay.core.payments.operation import JournalEntry, Operation
 from payrelay.store.digests.rows import RowKey, RowSieve
-from payrelay.store.digests.tables import unpacked
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.events import outbox
 from payrelay.store.orders.facts import facts_and_rows
 from payrelay.store.statements import checkouts as statements
 from payrelay.store.statements.checkouts import CHECKOUTS
+from payrelay.store.statements.payments.packed_rows import unpacked
 
 
 def complete_checkout(capture: Operation, entry: JournalEntry, key: RowKey) -> Unit[None]:

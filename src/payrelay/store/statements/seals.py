@@ -3,7 +3,7 @@
 The first byte of a sealed value is its format. In a value that is sealed with the store's key the next four name it.
 """
 
-# ruff: noqa: S608 - only tables and columns named in ``store.seals`` are put into the texts; values are parameters
+# ruff: noqa: S608 - only tables and columns named in ``store.tables.seals`` are put into the texts; values are parameters
 
 from functools import cache
 

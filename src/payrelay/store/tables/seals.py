@@ -21,12 +21,12 @@ from typing import Final, NamedTuple
 
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.data_keys.keys import key_context
-from payrelay.store.digests.tables import DIGESTED
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import FORMAT, KEY_CHECK, Seal
 from payrelay.store.gateways import readings
 from payrelay.store.statements import seals as statements
+from payrelay.store.tables.digested import DIGESTED
 
 PAGE: Final = 50
 """Values that are read and exchanged at once: few enough to delay a server on the database by milliseconds."""

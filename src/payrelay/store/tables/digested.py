@@ -1,13 +1,8 @@
 """Every table whose rows have digests, and every other with the reason why its rows have none."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
-import msgspec
-
-from payrelay.store.digests.rows import row_name
-from payrelay.store.engine.database import Row, Value
-from payrelay.store.engine.tables import Table
 from payrelay.store.statements.access.client_tokens import CLIENT_TOKENS
 from payrelay.store.statements.access.credentials import CREDENTIALS
 from payrelay.store.statements.access.principals import PRINCIPAL_GROUPS, PRINCIPAL_NAMES
@@ -27,37 +22,7 @@ from payrelay.store.statements.payments.operations import FAILED_REFUNDS, OPERAT
 from payrelay.store.statements.payments.signed_texts import SIGNED_TEXTS
 from payrelay.store.statements.subscriptions import INSTALLMENTS, SUBSCRIPTIONS
 
-__all__ = [
-    "ACCEPTED_TOKENS",
-    "CHARGEBACKS",
-    "CHECKOUTS",
-    "CLIENT_TOKENS",
-    "CONSOLE_CONFIRMATIONS",
-    "CONSOLE_SESSIONS",
-    "CREDENTIALS",
-    "CUSTOMERS",
-    "DIGESTED",
-    "ENDPOINTS",
-    "EVENTS",
-    "FAILED_REFUNDS",
-    "IMPORTED_PAYMENTS",
-    "INSTALLMENTS",
-    "NOTIFICATIONS",
-    "OPERATIONS",
-    "OPERATORS",
-    "OPERATOR_INVITATIONS",
-    "OPERATOR_PASSKEYS",
-    "OUTBOX",
-    "PAYMENTS_SEEN",
-    "PRINCIPAL_GROUPS",
-    "PRINCIPAL_NAMES",
-    "RETURNS_SEEN",
-    "SIGNED_TEXTS",
-    "SUBSCRIPTIONS",
-    "UNDIGESTED",
-    "PackedRow",
-    "unpacked",
-]
+__all__ = ["DIGESTED", "OPERATIONS", "UNDIGESTED"]
 
 DIGESTED: Final = (
     *(CREDENTIALS, CLIENT_TOKENS, CUSTOMERS, ENDPOINTS, CHECKOUTS, NOTIFICATIONS, PRINCIPAL_NAMES, PRINCIPAL_GROUPS),
@@ -66,8 +31,6 @@ DIGESTED: Final = (
     *(OPERATORS, OPERATOR_INVITATIONS, OPERATOR_PASSKEYS, CONSOLE_SESSIONS, CONSOLE_CONFIRMATIONS),
 )
 """Every table whose rows have digests."""
-
-_TABLES: Final = {table.name: table for table in DIGESTED}
 
 UNDIGESTED: Final[Mapping[str, str]] = {
     "history": "the audit chain covers it",
@@ -107,25 +70,3 @@ UNDIGESTED: Final[Mapping[str, str]] = {
     "anchor_alerts": "it says which operators are still to be told",
 }
 """Every other table, and why its rows have no digest."""
-
-
-class PackedRow(NamedTuple):
-    """A row with its digest behind it, which a statement gave as one value (``Table.packed``)."""
-
-    table: Table
-    row: Row
-
-    @property
-    def name(self) -> str:
-        """Names the row in alerts: its table and its key."""
-        return row_name(self.table, self.row)
-
-    def value(self, column: str) -> Value:
-        """Gives a column of the row; None also where the table has no such column."""
-        return self.row[self.table.columns.index(column)] if column in self.table.columns else None
-
-
-def unpacked(value: Value) -> PackedRow:
-    """Gives the row that a statement gave as one value."""
-    name, *row = msgspec.json.decode(str(value))
-    return PackedRow(_TABLES[name], row)
