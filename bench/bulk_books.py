@@ -28,8 +28,8 @@ from payrelay.core.events.event import of_operation
 from payrelay.store.digests.rows import RowKey
 from payrelay.store.engine.database import Value
 from payrelay.store.events import outbox
+from payrelay.store.events.feed import EVENTS
 from payrelay.store.payments.operation_rows import OperationRows
-from payrelay.store.statements.events.feed import EVENTS
 from payrelay.store.statements.payments.operations import OPERATIONS
 
 CHUNK: Final = 2_000

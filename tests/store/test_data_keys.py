@@ -22,8 +22,15 @@ from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store import open_database
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.data_keys.keys import DataKeys, OwnKey, destroyed, destroyed_on_request, replaced, stored
-from payrelay.store.data_keys.residues import KeyResidues
+from payrelay.store.data_keys.keys import (
+    DataKeys,
+    KeyResidues,
+    OwnKey,
+    destroyed,
+    destroyed_on_request,
+    replaced,
+    stored,
+)
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.sealing import FORMAT, Seal

@@ -24,8 +24,8 @@ from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.payment import PaymentStatus
 from payrelay.core.secret import Secret
 from payrelay.runtime.ids import new_id
-from payrelay.store.access.client_tokens import ClientTokens
-from payrelay.store.access.credentials import Credentials
+from payrelay.store.access.client_tokens import CLIENT_TOKENS, ClientTokens
+from payrelay.store.access.credentials import CREDENTIALS, Credentials
 from payrelay.store.access.principals import Principals
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
@@ -40,8 +40,6 @@ from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.imports.payments import ImportedPayments
 from payrelay.store.inbox import Inbox
 from payrelay.store.signed_texts import SignedTexts
-from payrelay.store.statements.access.client_tokens import CLIENT_TOKENS
-from payrelay.store.statements.access.credentials import CREDENTIALS
 from payrelay.store.statements.payments.operations import ADD_FAILED, FAILED_REFUNDS
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 from payrelay.store.tables.digested import DIGESTED, UNDIGESTED

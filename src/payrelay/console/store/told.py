@@ -11,8 +11,7 @@ from payrelay.store.digests.rows import RowDigests, RowSieve
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.deliveries import Delivery
-from payrelay.store.events.feed import event_of
-from payrelay.store.statements.events.feed import EVENTS
+from payrelay.store.events.feed import EVENTS, event_of
 
 SUBJECTS_MAX: Final = 300
 """Subjects whose events are read at once: more than one order ever has."""

@@ -3,21 +3,21 @@
 from collections.abc import Mapping
 from typing import Final
 
-from payrelay.store.statements.access.client_tokens import CLIENT_TOKENS
-from payrelay.store.statements.access.credentials import CREDENTIALS
-from payrelay.store.statements.access.principals import PRINCIPAL_GROUPS, PRINCIPAL_NAMES
+from payrelay.store.access.client_tokens import CLIENT_TOKENS
+from payrelay.store.access.credentials import CREDENTIALS
+from payrelay.store.access.principals import PRINCIPAL_GROUPS, PRINCIPAL_NAMES
+from payrelay.store.customers import CUSTOMERS
+from payrelay.store.events.feed import EVENTS
+from payrelay.store.operators.confirmations import CONSOLE_CONFIRMATIONS
+from payrelay.store.operators.passkeys import OPERATOR_PASSKEYS
 from payrelay.store.statements.chargebacks import CHARGEBACKS
 from payrelay.store.statements.checkouts import CHECKOUTS
-from payrelay.store.statements.customers import CUSTOMERS
 from payrelay.store.statements.events.endpoints import ENDPOINTS
-from payrelay.store.statements.events.feed import EVENTS
 from payrelay.store.statements.events.outbox import OUTBOX
 from payrelay.store.statements.gateways.readings import PAYMENTS_SEEN, RETURNS_SEEN
 from payrelay.store.statements.imports.payments import IMPORTED_PAYMENTS
 from payrelay.store.statements.inbox import ACCEPTED_TOKENS, NOTIFICATIONS
-from payrelay.store.statements.operators.confirmations import CONSOLE_CONFIRMATIONS
 from payrelay.store.statements.operators.operators import CONSOLE_SESSIONS, OPERATOR_INVITATIONS, OPERATORS
-from payrelay.store.statements.operators.passkeys import OPERATOR_PASSKEYS
 from payrelay.store.statements.payments.operations import FAILED_REFUNDS, OPERATIONS
 from payrelay.store.statements.payments.signed_texts import SIGNED_TEXTS
 from payrelay.store.statements.subscriptions import INSTALLMENTS, SUBSCRIPTIONS

@@ -5,9 +5,9 @@
 from typing import Final
 
 from payrelay.store.engine.queries import Query, query
+from payrelay.store.events.feed import EVENTS
 from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.events.deliveries import DELIVERY_COLUMNS
-from payrelay.store.statements.events.feed import EVENTS
 from payrelay.store.statements.payments.operations import READ_COLUMNS as OPERATION_COLUMNS
 from payrelay.store.statements.subscriptions import INSTALLMENTS
 
