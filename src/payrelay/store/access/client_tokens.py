@@ -103,7 +103,7 @@ class ClientTokens:
 
 
 def _issued(row: Row) -> StoredClientToken:
-    members = dict(zip(ISSUED, row, strict=True))
+    members = dict(zip(_COLUMNS, row, strict=True))
     revoked_at_ms = members.pop("revoked_at_ms")
     scopes = msgspec.json.decode(str(members.pop("scopes")), type=frozenset[Scope])
     stored = members.pop("allowance")
@@ -114,9 +114,9 @@ def _issued(row: Row) -> StoredClientToken:
 
 _COVERED: Final = ("id", "principal", "credential_id")
 _SHOWN: Final = ("account", "customer_id", "order_id", "scopes", "issued_at_ms", "expires_at_ms")
-ISSUED: Final = (*_COVERED, *_SHOWN, "revoked_at_ms", "allowance")
+_COLUMNS: Final = (*_COVERED, *_SHOWN, "revoked_at_ms", "allowance")
 """The columns of an issued token."""
-_ISSUED: Final = ", ".join(ISSUED)
+_ISSUED: Final = ", ".join(_COLUMNS)
 CLIENT_TOKENS: Final = Table(
     name="client_tokens",
     columns=(*_COVERED, "revoked_at_ms"),

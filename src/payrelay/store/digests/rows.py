@@ -18,16 +18,17 @@ What a digest can't show is that a whole row was put back to what it was at an e
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from payrelay.clock import Clock
 from payrelay.core.keyed_digest import DigestKey
 from payrelay.store.digests.lookups import Lookups
 from payrelay.store.engine.database import Database, Row, Statement, T, Unit, Value, all_rows
+from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.rows import StructT
 from payrelay.store.engine.tables import StructTable, Table
 from payrelay.store.statements import alerts
-from payrelay.store.statements.digests import rows as statements
 
 PURPOSE: Final = "stored row"
 """Of the keyed digest; never changed."""
@@ -197,8 +198,17 @@ def _tell_nobody(_: str) -> None:
 
 def _page(table: Table, after: Row) -> Statement:
     """Reads the rows behind a key; the first ones for an empty key."""
-    query = statements.page_of(table.name, (*table.columns, "row_digest"), table.keys, is_first=not after)
-    return Statement(query, (PAGE, *after))
+    return Statement(_page_of(table, is_first=not after), (PAGE, *after))
+
+
+@cache
+def _page_of(table: Table, *, is_first: bool) -> Query:
+    """Reads rows in the order of their keys: from the very beginning, or behind $2 and following."""
+    # The first page has no lower bound: whatever id somebody wrote into the table, even an empty one, is behind none.
+    key = ", ".join(table.key)
+    after = ", ".join(f"${number}" for number in range(2, table.keys + 2))
+    where = "" if is_first else f" WHERE ({key}) > ({after})"
+    return query(f"{table.select}{where} ORDER BY {key} LIMIT $1")
 
 
 def _has_ended(table: Table, values: Sequence[Value]) -> bool:

@@ -15,17 +15,20 @@ Rules:
    starts without the older key, so nobody removes it too early without noticing.
 """
 
+# ruff: noqa: S608 - only tables and columns named in ``store.tables.seals`` are put into the texts; values are parameters
+
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from typing import Final, NamedTuple
 
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.data_keys.keys import key_context
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.queries import Query, query
 from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import FORMAT, KEY_CHECK, Seal
 from payrelay.store.gateways import readings
-from payrelay.store.statements import seals as statements
 from payrelay.store.tables.digested import DIGESTED
 
 PAGE: Final = 50
@@ -111,7 +114,7 @@ class Seals:
         """Counts the values of each column by the ids of their keys, in hex digits. Raises StoreUnavailable."""
         counted = {}
         for column in SEALED:
-            statement = Statement(statements.count_by_key(column.table, column.column), (FORMAT,))
+            statement = Statement(count_by_key(column.table, column.column), (FORMAT,))
             rows = await self._database.read(all_rows(statement))
             counted[column] = Counter({blob_of(key_id).hex(): int(number or 0) for key_id, number in rows})
         return counted
@@ -135,7 +138,7 @@ class Seals:
             yield await self._exchange(_META, checks)
 
     def _page_after(self, column: SealedColumn, after: tuple[Value, ...]) -> Statement:
-        query = statements.page_of_others(column.table, column.column, column.keys)
+        query = page_of_others(column.table, column.column, column.keys)
         return Statement(query, (FORMAT, self._seal.key_id, *after, self._page))
 
     async def _exchange(self, column: SealedColumn, rows: list[Row]) -> ReencryptedRows:
@@ -147,7 +150,7 @@ class Seals:
             except StoreUnusable:
                 unopened.append("/".join(map(str, keys)))
                 continue
-            query = statements.exchange(column.table, column.column, column.keys)
+            query = exchange(column.table, column.column, column.keys)
             exchanges.append(Statement(query, (self._seal.seal(plain, context), sealed, *keys)))
         done = await self._write(exchanges)
         return ReencryptedRows(column, done, len(exchanges) - done, tuple(unopened))
@@ -173,3 +176,32 @@ def _exchanged(exchanges: list[Statement]) -> Unit[int]:
     for statement in exchanges:
         done += bool((yield statement))
     return done
+
+
+@cache
+def count_by_key(table: str, column: str) -> Query:
+    """Composes the query that counts the values of a column with format $1 by the ids of their keys."""
+    return query(f"SELECT substr({column}, 2, 4), count(*) FROM {table} WHERE substr({column}, 1, 1) = $1 GROUP BY 1")
+
+
+@cache
+def page_of_others(table: str, column: str, keys: tuple[str, ...]) -> Query:
+    """Composes the query of one page: values with format $1 and another key than $2, behind a row; then limit.
+
+    The row is named by $3, …
+    """
+    names, last = ", ".join(keys), len(keys) + 2
+    behind = ", ".join(f"${number}" for number in range(3, last + 1))
+    return query(
+        f"""
+        SELECT {column}, {names} FROM {table}
+        WHERE substr({column}, 1, 1) = $1 AND substr({column}, 2, 4) <> $2 AND ({names}) > ({behind})
+        ORDER BY {names} LIMIT ${last + 1}""",
+    )
+
+
+@cache
+def exchange(table: str, column: str, keys: tuple[str, ...]) -> Query:
+    """Composes the statement that replaces $2 by $1 in the row named by $3, …; no row where the value has changed."""
+    named = " AND ".join(f"{key} = ${number}" for number, key in enumerate(keys, 3))
+    return query(f"UPDATE {table} SET {column} = $1 WHERE {column} = $2 AND {named} RETURNING {keys[0]}")
