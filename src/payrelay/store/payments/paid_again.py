@@ -32,9 +32,9 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit, all_r
 from payrelay.store.events import outbox
 from payrelay.store.imports.payments import is_imported
 from payrelay.store.orders.facts import facts_and_rows
+from payrelay.store.payments.counted_payments import LOCK_ORDER
 from payrelay.store.statements import alerts as statements
 from payrelay.store.statements.checkouts import PAYMENT_IS_OWNED
-from payrelay.store.statements.payments.counted_payments import LOCK_ORDER
 from payrelay.store.statements.payments.packed_rows import IMPORTED_PAYMENTS, INSTALLMENTS, SUBSCRIPTIONS
 
 __all__ = ["PAID_AGAIN_ROW", "OrderPayment", "PaidAgain", "PaidAgainAlert", "made_by", "paid_on", "told_in"]
