@@ -5,8 +5,8 @@ Rules:
 1. ``store.tables.digested`` lists the tables whose rows have a digest, and every other table with the reason; tests
    compare both with the schema. A digest covers the table, the key, and every column that isn't sealed, nor listed as
    uncovered.
-2. A statement that writes a covered column writes the row digest with it, of values that were read with a right digest. So
-   no later change makes a forged row right.
+2. A statement that writes a covered column writes the row digest with it, of values that were read with a right digest.
+   So no later change makes a forged row right.
 3. A row whose digest is missing or wrong counts as not existing, is an alert, once, and a line of each process's log.
    Of an operation nothing is concluded then (``store.payments.journal``), and what such a row names is open to nobody
    (``store.access.owners``).
