@@ -100,13 +100,14 @@ class Table:
         changed = [f"{column} = ${number}" for number, column in enumerate((*self.columns, "row_digest"), 1)]
         return ", ".join(changed[self.keys :])
 
-    def packed(self, digest: str = "") -> str:
-        """Writes the table's name, a row's columns, and its digest behind them, as one JSON array.
+    @property
+    def packed(self) -> str:
+        """A row as one JSON array: the table's name, the columns, and the digest behind them.
 
         So one statement gives whole rows of several tables, and the digest of each can be checked
         (``store.statements.payments.packed_rows.unpacked``).
         """
-        return f"json_build_array('{self.name}', {self.qualified}, {digest or f'{self.name}.row_digest'})"
+        return f"json_build_array('{self.name}', {self.qualified}, {self.name}.row_digest)"
 
     @property
     def qualified(self) -> str:

@@ -26,27 +26,16 @@ from payrelay.store.engine.database import Row, Statement, Unit, Value
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.rows import StructT
 from payrelay.store.statements.payments.packed_rows import (
-    ACCEPTED_TOKEN,
     ACCEPTED_TOKENS,
-    CHARGEBACK,
     CHARGEBACKS,
-    CHECKOUT,
     CHECKOUTS,
-    FAILED_REFUND,
     FAILED_REFUNDS,
-    IMPORTED_PAYMENT,
     IMPORTED_PAYMENTS,
-    INSTALLMENT,
     INSTALLMENTS,
-    NOTIFICATION,
     NOTIFICATIONS,
-    OPERATION,
     OPERATIONS,
-    PAYMENT_SEEN,
     PAYMENTS_SEEN,
-    RETURN_SEEN,
     RETURNS_SEEN,
-    SUBSCRIPTION,
     SUBSCRIPTIONS,
     unpacked,
 )
@@ -198,7 +187,7 @@ FACTS: Final = query(
     )
     {
         _first(f'''
-      SELECT {OPERATION} AS row_and_digest FROM operations WHERE id IN (
+      SELECT {OPERATIONS.packed} AS row_and_digest FROM operations WHERE id IN (
         SELECT id FROM operations WHERE order_id = $2::text AND merchant = $1
         UNION SELECT id FROM operations WHERE payment_id {_OF_PAYMENTS} AND merchant = $1
         UNION SELECT id FROM operations WHERE subscription_id {_OF_PLANS} AND merchant = $1
@@ -208,7 +197,7 @@ FACTS: Final = query(
     UNION ALL
     {
         _first(f'''
-      SELECT {CHECKOUT} FROM checkouts WHERE id IN (
+      SELECT {CHECKOUTS.packed} FROM checkouts WHERE id IN (
         SELECT id FROM checkouts WHERE merchant = $1 AND order_id = $2::text
         UNION SELECT id FROM checkouts WHERE payment_id {_OF_PAYMENTS} AND merchant = $1
       )''')
@@ -216,7 +205,7 @@ FACTS: Final = query(
     UNION ALL
     {
         _first(f'''
-      SELECT {SUBSCRIPTION} FROM subscriptions WHERE merchant = $1 AND subscription_id IN (
+      SELECT {SUBSCRIPTIONS.packed} FROM subscriptions WHERE merchant = $1 AND subscription_id IN (
         SELECT subscription_id FROM plans
         UNION SELECT subscription_id FROM installments WHERE payment {_OF_PAYMENTS} AND merchant = $1
       )''')
@@ -224,26 +213,31 @@ FACTS: Final = query(
     UNION ALL
     {
         _first(f'''
-      SELECT {INSTALLMENT} FROM plans JOIN installments
+      SELECT {INSTALLMENTS.packed} FROM plans JOIN installments
         ON installments.merchant = $1 AND installments.subscription_id = plans.subscription_id WHERE {_PAID}''')
     }
     UNION ALL
     {
         _first(f'''
-      SELECT {INSTALLMENT} FROM installments WHERE payment {_OF_PAYMENTS} AND merchant = $1 AND {_PAID}''')
+      SELECT {INSTALLMENTS.packed} FROM installments WHERE payment {_OF_PAYMENTS} AND merchant = $1 AND {_PAID}''')
     }
     UNION ALL
-    {_first(f"SELECT {IMPORTED_PAYMENT} FROM imported_payments WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
+    {
+        _first(
+            f"SELECT {IMPORTED_PAYMENTS.packed} FROM imported_payments"
+            f" WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}"
+        )
+    }
     UNION ALL
-    {_first(f"SELECT {PAYMENT_SEEN} FROM payments_seen WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
+    {_first(f"SELECT {PAYMENTS_SEEN.packed} FROM payments_seen WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
     UNION ALL
-    {_first(f"SELECT {RETURN_SEEN} FROM returns_seen WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
+    {_first(f"SELECT {RETURNS_SEEN.packed} FROM returns_seen WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
     UNION ALL
-    {_first(f"SELECT {FAILED_REFUND} FROM failed_refunds WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
+    {_first(f"SELECT {FAILED_REFUNDS.packed} FROM failed_refunds WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
     UNION ALL
     {
         _first(f'''
-      SELECT {NOTIFICATION} FROM notifications WHERE id IN (
+      SELECT {NOTIFICATIONS.packed} FROM notifications WHERE id IN (
         SELECT min(id) FROM notifications
         WHERE merchant = $1 AND {_TOLD} AND (payment_id IS NULL OR payment_id {_OF_PAYMENTS})
           AND ({_OF_ORDERS} OR NOT EXISTS (SELECT 1 FROM orders))
@@ -251,9 +245,9 @@ FACTS: Final = query(
       )''')
     }
     UNION ALL
-    {_first(f"SELECT {CHARGEBACK} FROM chargebacks WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
+    {_first(f"SELECT {CHARGEBACKS.packed} FROM chargebacks WHERE merchant = $1 AND payment_id {_OF_PAYMENTS}")}
     UNION ALL
-    SELECT {ACCEPTED_TOKEN} FROM accepted_tokens
+    SELECT {ACCEPTED_TOKENS.packed} FROM accepted_tokens
     WHERE merchant = $1 AND order_id = $2::text AND kind = 'authorization'""",
 )
 """Reads all rows about the money of merchant $1's order $2, or of payment $3 alone, each with its table and its digest.

@@ -13,7 +13,7 @@ from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.payment_owners import TOOK_NO_EFFECT, listed
-from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATIONS
+from payrelay.store.statements.payments.operations import OPERATIONS
 from payrelay.store.statements.payments.packed_rows import unpacked
 
 
@@ -62,13 +62,13 @@ COUNTED: Final = query(
       SELECT '{Noun.OPERATION}' AS noun, id, created_at_ms,
         CASE WHEN state = '{State.SUCCEEDED}' THEN 1 ELSE 0 END AS is_made,
         CASE WHEN {_CHARGED} THEN 1 ELSE 0 END AS counts,
-        {OPERATIONS.packed(CHAINED_DIGEST)} AS row
+        {OPERATIONS.packed} AS row
       FROM operations WHERE order_id = $2 AND merchant = $1 AND id <> $3
       UNION ALL
       SELECT '{Noun.CHECKOUT}' AS noun, id, created_at_ms,
         CASE WHEN state = '{CheckoutState.OPEN}' THEN 0 ELSE 1 END AS is_made,
         CASE WHEN {_HOSTED} THEN 1 ELSE 0 END AS counts,
-        {CHECKOUTS.packed()} AS row
+        {CHECKOUTS.packed} AS row
       FROM checkouts WHERE order_id = $2 AND merchant = $1 AND id <> $3
     ) AS counted
     ORDER BY is_made, created_at_ms, noun""",

@@ -141,7 +141,7 @@ def change_parameters(checkout: Checkout, digest: str) -> tuple[Value, ...]:
 OF_AUTHORIZATION: Final = query(
     f"""
     SELECT {CHECKOUTS.read}, (
-        SELECT {ACCEPTED_TOKENS.packed()} FROM accepted_tokens
+        SELECT {ACCEPTED_TOKENS.packed} FROM accepted_tokens
         WHERE merchant = $1 AND order_id = $2 AND kind = 'authorization' AND token_hash = $3
       )
     FROM checkouts

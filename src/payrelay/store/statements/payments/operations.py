@@ -23,6 +23,15 @@ def answer_context(operation_id: str) -> bytes:
     return f"{operation_id}/answer".encode()
 
 
+CHAINED_DIGEST: Final = """CASE WHEN operations.chain = COALESCE(
+        (SELECT hash FROM history WHERE operation_id = operations.id ORDER BY version DESC LIMIT 1),
+        CASE WHEN operations.closed_history LIKE '[' || operations.version || ',%' THEN operations.chain END
+    ) THEN operations.row_digest ELSE '' END"""
+"""The digest of an operation's row, and none where the row is not the one that its newest journal entry left: so a row
+that was put back whole to what it was before has none. Only where one snapshot shows both, as in a plain SELECT. A
+closed history has no entry of its own, and names the version that its newest entry left."""
+
+
 class _Operations(StructTable[Operation]):
     """In a row a void has another kind than in its operation (``Kind.stored``)."""
 
@@ -36,6 +45,11 @@ class _Operations(StructTable[Operation]):
         """Gives the columns of a row."""
         columns = super().row(value)
         return (*columns[:_KIND], value.kind.stored, *columns[_KIND + 1 :])
+
+    @property
+    def packed(self) -> str:
+        """A row as one JSON array, with CHAINED_DIGEST behind its columns."""
+        return f"json_build_array('{self.name}', {self.qualified}, {CHAINED_DIGEST})"
 
 
 OPERATIONS: Final = _Operations(
@@ -52,14 +66,6 @@ OPERATIONS: Final = _Operations(
 )
 
 _KIND: Final = OPERATIONS.columns.index("kind")
-CHAINED_DIGEST: Final = """CASE WHEN operations.chain = COALESCE(
-        (SELECT hash FROM history WHERE operation_id = operations.id ORDER BY version DESC LIMIT 1),
-        CASE WHEN operations.closed_history LIKE '[' || operations.version || ',%' THEN operations.chain END
-    ) THEN operations.row_digest ELSE '' END"""
-"""The digest of an operation's row, and none where the row is not the one that its newest journal entry left: so a row
-that was put back whole to what it was before has none. Only where one snapshot shows both, as in a plain SELECT. A
-closed history has no entry of its own, and names the version that its newest entry left."""
-
 READ_COLUMNS: Final = f"{OPERATIONS.listed}, {CHAINED_DIGEST}"
 """What is read of an operation: nothing is concluded from a row without its digest."""
 

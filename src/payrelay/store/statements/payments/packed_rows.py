@@ -11,48 +11,26 @@ from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.gateways.readings import PAYMENTS_SEEN, RETURNS_SEEN
 from payrelay.store.statements.imports.payments import IMPORTED_PAYMENTS
 from payrelay.store.statements.inbox import ACCEPTED_TOKENS, NOTIFICATIONS
-from payrelay.store.statements.payments.operations import CHAINED_DIGEST, FAILED_REFUNDS, OPERATIONS
+from payrelay.store.statements.payments.operations import FAILED_REFUNDS, OPERATIONS
 from payrelay.store.statements.payments.signed_texts import SIGNED_TEXTS
 from payrelay.store.statements.subscriptions import INSTALLMENTS, SUBSCRIPTIONS
 
 __all__ = [
-    "ACCEPTED_TOKEN",
     "ACCEPTED_TOKENS",
-    "CHARGEBACK",
     "CHARGEBACKS",
-    "CHECKOUT",
     "CHECKOUTS",
-    "FAILED_REFUND",
     "FAILED_REFUNDS",
-    "IMPORTED_PAYMENT",
     "IMPORTED_PAYMENTS",
-    "INSTALLMENT",
     "INSTALLMENTS",
-    "NOTIFICATION",
     "NOTIFICATIONS",
-    "OPERATION",
     "OPERATIONS",
     "PAYMENTS_SEEN",
-    "PAYMENT_SEEN",
     "RETURNS_SEEN",
-    "RETURN_SEEN",
-    "SUBSCRIPTION",
     "SUBSCRIPTIONS",
     "PackedRow",
     "unpacked",
 ]
 
-OPERATION: Final = OPERATIONS.packed(CHAINED_DIGEST)
-CHECKOUT: Final = CHECKOUTS.packed()
-SUBSCRIPTION: Final = SUBSCRIPTIONS.packed()
-INSTALLMENT: Final = INSTALLMENTS.packed()
-ACCEPTED_TOKEN: Final = ACCEPTED_TOKENS.packed()
-IMPORTED_PAYMENT: Final = IMPORTED_PAYMENTS.packed()
-PAYMENT_SEEN: Final = PAYMENTS_SEEN.packed()
-RETURN_SEEN: Final = RETURNS_SEEN.packed()
-FAILED_REFUND: Final = FAILED_REFUNDS.packed()
-NOTIFICATION: Final = NOTIFICATIONS.packed()
-CHARGEBACK: Final = CHARGEBACKS.packed()
 
 _TABLES: Final = {
     table.name: table

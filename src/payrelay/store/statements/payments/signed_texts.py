@@ -8,7 +8,7 @@ from payrelay.store.engine.queries import query
 from payrelay.store.engine.tables import Table
 from payrelay.store.statements.checkouts import CHECKOUTS
 from payrelay.store.statements.payment_owners import WAS_NOT_EXECUTED
-from payrelay.store.statements.payments.operations import CHAINED_DIGEST, OPERATIONS
+from payrelay.store.statements.payments.operations import OPERATIONS
 
 SIGNED_TEXTS: Final = Table(
     name="signed_texts",
@@ -16,9 +16,6 @@ SIGNED_TEXTS: Final = Table(
     keys=3,
     uncovered={"at_ms": "it says when the text was stored"},
 )
-_TEXT: Final = SIGNED_TEXTS.packed()
-_OPERATION: Final = OPERATIONS.packed(CHAINED_DIGEST)
-_CHECKOUT: Final = CHECKOUTS.packed()
 
 PUT_SIGNED_TEXT: Final = query(
     f"""
@@ -36,9 +33,9 @@ TEXTS_OF: Final = query(f"{SIGNED_TEXTS.select} WHERE subject = $1 ORDER BY dige
 
 TEXT_HOLDERS: Final = query(
     f"""
-    SELECT {_TEXT},
-           (SELECT {_CHECKOUT} FROM checkouts WHERE checkouts.id = signed_texts.subject COLLATE "default"),
-           (SELECT {_OPERATION} FROM operations WHERE operations.id = signed_texts.subject),
+    SELECT {SIGNED_TEXTS.packed},
+           (SELECT {CHECKOUTS.packed} FROM checkouts WHERE checkouts.id = signed_texts.subject COLLATE "default"),
+           (SELECT {OPERATIONS.packed} FROM operations WHERE operations.id = signed_texts.subject),
            CASE WHEN EXISTS (
                SELECT 1 FROM operations WHERE operations.id = signed_texts.subject AND {WAS_NOT_EXECUTED}
            ) THEN 0 ELSE 1 END
@@ -50,7 +47,7 @@ index would not serve."""
 
 CHECKOUTS_LIKE: Final = query(
     f"""
-    SELECT {_CHECKOUT}, CASE WHEN amount_minor = $3 OR first_minor = $3 THEN 1 ELSE 0 END,
+    SELECT {CHECKOUTS.packed}, CASE WHEN amount_minor = $3 OR first_minor = $3 THEN 1 ELSE 0 END,
            CASE WHEN state = 'expired' AND updated_at_ms < expires_at_ms THEN 0 ELSE 1 END
     FROM checkouts
     WHERE merchant = $1 AND order_id = $2 AND currency = $4
@@ -61,7 +58,7 @@ that expired before its time was withdrawn before anybody was told of it: no for
 
 CALLS_LIKE: Final = query(
     f"""
-    SELECT {_OPERATION}, CASE WHEN {WAS_NOT_EXECUTED} THEN 0 ELSE 1 END
+    SELECT {OPERATIONS.packed}, CASE WHEN {WAS_NOT_EXECUTED} THEN 0 ELSE 1 END
     FROM operations
     WHERE order_id = $2 AND merchant = $1 AND amount_minor = $3 AND currency = $4
       AND kind IN ('charge', 'authorization')""",
